@@ -1,0 +1,8 @@
+//! The pure core: no I/O, no clock, no process, no environment.
+//!
+//! Everything here is a value or a total function over values, so the whole of Sprag's judgement
+//! can be tested without a repository, an agent or a network.
+
+pub mod agent;
+pub mod snapshot;
+pub mod verdict;
