@@ -1,4 +1,7 @@
 //! Sprag runs a coding agent task by task on a checked-out branch, decides from the repository
 //! whether anything happened, verifies with the project's own checks, and makes every commit.
+//!
+//! The modules in reading order: what is decided, what is done to the world, what is told of it,
+//! and the commands that put them together.
 
 pub mod domain;

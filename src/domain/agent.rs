@@ -165,4 +165,6 @@ pub struct AgentReport {
     pub permission_denials: u32,
     /// Number of tool calls, where the agent shows them.
     pub tool_calls: u32,
+    /// The last line that the agent wrote to stderr, for when it ends without a result.
+    pub last_error_line: Option<String>,
 }

@@ -4,5 +4,12 @@
 //! can be tested without a repository, an agent or a network.
 
 pub mod agent;
+pub mod counts;
+pub mod diagnostic;
+pub mod failure;
+pub mod outcome;
+mod pattern;
+pub mod prompt;
 pub mod snapshot;
+pub mod text;
 pub mod verdict;

@@ -1,9 +1,18 @@
 //! Checks, their results, and what they add up to.
 
+use super::counts::{Counts, counts};
+use super::diagnostic::{self, Diagnostic};
+use super::failure::{self, FailingCheck};
+use super::text;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
 
 /// What a check tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckKind {
     /// Runs before all others; its failure skips the rest.
@@ -14,6 +23,18 @@ pub enum CheckKind {
     Lint,
     /// Anything else.
     Other,
+}
+
+impl CheckKind {
+    /// The word used in plans, JSON and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Build => "build",
+            Self::Test => "test",
+            Self::Lint => "lint",
+            Self::Other => "other",
+        }
+    }
 }
 
 /// A command of the project that decides whether a tree is good.
@@ -28,3 +49,354 @@ pub struct Check {
     /// Limit of one run, in milliseconds.
     pub timeout_ms: u64,
 }
+
+/// How one check ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// Exit code 0.
+    Passed,
+    /// Another exit code.
+    Failed {
+        /// The exit code.
+        exit: i32,
+    },
+    /// Ended by a signal that was not ours.
+    Signalled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// Its own limit ran out and it was killed.
+    TimedOut {
+        /// The limit, in milliseconds.
+        after_ms: u64,
+    },
+    /// It could not be started at all.
+    NotStarted {
+        /// What went wrong.
+        why: String,
+    },
+    /// A cancel, a deadline or a budget ended it: it says nothing about the tree.
+    Aborted,
+    /// It was not run.
+    Skipped {
+        /// Why not, such as `build failed`.
+        because: String,
+    },
+}
+
+impl fmt::Display for CheckOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passed => f.write_str("passed"),
+            Self::Failed { exit } => write!(f, "failed with exit code {exit}"),
+            Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
+            Self::TimedOut { after_ms } if after_ms.is_multiple_of(1_000) => {
+                write!(f, "timed out after {} s", after_ms / 1_000)
+            }
+            Self::TimedOut { after_ms } => write!(f, "timed out after {after_ms} ms"),
+            Self::NotStarted { why } => write!(f, "could not be started: {why}"),
+            Self::Aborted => f.write_str("aborted"),
+            Self::Skipped { because } => write!(f, "skipped: {because}"),
+        }
+    }
+}
+
+/// One run of one check, with what its output says. The output itself is in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckResult {
+    /// The check's name.
+    pub name: String,
+    /// The check's kind.
+    pub kind: CheckKind,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: CheckOutcome,
+    /// Tests that passed and failed, as far as the output tells.
+    pub counts: Counts,
+    /// How long it ran, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Its log, relative to the run directory.
+    pub log: Option<String>,
+    /// Places in the code that it speaks of. Empty when it passed.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The tests that failed, as far as the output tells.
+    pub failing_tests: BTreeSet<String>,
+    /// The part of the output for a prompt, at most [`MAX_EXCERPT`] characters. Empty when it
+    /// passed.
+    pub excerpt: String,
+    /// Its first errors, one line each.
+    pub errors: Vec<String>,
+    /// The failure's own fingerprint; `None` when there is no failure.
+    pub fingerprint: Option<String>,
+}
+
+/// Most characters of failing output that a prompt shows.
+pub const MAX_EXCERPT: usize = 8_000;
+/// Errors of an attempt that its history keeps.
+pub const HISTORY_ERRORS: usize = 2;
+/// Longest error that a history keeps, in characters.
+pub const MAX_ERROR: usize = 160;
+
+impl CheckResult {
+    /// What a run of `check` that ended with `outcome` and printed `output` means. Paths below
+    /// `root` (the work tree) are made relative.
+    pub fn read(
+        check: &Check,
+        outcome: CheckOutcome,
+        output: &str,
+        elapsed_ms: u64,
+        root: &str,
+    ) -> Self {
+        let failed = outcome.is_failure();
+        let ran = failed || outcome == CheckOutcome::Passed;
+        let diagnostics = if failed {
+            diagnostic::parse_in(output, root)
+        } else {
+            Vec::new()
+        };
+        Self {
+            name: check.name.clone(),
+            kind: check.kind,
+            counts: if ran { counts(output) } else { Counts::UNKNOWN },
+            elapsed_ms,
+            log: None,
+            failing_tests: if failed {
+                failure::failing_tests(output)
+            } else {
+                BTreeSet::new()
+            },
+            excerpt: if failed {
+                failure::excerpt(output, MAX_EXCERPT)
+            } else {
+                String::new()
+            },
+            errors: if failed {
+                errors(&outcome, &diagnostics, output)
+            } else {
+                Vec::new()
+            },
+            fingerprint: failed.then(|| failure::check_fingerprint(&check.name, &outcome, output)),
+            diagnostics,
+            outcome,
+        }
+    }
+
+    /// A check that was not run.
+    pub fn skipped(check: &Check, because: &str) -> Self {
+        Self::read(
+            check,
+            CheckOutcome::Skipped {
+                because: because.to_owned(),
+            },
+            "",
+            0,
+            "",
+        )
+    }
+}
+
+impl CheckOutcome {
+    /// Whether it speaks against the tree: neither passed nor skipped nor aborted.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::Failed { .. }
+            | Self::Signalled { .. }
+            | Self::TimedOut { .. }
+            | Self::NotStarted { .. } => true,
+            Self::Passed | Self::Aborted | Self::Skipped { .. } => false,
+        }
+    }
+
+    /// Whether its own limit ran out.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::TimedOut { .. })
+    }
+}
+
+fn errors(outcome: &CheckOutcome, diagnostics: &[Diagnostic], output: &str) -> Vec<String> {
+    let mut errors = failure::first_errors_of(diagnostics, output, HISTORY_ERRORS, MAX_ERROR);
+    if !matches!(outcome, CheckOutcome::Failed { .. }) || errors.is_empty() {
+        errors.insert(0, text::one_line(&outcome.to_string(), MAX_ERROR));
+        errors.truncate(HISTORY_ERRORS);
+    }
+    errors
+}
+
+/// What the results of all checks add up to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Every check passed.
+    Passed,
+    /// At least one check failed.
+    Failed {
+        /// Equal for equal failures.
+        fingerprint: String,
+        /// Whether a check of kind build is among them.
+        build: bool,
+        /// The failing tests, as far as they can be told.
+        tests: BTreeSet<String>,
+    },
+    /// No check failed and at least one ran out of time.
+    TimedOut {
+        /// The checks that did.
+        checks: Vec<String>,
+    },
+    /// The checks were not all run to their end, so nothing is known.
+    Aborted,
+    /// There is no check.
+    NotRun,
+}
+
+/// The verdict over all results: aborted before failed, failed before timed out, timed out before
+/// passed. A check that was skipped without a failure that explains it leaves the tree unverified,
+/// which is never a pass.
+pub fn verdict(results: &[CheckResult]) -> Verdict {
+    let any = |is: fn(&CheckOutcome) -> bool| results.iter().any(|result| is(&result.outcome));
+    let failed: Vec<&CheckResult> = results
+        .iter()
+        .filter(|it| it.outcome.is_failure() && !it.outcome.is_timeout())
+        .collect();
+    if results.is_empty() {
+        Verdict::NotRun
+    } else if any(|it| *it == CheckOutcome::Aborted) {
+        Verdict::Aborted
+    } else if !failed.is_empty() {
+        let each = failed
+            .iter()
+            .map(|it| it.fingerprint.as_deref().unwrap_or(&it.name));
+        Verdict::Failed {
+            fingerprint: failure::combined(each),
+            build: failed.iter().any(|it| it.kind == CheckKind::Build),
+            tests: failed
+                .iter()
+                .flat_map(|it| it.failing_tests.iter().cloned())
+                .collect(),
+        }
+    } else if any(CheckOutcome::is_timeout) {
+        let timed_out = results.iter().filter(|it| it.outcome.is_timeout());
+        Verdict::TimedOut {
+            checks: timed_out.map(|it| it.name.clone()).collect(),
+        }
+    } else if any(|it| matches!(it, CheckOutcome::Skipped { .. })) {
+        Verdict::Aborted
+    } else {
+        Verdict::Passed
+    }
+}
+
+/// What the failing checks among `results` printed, for a prompt: each under its own heading, all
+/// together at most `budget` characters. Empty when none failed.
+pub fn failing_output(results: &[CheckResult], budget: usize) -> String {
+    let failing: Vec<FailingCheck<'_>> = results
+        .iter()
+        .filter(|result| result.outcome.is_failure())
+        .map(|it| FailingCheck {
+            name: &it.name,
+            outcome: &it.outcome,
+            output: &it.excerpt,
+        })
+        .collect();
+    failure::excerpts(&failing, budget)
+}
+
+impl Verdict {
+    /// The word for an attempt that ended with this verdict; `None` when it says nothing about the
+    /// attempt.
+    pub fn outcome(&self) -> Option<AttemptOutcome> {
+        match self {
+            Self::Passed => Some(AttemptOutcome::Passed),
+            Self::Failed { build: true, .. } => Some(AttemptOutcome::FailedBuild),
+            Self::Failed { build: false, .. } => Some(AttemptOutcome::FailedTests),
+            Self::TimedOut { .. } => Some(AttemptOutcome::TimedOut),
+            Self::Aborted | Self::NotRun => None,
+        }
+    }
+}
+
+/// `checks` in the order in which they run: builds first, otherwise as listed.
+pub fn ordered(checks: &[Check]) -> Vec<&Check> {
+    let (mut first, rest): (Vec<_>, Vec<_>) = checks
+        .iter()
+        .partition(|check| check.kind == CheckKind::Build);
+    first.extend(rest);
+    first
+}
+
+/// What became of an attempt, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptOutcome {
+    /// A check other than a build failed.
+    FailedTests,
+    /// A check of kind build failed.
+    FailedBuild,
+    /// The agent changed nothing.
+    NoChange,
+    /// Every check passed.
+    Passed,
+    /// A check or the turn ran out of time.
+    TimedOut,
+    /// The agent's process died.
+    AgentCrashed,
+    /// A commit hook refused the verified work.
+    CommitRejected,
+}
+
+impl AttemptOutcome {
+    /// The word, as prompts and reports have it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FailedTests => "failed_tests",
+            Self::FailedBuild => "failed_build",
+            Self::NoChange => "no_change",
+            Self::Passed => "passed",
+            Self::TimedOut => "timed_out",
+            Self::AgentCrashed => "agent_crashed",
+            Self::CommitRejected => "commit_rejected",
+        }
+    }
+}
+
+impl fmt::Display for AttemptOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One attempt of a task, as its history keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// The files it changed.
+    pub changes: Vec<String>,
+    /// What became of it.
+    pub outcome: AttemptOutcome,
+    /// Its first errors, one line each.
+    pub errors: Vec<String>,
+}
+
+impl HistoryEntry {
+    /// The entry of an attempt that was verified: the first errors of its failing checks, one of
+    /// each before a second of any. `None` when the verification came to no verdict.
+    pub fn verified(attempt: u32, changes: Vec<String>, results: &[CheckResult]) -> Option<Self> {
+        let outcome = verdict(results).outcome()?;
+        let mut errors: Vec<String> = Vec::new();
+        for rank in 0..HISTORY_ERRORS {
+            let ranked = results.iter().filter_map(|result| result.errors.get(rank));
+            errors.extend(ranked.cloned());
+        }
+        errors.truncate(HISTORY_ERRORS);
+        Some(Self {
+            attempt,
+            changes,
+            outcome,
+            errors,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

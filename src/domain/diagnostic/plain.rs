@@ -1,0 +1,89 @@
+//! `file:line:column: message`, which gcc began and many tools print.
+
+use super::{Place, Severity, Sink, Tool};
+use crate::domain::pattern::{Pattern, group};
+
+static PLACED: Pattern = Pattern::new(
+    r"^((?:[A-Za-z]:[\\/])?[^\s:()<>]+):(\d{1,7})(?::(\d{1,6}))?:\s+(?:((?i:fatal error|error|warning|note|info|information|hint|remark|debug|trace))\b:?\s*)?(.+)$",
+);
+static NUMBERED: Pattern = Pattern::new(r"^([A-Z]{1,5}\d{2,5}):? (.+)$");
+static BRACKETED: Pattern = Pattern::new(r"^(.+?)\s+\[([A-Za-z][\w-]*)\]$");
+
+/// Endings of host names, after which a number is a port.
+const HOSTS: [&str; 9] = [
+    "com",
+    "org",
+    "net",
+    "io",
+    "dev",
+    "local",
+    "internal",
+    "localhost",
+    "app",
+];
+
+pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = PLACED.captures(line) else {
+            continue;
+        };
+        let place = Place {
+            path: group(&found, 1),
+            line: group(&found, 2),
+            column: group(&found, 3),
+        };
+        let Some(severity) = severity(group(&found, 4), place) else {
+            continue;
+        };
+        if !is_file(place.path) {
+            continue;
+        }
+        let (code, message) = coded(group(&found, 5));
+        sink.push(at, place, severity, code, message, Tool::Other);
+    }
+}
+
+/// A line with neither a severity nor a column is far more often a log line than a diagnostic.
+fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
+    match word.to_ascii_lowercase().as_str() {
+        "error" | "fatal error" => Some(Severity::Error),
+        "warning" => Some(Severity::Warning),
+        "note" | "hint" | "remark" => Some(Severity::Note),
+        "" if !place.column.is_empty() => Some(Severity::Error),
+        _ => None,
+    }
+}
+
+fn is_file(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    if matches!(name, "Makefile" | "Dockerfile" | "makefile" | "GNUmakefile") {
+        return true;
+    }
+    let Some((stem, extension)) = name.rsplit_once('.') else {
+        return false;
+    };
+    let written = extension.starts_with(|c: char| c.is_ascii_alphabetic())
+        && extension.len() <= 10
+        && extension
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '_');
+    let host = path == name && HOSTS.contains(&extension);
+    written && !stem.is_empty() && !host
+}
+
+/// The code of a linter before its message (`E501 line too long`) or after it (`… [arg-type]`).
+fn coded(message: &str) -> (Option<&str>, &str) {
+    if let Some(found) = NUMBERED.captures(message) {
+        (
+            found.get(1).map(|it| it.as_str()),
+            found.get(2).map_or("", |it| it.as_str()),
+        )
+    } else if let Some(found) = BRACKETED.captures(message) {
+        (
+            found.get(2).map(|it| it.as_str()),
+            found.get(1).map_or("", |it| it.as_str()),
+        )
+    } else {
+        (None, message)
+    }
+}

@@ -1,0 +1,79 @@
+//! rustc, clippy and cargo in their form for people.
+
+use super::{Place, Severity, Sink, Tool};
+use crate::domain::pattern::{Pattern, group};
+
+static HEADER: Pattern = Pattern::new(r"^(error|warning)(?:\[([\w:]+)\])?: (.+)$");
+static PLACE: Pattern = Pattern::new(r"^\s*--> (.+?):(\d+):(\d+)$");
+static LINT: Pattern = Pattern::new(r"#\[(?:warn|deny|forbid)\(([\w:]+)\)\]");
+static CARGO: Pattern =
+    Pattern::new(r"^(?:\s+(?:Compiling|Checking|Documenting) \S+ v|error: could not compile )");
+static SUMMARY: Pattern = Pattern::new(
+    r"^(?:could not compile|aborting due to|test failed, to rerun|test run failed|doctest failed|\d+ targets? failed|build failed|process didn't exit|`.+` \(.+\) generated \d+ warning|\d+ warnings? emitted)",
+);
+
+/// How far below its header a message may name its place.
+const PLACE_WITHIN: usize = 4;
+const BLOCK: usize = 60;
+
+pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+    let cargo = lines.iter().any(|line| CARGO.is_match(line));
+    for (at, line) in lines.iter().enumerate() {
+        let Some(header) = HEADER.captures(line) else {
+            continue;
+        };
+        let (kind, code, message) = (group(&header, 1), group(&header, 2), group(&header, 3));
+        let severity = if kind == "error" {
+            Severity::Error
+        } else {
+            Severity::Warning
+        };
+        let block = block(lines, at + 1);
+        let place = block
+            .iter()
+            .take(PLACE_WITHIN)
+            .enumerate()
+            .find_map(|(offset, line)| PLACE.captures(line).map(|found| (at + 1 + offset, found)));
+        let lint = block.iter().find_map(|line| LINT.captures(line));
+        let code = match &lint {
+            Some(lint) if code.is_empty() => group(lint, 1),
+            _ => code,
+        };
+        match place {
+            Some((at, found)) => {
+                let place = Place {
+                    path: group(&found, 1),
+                    line: group(&found, 2),
+                    column: group(&found, 3),
+                };
+                sink.push(at, place, severity, Some(code), message, Tool::Rustc);
+            }
+            None if is_unplaced(severity, cargo || !code.is_empty(), message) => {
+                sink.push(
+                    at,
+                    Place::default(),
+                    severity,
+                    Some(code),
+                    message,
+                    Tool::Rustc,
+                );
+            }
+            None => {}
+        }
+    }
+}
+
+/// Whether a message without a place is one of its own, not a summary of others.
+fn is_unplaced(severity: Severity, from_cargo: bool, message: &str) -> bool {
+    severity == Severity::Error && from_cargo && !SUMMARY.is_match(message)
+}
+
+fn block<'a, 'b>(lines: &'b [&'a str], from: usize) -> &'b [&'a str] {
+    let rest = lines.get(from..).unwrap_or_default();
+    let end = rest
+        .iter()
+        .take(BLOCK)
+        .take_while(|line| !line.trim().is_empty())
+        .count();
+    rest.get(..end).unwrap_or_default()
+}

@@ -1,0 +1,111 @@
+//! Where in an output the failures stand.
+
+use crate::domain::pattern::Pattern;
+use std::ops::Range;
+
+/// Most lines of one failure.
+const SECTION: usize = 60;
+/// Most lines after a mention of an error that stands alone.
+const MENTION: usize = 8;
+
+/// A header that a tool puts above everything it says about one failure.
+static HEADER: Pattern = Pattern::new(
+    r"(?x)^(?:
+      ----\ .+\ (?:stdout|stderr)\ ----$
+    | \s+(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT)\ \[
+    | _{3,}\ .+\ _{3,}$
+    | (?:FAIL|ERROR):\ \S+\ \(
+    | \s*---\ FAIL:\ | FAIL\t
+    | \ \ ●\ | FAIL\ \S | \ FAIL\ \ \S
+    | \s*(?:✖|✗|✘|×)\ | \s*not\ ok\ | \ \ \d+\)\ \S
+    | error(?:\[\w+\])?:\ | panic:\ 
+    | \S.*(?::\d+:\d+\ -|\(\d+,\d+\):)\ error\ 
+    )",
+);
+
+/// A line that speaks of a failure wherever it stands.
+static MENTIONED: Pattern = Pattern::new(
+    r"(?x)
+      \b(?:FAIL|FAILED|FAILURE|FAILURES)\b
+    | (?i:\b(?:fatal|error|exception|panic|panicked)\b\s*(?:\[\w+\])?[:\]])
+    | ^\s*(?:FATAL|ERROR|CRITICAL|SEVERE)\b
+    | \b[A-Z]\w*(?:Error|Exception)\b(?::|$)
+    | ^Traceback\ | ^E\s{2,}\S
+    | (?i:assertion\ .*failed|segmentation\ fault|core\ dumped|undefined\ reference|command\ not\ found|no\ such\ file|out\ of\ memory|cannot\ find)
+    ",
+);
+
+static HARMLESS: Pattern = Pattern::new(
+    r"(?x)
+      \b0\ (?:failed|failures?|errors?)\b.*$ | \.\.\.\ ok$ | ^test\ result:\ ok
+    | (?i:\b(?:failures?|errors?)\s*[:=]\s*0\b) | ^\s*(?:✓|✔|√)\ | \bPASS(?:ED)?\b
+    | ^test\ .*\ \.\.\.\ FAILED$
+    | ^error:\ (?:test\ failed,\ to\ rerun|\d+\ targets?\ failed|could\ not\ compile|aborting\ due|test\ run\ failed)
+    | ^=+\ (?:FAILURES|ERRORS|short\ test\ summary\ info)\ =+$
+    ",
+);
+
+static END: Pattern = Pattern::new(
+    r"(?x)^(?:
+      failures:$ | test\ result: | running\ \d+\ test | =+\ .*=+$ | ={10,}$ | ===\ (?:RUN|CONT)
+    | ok\ |\s*ok\ \d | PASS\b | \s*(?:✓|✔|√)\  | Test\ Suites: | \ Test\ Files\  | \d+\.\.\d+$
+    | ⎯{10,} | Ran\ \d+\ tests?\ in | [\#ℹ]\ (?:tests|suites|pass)\ \d
+    )",
+);
+
+/// The ranges of lines that belong to failures, in order, none overlapping.
+pub(super) fn find<S: AsRef<str>>(lines: &[S]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let line = line.as_ref();
+        let reach = if HARMLESS.is_match(line) {
+            None
+        } else if HEADER.is_match(line) {
+            Some(SECTION)
+        } else if MENTIONED.is_match(line) {
+            Some(MENTION)
+        } else {
+            None
+        };
+        match reach {
+            Some(reach) => {
+                let end = end_of(lines, at, reach);
+                found.push(at..end);
+                at = end;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+/// Whether a line by itself speaks of a failure.
+pub(super) fn is_mention(line: &str) -> bool {
+    MENTIONED.is_match(line) && !HARMLESS.is_match(line)
+}
+
+fn end_of<S: AsRef<str>>(lines: &[S], start: usize, reach: usize) -> usize {
+    let mut blanks = 0;
+    let mut end = start + 1;
+    for line in lines.iter().skip(start + 1).take(reach) {
+        let line = line.as_ref();
+        if line.trim().is_empty() {
+            blanks += 1;
+            // A mention is a paragraph; a section may have several.
+            if blanks == 2 || reach == MENTION {
+                break;
+            }
+        } else {
+            if HEADER.is_match(line) || END.is_match(line) {
+                break;
+            }
+            if reach == MENTION && !line.starts_with([' ', '\t']) && !is_mention(line) {
+                break;
+            }
+            blanks = 0;
+        }
+        end += 1;
+    }
+    end
+}

@@ -1,0 +1,97 @@
+//! A failure in a line or two.
+
+use super::{blocks, names};
+use crate::domain::diagnostic::{self, Diagnostic, Severity};
+use crate::domain::pattern::Pattern;
+use crate::domain::text;
+
+/// The first `n` errors of `output`, each on one line of at most `max_chars` characters: its
+/// diagnostics, else the names of failing tests, else lines that speak of a failure, else the last
+/// line.
+pub fn first_errors(output: &str, n: usize, max_chars: usize) -> Vec<String> {
+    first_errors_of(&diagnostic::parse(output), output, n, max_chars)
+}
+
+/// As [`first_errors`], with the diagnostics that were already read from `output`.
+pub fn first_errors_of(
+    diagnostics: &[Diagnostic],
+    output: &str,
+    n: usize,
+    max_chars: usize,
+) -> Vec<String> {
+    let plain = text::plain(output);
+    let lines: Vec<&str> = plain.lines().collect();
+    let errors = diagnostics
+        .iter()
+        .filter(|it| it.severity == Severity::Error)
+        .map(summary);
+    let mut found: Vec<String> = Vec::new();
+    collect(&mut found, errors, n, max_chars);
+    if found.is_empty() {
+        collect(
+            &mut found,
+            names::of_lines(&lines).into_iter(),
+            n,
+            max_chars,
+        );
+    }
+    if found.is_empty() {
+        let mentions = lines
+            .iter()
+            .filter(|line| blocks::is_mention(line) && !is_heading(line));
+        collect(
+            &mut found,
+            mentions.map(|line| (*line).to_owned()),
+            n,
+            max_chars,
+        );
+    }
+    if found.is_empty() {
+        let last = lines.iter().rev().filter(|line| !line.trim().is_empty());
+        collect(
+            &mut found,
+            last.map(|line| (*line).to_owned()).take(1),
+            n,
+            max_chars,
+        );
+    }
+    found
+}
+
+fn collect(
+    found: &mut Vec<String>,
+    errors: impl Iterator<Item = String>,
+    n: usize,
+    max_chars: usize,
+) {
+    for error in errors {
+        if found.len() >= n {
+            return;
+        }
+        let line = text::one_line(&error, max_chars);
+        if !line.is_empty() && !found.contains(&line) {
+            found.push(line);
+        }
+    }
+}
+
+fn summary(diagnostic: &Diagnostic) -> String {
+    let mut text = String::new();
+    if let Some(path) = &diagnostic.path {
+        text.push_str(path);
+        if let Some(line) = diagnostic.line {
+            text.push_str(&format!(":{line}"));
+        }
+        text.push_str(": ");
+    }
+    if let Some(code) = &diagnostic.code {
+        text.push_str(&format!("{code}: "));
+    }
+    text + &diagnostic.message
+}
+
+fn is_heading(line: &str) -> bool {
+    static HEADING: Pattern =
+        Pattern::new(r"^\s*(?:[=_-]{3,} .* [=_-]{3,}|FAILED|FAIL|failures:)\s*$");
+    HEADING.is_match(line)
+}

@@ -1,0 +1,94 @@
+//! Whether a failure is the same as one before.
+
+use super::{FailingCheck, blocks, names, normalise};
+use crate::domain::text;
+use crate::domain::verdict::CheckOutcome;
+use std::collections::BTreeSet;
+
+/// Lines of an output without a known form that count, from its beginning and from its end.
+const SIDE: usize = 2_000;
+
+/// One value for the failures of several checks: two runs of the same failing checks on the same
+/// code give the same value, and another failing test or another asserted value gives another.
+/// 32 hexadecimal digits.
+pub fn fingerprint(checks: &[FailingCheck<'_>]) -> String {
+    let each: Vec<String> = checks
+        .iter()
+        .map(|it| check_fingerprint(it.name, it.outcome, it.output))
+        .collect();
+    combined(each.iter().map(String::as_str))
+}
+
+/// The value for one failing check. Ids, times, durations, addresses, temporary paths, line
+/// numbers and the order of lines do not count. Where failing tests can be told, their names and
+/// what is said about them count; else the whole output.
+pub fn check_fingerprint(name: &str, outcome: &CheckOutcome, output: &str) -> String {
+    let plain = text::plain(output);
+    let lines: Vec<&str> = plain.lines().collect();
+    let failing = names::of_lines(&lines);
+    let material: BTreeSet<String> = if failing.is_empty() {
+        sides(&lines).filter_map(normalise::line).collect()
+    } else {
+        let said = blocks::find(&lines).into_iter().flat_map(|block| {
+            lines
+                .get(block)
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|line| normalise::line(line))
+        });
+        let named = failing
+            .iter()
+            .map(|name| format!("test {}", normalised_name(name)));
+        said.chain(named).collect()
+    };
+    let mut hasher = blake3::Hasher::new();
+    field(&mut hasher, name);
+    field(&mut hasher, &kind(outcome));
+    for line in &material {
+        field(&mut hasher, line);
+    }
+    digest(&hasher)
+}
+
+/// One value for the values of several checks, in their order.
+pub fn combined<'a>(each: impl Iterator<Item = &'a str>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    each.for_each(|one| field(&mut hasher, one));
+    digest(&hasher)
+}
+
+fn normalised_name(name: &str) -> String {
+    normalise::line(name).unwrap_or_else(|| name.to_owned())
+}
+
+fn sides<'a>(lines: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let tail = lines.len().saturating_sub(SIDE).max(SIDE);
+    lines
+        .iter()
+        .take(SIDE)
+        .chain(lines.iter().skip(tail))
+        .copied()
+}
+
+/// How the check ended, without the times in it.
+fn kind(outcome: &CheckOutcome) -> String {
+    match outcome {
+        CheckOutcome::Passed => "passed".to_owned(),
+        CheckOutcome::Failed { exit } => format!("exit {exit}"),
+        CheckOutcome::Signalled { signal } => format!("signal {signal}"),
+        CheckOutcome::TimedOut { .. } => "timed out".to_owned(),
+        CheckOutcome::NotStarted { why } => format!("not started: {why}"),
+        CheckOutcome::Aborted => "aborted".to_owned(),
+        CheckOutcome::Skipped { .. } => "skipped".to_owned(),
+    }
+}
+
+/// Length first, so that no two lists of fields read alike.
+fn field(hasher: &mut blake3::Hasher, text: &str) {
+    hasher.update(&(text.len() as u64).to_le_bytes());
+    hasher.update(text.as_bytes());
+}
+
+fn digest(hasher: &blake3::Hasher) -> String {
+    hasher.finalize().to_hex().chars().take(32).collect()
+}

@@ -1,0 +1,270 @@
+//! Advice for failures whose cause is known.
+
+use crate::domain::pattern::{Pattern, group};
+use crate::domain::text;
+
+/// Most hints that are given.
+const MAX_HINTS: usize = 5;
+const MAX_HINT: usize = 300;
+
+/// At most five pieces of advice on what `output` shows, the most specific first, none twice:
+/// missing dependencies, compile errors that draw others after them, missing files and commands, a
+/// full disk, memory, time, ports in use.
+pub fn hints(output: &str) -> Vec<String> {
+    let plain = text::plain(output);
+    let mut hints = Hints(Vec::new());
+    for line in plain.lines() {
+        if hints.0.len() >= MAX_HINTS {
+            break;
+        }
+        dependency(line, &mut hints);
+    }
+    for line in plain.lines() {
+        if hints.0.len() >= MAX_HINTS {
+            break;
+        }
+        environment(line, &mut hints);
+    }
+    compilation(&plain, &mut hints);
+    hints.0
+}
+
+struct Hints(Vec<String>);
+
+impl Hints {
+    fn add(&mut self, hint: &str) {
+        let hint = text::one_line(hint, MAX_HINT);
+        if self.0.len() < MAX_HINTS && !self.0.contains(&hint) {
+            self.0.push(hint);
+        }
+    }
+}
+
+fn dependency(line: &str, hints: &mut Hints) {
+    static NODE: Pattern = Pattern::new(
+        r#"(?:Cannot find (?:module|package)|Module not found: (?:Error: )?Can't resolve|Failed to resolve import|Could not resolve) ['"]([^'"\s]+)['"]"#,
+    );
+    static PYTHON: Pattern = Pattern::new(r"ModuleNotFoundError: No module named '([\w.]+)'");
+    static RUST: Pattern = Pattern::new(
+        r"(?:use of unresolved module or unlinked crate|can't find crate for|use of undeclared crate or module|maybe a missing crate) `(\w+)`",
+    );
+    static CARGO_ADD: Pattern = Pattern::new(r"use `cargo add ([\w-]+)`");
+    static GO: Pattern = Pattern::new(
+        r"no required module provides package ([^\s;:]+)|cannot find module providing package ([^\s;:]+)",
+    );
+    static RUBY: Pattern = Pattern::new(r"cannot load such file -- ([\w/-]+)");
+    static COMMAND: Pattern = Pattern::new(
+        r"(?:^|: )(?:line \d+: )?([\w.+-]+): (?:command )?not found$|command not found: ([\w.+-]+)$",
+    );
+    if let Some(found) = NODE.captures(line) {
+        node(group(&found, 1), hints);
+    } else if let Some(found) = PYTHON.captures(line) {
+        let module = group(&found, 1);
+        let package = module.split('.').next().unwrap_or(module);
+        hints.add(&format!(
+            "The Python module `{module}` is missing. If it is a dependency, add it to the project's requirements and `pip install {package}` (the package may have another name); if it is the project's own, create it or correct the import."
+        ));
+    } else if let Some(found) = CARGO_ADD.captures(line).or_else(|| RUST.captures(line)) {
+        let name = group(&found, 1);
+        if !matches!(name, "crate" | "self" | "super" | "std" | "core" | "alloc") {
+            hints.add(&format!(
+                "`{name}` is neither a module nor a dependency. Run `cargo add {name}` if it is a crate, else declare the module or correct the path."
+            ));
+        }
+    } else if let Some(found) = GO.captures(line) {
+        let package = [group(&found, 1), group(&found, 2)].concat();
+        hints.add(&format!(
+            "The Go package `{package}` is not in go.mod. Run `go get {package}` or correct the import."
+        ));
+    } else if let Some(found) = RUBY.captures(line) {
+        let name = group(&found, 1);
+        hints.add(&format!(
+            "Ruby cannot load `{name}`. Add the gem to the Gemfile and run `bundle install`, or correct the path."
+        ));
+    } else if let Some(found) = COMMAND.captures(line) {
+        let command = [group(&found, 1), group(&found, 2)].concat();
+        hints.add(&format!(
+            "The command `{command}` is not installed here. Use one that is, or install it as a dependency of the project."
+        ));
+    }
+}
+
+fn node(module: &str, hints: &mut Hints) {
+    let is_file = module.starts_with(['.', '/', '~', '#'])
+        || module.starts_with("@/")
+        || module.contains(":\\");
+    if is_file {
+        hints.add(&format!(
+            "The module `{module}` is a file of the project that does not exist. Create it or correct the import."
+        ));
+        return;
+    }
+    if module.starts_with("node:") {
+        return;
+    }
+    let depth = if module.starts_with('@') { 2 } else { 1 };
+    let package = module.split('/').take(depth).collect::<Vec<_>>().join("/");
+    hints.add(&format!(
+        "The package `{package}` is missing. Run `npm install {package}` (or the project's own package manager) so that package.json names it, or do without it."
+    ));
+}
+
+fn environment(line: &str, hints: &mut Hints) {
+    static MISSING: Pattern = Pattern::new(
+        r#"(?:ENOENT: no such file or directory, \w+ |No such file or directory: |can't open file )['"]([^'"]+)['"]|(?:cannot (?:open|access|stat) |open )'?([^\s':]+)'?: [Nn]o such file or directory|(?:^|: )(\S+\.\w+): No such file or directory"#,
+    );
+    static DISK: Pattern = Pattern::new(r"(?i)no space left on device|ENOSPC|disk quota exceeded");
+    static MEMORY: Pattern = Pattern::new(
+        r"(?i)JavaScript heap out of memory|\bOutOfMemoryError\b|cannot allocate memory|memory allocation of \d+ bytes failed|\bMemoryError\b|signal: 9, SIGKILL|out of memory",
+    );
+    static PORT: Pattern =
+        Pattern::new(r"(?i)EADDRINUSE|address already in use|port \d+ is already");
+    static TIME: Pattern = Pattern::new(
+        r"(?i)exceeded timeout of|test timed out|timeout of \d+ ?ms exceeded|panic: test timed out|\bTimeoutError\b|timed out after \d+",
+    );
+    if let Some(found) = MISSING.captures(line) {
+        let path = [group(&found, 1), group(&found, 2), group(&found, 3)].concat();
+        hints.add(&format!(
+            "The file `{path}` does not exist. Create it or correct the path."
+        ));
+    }
+    let known: [(&Pattern, &str); 4] = [
+        (
+            &DISK,
+            "The disk is full. Write less, and delete what your changes leave behind.",
+        ),
+        (
+            &MEMORY,
+            "Something ran out of memory or was killed. Look for unbounded growth or recursion in the changes.",
+        ),
+        (
+            &PORT,
+            "A port is already in use. Let tests listen on port 0, and stop every server that a test starts.",
+        ),
+        (
+            &TIME,
+            "Something took too long. Look for a wait that never ends before you raise any limit.",
+        ),
+    ];
+    for (pattern, hint) in known {
+        if pattern.is_match(line) {
+            hints.add(hint);
+        }
+    }
+}
+
+fn compilation(output: &str, hints: &mut Hints) {
+    static TYPESCRIPT: Pattern = Pattern::new(r"error TS\d+:");
+    static RUST: Pattern = Pattern::new(r"(?m)^error\[E\d{4}\]");
+    static BORROW: Pattern = Pattern::new(r"(?m)^error\[E0(?:38[123]|499|50[2567]|515|597|716)\]");
+    static SYNTAX: Pattern = Pattern::new(
+        r"\bSyntaxError\b|\bIndentationError\b|error: expected .+, found |error TS1\d{3}:|syntax error:",
+    );
+    if SYNTAX.is_match(output) {
+        hints.add("There is a syntax error. Fix it first: later errors may only follow from it.");
+    }
+    if TYPESCRIPT.is_match(output) {
+        hints.add("TypeScript errors cascade: fix the error in the source of a type or import first, then those in its users and tests.");
+    }
+    if BORROW.is_match(output) {
+        hints.add("The borrow checker rejects the change. Change who owns the value or how long it is borrowed before you add clones.");
+    } else if RUST.is_match(output) {
+        hints.add("The code does not compile, so no test has run. Fix the first compile error first: later ones often follow from it.");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hints;
+
+    #[test]
+    fn hints_fit_the_failure() {
+        let has =
+            |output: &str, needle: &str| hints(output).iter().any(|hint| hint.contains(needle));
+        let table = [
+            (
+                "Error: Cannot find module 'left-pad'\n",
+                "npm install left-pad",
+            ),
+            (
+                "Cannot find module '@scope/pkg/deep' or its type declarations",
+                "npm install @scope/pkg`",
+            ),
+            (
+                "Error: Cannot find module './gone.js'\n",
+                "`./gone.js` is a file of the project",
+            ),
+            (
+                "E   ModuleNotFoundError: No module named 'yaml.loader'\n",
+                "pip install yaml`",
+            ),
+            (
+                "error[E0432]: unresolved import `serde`\n = help: if you wanted to use a crate named `serde`, use `cargo add serde` to add it",
+                "cargo add serde",
+            ),
+            (
+                "error[E0463]: can't find crate for `rand`",
+                "cargo add rand",
+            ),
+            (
+                "main.go:3:2: no required module provides package github.com/x/y; to add it:",
+                "go get github.com/x/y`",
+            ),
+            (
+                "sh: 1: pytest: not found",
+                "command `pytest` is not installed",
+            ),
+            (
+                "bash: line 3: jq: command not found",
+                "command `jq` is not installed",
+            ),
+            (
+                "zsh: command not found: go",
+                "command `go` is not installed",
+            ),
+            ("src/a.ts(1,2): error TS2322: x", "cascade"),
+            ("error[E0382]: borrow of moved value: `x`", "borrow checker"),
+            ("error[E0308]: mismatched types", "does not compile"),
+            ("SyntaxError: invalid syntax", "syntax error"),
+            (
+                "Error: ENOENT: no such file or directory, open 'data/a.json'",
+                "`data/a.json` does not exist",
+            ),
+            (
+                "FileNotFoundError: [Errno 2] No such file or directory: 'x.txt'",
+                "`x.txt` does not exist",
+            ),
+            (
+                "cat: conf.toml: No such file or directory",
+                "`conf.toml` does not exist",
+            ),
+            (
+                "open testdata/in.txt: no such file or directory",
+                "`testdata/in.txt` does not exist",
+            ),
+            ("write: No space left on device", "disk is full"),
+            (
+                "FATAL ERROR: Reached heap limit - JavaScript heap out of memory",
+                "out of memory",
+            ),
+            (
+                "thrown: \"Exceeded timeout of 5000 ms for a test.\"",
+                "too long",
+            ),
+            (
+                "Error: listen EADDRINUSE: address already in use :::3000",
+                "port is already in use",
+            ),
+        ];
+        for (output, needle) in table {
+            assert!(has(output, needle), "{output}: {:?}", hints(output));
+        }
+        assert!(!has("Error: Cannot find module './gone.js'", "npm install"));
+        assert!(!has("Error: Cannot find module 'node:x'", "npm install"));
+        assert_eq!(hints("assertion failed: 1 == 2\n"), Vec::<String>::new());
+        let many: String = (0..9)
+            .map(|n| format!("Cannot find module 'p{n}'\n").repeat(2))
+            .collect();
+        assert_eq!(hints(&many).len(), 5);
+    }
+}

@@ -1,0 +1,580 @@
+use super::*;
+use crate::domain::verdict::CheckOutcome;
+use proptest::prelude::*;
+
+const FAILED: CheckOutcome = CheckOutcome::Failed { exit: 1 };
+
+fn print(output: &str) -> String {
+    check_fingerprint("test", &FAILED, output)
+}
+
+fn names(output: &str) -> Vec<String> {
+    failing_tests(output).into_iter().collect()
+}
+
+#[test]
+fn failing_tests_are_named_as_their_tool_names_them() {
+    let table: &[(&str, &str, &[&str])] = &[
+        (
+            "cargo",
+            "test a::ok ... ok\ntest a::bad ... FAILED\ntest a::sp - should panic ... FAILED\n\nfailures:\n    a::bad\n    a::listed\n\ntest result: FAILED.\n",
+            &["a::bad", "a::listed", "a::sp"],
+        ),
+        (
+            "nextest",
+            "        FAIL [   0.004s] (1/6) rs tests::er\n    test tests::er ... FAILED\n     SIGABRT [   0.1s] (2/6) rs::it dies\n",
+            &["rs tests::er", "rs::it dies"],
+        ),
+        (
+            "pytest",
+            "FAILED tests/x.py::test_a - assert 1 == 2\nFAILED tests/x.py::T::test_b[a b] - x - y\nERROR tests/y.py - ImportError\nERROR tests/z.py::test_c\n",
+            &[
+                "tests/x.py::T::test_b[a b]",
+                "tests/x.py::test_a",
+                "tests/y.py",
+                "tests/z.py::test_c",
+            ],
+        ),
+        (
+            "pytest -v",
+            "tests/x.py::test_a FAILED                 [ 50%]\ntests/x.py::test_b PASSED [100%]\n",
+            &["tests/x.py::test_a"],
+        ),
+        (
+            "pytest without summary",
+            "=== FAILURES ===\n_____ T.test_a _____\nE  x\n",
+            &["T.test_a"],
+        ),
+        (
+            "unittest",
+            "======================================================================\nFAIL: test_eq (test_a.T.test_eq)\n----\n======================================================================\nERROR: test_old (test_a.T)\n======================================================================\nFAIL: test_sub (test_a.T.test_sub) (n=1)\n",
+            &[
+                "test_a.T.test_eq",
+                "test_a.T.test_old",
+                "test_a.T.test_sub (n=1)",
+            ],
+        ),
+        (
+            "jest",
+            "PASS t/ok.test.js\nFAIL t/a.test.js (5.1 s)\n  ● calc › adds\n  ● Console\nFAIL t/b.test.js\n  ● Test suite failed to run\n",
+            &["t/a.test.js › calc › adds", "t/b.test.js"],
+        ),
+        (
+            "vitest",
+            " FAIL  v/a.test.mjs > calc > adds\n FAIL  v/b.test.mjs [ v/b.test.mjs ]\n FAIL  |unit| v/c.test.mjs > x\n",
+            &[
+                "v/a.test.mjs > calc > adds",
+                "v/b.test.mjs",
+                "v/c.test.mjs > x",
+            ],
+        ),
+        (
+            "mocha",
+            "    1) adds\n\n  1 passing (4ms)\n  2 failing\n\n  1) calc\n       adds:\n\n      Error\n\n  2) flat:\n     Error\n",
+            &["calc › adds", "flat"],
+        ),
+        (
+            "go",
+            "--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/sub (0.00s)\n--- PASS: TestB (0.00s)\nFAIL\texample.com/m [build failed]\n",
+            &["TestA", "TestA/sub", "example.com/m [build failed]"],
+        ),
+        (
+            "tap",
+            "not ok 1 - adds\nok 2 - fine\n    not ok 1 - inner\nnot ok 3 - later # TODO\n",
+            &["adds", "inner"],
+        ),
+        (
+            "node",
+            "✖ adds (1.7ms)\n✔ fine (1ms)\n✖ failing tests:\n",
+            &["adds"],
+        ),
+        (
+            "rspec",
+            "rspec ./spec/a_spec.rb:12 # A does b\n",
+            &["./spec/a_spec.rb:12"],
+        ),
+        (
+            "minitest",
+            "  1) Failure:\nTestA#test_b [test/a.rb:5]:\n",
+            &["TestA#test_b"],
+        ),
+        ("gradle", "FooTest > adds() FAILED\n", &["FooTest > adds()"]),
+        (
+            "maven",
+            "[ERROR] a.FooTest.bar -- Time elapsed: 0.01 s <<< FAILURE!\n",
+            &["a.FooTest.bar"],
+        ),
+        ("dotnet", "  Failed A.B.C [12 ms]\n", &["A.B.C"]),
+        (
+            "nothing",
+            "FAILED: the agent says so\nall good\n✖ 3 problems (3 errors, 0 warnings)\n",
+            &[],
+        ),
+    ];
+    for (tool, output, expected) in table {
+        assert_eq!(names(output), *expected, "{tool}");
+    }
+}
+
+fn cargo_run(seconds: &str, thread: u32, order: [&str; 2], right: u32) -> String {
+    let [one, two] = order;
+    format!(
+        "   Compiling rs v0.1.0 (/work)
+     Running unittests src/lib.rs (target/debug/deps/rs-{thread:016x})
+
+running 2 tests
+test {one} ... FAILED
+test {two} ... FAILED
+
+failures:
+
+---- {one} stdout ----
+
+thread '{one}' ({thread}) panicked at src/lib.rs:2:46:
+assertion `left == right` failed
+  left: 2
+ right: {right}
+
+---- {two} stdout ----
+
+thread '{two}' ({thread}1) panicked at src/lib.rs:2:46:
+assertion `left == right` failed
+  left: 2
+ right: {right}
+
+failures:
+    {one}
+    {two}
+
+test result: FAILED. 0 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in {seconds}s
+"
+    )
+}
+
+#[test]
+fn the_order_of_concurrent_tests_does_not_count() {
+    let a = cargo_run("0.07", 10_289, ["tests::a", "tests::b"], 3);
+    let b = cargo_run("1.20", 20_111, ["tests::b", "tests::a"], 3);
+    assert_eq!(print(&a), print(&b));
+}
+
+#[test]
+fn neither_the_order_of_suites_nor_more_passing_tests_count() {
+    let jest = |order: [&str; 2], passed: u32| {
+        let suites: String = order
+            .iter()
+            .map(|it| {
+                format!(
+                    "FAIL t/{it}.test.js\n  ● {it} › works\n\n    Expected: 3\n    Received: 2\n\n\
+                     \x20     at Object.toBe (t/{it}.test.js:{passed}:59)\n\nPASS t/{passed}.test.js\n"
+                )
+            })
+            .collect();
+        format!(
+            "{suites}\nTest Suites: 2 failed, {passed} passed\nTests: 2 failed, {passed} passed\nTime: 0.{passed} s\n"
+        )
+    };
+    assert_eq!(print(&jest(["a", "b"], 3)), print(&jest(["b", "a"], 4)));
+    let unittest = |ran: u32| {
+        let rule = "=".repeat(70);
+        format!(
+            "{rule}\nFAIL: test_eq (a.T.test_eq)\n-----\nAssertionError: 1 != 2\n\n-----\n\
+             Ran {ran} tests in 0.00{ran}s\n\nFAILED (failures=1)\n"
+        )
+    };
+    assert_eq!(print(&unittest(2)), print(&unittest(3)));
+}
+
+#[test]
+fn another_value_test_check_or_exit_is_another_failure() {
+    let base = cargo_run("0.07", 1, ["tests::a", "tests::b"], 3);
+    let value = cargo_run("0.07", 1, ["tests::a", "tests::b"], 4);
+    let test = cargo_run("0.07", 1, ["tests::a", "tests::c"], 3);
+    let all = [
+        print(&base),
+        print(&value),
+        print(&test),
+        check_fingerprint("other", &FAILED, &base),
+        check_fingerprint("test", &CheckOutcome::Failed { exit: 2 }, &base),
+        check_fingerprint("test", &CheckOutcome::Signalled { signal: 9 }, &base),
+    ];
+    let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(distinct.len(), all.len());
+    assert!(
+        all.iter()
+            .all(|it| it.len() == 32 && it.chars().all(|c| c.is_ascii_hexdigit()))
+    );
+}
+
+#[test]
+fn what_changes_from_run_to_run_does_not_count() {
+    let table = [
+        (
+            "uuid",
+            "id 550e8400-e29b-41d4-a716-446655440000 failed",
+            "id 6ba7b810-9dad-11d1-80b4-00c04fd430c8 failed",
+        ),
+        (
+            "duration",
+            "2 tests, 1 error in 1.02s",
+            "2 tests, 1 error in 0.9s",
+        ),
+        (
+            "finished",
+            "error; finished in 0.00s",
+            "error; finished in 12.5s",
+        ),
+        (
+            "milliseconds",
+            "FAIL suite a (123 ms)",
+            "FAIL suite a (4 ms)",
+        ),
+        ("trailing duration", "   × adds 5ms", "   × adds 11ms"),
+        (
+            "address",
+            "at 0x7ffd1234abcd: bad",
+            "at 0x55d01234abcd: bad",
+        ),
+        (
+            "temporary directory",
+            "cannot read /tmp/.tmpAbC123/a.json",
+            "cannot read /tmp/.tmpXyZ789/a.json",
+        ),
+        (
+            "temporary file",
+            "cannot read /tmp/tmp.0aXb9",
+            "cannot read /tmp/tmp.9bYc1",
+        ),
+        (
+            "mac",
+            "in /var/folders/ab/x1y2/T/q/a.js: bad",
+            "in /private/var/folders/cd/z9/T/r/a.js: bad",
+        ),
+        (
+            "cargo suffix",
+            "deps/foo-1a2b3c4d5e died",
+            "deps/foo-5e4d3c2b1a died",
+        ),
+        ("pid", "process 1234 died, pid=99", "process 77 died, pid=1"),
+        (
+            "thread",
+            "thread 'main' (10289) panicked",
+            "thread 'main' (3) panicked",
+        ),
+        (
+            "port",
+            "GET http://127.0.0.1:41231/ refused",
+            "GET http://127.0.0.1:5512/ refused",
+        ),
+        (
+            "date",
+            "2026-01-02 10:11:12.123 ERROR bad",
+            "2026-02-03 20:21:22 ERROR bad",
+        ),
+        ("stamp", "[10:11:12] expected 1", "[20:21:22] expected 1"),
+        (
+            "moment",
+            "expected 3 but got 4 at 2026-01-02T10:11:12Z",
+            "expected 3 but got 4 at 2026-01-03T10:11:13.5Z",
+        ),
+        (
+            "commit",
+            "at commit a1b2c3d4e5f6 it broke",
+            "at commit 0f9e8d7c6b5a it broke",
+        ),
+        ("line", "src/a.rs:3:5: bad", "src/a.rs:13:5: bad"),
+        ("source", "3 | let x = 1;", "14 | let x = 1;"),
+        ("seed", "Randomized with seed 123", "Randomized with seed 9"),
+        (
+            "counter",
+            "FAIL [ 0.1s] (1/6) a b",
+            "FAIL [ 0.2s] (3/6) a b",
+        ),
+        ("colour", "\u{1b}[31mbad\u{1b}[0m", "bad"),
+        ("progress", "bad\n.F..s [ 50%]\n", "bad\n..F.s [ 50%]\n"),
+        ("order", "one bad\ntwo bad", "two bad\none bad"),
+    ];
+    for (what, a, b) in table {
+        assert_eq!(print(a), print(b), "{what}");
+    }
+}
+
+#[test]
+fn what_a_test_is_about_does_count() {
+    let table = [
+        ("number", "  left: 2", "  left: 3"),
+        (
+            "digest",
+            "expected 9f86d081884c7d65, got 1",
+            "expected 60303ae22b998861, got 1",
+        ),
+        (
+            "date",
+            "assert '2026-01-02' == x",
+            "assert '2026-01-03' == x",
+        ),
+        ("duration", " right: 5s", " right: 6s"),
+        ("small hex", "flags 0xff", "flags 0xfe"),
+        ("file", "src/a.rs:3:5: bad", "src/b.rs:3:5: bad"),
+        ("word", "no such column", "no such table"),
+        (
+            "file in temporary directory",
+            "/tmp/x1/a.json: bad",
+            "/tmp/x1/b.json: bad",
+        ),
+    ];
+    for (what, a, b) in table {
+        assert_ne!(print(a), print(b), "{what}");
+    }
+}
+
+#[test]
+fn several_checks_have_one_fingerprint() {
+    let check = |name, output| FailingCheck {
+        name,
+        outcome: &FAILED,
+        output,
+    };
+    let both = fingerprint(&[check("a", "x"), check("b", "y")]);
+    assert_eq!(both, fingerprint(&[check("a", "x\n"), check("b", "y")]));
+    assert_ne!(both, fingerprint(&[check("a", "x")]));
+    assert_ne!(both, fingerprint(&[check("a", "x"), check("b", "z")]));
+}
+
+#[test]
+fn a_short_output_is_shown_whole() {
+    let output = "one\n\n\ttwo\nFAILED\n";
+    assert_eq!(excerpt(output, 8_000), "one\n\n\ttwo\nFAILED");
+}
+
+#[test]
+fn repetitions_are_folded() {
+    let output = format!(
+        "{}a\na\n{}end\n",
+        "same\n".repeat(37),
+        "first line\nsecond line\n".repeat(4)
+    );
+    let expected = "same\n… repeated 37 times\na\na\nfirst line\nsecond line\n\
+                    … the 2 lines above repeated 4 times\nend";
+    assert_eq!(excerpt(&output, 8_000), expected);
+    assert_eq!(excerpt("a\n\n\n\n\nb\n", 8_000), "a\n\nb");
+}
+
+#[test]
+fn frames_of_the_runtime_are_folded() {
+    let output = "stack backtrace:
+   0: core::panicking::panic_fmt
+             at /rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/panicking.rs:80:14
+   1: mine::f
+             at ./src/lib.rs:2:46
+   2: core::ops::function::FnOnce::call_once
+             at /rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/ops/function.rs:250:5
+end";
+    let expected = "stack backtrace:
+      … 2 lines of runtime frames
+   1: mine::f
+             at ./src/lib.rs:2:46
+      … 2 lines of runtime frames
+end";
+    assert_eq!(excerpt(output, 8_000), expected);
+}
+
+#[test]
+fn a_megabyte_keeps_its_last_failure_and_its_last_line() {
+    let noise: String = (0..20_000)
+        .map(|n| format!("step {n}: loading resource {}\n", n * 7))
+        .collect();
+    let output = format!(
+        "FAIL first_suite: assertion failed: 1\n{noise}{noise}FAIL last_suite: expected 7 got 9\n    at deep/inside.js:3:5\n{noise}Ran 2 suites.\n"
+    );
+    assert!(output.len() > 1_000_000);
+    let shown = excerpt(&output, 8_000);
+    assert!(shown.chars().count() <= 8_000);
+    assert!(
+        shown.contains("FAIL first_suite: assertion failed: 1\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("FAIL last_suite: expected 7 got 9\n    at deep/inside.js:3:5\n"));
+    assert!(shown.ends_with("Ran 2 suites."));
+    assert!(shown.contains(" characters cut …]\n"));
+}
+
+#[test]
+fn one_endless_line_keeps_both_of_its_ends() {
+    let output = format!("begin{}FAILED at the end", "x".repeat(1_000_000));
+    let shown = excerpt(&output, 8_000);
+    assert!(
+        shown.starts_with("beginxxx") && shown.ends_with("FAILED at the end"),
+        "{shown}"
+    );
+    assert!(shown.contains("[… 999,"), "{shown}");
+}
+
+#[test]
+fn every_failing_test_is_named_however_long_its_output() {
+    let noise: String = (0..5_000)
+        .map(|n| format!("    line {n} of the log\n"))
+        .collect();
+    let suites: String = ["alpha", "beta", "gamma"]
+        .iter()
+        .map(|it| format!("FAIL t/{it}.test.js\n  ● {it} › works\n\n    expected 1\n\n{noise}\n"))
+        .collect();
+    let shown = excerpt(&suites, 2_000);
+    let names = "Failing tests (3):\n- t/alpha.test.js › alpha › works\n- t/beta.test.js › beta › works\n- t/gamma.test.js › gamma › works\n\n";
+    assert!(shown.starts_with(names), "{shown}");
+    let again = excerpt(&shown, 1_000);
+    assert!(again.starts_with(names), "{again}");
+    let short = excerpt(&shown, 620);
+    assert!(
+        short.starts_with("Failing tests (3):\n- t/alpha.test.js › alpha › works\n"),
+        "{short}"
+    );
+}
+
+#[test]
+fn too_many_failing_tests_are_named_by_file() {
+    let output: String = (0..2_000)
+        .map(|n| {
+            format!(
+                "FAILED tests/test_{}.py::test_number_{n} - assert {n} == 0\n",
+                n % 4
+            )
+        })
+        .collect();
+    let shown = excerpt(&output, 4_000);
+    let groups = "Failing tests (2,000):\n- tests/test_0.py (500 failing)\n- tests/test_1.py (500 failing)\n- tests/test_2.py (500 failing)\n- tests/test_3.py (500 failing)\n\n";
+    assert!(shown.starts_with(groups), "{shown}");
+    assert!(shown.ends_with("FAILED tests/test_3.py::test_number_1999 - assert 1999 == 0"));
+}
+
+#[test]
+fn several_checks_share_the_budget() {
+    let long: String = (0..2_000).map(|n| format!("line {n}\n")).collect();
+    let late = CheckOutcome::TimedOut { after_ms: 600_000 };
+    let checks = [
+        FailingCheck {
+            name: "lint",
+            outcome: &FAILED,
+            output: "a.js: bad\n",
+        },
+        FailingCheck {
+            name: "unit",
+            outcome: &FAILED,
+            output: &long,
+        },
+        FailingCheck {
+            name: "e2e",
+            outcome: &late,
+            output: "",
+        },
+    ];
+    let shown = excerpts(&checks, 4_000);
+    let count = shown.chars().count();
+    assert!((3_700..=4_000).contains(&count), "{count}");
+    let start =
+        "### lint: failed with exit code 1\na.js: bad\n\n### unit: failed with exit code 1\n";
+    assert!(shown.starts_with(start), "{shown}");
+    let end = "line 1999\n\n### e2e: timed out after 600 s\n(no output)";
+    assert!(shown.ends_with(end), "{shown}");
+    assert_eq!(excerpts(&[], 100), "");
+}
+
+#[test]
+fn first_errors_are_one_line_each() {
+    let table: &[(&str, &[&str])] = &[
+        (
+            "error[E0308]: mismatched types\n --> src/x.rs:3:5\n\nerror[E0001]: second\n --> src/y.rs:4:5\n\nerror[E0002]: third\n --> src/z.rs:4:5\n",
+            &[
+                "src/x.rs:3: E0308: mismatched types",
+                "src/y.rs:4: E0001: second",
+            ],
+        ),
+        ("not ok 1 - adds\n", &["adds"]),
+        (
+            "=== FAILED ===\nhalfway\nError: the widget   is\tgone\nlast\n",
+            &["Error: the widget is gone"],
+        ),
+        ("something\nquiet ending\n\n", &["quiet ending"]),
+        ("", &[]),
+    ];
+    for (output, expected) in table {
+        assert_eq!(first_errors(output, 2, 100), *expected, "{output}");
+    }
+    assert_eq!(first_errors("Error: abcdefghij", 2, 10), ["Error: ab…"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn an_excerpt_keeps_its_budget(
+        lines in prop::collection::vec(r"(FAIL x|error: y|  ● n|E   ä|not ok 1 - q|[a-zäß ]{0,80}|)", 0..200),
+        budget in 0usize..3_000,
+    ) {
+        let output = lines.join("\n");
+        prop_assert!(excerpt(&output, budget).chars().count() <= budget);
+        let checks = [
+            FailingCheck { name: "a", outcome: &FAILED, output: &output },
+            FailingCheck { name: "b", outcome: &FAILED, output: "short" },
+        ];
+        prop_assert!(excerpts(&checks, budget).chars().count() <= budget);
+    }
+
+    #[test]
+    fn the_last_line_is_always_kept(
+        lines in prop::collection::vec(r"(FAIL x|error: y|not ok 1 - q|[a-z]{0,200})", 0..100),
+        budget in 600usize..4_000,
+    ) {
+        let output = format!("{}\nthe very end", lines.join("\n"));
+        prop_assert!(excerpt(&output, budget).ends_with("the very end"));
+    }
+
+    #[test]
+    fn folding_never_makes_it_longer(
+        lines in prop::collection::vec(r"(FAIL x|a|b||   0: core::x|[a-z]{0,30}|y{700,800})", 0..60),
+    ) {
+        let output = lines.join("\n");
+        prop_assert!(excerpt(&output, 100_000).chars().count() <= output.chars().count());
+    }
+
+    #[test]
+    fn times_ids_and_addresses_do_not_count(
+        uuid in prop::array::uniform2(any::<u128>()),
+        address in prop::array::uniform2(0x10_0000u64..0xffff_ffff_ffff),
+        millis in prop::array::uniform2(0u32..100_000),
+        clock in prop::array::uniform2((0u32..24, 0u32..60, 0u32..60)),
+        port in prop::array::uniform2(1_024u16..),
+    ) {
+        let text = |n: usize| {
+            let (hour, minute, second) = clock[n];
+            format!(
+                "[{hour:02}:{minute:02}:{second:02}] FAIL suite {} at {:#x} on localhost:{} ({} ms)\n\
+                 2026-01-02T{hour:02}:{minute:02}:{second:02}Z error: lost connection after {}.{:03}s\n",
+                uuid_of(uuid[n]), address[n], port[n], millis[n], millis[n] / 1_000, millis[n] % 1_000,
+            )
+        };
+        prop_assert_eq!(print(&text(0)), print(&text(1)));
+    }
+
+    #[test]
+    fn every_function_is_total(output in any::<String>(), budget in 0usize..200) {
+        excerpt(&output, budget);
+        failing_tests(&output);
+        first_errors(&output, 2, budget);
+        prop_assert!(hints(&output).len() <= 5);
+        prop_assert_eq!(print(&output), print(&output));
+    }
+}
+
+fn uuid_of(n: u128) -> String {
+    let hex = format!("{n:032x}");
+    let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+    [
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32),
+    ]
+    .join("-")
+}

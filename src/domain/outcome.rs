@@ -1,0 +1,482 @@
+//! How a task ended, and everything that follows from it: status, reason, run status, exit code and
+//! check conclusion are total functions of [`Outcome`], so no combination is left open.
+
+use super::snapshot::RevId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The checks passed and the work is in the history.
+    Verified {
+        /// Sprag's commit; `None` when there was nothing left to commit or commits are off.
+        commit: Option<RevId>,
+    },
+    /// No check is configured.
+    Unverified {
+        /// Sprag's commit, as above.
+        commit: Option<RevId>,
+        /// Whether the policy takes unverified work (`if_unverified: accept`).
+        accepted: bool,
+    },
+    /// Nothing needed doing.
+    AlreadySatisfied {
+        /// Whether checks confirmed it.
+        verified: bool,
+    },
+    /// The repository did not move.
+    NoProgress {
+        /// Which way it did not: one sentence.
+        message: String,
+        /// Whether the pre-flight check ended the task, so that a verification was spared.
+        preflight: bool,
+        /// Whether the work tree is still as it was when the task began.
+        untouched: bool,
+    },
+    /// The agent only ever announced what it would do.
+    PlanningOnly,
+    /// The checks still fail and no retry is left.
+    VerificationFailed,
+    /// The same failure came back too often.
+    RepeatingFailure {
+        /// How often in a row.
+        times: u32,
+    },
+    /// The agent reported `FAILED:`.
+    FailedReport {
+        /// The report's summary.
+        summary: String,
+    },
+    /// The agent did what the policy forbids.
+    PolicyViolation {
+        /// What it did.
+        what: String,
+    },
+    /// No agent to work with: not found, bad key, unknown model, or the waits ran out.
+    AgentUnavailable {
+        /// The last error.
+        message: String,
+    },
+    /// The agent died in its last attempt.
+    AgentCrashed {
+        /// How.
+        message: String,
+    },
+    /// The last turn hit its time limit.
+    TurnTimeout,
+    /// The commit could not be made.
+    CommitRejected {
+        /// The hook's or git's words.
+        message: String,
+    },
+    /// The token or cost limit was reached.
+    Budget {
+        /// Which limit.
+        message: String,
+    },
+    /// The run's deadline was reached.
+    Deadline,
+    /// A person or the runner stopped the run.
+    Cancelled {
+        /// The signal: 2 (SIGINT) or 15 (SIGTERM).
+        signal: i32,
+    },
+    /// A task that this one depends on did not get done.
+    DependencyFailed {
+        /// That task's id.
+        on: String,
+    },
+}
+
+/// Where a task stands at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskEnd {
+    /// Done.
+    Done,
+    /// Failed.
+    Failed,
+    /// A person must act.
+    Blocked,
+    /// Not reached, or interrupted: it can be taken up again.
+    Pending,
+    /// Its dependency failed.
+    Skipped,
+}
+
+/// Reason codes of tasks and runs, a public interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "each is described where it is decided")]
+pub enum Reason {
+    Verified,
+    Unverified,
+    AlreadySatisfied,
+    NoProgress,
+    PlanningOnly,
+    VerificationFailed,
+    RepeatingFailure,
+    FailedReport,
+    PolicyViolation,
+    AgentUnavailable,
+    AgentCrashed,
+    TurnTimeout,
+    CommitRejected,
+    Budget,
+    Deadline,
+    Cancelled,
+    DependencyFailed,
+    NoWork,
+    Invalid,
+    Environment,
+    Internal,
+}
+
+/// The status of a run, a public interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStatus {
+    /// Every selected task is done and verified.
+    Success,
+    /// Every selected task is done, at least one without a check.
+    Unverified,
+    /// There was nothing to do.
+    NoWork,
+    /// A task failed and none was committed.
+    Failed,
+    /// A task failed and others were committed.
+    Partial,
+    /// Usage, configuration or plan error.
+    Invalid,
+    /// A person must act.
+    Blocked,
+    /// Agent, git, GitHub or a permission is missing.
+    Environment,
+    /// The token or cost limit was reached.
+    Budget,
+    /// The deadline was reached.
+    Deadline,
+    /// Stopped by a signal.
+    Cancelled,
+}
+
+/// The conclusion of GitHub's check run for a run status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "GitHub's own words")]
+pub enum Conclusion {
+    Success,
+    Neutral,
+    Failure,
+    ActionRequired,
+    TimedOut,
+    Cancelled,
+}
+
+/// What a policy says about work that left the repository as it was (`if_no_changes`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoChanges {
+    /// It is a failure.
+    #[default]
+    Fail,
+    /// It is not a failure, but a warning.
+    Warn,
+    /// It is fine.
+    Ok,
+}
+
+impl Outcome {
+    /// The task's status at the end of the run.
+    pub fn task_end(&self) -> TaskEnd {
+        match self {
+            Self::Verified { .. }
+            | Self::Unverified { accepted: true, .. }
+            | Self::AlreadySatisfied { .. } => TaskEnd::Done,
+            Self::Unverified {
+                accepted: false, ..
+            }
+            | Self::NoProgress { .. }
+            | Self::PlanningOnly
+            | Self::VerificationFailed
+            | Self::RepeatingFailure { .. }
+            | Self::AgentUnavailable { .. }
+            | Self::AgentCrashed { .. }
+            | Self::TurnTimeout
+            | Self::CommitRejected { .. } => TaskEnd::Failed,
+            Self::FailedReport { .. } | Self::PolicyViolation { .. } => TaskEnd::Blocked,
+            Self::Budget { .. } | Self::Deadline | Self::Cancelled { .. } => TaskEnd::Pending,
+            Self::DependencyFailed { .. } => TaskEnd::Skipped,
+        }
+    }
+
+    /// The reason code.
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Verified { .. } => Reason::Verified,
+            Self::Unverified { .. } => Reason::Unverified,
+            Self::AlreadySatisfied { .. } => Reason::AlreadySatisfied,
+            Self::NoProgress { .. } => Reason::NoProgress,
+            Self::PlanningOnly => Reason::PlanningOnly,
+            Self::VerificationFailed => Reason::VerificationFailed,
+            Self::RepeatingFailure { .. } => Reason::RepeatingFailure,
+            Self::FailedReport { .. } => Reason::FailedReport,
+            Self::PolicyViolation { .. } => Reason::PolicyViolation,
+            Self::AgentUnavailable { .. } => Reason::AgentUnavailable,
+            Self::AgentCrashed { .. } => Reason::AgentCrashed,
+            Self::TurnTimeout => Reason::TurnTimeout,
+            Self::CommitRejected { .. } => Reason::CommitRejected,
+            Self::Budget { .. } => Reason::Budget,
+            Self::Deadline => Reason::Deadline,
+            Self::Cancelled { .. } => Reason::Cancelled,
+            Self::DependencyFailed { .. } => Reason::DependencyFailed,
+        }
+    }
+
+    /// What this outcome makes of a run of which it is a part.
+    pub fn run_status(&self, no_changes: NoChanges) -> RunStatus {
+        match self {
+            Self::Verified { .. } | Self::AlreadySatisfied { verified: true } => RunStatus::Success,
+            Self::Unverified { accepted: true, .. }
+            | Self::AlreadySatisfied { verified: false } => RunStatus::Unverified,
+            Self::NoProgress {
+                untouched: true, ..
+            }
+            | Self::PlanningOnly
+                if no_changes != NoChanges::Fail =>
+            {
+                RunStatus::NoWork
+            }
+            Self::Unverified {
+                accepted: false, ..
+            }
+            | Self::NoProgress { .. }
+            | Self::PlanningOnly
+            | Self::VerificationFailed
+            | Self::RepeatingFailure { .. }
+            | Self::AgentCrashed { .. }
+            | Self::TurnTimeout
+            | Self::CommitRejected { .. }
+            | Self::DependencyFailed { .. } => RunStatus::Failed,
+            Self::FailedReport { .. } | Self::PolicyViolation { .. } => RunStatus::Blocked,
+            Self::AgentUnavailable { .. } => RunStatus::Environment,
+            Self::Budget { .. } => RunStatus::Budget,
+            Self::Deadline => RunStatus::Deadline,
+            Self::Cancelled { .. } => RunStatus::Cancelled,
+        }
+    }
+
+    /// Whether the run goes no further after this task, whatever `keep_going` says.
+    pub fn ends_run(&self) -> bool {
+        matches!(
+            self,
+            Self::AgentUnavailable { .. }
+                | Self::Budget { .. }
+                | Self::Deadline
+                | Self::Cancelled { .. }
+        )
+    }
+
+    /// Sprag's commit for the task.
+    pub fn commit(&self) -> Option<&RevId> {
+        match self {
+            Self::Verified { commit } | Self::Unverified { commit, .. } => commit.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// One line for a person.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Verified { commit: Some(id) } => {
+                format!("verified and committed as {}", short(id))
+            }
+            Self::Verified { commit: None } => "verified; nothing was left to commit".into(),
+            Self::Unverified {
+                accepted: false, ..
+            } => "no check is configured and the policy does not take unverified work".into(),
+            Self::Unverified {
+                commit: Some(id), ..
+            } => {
+                format!("committed as {} without a check", short(id))
+            }
+            Self::Unverified { commit: None, .. } => "done without a check".into(),
+            Self::AlreadySatisfied { verified: true } => {
+                "already satisfied; the checks confirm it".into()
+            }
+            Self::AlreadySatisfied { verified: false } => {
+                "already satisfied, says the agent; no check is configured".into()
+            }
+            Self::NoProgress { message, .. } => message.clone(),
+            Self::PlanningOnly => "the agent planned and never changed a file".into(),
+            Self::VerificationFailed => "the checks still fail and no retry is left".into(),
+            Self::RepeatingFailure { times } => {
+                format!("the same failure came back {times} times in a row")
+            }
+            Self::FailedReport { summary } if summary.is_empty() => {
+                "the agent reported that it cannot do the task".into()
+            }
+            Self::FailedReport { summary } => format!("the agent reported: {summary}"),
+            Self::PolicyViolation { what } => what.clone(),
+            Self::AgentUnavailable { message } => message.clone(),
+            Self::AgentCrashed { message } => message.clone(),
+            Self::TurnTimeout => "the agent's turn hit its time limit".into(),
+            Self::CommitRejected { message } => message.clone(),
+            Self::Budget { message } => message.clone(),
+            Self::Deadline => "the run's deadline was reached".into(),
+            Self::Cancelled { signal } => format!("cancelled by {}", signal_name(*signal)),
+            Self::DependencyFailed { on } => format!("not started: {on} is not done"),
+        }
+    }
+}
+
+/// The run's status and reason from the outcomes of its tasks. When several apply the first wins:
+/// cancelled, environment, deadline or budget, blocked, failed, unverified, success. Among tasks
+/// that come to the same the first gives the reason; one that says nothing of its own comes last.
+pub fn run_end(outcomes: &[&Outcome], no_changes: NoChanges) -> (RunStatus, Reason) {
+    let ranked = outcomes
+        .iter()
+        .map(|outcome| (outcome.run_status(no_changes), outcome.reason()))
+        .min_by_key(|(status, reason)| (status.rank(), reason.is_secondary()));
+    let Some((status, reason)) = ranked else {
+        return (RunStatus::NoWork, Reason::NoWork);
+    };
+    let kept = outcomes
+        .iter()
+        .any(|outcome| outcome.task_end() == TaskEnd::Done);
+    match status {
+        RunStatus::Failed if kept => (RunStatus::Partial, reason),
+        other => (other, reason),
+    }
+}
+
+impl RunStatus {
+    /// The process's exit code.
+    pub fn exit_code(self, signal: Option<i32>) -> u8 {
+        match self {
+            Self::Success | Self::Unverified | Self::NoWork => 0,
+            Self::Failed | Self::Partial => 1,
+            Self::Invalid => 2,
+            Self::Blocked => 3,
+            Self::Environment => 4,
+            Self::Budget | Self::Deadline => 5,
+            Self::Cancelled if signal == Some(15) => 143,
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// The check run's conclusion.
+    pub fn conclusion(self) -> Conclusion {
+        match self {
+            Self::Success => Conclusion::Success,
+            Self::Unverified | Self::NoWork => Conclusion::Neutral,
+            Self::Failed | Self::Partial | Self::Invalid | Self::Environment => Conclusion::Failure,
+            Self::Blocked => Conclusion::ActionRequired,
+            Self::Budget | Self::Deadline => Conclusion::TimedOut,
+            Self::Cancelled => Conclusion::Cancelled,
+        }
+    }
+
+    /// The word used in JSON, outputs and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Unverified => "unverified",
+            Self::NoWork => "no_work",
+            Self::Failed => "failed",
+            Self::Partial => "partial",
+            Self::Invalid => "invalid",
+            Self::Blocked => "blocked",
+            Self::Environment => "environment",
+            Self::Budget => "budget",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Invalid => 0,
+            Self::Cancelled => 1,
+            Self::Environment => 2,
+            Self::Deadline => 3,
+            Self::Budget => 4,
+            Self::Blocked => 5,
+            Self::Failed | Self::Partial => 6,
+            Self::Unverified => 7,
+            Self::Success => 8,
+            Self::NoWork => 9,
+        }
+    }
+}
+
+impl Reason {
+    /// Whether another task's reason says more about the run: of why it failed, or of what it did.
+    fn is_secondary(self) -> bool {
+        matches!(self, Self::DependencyFailed | Self::AlreadySatisfied)
+    }
+
+    /// The word used in JSON, outputs and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Unverified => "unverified",
+            Self::AlreadySatisfied => "already_satisfied",
+            Self::NoProgress => "no_progress",
+            Self::PlanningOnly => "planning_only",
+            Self::VerificationFailed => "verification_failed",
+            Self::RepeatingFailure => "repeating_failure",
+            Self::FailedReport => "failed_report",
+            Self::PolicyViolation => "policy_violation",
+            Self::AgentUnavailable => "agent_unavailable",
+            Self::AgentCrashed => "agent_crashed",
+            Self::TurnTimeout => "turn_timeout",
+            Self::CommitRejected => "commit_rejected",
+            Self::Budget => "budget",
+            Self::Deadline => "deadline",
+            Self::Cancelled => "cancelled",
+            Self::DependencyFailed => "dependency_failed",
+            Self::NoWork => "no_work",
+            Self::Invalid => "invalid",
+            Self::Environment => "environment",
+            Self::Internal => "internal",
+        }
+    }
+}
+
+impl TaskEnd {
+    /// The word used in JSON and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::Pending => "pending",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// The first twelve characters of a revision, enough for a person.
+pub fn short(id: &RevId) -> &str {
+    id.0.get(..12).unwrap_or(&id.0)
+}
+
+/// A signal's usual name.
+pub fn signal_name(signal: i32) -> String {
+    match signal {
+        1 => "SIGHUP".into(),
+        2 => "SIGINT".into(),
+        6 => "SIGABRT".into(),
+        9 => "SIGKILL".into(),
+        11 => "SIGSEGV".into(),
+        13 => "SIGPIPE".into(),
+        15 => "SIGTERM".into(),
+        other => format!("signal {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Regular expressions written as constants.
+
+use regex::{Captures, Regex, Replacer};
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// A regular expression in a `static`, compiled at its first use.
+///
+/// One that does not compile matches nothing; every pattern is driven by a test of its user, so a
+/// mistake in it shows there and never as a panic in a run.
+pub(crate) struct Pattern {
+    source: &'static str,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    /// The pattern `source`.
+    pub(crate) const fn new(source: &'static str) -> Self {
+        Self {
+            source,
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// Whether it occurs in `text`.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.regex().is_some_and(|regex| regex.is_match(text))
+    }
+
+    /// Its first occurrence in `text`.
+    pub(crate) fn captures<'t>(&self, text: &'t str) -> Option<Captures<'t>> {
+        self.regex()?.captures(text)
+    }
+
+    /// `text` with every occurrence replaced.
+    pub(crate) fn replace_all<'t>(&self, text: &'t str, by: impl Replacer) -> Cow<'t, str> {
+        match self.regex() {
+            Some(regex) => regex.replace_all(text, by),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    fn regex(&self) -> Option<&Regex> {
+        self.compiled
+            .get_or_init(|| Regex::new(self.source).ok())
+            .as_ref()
+    }
+}
+
+/// The text of a group, empty when it took no part in the match.
+pub(crate) fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
+    captures.get(index).map_or("", |found| found.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pattern, group};
+
+    #[test]
+    fn a_pattern_matches_captures_and_replaces() {
+        static DIGITS: Pattern = Pattern::new(r"(\d)(x)?");
+        let found = DIGITS
+            .captures("a1b")
+            .map(|it| (group(&it, 1), group(&it, 2)));
+        assert_eq!(found, Some(("1", "")));
+        assert_eq!(DIGITS.replace_all("a1b2x", "#"), "a#b#");
+    }
+
+    #[test]
+    fn a_broken_pattern_matches_nothing() {
+        static BROKEN: Pattern = Pattern::new("(");
+        assert!(!BROKEN.is_match("("));
+        assert_eq!(BROKEN.replace_all("(", "x"), "(");
+    }
+}

@@ -1,0 +1,183 @@
+//! Small tools for text that other programs wrote.
+
+use std::borrow::Cow;
+
+/// `raw` as a person would read it on a terminal: no escape sequences, no control characters but
+/// newline and tab, and of a line that was overwritten by carriage returns only what stayed.
+///
+/// Unlike `strip-ansi-escapes` it keeps tabs, and a sequence that never ends takes no more than its
+/// line with it: a test must not be able to hide the failures that come after it.
+pub fn plain(raw: &str) -> Cow<'_, str> {
+    if !raw
+        .chars()
+        .any(|c| c.is_control() && c != '\n' && c != '\t')
+    {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = String::with_capacity(raw.len());
+    for (index, line) in raw.split('\n').enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        let line = line.trim_end_matches('\r');
+        let shown = line
+            .rsplit('\r')
+            .find(|part| !part.is_empty())
+            .unwrap_or_default();
+        push_visible(shown, &mut text);
+    }
+    Cow::Owned(text)
+}
+
+/// At most `limit` characters of `text`, the last of them `…` where something was cut.
+pub fn cap_chars(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit || text.chars().count() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let Some(kept) = limit.checked_sub(1) else {
+        return Cow::Borrowed("");
+    };
+    let mut cut: String = text.chars().take(kept).collect();
+    cut.push('…');
+    Cow::Owned(cut)
+}
+
+/// The first line that says something, without white space around it.
+pub fn first_line(text: &str) -> &str {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+}
+
+/// `text` on one line, runs of white space folded, within `limit` characters.
+pub fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > limit.saturating_mul(4) {
+            break;
+        }
+    }
+    cap_chars(&line, limit).into_owned()
+}
+
+/// `text` in a Markdown code fence that is longer than any run of backticks inside it, so that
+/// nothing in the text can end the fence.
+pub fn fenced(text: &str) -> String {
+    let longest = text
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let fence = "`".repeat(longest.saturating_add(1).max(3));
+    let body = text.trim_end_matches('\n');
+    format!("{fence}\n{body}\n{fence}")
+}
+
+/// `n` with a comma between groups of three digits.
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Where in an escape sequence a line is; `Text` is what stands in one that only a terminator ends.
+enum Escape {
+    None,
+    Begun,
+    Csi,
+    Text,
+    Ending,
+}
+
+fn push_visible(line: &str, text: &mut String) {
+    let mut state = Escape::None;
+    for c in line.chars() {
+        state = match (state, c) {
+            (Escape::None | Escape::Begun, '\u{1b}') => Escape::Begun,
+            (Escape::None, '\u{9b}') => Escape::Csi,
+            (Escape::None, '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}') => Escape::Text,
+            (Escape::None, _) => {
+                if !c.is_control() || c == '\t' {
+                    text.push(c);
+                }
+                Escape::None
+            }
+            (Escape::Begun, '[') => Escape::Csi,
+            (Escape::Begun, ']' | 'P' | 'X' | '^' | '_') => Escape::Text,
+            (Escape::Begun, ' '..='/') => Escape::Begun,
+            (Escape::Begun, _) => Escape::None,
+            (Escape::Csi, '\u{40}'..='\u{7e}') => Escape::None,
+            (Escape::Csi, _) => Escape::Csi,
+            (Escape::Text, '\u{7}' | '\u{9c}') | (Escape::Ending, '\\') => Escape::None,
+            (Escape::Text | Escape::Ending, '\u{1b}') => Escape::Ending,
+            (Escape::Text | Escape::Ending, _) => Escape::Text,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cap_chars, fenced, grouped, one_line, plain};
+    use proptest::prelude::*;
+
+    #[test]
+    fn escape_sequences_and_overwritten_text_are_gone() {
+        assert_eq!(plain("\u{1b}[1;31merror\u{1b}[0m: x\tz"), "error: x\tz");
+        assert_eq!(
+            plain("\u{1b}]8;;http://a\u{1b}\\link\u{1b}]8;;\u{7}!"),
+            "link!"
+        );
+        assert_eq!(plain("\u{1b}(Bok"), "ok");
+        assert_eq!(plain("10%\r50%\r100%\r\nnext\r\n"), "100%\nnext\n");
+        assert_eq!(plain("bell\u{7} nul\u{0}"), "bell nul");
+    }
+
+    #[test]
+    fn an_unended_escape_hides_no_further_line() {
+        assert_eq!(plain("\u{1b}]title\nFAILED x\n"), "\nFAILED x\n");
+    }
+
+    #[test]
+    fn text_is_cut_at_characters() {
+        assert_eq!(cap_chars("äöü", 3), "äöü");
+        assert_eq!(cap_chars("äöüß", 3), "äö…");
+        assert_eq!(cap_chars("abc", 0), "");
+        assert_eq!(one_line("  a\n\t b  ", 10), "a b");
+        assert_eq!(one_line("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_inside() {
+        assert_eq!(fenced("a\n````\nb\n"), "`````\na\n````\nb\n`````");
+        assert_eq!(fenced("a"), "```\na\n```");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        let shown: Vec<_> = [0, 999, 1_000, 12_345, 1_234_567]
+            .into_iter()
+            .map(grouped)
+            .collect();
+        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,234,567"]);
+    }
+
+    proptest! {
+        #[test]
+        fn plain_text_is_plain_and_stays_so(raw in any::<String>()) {
+            let once = plain(&raw).into_owned();
+            prop_assert!(!once.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+            prop_assert_eq!(plain(&once), once.as_str());
+        }
+    }
+}

@@ -1,0 +1,215 @@
+use super::*;
+
+fn check(name: &str, kind: CheckKind) -> Check {
+    Check {
+        name: name.to_owned(),
+        run: "true".to_owned(),
+        kind,
+        timeout_ms: 1_000,
+    }
+}
+
+fn result(name: &str, kind: CheckKind, outcome: CheckOutcome) -> CheckResult {
+    CheckResult::read(&check(name, kind), outcome, "", 1, "")
+}
+
+fn failed(name: &str, kind: CheckKind) -> CheckResult {
+    result(name, kind, CheckOutcome::Failed { exit: 1 })
+}
+
+fn outcome_of(results: &[CheckResult]) -> (Option<&'static str>, &'static str) {
+    let verdict = verdict(results);
+    let name = match verdict {
+        Verdict::Passed => "passed",
+        Verdict::Failed { .. } => "failed",
+        Verdict::TimedOut { .. } => "timed out",
+        Verdict::Aborted => "aborted",
+        Verdict::NotRun => "not run",
+    };
+    (verdict.outcome().map(AttemptOutcome::as_str), name)
+}
+
+/// Results, the word for the attempt, the verdict.
+type Row = (Vec<CheckResult>, (Option<&'static str>, &'static str));
+
+#[test]
+fn the_gravest_result_decides() {
+    use CheckKind::{Build, Test};
+    let passed = || result("ok", Test, CheckOutcome::Passed);
+    let skipped = || {
+        result(
+            "later",
+            Test,
+            CheckOutcome::Skipped {
+                because: "build failed".to_owned(),
+            },
+        )
+    };
+    let aborted = || result("cut", Test, CheckOutcome::Aborted);
+    let late = || result("slow", Test, CheckOutcome::TimedOut { after_ms: 10 });
+    let killed = || result("oom", Test, CheckOutcome::Signalled { signal: 9 });
+    let missing = || {
+        result(
+            "gone",
+            Test,
+            CheckOutcome::NotStarted {
+                why: "no shell".to_owned(),
+            },
+        )
+    };
+    let table: Vec<Row> = vec![
+        (vec![], (None, "not run")),
+        (vec![passed()], (Some("passed"), "passed")),
+        (
+            vec![passed(), failed("t", Test)],
+            (Some("failed_tests"), "failed"),
+        ),
+        (
+            vec![failed("b", Build), skipped()],
+            (Some("failed_build"), "failed"),
+        ),
+        (
+            vec![late(), failed("t", Test)],
+            (Some("failed_tests"), "failed"),
+        ),
+        (vec![passed(), late()], (Some("timed_out"), "timed out")),
+        (vec![late(), skipped()], (Some("timed_out"), "timed out")),
+        (vec![failed("b", Build), aborted()], (None, "aborted")),
+        (vec![killed()], (Some("failed_tests"), "failed")),
+        (vec![passed(), missing()], (Some("failed_tests"), "failed")),
+        (vec![passed(), skipped()], (None, "aborted")),
+    ];
+    for (results, expected) in table {
+        assert_eq!(outcome_of(&results), expected, "{results:?}");
+    }
+}
+
+#[test]
+fn output_that_speaks_of_errors_makes_no_build_failure() {
+    let output = "error: could not compile `x`\nBUILD FAILED\n";
+    let outcome = CheckOutcome::Failed { exit: 1 };
+    let result = CheckResult::read(&check("test", CheckKind::Test), outcome, output, 1, "");
+    assert_eq!(
+        verdict(&[result]).outcome(),
+        Some(AttemptOutcome::FailedTests)
+    );
+}
+
+#[test]
+fn builds_run_first_and_the_rest_as_listed() {
+    let checks = [
+        check("lint", CheckKind::Lint),
+        check("build a", CheckKind::Build),
+        check("test", CheckKind::Test),
+        check("build b", CheckKind::Build),
+    ];
+    let names: Vec<&str> = ordered(&checks)
+        .into_iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    assert_eq!(names, ["build a", "build b", "lint", "test"]);
+}
+
+#[test]
+fn a_result_survives_a_round_trip() {
+    let output = "src/a.ts(1,7): error TS2322: Type 'string' is not a number.\n";
+    let outcomes = [
+        CheckOutcome::Failed { exit: 2 },
+        CheckOutcome::Passed,
+        CheckOutcome::Aborted,
+        CheckOutcome::Signalled { signal: 11 },
+        CheckOutcome::TimedOut { after_ms: 600_000 },
+        CheckOutcome::NotStarted {
+            why: "no shell".to_owned(),
+        },
+        CheckOutcome::Skipped {
+            because: "build failed".to_owned(),
+        },
+    ];
+    for outcome in outcomes {
+        let result = CheckResult::read(&check("tsc", CheckKind::Build), outcome, output, 5, "");
+        let json = serde_json::to_string(&result).unwrap();
+        assert_eq!(serde_json::from_str::<CheckResult>(&json).unwrap(), result);
+        let verdict = verdict(&[result]);
+        let json = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
+    }
+}
+
+#[test]
+fn a_passing_check_carries_counts_and_nothing_else() {
+    let output = "warning: error: odd\n3 passed in 0.1s\n";
+    let read = CheckResult::read(
+        &check("t", CheckKind::Test),
+        CheckOutcome::Passed,
+        output,
+        7,
+        "",
+    );
+    let expected = CheckResult {
+        name: "t".to_owned(),
+        kind: CheckKind::Test,
+        outcome: CheckOutcome::Passed,
+        counts: Counts::of(3, 0),
+        elapsed_ms: 7,
+        log: None,
+        diagnostics: Vec::new(),
+        failing_tests: BTreeSet::new(),
+        excerpt: String::new(),
+        errors: Vec::new(),
+        fingerprint: None,
+    };
+    assert_eq!(read, expected);
+}
+
+#[test]
+fn the_history_takes_one_error_of_each_check_first() {
+    let with_errors = |name: &str, errors: &[&str]| CheckResult {
+        errors: errors.iter().map(|it| (*it).to_owned()).collect(),
+        ..failed(name, CheckKind::Test)
+    };
+    let results = [with_errors("a", &["a1", "a2"]), with_errors("b", &["b1"])];
+    let entry = HistoryEntry::verified(2, vec!["src/a.rs".to_owned()], &results);
+    let expected = HistoryEntry {
+        attempt: 2,
+        changes: vec!["src/a.rs".to_owned()],
+        outcome: AttemptOutcome::FailedTests,
+        errors: vec!["a1".to_owned(), "b1".to_owned()],
+    };
+    assert_eq!(entry, Some(expected));
+    assert_eq!(HistoryEntry::verified(2, vec![], &[]), None);
+}
+
+#[test]
+fn a_check_that_says_nothing_still_has_an_error() {
+    let late = result(
+        "slow",
+        CheckKind::Test,
+        CheckOutcome::TimedOut { after_ms: 90_000 },
+    );
+    assert_eq!(late.errors, ["timed out after 90 s"]);
+    assert_eq!(
+        failed("t", CheckKind::Test).errors,
+        ["failed with exit code 1"]
+    );
+}
+
+#[test]
+fn all_failing_checks_are_shown_and_no_other() {
+    let read = |name: &str, outcome, output: &str| {
+        CheckResult::read(&check(name, CheckKind::Test), outcome, output, 1, "")
+    };
+    let results = [
+        read("fine", CheckOutcome::Passed, "all good"),
+        read("unit", CheckOutcome::Failed { exit: 1 }, "left: 1\n"),
+        read(
+            "e2e",
+            CheckOutcome::TimedOut { after_ms: 1_500 },
+            "waiting\n",
+        ),
+    ];
+    let expected = "### unit: failed with exit code 1\nleft: 1\n\n\
+                    ### e2e: timed out after 1500 ms\nwaiting";
+    assert_eq!(failing_output(&results, MAX_EXCERPT), expected);
+    assert_eq!(failing_output(&results[..1], MAX_EXCERPT), "");
+}
