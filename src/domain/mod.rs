@@ -4,12 +4,19 @@
 //! can be tested without a repository, an agent or a network.
 
 pub mod agent;
+pub mod config_file;
 pub mod counts;
 pub mod diagnostic;
+pub mod duration;
 pub mod failure;
 pub mod outcome;
 mod pattern;
+pub mod plan;
 pub mod prompt;
+pub mod settings;
 pub mod snapshot;
+pub mod suggest;
 pub mod text;
+pub mod text_error;
 pub mod verdict;
+pub mod yaml;

@@ -1,0 +1,116 @@
+//! What a plan says apart from the states that only Sprag writes.
+
+use super::markdown::STATUS_KEY;
+use super::native::OWNED_KEYS;
+use super::source::{Container, Source};
+use super::{PlanFormat, parse, text_of};
+use crate::domain::yaml::{Entry, Node, Style, Value};
+use std::fmt::Write;
+
+/// A rendering of a plan file that leaves out what only Sprag writes: states, attempts and times
+/// of tasks, the checkboxes of a checklist. Two files that differ in nothing else give equal
+/// bytes; any other difference of values, keys, their order or the Markdown text gives different
+/// ones. Comments, blanks and quotes that mean the same do not count in YAML and JSON.
+///
+/// `None` when the file is no valid plan: then its bytes have to be compared as they are.
+pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    parse(name, bytes).ok()?;
+    let text = text_of(name, bytes).ok()?;
+    let source = Source::open(name, text).ok()?;
+    Some(render(&source, None).into_bytes())
+}
+
+/// As [`without_owned_keys`], but leaving out the state of one task alone, by its place.
+pub(super) fn render(source: &Source<'_>, only: Option<usize>) -> String {
+    let mut out = format!("{:?}\n", source.format);
+    let owned = owned_keys(source.format);
+    for entry in source.root.iter().flat_map(Node::entries) {
+        match (source.format, entry.key.as_str()) {
+            (PlanFormat::Story, key) if owned.contains(&key) => {}
+            (PlanFormat::Headings, STATUS_KEY) => {
+                if only.is_some() {
+                    push_entry(&mut out, entry);
+                }
+            }
+            (PlanFormat::Sprag | PlanFormat::Rmplan | PlanFormat::Rafa, "tasks") => {
+                push_tasks(&mut out, &entry.value, owned, only);
+            }
+            _ => push_entry(&mut out, entry),
+        }
+    }
+    if source.container == Container::Markdown {
+        push_body(&mut out, source, only);
+    }
+    out
+}
+
+fn owned_keys(format: PlanFormat) -> &'static [&'static str] {
+    match format {
+        PlanFormat::Sprag => OWNED_KEYS,
+        PlanFormat::Rmplan => &["done"],
+        PlanFormat::Rafa => &["status", "attempts"],
+        PlanFormat::Story => &["status"],
+        PlanFormat::Checklist | PlanFormat::Headings => &[],
+    }
+}
+
+fn push_tasks(out: &mut String, tasks: &Node, owned: &[&str], only: Option<usize>) {
+    out.push_str("tasks[");
+    for (index, task) in tasks.items().iter().enumerate() {
+        out.push('{');
+        let left_out = only.is_none_or(|only| only == index);
+        for entry in task.entries() {
+            let is_owned = owned.contains(&entry.key.as_str());
+            if !(is_owned && (left_out || entry.merged)) {
+                push_entry(out, entry);
+            }
+        }
+        out.push('}');
+    }
+    out.push_str("]\n");
+}
+
+fn push_body(out: &mut String, source: &Source<'_>, only: Option<usize>) {
+    out.push('\n');
+    let mut from = source.body_start;
+    if source.format == PlanFormat::Checklist {
+        for (index, item) in source.outline.items.iter().enumerate() {
+            if only.is_none_or(|only| only == index) {
+                out.push_str(&source.text[from..item.mark.start]);
+                out.push_str("[ ]");
+                from = item.mark.end;
+            }
+        }
+    }
+    out.push_str(&source.text[from..]);
+}
+
+fn push_entry(out: &mut String, entry: &Entry) {
+    let _ = write!(out, "{:?}:", entry.key);
+    push_node(out, &entry.value);
+    out.push(',');
+}
+
+fn push_node(out: &mut String, node: &Node) {
+    match &node.value {
+        _ if node.is_null() => out.push('~'),
+        // `3` and `"3"` are different values, but a quoted text and a block may be the same.
+        Value::Scalar { text, style } => {
+            let sign = if *style == Style::Plain { 'p' } else { 't' };
+            let _ = write!(out, "{sign}{text:?}");
+        }
+        Value::List { items } => {
+            out.push('[');
+            for item in items {
+                push_node(out, item);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Map { entries, .. } => {
+            out.push('{');
+            entries.iter().for_each(|entry| push_entry(out, entry));
+            out.push('}');
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! One key of a mapping set in a text, everything else left as it is.
+
+use crate::domain::yaml::{Entry, Node, Style, Value};
+
+/// The text with `key` of `map` set to `rendered`, or `None` where the text is written in a way
+/// that this does not cover. `map` is a mapping of the tree of `text`; `rendered` is a plain
+/// word, a number, a quoted text or a `{ … }`.
+pub(super) fn set_key(
+    text: &str,
+    map: &Node,
+    key: &str,
+    rendered: &str,
+    json: bool,
+) -> Option<String> {
+    let Value::Map { entries, flow } = &map.value else {
+        return None;
+    };
+    let direct: Vec<&Entry> = entries.iter().filter(|entry| !entry.merged).collect();
+    if let Some(entry) = direct.iter().find(|entry| entry.key == key) {
+        return replace(text, entry, rendered, json);
+    }
+    let key = if json {
+        format!("\"{key}\"")
+    } else {
+        key.to_owned()
+    };
+    let rendered = if json {
+        as_json(rendered)
+    } else {
+        rendered.to_owned()
+    };
+    let pair = format!("{key}: {rendered}");
+    if *flow {
+        insert_in_flow(text, map, &direct, &pair)
+    } else {
+        insert_in_block(text, &direct, &pair)
+    }
+}
+
+fn replace(text: &str, entry: &Entry, rendered: &str, json: bool) -> Option<String> {
+    let value = &entry.value;
+    if value.is_null() && value.span.is_empty() {
+        let after = text.get(entry.key_span.end..)?;
+        let colon = entry.key_span.end + after.find(':')? + 1;
+        return Some(spliced(text, colon, colon, &format!(" {rendered}")));
+    }
+    let old = text.get(value.span.clone())?;
+    let is_word =
+        !rendered.starts_with(['{', '"', '\'']) && !rendered.bytes().all(|b| b.is_ascii_digit());
+    let new = match (&value.value, old.chars().next()) {
+        _ if json => as_json(rendered),
+        (Value::Scalar { .. }, Some(quote @ ('"' | '\''))) if is_word => {
+            format!("{quote}{rendered}{quote}")
+        }
+        _ => rendered.to_owned(),
+    };
+    Some(spliced(text, value.span.start, value.span.end, &new))
+}
+
+fn insert_in_flow(text: &str, map: &Node, direct: &[&Entry], pair: &str) -> Option<String> {
+    let Some(last) = direct.last() else {
+        let inside = map.span.start + 1;
+        return Some(spliced(text, inside, inside, &format!(" {pair} ")));
+    };
+    let end = last.value.span.end.max(last.key_span.end);
+    let line_start = line_start(text, last.key_span.start);
+    let before = text.get(line_start..last.key_span.start)?;
+    let separator = if line_start > 0 && before.trim().is_empty() {
+        format!(",{}{before}", line_break(text, line_start))
+    } else {
+        ", ".to_owned()
+    };
+    Some(spliced(text, end, end, &format!("{separator}{pair}")))
+}
+
+/// After the line of an entry whose end is certain, best of all one of our own; else before the
+/// first key.
+fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<String> {
+    const NEIGHBOURS: [&str; 5] = ["attempts", "status", "done", "title", "id"];
+    let ends_surely = |entry: &&&Entry| end_of(text, entry).is_some();
+    let neighbour = NEIGHBOURS
+        .iter()
+        .find_map(|key| {
+            direct
+                .iter()
+                .filter(ends_surely)
+                .find(|entry| entry.key == *key)
+        })
+        .or_else(|| direct.iter().rfind(|entry| end_of(text, entry).is_some()));
+    let Some(neighbour) = neighbour else {
+        let first = direct.first()?.key_span.start;
+        let line_start = line_start(text, first);
+        let indent = blanks(text.get(line_start..first)?);
+        let line_break = line_break(text, line_start.max(first));
+        let inserted = format!("{pair}{line_break}{indent}");
+        return Some(spliced(text, first, first, &inserted));
+    };
+    let key_start = neighbour.key_span.start;
+    let indent = blanks(text.get(line_start(text, key_start)..key_start)?);
+    let end = end_of(text, neighbour)?;
+    let inserted = match text.get(end..)?.find('\n') {
+        Some(newline) => {
+            let next_line = end + newline + 1;
+            let inserted = format!("{indent}{pair}{}", line_break(text, next_line));
+            return Some(spliced(text, next_line, next_line, &inserted));
+        }
+        None => format!("{}{indent}{pair}", line_break(text, text.len())),
+    };
+    Some(spliced(text, text.len(), text.len(), &inserted))
+}
+
+/// Where an entry ends, when it is not a block whose end depends on what follows.
+fn end_of(text: &str, entry: &Entry) -> Option<usize> {
+    let value = &entry.value;
+    let is_certain = match &value.value {
+        Value::Scalar { style, .. } => *style != Style::Block,
+        Value::List { .. } | Value::Map { .. } => {
+            text.get(value.span.clone())?.starts_with(['[', '{', '*'])
+        }
+    };
+    // An empty value has no place of its own: its line is that of the key.
+    let end = if value.span.is_empty() {
+        entry.key_span.end
+    } else {
+        value.span.end
+    };
+    is_certain.then_some(end.max(entry.key_span.end))
+}
+
+/// The line break that the text uses just before `offset`, or first of all.
+pub(super) fn line_break(text: &str, offset: usize) -> &'static str {
+    let before = &text[..offset.min(text.len())];
+    let newline = before.rfind('\n').or_else(|| text.find('\n'));
+    match newline {
+        Some(newline) if text[..newline].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+fn line_start(text: &str, offset: usize) -> usize {
+    text[..offset].rfind('\n').map_or(0, |newline| newline + 1)
+}
+
+fn blanks(prefix: &str) -> String {
+    " ".repeat(prefix.chars().filter(|&c| c != '\u{feff}').count())
+}
+
+fn as_json(rendered: &str) -> String {
+    let is_value = rendered.starts_with(['"', '{'])
+        || matches!(rendered, "true" | "false")
+        || rendered.bytes().all(|byte| byte.is_ascii_digit());
+    if is_value {
+        rendered.to_owned()
+    } else {
+        format!("\"{rendered}\"")
+    }
+}
+
+/// The text with a range replaced.
+pub(super) fn spliced(text: &str, start: usize, end: usize, new: &str) -> String {
+    let mut spliced = String::with_capacity(text.len() + new.len());
+    spliced.push_str(&text[..start]);
+    spliced.push_str(new);
+    spliced.push_str(&text[end..]);
+    spliced
+}

@@ -1,0 +1,231 @@
+//! Plans of other tools, as their files are.
+
+use super::graph::derived_title;
+use super::markdown::outline::{split_acceptance, tidy};
+use super::native::{Draft, one_line, owned, read_attempts, task_entries, task_nodes};
+use super::source::Source;
+use super::{Plan, Priority, TaskStatus, empty_plan};
+use crate::domain::settings;
+use crate::domain::text_error::{Fault, Position};
+use crate::domain::yaml::{Node, read};
+
+/// rmplan and tim: `tasks[]` with `title`, `description`, `steps`, `done`.
+pub(super) fn read_rmplan(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+    let root = root_of(source)?;
+    let mut plan = plan_from(source, root, &["title"])?;
+    plan.id = optional_text(root, "id")?;
+    plan.goal = optional_text(root, "goal")?.unwrap_or_default();
+    plan.details = optional_text(root, "details")?.unwrap_or_default();
+    if plan.details.is_empty() {
+        plan.details = tidy(source.body());
+    }
+    if plan.title.is_empty() {
+        plan.title = derived_title(plan.goal.lines().next().unwrap_or_default());
+    }
+    plan.priority = optional_text(root, "priority")?.and_then(|word| match word.as_str() {
+        "urgent" | "high" => Some(Priority::High),
+        "medium" => Some(Priority::Medium),
+        "low" | "maybe" => Some(Priority::Low),
+        _ => None,
+    });
+    if let Some(dependencies) = root.get("dependencies") {
+        plan.depends_on = read::texts("dependencies", dependencies)?;
+    }
+    let drafts = task_nodes(root)?
+        .iter()
+        .map(rmplan_task)
+        .collect::<Result<_, _>>()?;
+    Ok((plan, drafts))
+}
+
+fn rmplan_task(node: &Node) -> Result<Draft, Fault> {
+    task_entries(node)?;
+    let mut draft = draft_from(node, "title")?;
+    let mut parts = Vec::new();
+    parts.extend(optional_text(node, "description")?);
+    parts.extend(optional_text(node, "details")?);
+    if let Some(files) = node.get("files") {
+        let files = read::texts("files", files)?;
+        if !files.is_empty() {
+            parts.push(format!("Files:\n- {}", files.join("\n- ")));
+        }
+    }
+    let steps = match node.get("steps") {
+        Some(steps) => read::items("steps", "a list of steps", steps)?,
+        None => Vec::new(),
+    };
+    let mut all_done = !steps.is_empty();
+    for step in steps {
+        let done = is_true(step, "done")?;
+        all_done &= done;
+        let prompt = match step.text() {
+            Some(prompt) => Some(prompt.trim().to_owned()),
+            None => optional_text(step, "prompt")?,
+        };
+        parts.extend(prompt.filter(|_| !done));
+    }
+    draft.description = parts.join("\n\n");
+    let done = match direct(node, "done") {
+        Some(done) => read::truth("done", owned("done", done)?)?,
+        None => all_done,
+    };
+    if done {
+        draft.status = TaskStatus::Done;
+    }
+    if draft.title.is_empty() && draft.description.is_empty() && done {
+        draft.title = "Done".to_owned();
+    }
+    Ok(draft)
+}
+
+/// rafa: `tasks[]` with `id`, `title`, `description`, `acceptanceCriteria`, `status`, `attempts`.
+pub(super) fn read_rafa(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+    let root = root_of(source)?;
+    let mut plan = plan_from(source, root, &["title", "name"])?;
+    plan.id = optional_text(root, "id")?;
+    plan.goal = optional_text(root, "description")?.unwrap_or_default();
+    let drafts = task_nodes(root)?
+        .iter()
+        .map(rafa_task)
+        .collect::<Result<_, _>>()?;
+    Ok((plan, drafts))
+}
+
+fn rafa_task(node: &Node) -> Result<Draft, Fault> {
+    task_entries(node)?;
+    let mut draft = draft_from(node, "title")?;
+    if let Some(id) = node.get("id") {
+        draft.id = Some((read::text("id", id)?, id.at));
+    }
+    draft.description = optional_text(node, "description")?.unwrap_or_default();
+    if let Some(criteria) = node.get("acceptanceCriteria") {
+        draft.acceptance = read::texts("acceptanceCriteria", criteria)?;
+    }
+    if let Some(status) = direct(node, "status") {
+        draft.status = foreign_status(owned("status", status)?, RAFA_WORDS)?;
+    }
+    if let Some(attempts) = direct(node, "attempts") {
+        draft.attempts = Some(read_attempts("attempts", owned("attempts", attempts)?)?);
+    }
+    Ok(draft)
+}
+
+/// ai-sdlc: the whole `story.md` is one task.
+pub(super) fn read_story(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+    let root = root_of(source)?;
+    let mut plan = plan_from(source, root, &["title"])?;
+    let headline = source
+        .outline
+        .headings
+        .iter()
+        .find(|heading| heading.level == 1);
+    let mut body = source.body().to_owned();
+    if let Some(headline) = headline {
+        if plan.title.is_empty() {
+            plan.title.clone_from(&headline.text);
+        }
+        let start = headline.span.start - source.body_start;
+        body.replace_range(start..headline.span.end - source.body_start, "");
+    }
+    plan.id = optional_text(root, "id")?;
+    if let Some(dependencies) = root.get("dependencies") {
+        plan.depends_on = read::texts("dependencies", dependencies)?;
+    }
+    let (description, acceptance) = split_acceptance(&body);
+    let mut draft = Draft {
+        at: Some(Position::START),
+        title: plan.title.clone(),
+        description,
+        acceptance,
+        ..Draft::default()
+    };
+    if let Some(id) = root.get("id") {
+        draft.id = Some((read::text("id", id)?, id.at));
+    }
+    if let Some(status) = direct(root, "status") {
+        draft.status = foreign_status(owned("status", status)?, STORY_WORDS)?;
+    }
+    Ok((plan, vec![draft]))
+}
+
+/// The states of rafa, the one to write first.
+pub(super) const RAFA_WORDS: &[(&str, TaskStatus)] = &[
+    ("pending", TaskStatus::Pending),
+    ("in_progress", TaskStatus::InProgress),
+    ("completed", TaskStatus::Done),
+    ("failed", TaskStatus::Failed),
+];
+
+/// The states of ai-sdlc, the one to write first.
+pub(super) const STORY_WORDS: &[(&str, TaskStatus)] = &[
+    ("ready", TaskStatus::Pending),
+    ("backlog", TaskStatus::Pending),
+    ("in-progress", TaskStatus::InProgress),
+    ("done", TaskStatus::Done),
+    ("blocked", TaskStatus::Blocked),
+];
+
+fn foreign_status(node: &Node, words: &[(&str, TaskStatus)]) -> Result<TaskStatus, Fault> {
+    let given = node.text().unwrap_or_default();
+    if let Some((_, status)) = words.iter().find(|(word, _)| *word == given) {
+        return Ok(*status);
+    }
+    let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+    Err(read::unexpected(
+        "status",
+        &format!("one of {}", known.join(", ")),
+        node,
+    ))
+}
+
+fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
+    let empty = || Fault::new(Position::START, "the plan is empty");
+    source.root.as_ref().ok_or_else(empty)
+}
+
+/// A plan with its title, its `setup`, and the settings that the tree carries under our names.
+fn plan_from(source: &Source<'_>, root: &Node, titles: &[&str]) -> Result<Plan, Fault> {
+    let mut plan = empty_plan(source.format);
+    for key in titles {
+        if plan.title.is_empty() {
+            plan.title = one_line(&optional_text(root, key)?.unwrap_or_default());
+        }
+    }
+    for entry in root.entries().iter().filter(|entry| !entry.value.is_null()) {
+        if entry.key == "setup" {
+            plan.setup = settings::read_setup(&entry.value)?;
+        } else {
+            plan.settings.read_entry(entry)?;
+        }
+    }
+    Ok(plan)
+}
+
+fn draft_from(node: &Node, title: &str) -> Result<Draft, Fault> {
+    Ok(Draft {
+        at: Some(node.at),
+        title: one_line(&optional_text(node, title)?.unwrap_or_default()),
+        ..Draft::default()
+    })
+}
+
+fn optional_text(node: &Node, key: &str) -> Result<Option<String>, Fault> {
+    let text = node
+        .get(key)
+        .map(|value| read::text(key, value))
+        .transpose()?;
+    Ok(text
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty()))
+}
+
+/// The value of a key that is not merged in from elsewhere.
+fn direct<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
+    let entry = node.entry(key).filter(|entry| !entry.merged)?;
+    (!entry.value.is_null()).then_some(&entry.value)
+}
+
+fn is_true(node: &Node, key: &str) -> Result<bool, Fault> {
+    node.get(key)
+        .map_or(Ok(false), |value| read::truth(key, value))
+}

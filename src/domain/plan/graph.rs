@@ -1,0 +1,195 @@
+//! Ids and dependencies: given out, looked up, checked.
+
+use super::native::{Draft, one_line};
+use super::{Task, TaskId};
+use crate::domain::suggest::did_you_mean;
+use crate::domain::text_error::{Fault, Position};
+use std::collections::{HashMap, HashSet};
+
+/// The longest title that is made from a description, in characters.
+const MAX_DERIVED_TITLE: usize = 72;
+
+/// The ids of the drafts: given ones checked, the others `t1`, `t2` … by position, counting on
+/// where such an id is taken.
+pub(super) fn ids(drafts: &[Draft]) -> Result<Vec<TaskId>, Fault> {
+    let mut first_line = HashMap::new();
+    let mut given = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let Some((text, at)) = &draft.id else {
+            given.push(None);
+            continue;
+        };
+        let id = TaskId::new(text)
+            .map_err(|expected| Fault::new(*at, format!("id must be {expected}, got `{text}`")))?;
+        if let Some(line) = first_line.insert(id.clone(), at.line) {
+            let message = format!(
+                "the task id `{id}` is given twice, first on line {line}; give one of them another id"
+            );
+            return Err(Fault::new(*at, message));
+        }
+        given.push(Some(id));
+    }
+    let mut taken: HashSet<String> = first_line.keys().map(ToString::to_string).collect();
+    let mut next = 0;
+    let numbered = given.into_iter().enumerate().map(|(index, id)| {
+        id.unwrap_or_else(|| {
+            next = next.max(index) + 1;
+            while !taken.insert(format!("t{next}")) {
+                next += 1;
+            }
+            TaskId(format!("t{next}"))
+        })
+    });
+    Ok(numbered.collect())
+}
+
+/// Tasks with ids, known dependencies and no cycle.
+pub(super) fn finish(drafts: Vec<Draft>) -> Result<Vec<Task>, Fault> {
+    let ids = ids(&drafts)?;
+    let index: HashMap<&str, usize> = ids
+        .iter()
+        .enumerate()
+        .map(|(index, id)| (id.as_str(), index))
+        .collect();
+    let mut edges = Vec::with_capacity(drafts.len());
+    for draft in &drafts {
+        edges.push(known_dependencies(draft, &index, &ids)?);
+    }
+    refuse_cycles(&edges, &drafts, &ids)?;
+    let tasks = drafts.into_iter().zip(&ids).zip(edges);
+    tasks
+        .map(|((draft, id), dependencies)| {
+            let dependencies = dependencies.into_iter().map(|index| ids[index].clone());
+            task(draft, id.clone(), dependencies.collect())
+        })
+        .collect()
+}
+
+fn known_dependencies(
+    draft: &Draft,
+    index: &HashMap<&str, usize>,
+    ids: &[TaskId],
+) -> Result<Vec<usize>, Fault> {
+    let mut known = Vec::with_capacity(draft.depends_on.len());
+    let mut seen = HashSet::new();
+    for (id, at) in &draft.depends_on {
+        let Some(&dependency) = index.get(id.as_str()) else {
+            let remedy = match did_you_mean(id, ids.iter().map(TaskId::as_str)) {
+                none if none.is_empty() => "; add that task or remove the dependency".to_owned(),
+                suggestion => suggestion,
+            };
+            let message = format!("depends_on names the task `{id}`, which does not exist{remedy}");
+            return Err(Fault::new(*at, message));
+        };
+        if seen.insert(dependency) {
+            known.push(dependency);
+        }
+    }
+    Ok(known)
+}
+
+fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault> {
+    let at = draft.at.unwrap_or(Position::START);
+    let mut title = draft.title;
+    if title.is_empty() {
+        let line = draft
+            .description
+            .lines()
+            .find(|line| !line.trim().is_empty());
+        let Some(line) = line else {
+            let message = format!("the task `{id}` has neither a `title` nor a `description`");
+            return Err(Fault::new(at, message));
+        };
+        title = derived_title(line);
+    }
+    Ok(Task {
+        id,
+        title,
+        description: draft.description,
+        acceptance: draft.acceptance,
+        depends_on,
+        settings: draft.settings,
+        status: draft.status,
+        attempts: draft.attempts,
+        completed_at: draft.completed_at,
+        line: at.line,
+    })
+}
+
+/// A title from the first line of longer text.
+pub(super) fn derived_title(line: &str) -> String {
+    let line = one_line(line);
+    if line.chars().count() <= MAX_DERIVED_TITLE {
+        return line;
+    }
+    line.chars()
+        .take(MAX_DERIVED_TITLE - 1)
+        .chain(['…'])
+        .collect()
+}
+
+/// Walks the dependencies depth first, without recursion: plans may be long chains.
+fn refuse_cycles(edges: &[Vec<usize>], drafts: &[Draft], ids: &[TaskId]) -> Result<(), Fault> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        New,
+        Open,
+        Closed,
+    }
+    let mut marks = vec![Mark::New; edges.len()];
+    for start in 0..edges.len() {
+        let mut path: Vec<(usize, usize)> = Vec::new();
+        if marks[start] == Mark::New {
+            marks[start] = Mark::Open;
+            path.push((start, 0));
+        }
+        while let Some((task, next)) = path.last_mut() {
+            let Some(&dependency) = edges[*task].get(*next) else {
+                marks[*task] = Mark::Closed;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            match marks[dependency] {
+                Mark::Closed => {}
+                Mark::New => {
+                    marks[dependency] = Mark::Open;
+                    path.push((dependency, 0));
+                }
+                Mark::Open => {
+                    let from = path.iter().position(|(task, _)| *task == dependency);
+                    let cycle: Vec<_> = path[from.unwrap_or(0)..].iter().map(|p| p.0).collect();
+                    return Err(cycle_fault(&cycle, drafts, ids));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Names the cycle from its first task in the file on, at that task's dependency.
+fn cycle_fault(cycle: &[usize], drafts: &[Draft], ids: &[TaskId]) -> Fault {
+    let first = (0..cycle.len())
+        .min_by_key(|&place| cycle[place])
+        .unwrap_or(0);
+    let mut around = cycle.to_vec();
+    around.rotate_left(first);
+    around.push(around[0]);
+    let mut names: Vec<&str> = around.iter().map(|&task| ids[task].as_str()).collect();
+    if names.len() > 12 {
+        names.splice(6..names.len() - 5, ["…"]);
+    }
+    let wanted = ids[around[1]].as_str();
+    let dependency = drafts[around[0]]
+        .depends_on
+        .iter()
+        .find(|(id, _)| id == wanted);
+    let at = dependency.map_or(Position::START, |(_, at)| *at);
+    Fault::new(
+        at,
+        format!(
+            "depends_on has a cycle: {}; remove one of these dependencies",
+            names.join(" -> ")
+        ),
+    )
+}

@@ -1,0 +1,235 @@
+//! Plans in Markdown: a checklist, or headings.
+
+pub(super) mod outline;
+
+use super::native::{Draft, owned, read_attempts, read_plan_keys};
+use super::source::Source;
+use super::{Plan, PlanFormat, TaskId, TaskStatus, empty_plan};
+use crate::domain::settings::kind::{Choice, Kind};
+use crate::domain::suggest::did_you_mean;
+use crate::domain::text_error::{Fault, Position};
+use crate::domain::yaml::{Node, Value, read};
+use outline::{Heading, Item, dedent, split_acceptance, tidy};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// The key of the front matter that keeps the states of tasks that are headings.
+pub(super) const STATUS_KEY: &str = "status";
+
+pub(super) fn read(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
+    let mut plan = empty_plan(source.format);
+    if let Some(root) = &source.root {
+        let others: &[&str] = match source.format {
+            PlanFormat::Headings => &[STATUS_KEY, "$schema"],
+            _ => &["$schema"],
+        };
+        read_plan_keys(&mut plan, root, others, warnings)?;
+    }
+    let headline = source
+        .outline
+        .headings
+        .iter()
+        .find(|heading| heading.level == 1);
+    if let Some(headline) = headline.filter(|_| plan.title.is_empty()) {
+        plan.title.clone_from(&headline.text);
+    }
+    let (drafts, tasks) = match source.format {
+        PlanFormat::Checklist => checklist(source),
+        _ => sections(source),
+    };
+    if drafts.is_empty() {
+        return Err(Fault::new(
+            Position::START,
+            "the plan has no tasks: write each as a list item `- [ ] …` or under a heading `## …`",
+        ));
+    }
+    if plan.details.is_empty() {
+        plan.details = without(source, tasks, headline);
+    }
+    Ok((plan, drafts))
+}
+
+/// The states of tasks that are headings: `status: { t1: done, t2: { status: failed, attempts:
+/// 2 } }`.
+pub(super) fn take_status(
+    source: &Source<'_>,
+    ids: &[TaskId],
+    drafts: &mut [Draft],
+    warnings: &mut Vec<Fault>,
+) -> Result<(), Fault> {
+    let Some(states) = source.root.as_ref().and_then(|root| root.get(STATUS_KEY)) else {
+        return Ok(());
+    };
+    let expected = "a mapping from task ids to states, such as { t1: done }";
+    let index: HashMap<&str, usize> = ids
+        .iter()
+        .enumerate()
+        .map(|(i, id)| (id.as_str(), i))
+        .collect();
+    for entry in read::entries(STATUS_KEY, expected, owned(STATUS_KEY, states)?)? {
+        let Some(&task) = index.get(entry.key.as_str()) else {
+            let suggestion = did_you_mean(&entry.key, ids.iter().map(TaskId::as_str));
+            let message = format!(
+                "`status` names the task `{}`, which does not exist{suggestion}",
+                entry.key
+            );
+            warnings.push(Fault::new(entry.key_at, message));
+            continue;
+        };
+        read_state(&mut drafts[task], &entry.key, &entry.value)?;
+    }
+    Ok(())
+}
+
+fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
+    let key = format!("{STATUS_KEY}.{id}");
+    let node = owned(&key, node)?;
+    let status = Choice::<TaskStatus>::kind();
+    if !matches!(node.value, Value::Map { .. }) {
+        if !node.is_null() {
+            draft.status = status.read(&key, node)?;
+        }
+        return Ok(());
+    }
+    for entry in node.entries().iter().filter(|entry| !entry.value.is_null()) {
+        let part = format!("{key}.{}", entry.key);
+        let value = owned(&part, &entry.value)?;
+        match entry.key.as_str() {
+            "status" => draft.status = status.read(&part, value)?,
+            "attempts" => draft.attempts = Some(read_attempts(&part, value)?),
+            "completed_at" => draft.completed_at = Some(read::words(&part, value)?),
+            other => {
+                let message =
+                    format!("{key} has no part `{other}`, only status, attempts, completed_at");
+                return Err(Fault::new(entry.key_at, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn checklist(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
+    let mut lines = Lines::new(source.text);
+    let drafts = source.outline.items.iter().map(|item| {
+        let after = &source.text[item.mark.end..item.span.end.max(item.mark.end)];
+        let (title, rest) = after.split_once('\n').unwrap_or((after, ""));
+        let mut draft = draft(lines.position(item.mark.start), title, &dedent(rest));
+        if item.checked {
+            draft.status = TaskStatus::Done;
+        }
+        draft
+    });
+    let drafts = drafts.collect();
+    let spans = source
+        .outline
+        .items
+        .iter()
+        .map(|item: &Item| item.span.clone());
+    (drafts, spans.collect())
+}
+
+fn sections(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
+    let mut lines = Lines::new(source.text);
+    let headings = &source.outline.headings;
+    let mut drafts = Vec::new();
+    let mut spans = Vec::new();
+    for (index, heading) in headings.iter().enumerate() {
+        if heading.level != 2 {
+            continue;
+        }
+        let next = headings[index + 1..].iter().find(|next| next.level <= 2);
+        let end = next.map_or(source.text.len(), |next| next.span.start);
+        let text = &source.text[heading.span.end..end];
+        drafts.push(draft(
+            lines.position(heading.span.start),
+            &heading.text,
+            text,
+        ));
+        spans.push(heading.span.start..end);
+    }
+    (drafts, spans)
+}
+
+fn draft(at: Position, title: &str, text: &str) -> Draft {
+    let (title, id) = title_and_id(title.trim());
+    let (description, acceptance) = split_acceptance(text);
+    Draft {
+        at: Some(at),
+        id: id.map(|id| (id.to_owned(), at)),
+        title: title.to_owned(),
+        description,
+        acceptance,
+        ..Draft::default()
+    }
+}
+
+/// A title may end in the task's id: `Serve the report {#endpoint}`.
+fn title_and_id(title: &str) -> (&str, Option<&str>) {
+    let marked = title
+        .strip_suffix('}')
+        .and_then(|rest| rest.rsplit_once("{#"));
+    match marked {
+        Some((before, id)) if !id.is_empty() => (before.trim_end(), Some(id)),
+        _ => (title, None),
+    }
+}
+
+/// The body without tasks and headline.
+fn without(source: &Source<'_>, tasks: Vec<Range<usize>>, headline: Option<&Heading>) -> String {
+    let mut removed = tasks;
+    removed.extend(headline.map(|heading| heading.span.clone()));
+    removed.sort_by_key(|range| range.start);
+    let mut rest = String::new();
+    let mut from = source.body_start;
+    for range in removed {
+        if range.start >= from {
+            rest.push_str(&source.text[from..range.start]);
+            from = range.end;
+        }
+    }
+    rest.push_str(&source.text[from..]);
+    tidy(&rest)
+}
+
+/// Positions of ascending offsets, each line counted once.
+struct Lines<'a> {
+    text: &'a str,
+    line: usize,
+    line_start: usize,
+    counted_to: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            line: 1,
+            line_start: 0,
+            counted_to: 0,
+        }
+    }
+
+    fn position(&mut self, offset: usize) -> Position {
+        for (index, byte) in self
+            .text
+            .bytes()
+            .enumerate()
+            .take(offset)
+            .skip(self.counted_to)
+        {
+            if byte == b'\n' {
+                self.line += 1;
+                self.line_start = index + 1;
+            }
+        }
+        self.counted_to = offset;
+        let before = self.text.get(self.line_start..offset).unwrap_or_default();
+        Position {
+            line: self.line,
+            column: before.chars().count() + 1,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Our own keys: of a plan, and of the tasks in its list.
+
+use super::source::Source;
+use super::{Plan, PlanFormat, Priority, TaskStatus, empty_plan};
+use crate::domain::settings::kind::{Choice, Kind, Words};
+use crate::domain::settings::{self, Scope, Settings};
+use crate::domain::suggest::did_you_mean;
+use crate::domain::text_error::{Fault, Position};
+use crate::domain::yaml::{Entry, Node, Style, Value, read};
+
+/// A task as it was read, before ids are given out and dependencies are looked up.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub at: Option<Position>,
+    pub id: Option<(String, Position)>,
+    pub title: String,
+    pub description: String,
+    pub acceptance: Vec<String>,
+    pub depends_on: Vec<(String, Position)>,
+    pub settings: Settings,
+    pub status: TaskStatus,
+    pub attempts: Option<u32>,
+    pub completed_at: Option<String>,
+}
+
+/// Keys that a plan has besides the settings.
+pub(super) const PLAN_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "goal",
+    "details",
+    "setup",
+    "priority",
+    "depends_on",
+    "tasks",
+];
+
+/// Keys that a task has besides the settings.
+pub(super) const TASK_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "description",
+    "acceptance",
+    "depends_on",
+    "status",
+    "attempts",
+    "completed_at",
+];
+
+/// The keys of a task that only Sprag writes.
+pub(super) const OWNED_KEYS: &[&str] = &["status", "attempts", "completed_at"];
+
+impl Words for TaskStatus {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("pending", Self::Pending),
+        ("in_progress", Self::InProgress),
+        ("done", Self::Done),
+        ("failed", Self::Failed),
+        ("blocked", Self::Blocked),
+    ];
+}
+
+impl Words for Priority {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("high", Self::High),
+        ("medium", Self::Medium),
+        ("low", Self::Low),
+    ];
+}
+
+pub(super) fn read(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
+    let mut plan = empty_plan(PlanFormat::Sprag);
+    let Some(root) = &source.root else {
+        return Err(Fault::new(
+            Position::START,
+            "the plan is empty: it needs `tasks`",
+        ));
+    };
+    read_plan_keys(&mut plan, root, &["$schema"], warnings)?;
+    if plan.details.is_empty() {
+        plan.details = super::markdown::outline::tidy(source.body());
+    }
+    let drafts = task_nodes(root)?
+        .iter()
+        .map(|node| read_task(node, warnings))
+        .collect::<Result<_, _>>()?;
+    Ok((plan, drafts))
+}
+
+/// The keys of a plan. `others` are keys that are known but mean nothing here.
+pub(super) fn read_plan_keys(
+    plan: &mut Plan,
+    root: &Node,
+    others: &[&str],
+    warnings: &mut Vec<Fault>,
+) -> Result<(), Fault> {
+    for entry in root.entries() {
+        let (key, value) = (entry.key.as_str(), &entry.value);
+        if value.is_null() {
+            warn_unless_known(entry, PLAN_KEYS, others, "a plan", warnings);
+            continue;
+        }
+        match key {
+            "id" => plan.id = Some(read::words(key, value)?),
+            "title" => plan.title = read::words(key, value)?,
+            "goal" => plan.goal = read::text(key, value)?.trim().to_owned(),
+            "details" => plan.details = read::text(key, value)?.trim().to_owned(),
+            "setup" => plan.setup = settings::read_setup(value)?,
+            "priority" => plan.priority = Some(Choice::<Priority>::kind().read(key, value)?),
+            "depends_on" => plan.depends_on = read::texts(key, value)?,
+            "tasks" => {}
+            _ => {
+                if plan.settings.read_entry(entry)?.is_none() {
+                    warn_unless_known(entry, PLAN_KEYS, others, "a plan", warnings);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The tasks of a tree's list.
+pub(super) fn task_nodes(root: &Node) -> Result<&[Node], Fault> {
+    let Some(entry) = root.entry("tasks") else {
+        return Err(Fault::new(
+            root.at,
+            "the plan has no `tasks`: add a list of at least one task",
+        ));
+    };
+    match &entry.value.value {
+        Value::List { items } if !items.is_empty() => Ok(items),
+        _ if entry.value.is_null() || matches!(entry.value.value, Value::List { .. }) => {
+            let message = "`tasks` is empty: a plan needs at least one task";
+            Err(Fault::new(entry.key_at, message))
+        }
+        _ => Err(read::unexpected("tasks", "a list of tasks", &entry.value)),
+    }
+}
+
+/// A task's mapping, written out at its place so that its state can be written to it.
+pub(super) fn task_entries(node: &Node) -> Result<&[Entry], Fault> {
+    let expected = "a mapping with a `title` or a `description`";
+    let Value::Map { entries, .. } = &node.value else {
+        return Err(read::unexpected("a task", expected, node));
+    };
+    let elsewhere = |entry: &Entry| !node.span.contains(&entry.key_span.start);
+    if entries.iter().all(|entry| entry.merged) || entries.first().is_some_and(elsewhere) {
+        let message = "a task must be written out with a key of its own, not only as an alias";
+        return Err(Fault::new(node.at, message));
+    }
+    Ok(entries)
+}
+
+fn read_task(node: &Node, warnings: &mut Vec<Fault>) -> Result<Draft, Fault> {
+    let mut draft = Draft {
+        at: Some(node.at),
+        ..Draft::default()
+    };
+    for entry in task_entries(node)? {
+        let (key, value) = (entry.key.as_str(), &entry.value);
+        if OWNED_KEYS.contains(&key) && entry.merged {
+            continue;
+        }
+        if value.is_null() {
+            warn_unless_known(entry, TASK_KEYS, &[], "a task", warnings);
+            continue;
+        }
+        match key {
+            "id" => draft.id = Some((read::text(key, value)?, value.at)),
+            "title" => draft.title = one_line(&read::words(key, value)?),
+            "description" => draft.description = read::text(key, value)?.trim().to_owned(),
+            "acceptance" => draft.acceptance = read::texts(key, value)?,
+            "depends_on" => draft.depends_on = references(value)?,
+            "status" => {
+                draft.status = Choice::<TaskStatus>::kind().read(key, owned(key, value)?)?
+            }
+            "attempts" => draft.attempts = Some(read_attempts(key, owned(key, value)?)?),
+            "completed_at" => draft.completed_at = Some(read::words(key, owned(key, value)?)?),
+            _ => read_task_setting(&mut draft, entry, warnings)?,
+        }
+    }
+    Ok(draft)
+}
+
+fn read_task_setting(
+    draft: &mut Draft,
+    entry: &Entry,
+    warnings: &mut Vec<Fault>,
+) -> Result<(), Fault> {
+    let mut given = Settings::default();
+    match given.read_entry(entry)? {
+        Some(Scope::Task) => {
+            draft.settings = std::mem::take(&mut draft.settings).or(given);
+        }
+        Some(Scope::Run) => {
+            let message = format!(
+                "`{}` concerns the whole run and has no effect on a task",
+                entry.key
+            );
+            warnings.push(Fault::new(entry.key_at, message));
+        }
+        None => warn_unless_known(entry, TASK_KEYS, &[], "a task", warnings),
+    }
+    Ok(())
+}
+
+pub(super) fn read_attempts(key: &str, node: &Node) -> Result<u32, Fault> {
+    let number = read::whole(key, node, 0, u64::from(u32::MAX))?;
+    u32::try_from(number).map_err(|_| read::unexpected(key, "a whole number", node))
+}
+
+/// A value that Sprag writes must stand at its place in one piece.
+pub(super) fn owned<'a>(key: &str, node: &'a Node) -> Result<&'a Node, Fault> {
+    let in_place = node.own
+        && !matches!(
+            &node.value,
+            Value::Scalar {
+                style: Style::Block,
+                ..
+            }
+        );
+    if in_place {
+        return Ok(node);
+    }
+    let message =
+        format!("{key} must be written out on its own line, because Sprag keeps it up to date");
+    Err(Fault::new(node.at, message))
+}
+
+fn references(node: &Node) -> Result<Vec<(String, Position)>, Fault> {
+    let expected = "a list of task ids";
+    read::items("depends_on", expected, node)?
+        .into_iter()
+        .map(|item| {
+            let text = item
+                .text()
+                .ok_or_else(|| read::unexpected("depends_on", expected, item))?;
+            Ok((text.to_owned(), item.at))
+        })
+        .collect()
+}
+
+fn warn_unless_known(
+    entry: &Entry,
+    keys: &[&'static str],
+    others: &[&str],
+    of_what: &str,
+    warnings: &mut Vec<Fault>,
+) {
+    let key = settings::canonical_name(&entry.key);
+    let setting_names = || settings::NAMES.iter().map(|(name, _)| *name);
+    let known =
+        keys.contains(&key) || others.contains(&key) || setting_names().any(|name| name == key);
+    if !known {
+        let suggestion = did_you_mean(key, keys.iter().copied().chain(setting_names()));
+        let message = format!("`{key}` is not a key of {of_what} and is ignored{suggestion}");
+        warnings.push(Fault::new(entry.key_at, message));
+    }
+}
+
+/// A title on one line, whatever the text was wrapped like.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,259 @@
+//! A task's state written into the plan's text.
+
+use super::edit::{line_break, set_key, spliced};
+use super::foreign::{RAFA_WORDS, STORY_WORDS};
+use super::markdown::STATUS_KEY;
+use super::source::{Container, Source};
+use super::{Plan, PlanError, PlanFormat, TaskId, TaskStatus, canonical, parse};
+use crate::domain::suggest::did_you_mean;
+use crate::domain::text_error::{Fault, Position};
+use crate::domain::yaml::{Node, Value};
+
+/// A task's new state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusUpdate {
+    /// How far it is.
+    pub status: TaskStatus,
+    /// Attempts made; `None` leaves what the file says.
+    pub attempts: Option<u32>,
+    /// When it was done; `None` leaves what the file says.
+    pub completed_at: Option<String>,
+}
+
+/// The text of a plan with a task's state set, and nothing else changed: comments, indentation,
+/// quotes, line breaks and all other keys stay. What the file already says is not written again.
+///
+/// Not every format can hold everything. A checklist and rmplan know done and not done, rafa has
+/// no blocked (it becomes failed) and no time, ai-sdlc no failed (it becomes blocked), no
+/// attempts and no time.
+///
+/// # Errors
+/// When the text is no valid plan, has no such task, or is written in a way that cannot be edited
+/// with certainty: the result is read again, and is only given out when the state is there and
+/// everything else is as before.
+pub fn set_status(
+    name: &str,
+    text: &str,
+    task: &TaskId,
+    update: &StatusUpdate,
+) -> Result<String, PlanError> {
+    let plan = parse(name, text.as_bytes())?.value;
+    let (mark, bare) = match text.strip_prefix('\u{feff}') {
+        Some(bare) => ("\u{feff}", bare),
+        None => ("", text),
+    };
+    let Some(index) = plan.tasks.iter().position(|known| known.id == *task) else {
+        let suggestion = did_you_mean(task.as_str(), plan.tasks.iter().map(|t| t.id.as_str()));
+        let message = format!("the plan has no task `{task}`{suggestion}");
+        return Err(Fault::new(Position::START, message).in_file(name));
+    };
+    let expected = updated(&plan, index, update);
+    let unsure = || {
+        let at = Position {
+            line: plan.tasks[index].line,
+            column: 1,
+        };
+        let message = format!(
+            "the state of the task `{task}` cannot be written here without touching other parts: \
+             write the task with one key a line"
+        );
+        Fault::new(at, message).in_file(name)
+    };
+    let edited = edited(name, bare, index, &plan, &expected).ok_or_else(unsure)?;
+    if !holds(name, bare, &edited, index, &expected) {
+        return Err(unsure());
+    }
+    Ok(format!("{mark}{edited}"))
+}
+
+/// The plan as it should read afterwards, as far as its format can hold the update.
+fn updated(plan: &Plan, index: usize, update: &StatusUpdate) -> Plan {
+    let mut expected = plan.clone();
+    let task = &mut expected.tasks[index];
+    task.status = match (plan.format, update.status) {
+        (PlanFormat::Checklist | PlanFormat::Rmplan, TaskStatus::Done) => TaskStatus::Done,
+        (PlanFormat::Checklist | PlanFormat::Rmplan, _) => TaskStatus::Pending,
+        (PlanFormat::Rafa, TaskStatus::Blocked) => TaskStatus::Failed,
+        (PlanFormat::Story, TaskStatus::Failed) => TaskStatus::Blocked,
+        (_, status) => status,
+    };
+    let full = matches!(plan.format, PlanFormat::Sprag | PlanFormat::Headings);
+    if let Some(attempts) = update.attempts
+        && (full || plan.format == PlanFormat::Rafa)
+    {
+        task.attempts = Some(attempts);
+    }
+    if let Some(time) = &update.completed_at
+        && full
+    {
+        task.completed_at = Some(time.clone());
+    }
+    expected
+}
+
+/// The edited text; `None` where it cannot be edited.
+fn edited(name: &str, text: &str, index: usize, plan: &Plan, expected: &Plan) -> Option<String> {
+    let (old, new) = (&plan.tasks[index], &expected.tasks[index]);
+    let mut pairs = Vec::new();
+    if old.status != new.status {
+        pairs.push(status_pair(plan.format, new.status));
+    }
+    if old.attempts != new.attempts {
+        pairs.extend(
+            new.attempts
+                .map(|attempts| ("attempts", attempts.to_string())),
+        );
+    }
+    if old.completed_at != new.completed_at {
+        let time = new.completed_at.as_deref();
+        pairs.extend(time.map(|time| ("completed_at", as_scalar(time))));
+    }
+    let mut text = text.to_owned();
+    match plan.format {
+        PlanFormat::Checklist => {
+            let source = Source::open(name, &text).ok()?;
+            let item = source.outline.items.get(index)?;
+            let is_done = new.status == TaskStatus::Done;
+            if item.checked != is_done {
+                let mark = if is_done { "[x]" } else { "[ ]" };
+                text = spliced(&text, item.mark.start, item.mark.end, mark);
+            }
+        }
+        PlanFormat::Headings => {
+            for (key, value) in pairs {
+                text = set_heading_state(name, &text, new.id.as_str(), key, &value)?;
+            }
+        }
+        _ => {
+            for (key, value) in pairs {
+                let source = Source::open(name, &text).ok()?;
+                let map = match plan.format {
+                    PlanFormat::Story => source.root.as_ref()?,
+                    _ => source.tasks()?.items().get(index)?,
+                };
+                let json = source.container == Container::Json;
+                text = set_key(&text, map, key, &value, json)?;
+            }
+        }
+    }
+    Some(text)
+}
+
+fn status_pair(format: PlanFormat, status: TaskStatus) -> (&'static str, String) {
+    let word_of = |words: &[(&str, TaskStatus)]| {
+        let word = words.iter().find(|(_, known)| *known == status);
+        word.map_or(status.word(), |(word, _)| word).to_owned()
+    };
+    match format {
+        PlanFormat::Rmplan => ("done", (status == TaskStatus::Done).to_string()),
+        PlanFormat::Rafa => ("status", word_of(RAFA_WORDS)),
+        PlanFormat::Story => ("status", word_of(STORY_WORDS)),
+        _ => ("status", status.word().to_owned()),
+    }
+}
+
+/// Sets a part of a heading's state in the front matter, which is made where there is none.
+fn set_heading_state(name: &str, text: &str, id: &str, key: &str, value: &str) -> Option<String> {
+    let source = Source::open(name, text).ok()?;
+    let state = if key == "status" {
+        value.to_owned()
+    } else {
+        format!("{{ {key}: {value} }}")
+    };
+    let Some(front_end) = source.front_end else {
+        let n = line_break(text, 0);
+        return Some(format!(
+            "---{n}{STATUS_KEY}:{n}  {id}: {state}{n}---{n}{text}"
+        ));
+    };
+    let in_flow = source
+        .root
+        .as_ref()
+        .is_some_and(|root| matches!(root.value, Value::Map { flow: true, .. }));
+    let states = source.root.as_ref().and_then(|root| root.entry(STATUS_KEY));
+    match (states, &source.root) {
+        (None, Some(root)) if in_flow => set_key(
+            text,
+            root,
+            STATUS_KEY,
+            &format!("{{ {id}: {state} }}"),
+            false,
+        ),
+        (None, root) => {
+            let n = line_break(text, front_end);
+            let column = root.as_ref().map_or(1, |root| root.at.column);
+            let indent = " ".repeat(column - 1);
+            let lines = format!("{indent}{STATUS_KEY}:{n}{indent}  {id}: {state}{n}");
+            Some(spliced(text, front_end, front_end, &lines))
+        }
+        (Some(states), Some(root)) if states.value.is_null() => set_key(
+            text,
+            root,
+            STATUS_KEY,
+            &format!("{{ {id}: {state} }}"),
+            false,
+        ),
+        (Some(states), _) => set_listed_state(text, &states.value, id, key, value, &state),
+    }
+}
+
+fn set_listed_state(
+    text: &str,
+    states: &Node,
+    id: &str,
+    key: &str,
+    value: &str,
+    state: &str,
+) -> Option<String> {
+    match states.get(id) {
+        Some(known) if matches!(known.value, Value::Map { .. }) => {
+            set_key(text, known, key, value, false)
+        }
+        Some(known) if key != "status" => {
+            let word = known.text()?;
+            set_key(
+                text,
+                states,
+                id,
+                &format!("{{ status: {word}, {key}: {value} }}"),
+                false,
+            )
+        }
+        _ => set_key(text, states, id, state, false),
+    }
+}
+
+/// A time as a scalar that needs no quotes, or in quotes.
+fn as_scalar(text: &str) -> String {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.contains('-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-+.:".contains(&byte))
+        && !text.ends_with(':');
+    if is_plain {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
+}
+
+/// Whether the edited text reads as expected, and says the same as before in all other parts.
+fn holds(name: &str, before: &str, after: &str, index: usize, expected: &Plan) -> bool {
+    let Ok(parsed) = parse(name, after.as_bytes()) else {
+        return false;
+    };
+    let mut plan = parsed.value;
+    for (task, known) in plan.tasks.iter_mut().zip(&expected.tasks) {
+        task.line = known.line;
+    }
+    let (Ok(before), Ok(after)) = (Source::open(name, before), Source::open(name, after)) else {
+        return false;
+    };
+    let only = match plan.format {
+        // The states of headings are compared as the plan's tasks.
+        PlanFormat::Headings => None,
+        _ => Some(index),
+    };
+    plan == *expected && canonical::render(&before, only) == canonical::render(&after, only)
+}

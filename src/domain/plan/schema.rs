@@ -1,0 +1,298 @@
+//! JSON Schemas of plan and configuration files, for editors and for `sprag schema`.
+//!
+//! They describe our own keys, from the same table that the readers follow. What the readers warn
+//! of (an unknown key) and what only the whole plan shows (ids, dependencies) the schemas treat
+//! as an error or not at all.
+
+use super::{MAX_ID_LENGTH, Priority, TaskStatus};
+use crate::domain::settings::kind::{Choice, Kind, texts_schema};
+use crate::domain::settings::{Key, Scope, keys};
+use serde_json::{Map, Value as Json, json};
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The JSON Schema of a plan in YAML or JSON.
+pub fn plan() -> Json {
+    let mut properties = Map::new();
+    let mut add = |name: &str, help: &str, schema: Json| {
+        properties.insert(name.to_owned(), described(schema, help));
+    };
+    add(
+        "$schema",
+        "Where this schema is.",
+        json!({"type": "string"}),
+    );
+    add(
+        "id",
+        "The plan's own id; other plans of a queue may depend on it.",
+        text(),
+    );
+    add(
+        "title",
+        "The plan's title. Default: the file's name.",
+        text(),
+    );
+    add(
+        "goal",
+        "What it is for; given to the agent with every task.",
+        text(),
+    );
+    add(
+        "details",
+        "More about it; given to the agent with every task.",
+        text(),
+    );
+    add(
+        "setup",
+        "Commands that run once before the first turn.",
+        texts_schema(),
+    );
+    add(
+        "priority",
+        "The plan's place in a queue. Default: medium.",
+        Choice::<Priority>::kind().schema(),
+    );
+    add(
+        "depends_on",
+        "Ids of plans of a queue that must be done first.",
+        texts_schema(),
+    );
+    let tasks = json!({"type": "array", "minItems": 1, "items": task()});
+    add(
+        "tasks",
+        "The tasks, done in this order unless `depends_on` says otherwise.",
+        tasks,
+    );
+    add_settings(&mut properties, |_| true);
+    json!({
+        "$schema": DRAFT,
+        "title": "Sprag plan",
+        "description": "What an agent is to do, task by task.",
+        "type": "object",
+        "properties": properties,
+        "required": ["tasks"],
+        "additionalProperties": false,
+    })
+}
+
+/// The JSON Schema of `.sprag/config.yaml`.
+pub fn config() -> Json {
+    let mut properties = Map::new();
+    properties.insert(
+        "$schema".to_owned(),
+        described(json!({"type": "string"}), "Where this schema is."),
+    );
+    properties.insert(
+        "setup".to_owned(),
+        described(
+            texts_schema(),
+            "Commands that run once before the first turn, before those of the plan.",
+        ),
+    );
+    add_settings(&mut properties, |_| true);
+    json!({
+        "$schema": DRAFT,
+        "title": "Sprag configuration",
+        "description": "What holds for every run in this repository unless a plan, a task, a variable or a flag says otherwise.",
+        "type": ["object", "null"],
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn task() -> Json {
+    let mut properties = Map::new();
+    let mut add = |name: &str, help: &str, schema: Json| {
+        properties.insert(name.to_owned(), described(schema, help));
+    };
+    let pattern = format!("^[A-Za-z0-9][A-Za-z0-9._-]{{0,{}}}$", MAX_ID_LENGTH - 1);
+    let id = json!({"anyOf": [{"type": "string", "pattern": pattern}, {"type": "integer", "minimum": 0}]});
+    add(
+        "id",
+        "Unique in the plan. Default: t1, t2 … by position.",
+        id,
+    );
+    add("title", "What is to be done, on one line.", text());
+    add("description", "What is to be done, in full.", text());
+    add("acceptance", "What must hold afterwards.", texts_schema());
+    add(
+        "depends_on",
+        "Ids of tasks that must be done first.",
+        texts_schema(),
+    );
+    add(
+        "status",
+        "How far the task is. Sprag keeps this up to date.",
+        Choice::<TaskStatus>::kind().schema(),
+    );
+    let attempts = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX});
+    add(
+        "attempts",
+        "Attempts made. Sprag keeps this up to date.",
+        attempts,
+    );
+    add(
+        "completed_at",
+        "When it was done. Sprag keeps this up to date.",
+        text(),
+    );
+    add_settings(&mut properties, |key| key.scope == Scope::Task);
+    let given = |key: &str| {
+        let properties = Map::from_iter([(key.to_owned(), text())]);
+        json!({"required": [key], "properties": properties})
+    };
+    json!({
+        "type": "object",
+        "properties": properties,
+        "anyOf": [given("title"), given("description")],
+        "additionalProperties": false,
+    })
+}
+
+fn add_settings(properties: &mut Map<String, Json>, wanted: impl Fn(&Key) -> bool) {
+    for key in keys().into_iter().filter(wanted) {
+        let help = format!("{} Default: {}.", key.help, key.default);
+        properties.insert(key.name.to_owned(), described(key.schema, &help));
+    }
+}
+
+/// A schema with a description, accepting `null` as "not given".
+fn described(schema: Json, help: &str) -> Json {
+    json!({"description": help, "anyOf": [schema, {"type": "null"}]})
+}
+
+fn text() -> Json {
+    json!({"type": ["string", "number", "boolean"]})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::config_file;
+    use crate::domain::plan::native::{PLAN_KEYS, TASK_KEYS};
+    use crate::domain::settings::NAMES;
+
+    fn accepts(schema: &Json, yaml: &str) -> bool {
+        let value: Json = serde_saphyr::from_str(yaml).expect(yaml);
+        let validator = jsonschema::validator_for(schema).expect("a schema");
+        validator.is_valid(&value)
+    }
+
+    #[test]
+    fn the_schemas_have_exactly_the_keys_that_are_read() {
+        let names = |schema: &Json| -> Vec<String> {
+            let properties = schema["properties"].as_object().expect("properties");
+            let mut names: Vec<_> = properties.keys().cloned().collect();
+            names.sort();
+            names
+        };
+        let sorted = |keys: &mut dyn Iterator<Item = &str>| -> Vec<String> {
+            let mut names: Vec<_> = keys.map(str::to_owned).collect();
+            names.sort();
+            names
+        };
+        let settings = || NAMES.iter().map(|(name, _)| *name);
+        let of_tasks = NAMES
+            .iter()
+            .filter(|(_, scope)| *scope == Scope::Task)
+            .map(|(name, _)| *name);
+        let plan = plan();
+        assert_eq!(
+            names(&plan),
+            sorted(
+                &mut PLAN_KEYS
+                    .iter()
+                    .copied()
+                    .chain(settings())
+                    .chain(["$schema"])
+            )
+        );
+        assert_eq!(
+            names(&task()),
+            sorted(&mut TASK_KEYS.iter().copied().chain(of_tasks))
+        );
+        assert_eq!(
+            names(&config()),
+            sorted(&mut settings().chain(["$schema", "setup"]))
+        );
+    }
+
+    #[test]
+    fn schema_and_reader_agree() {
+        let schema = plan();
+        for settings in [
+            "model: m",
+            "model: [m]",
+            "model: 3",
+            "agent_args: [a, 3]",
+            "agent_args: a",
+            "agent_args: {a: b}",
+            "verify: [make, {run: x, kind: test, timeout: 5m}]",
+            "verify: make",
+            "verify: {run: x}",
+            "verify: [{name: x}]",
+            "verify: [{run: x, kind: unit}]",
+            "verify: [[x]]",
+            "verify: []",
+            "verify_timeout: 90s",
+            "verify_timeout: 1h30m",
+            "verify_timeout: 45",
+            "verify_timeout: '45'",
+            "verify_timeout: 1.5",
+            "verify_timeout: soon",
+            "verify_timeout: ''",
+            "max_retries: 0",
+            "max_retries: 10",
+            "max_retries: 11",
+            "max_retries: -1",
+            "max_retries: 1.5",
+            "max_retries: '3'",
+            "max_retries:",
+            "identical_failures: 1",
+            "max_tokens: 0",
+            "max_tokens: 5000000000",
+            "max_cost_usd: 0.5",
+            "max_cost_usd: 0",
+            "push: true",
+            "push: maybe",
+            "report: github",
+            "report: mail",
+            "agent_env: [A_B]",
+            "agent_env: [A-B]",
+            "progress: {ignore: [a]}",
+            "progress: {other: a}",
+            "roles: {fixer: {model: m}}",
+            "roles: {boss: {}}",
+            "priority: high",
+            "priority: urgent",
+            "setup: make",
+            "setup: {a: b}",
+            "tasks: []",
+            "tasks: [{}]",
+            "tasks: [{title: }]",
+            "tasks: [x]",
+            "tasks: [{title: x, status: done, attempts: 2, completed_at: y}]",
+            "tasks: [{title: x, status: finished}]",
+            "tasks: [{description: x, id: 3}]",
+            "tasks: [{title: x, id: .a}]",
+            "tasks: [{title: x, attempts: -1}]",
+        ] {
+            let text = if settings.starts_with("tasks") {
+                settings.to_owned()
+            } else {
+                format!("{settings}\ntasks: [{{title: x}}]\n")
+            };
+            let is_read = crate::domain::plan::parse("p.yaml", text.as_bytes()).is_ok();
+            assert_eq!(accepts(&schema, &text), is_read, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_marked_in_editors() {
+        assert!(!accepts(&plan(), "titel: x\ntasks: [{title: x}]"));
+        assert!(!accepts(&plan(), "tasks: [{title: x, deadline: 1h}]"));
+        assert!(accepts(&config(), "setup: make\nmax_retries: 2\n"));
+        assert!(!accepts(&config(), "tasks: []"));
+        assert!(config_file::parse("c.yaml", b"setup: make\nmax_retries: 2\n").is_ok());
+    }
+}

@@ -1,0 +1,48 @@
+//! Tests of reading, of patching, and of what two plans have in common.
+
+mod formats;
+mod order;
+mod patching;
+mod reading;
+
+use super::*;
+
+pub(super) fn plan(name: &str, text: &str) -> Plan {
+    match parse(name, text.as_bytes()) {
+        Ok(parsed) => parsed.value,
+        Err(error) => panic!("{error}\n{text}"),
+    }
+}
+
+pub(super) fn error(name: &str, text: &str) -> String {
+    let error = parse(name, text.as_bytes()).expect_err(text);
+    error.to_string()
+}
+
+pub(super) fn warnings(name: &str, text: &str) -> Vec<String> {
+    let parsed = parse(name, text.as_bytes()).expect(text);
+    parsed.warnings.iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn id(text: &str) -> TaskId {
+    TaskId::new(text).expect("an id")
+}
+
+pub(super) fn bare_task(name: &str, title: &str, line: usize) -> Task {
+    Task {
+        id: id(name),
+        title: title.to_owned(),
+        description: String::new(),
+        acceptance: Vec::new(),
+        depends_on: Vec::new(),
+        settings: Settings::default(),
+        status: TaskStatus::Pending,
+        attempts: None,
+        completed_at: None,
+        line,
+    }
+}
+
+pub(super) fn texts(all: &[&str]) -> Vec<String> {
+    all.iter().map(|&text| text.to_owned()).collect()
+}

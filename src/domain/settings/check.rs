@@ -1,0 +1,283 @@
+//! `verify`: checks as a plan or a configuration file writes them.
+
+use super::kind::{Choice, Kind, Shape, Time, Words, text_schema};
+use crate::domain::suggest::did_you_mean;
+use crate::domain::text_error::Fault;
+use crate::domain::verdict::{Check, CheckKind};
+use crate::domain::yaml::{Node, Value, read};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+/// A check whose limit may still come from `verify_timeout`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckSpec {
+    /// For people, logs and reports.
+    pub name: String,
+    /// Run by `sh -c` in the work tree.
+    pub run: String,
+    /// As given, or as name and command suggest.
+    pub kind: CheckKind,
+    /// Limit of one run, where the check has its own.
+    pub timeout: Option<Duration>,
+}
+
+const PARTS: [&str; 4] = ["name", "run", "kind", "timeout"];
+const EXPECTED: &str =
+    "a command, or a mapping with `run` and optionally `name`, `kind` and `timeout`";
+
+impl CheckSpec {
+    /// A check from a command alone: the command names it and suggests its kind.
+    pub fn of_command(command: &str) -> Self {
+        let run = command.trim().to_owned();
+        Self {
+            name: name_of(&run),
+            kind: kind_of("", &run),
+            run,
+            timeout: None,
+        }
+    }
+
+    /// The check, with its own limit or else `limit`.
+    pub fn with_default_timeout(&self, limit: Duration) -> Check {
+        let timeout = self.timeout.unwrap_or(limit);
+        Check {
+            name: self.name.clone(),
+            run: self.run.clone(),
+            kind: self.kind,
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+impl Words for CheckKind {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("build", Self::Build),
+        ("test", Self::Test),
+        ("lint", Self::Lint),
+        ("other", Self::Other),
+    ];
+}
+
+/// A list of checks, each a command or a mapping; one need not be a list.
+pub struct Checks;
+
+impl Kind for Checks {
+    type Out = Vec<CheckSpec>;
+    fn shape(&self) -> Shape {
+        Shape::Lines
+    }
+    fn schema(&self) -> Json {
+        let check = json!({"anyOf": [text_schema(), {
+            "type": "object",
+            "properties": {
+                "name": text_schema(),
+                "run": text_schema(),
+                "kind": Choice::<CheckKind>::kind().schema(),
+                "timeout": Time.schema(),
+            },
+            "required": ["run"],
+            "additionalProperties": false,
+        }]});
+        json!({"anyOf": [check.clone(), {"type": "array", "items": check}]})
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<Vec<CheckSpec>, Fault> {
+        if matches!(node.value, Value::Map { .. }) {
+            return Ok(vec![read_check(key, node)?]);
+        }
+        let items = read::items(key, "a list of checks", node)?;
+        items
+            .into_iter()
+            .map(|item| read_check(key, item))
+            .collect()
+    }
+}
+
+fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
+    if let Some(command) = node.text().filter(|text| !text.trim().is_empty()) {
+        return Ok(CheckSpec::of_command(command));
+    }
+    if !matches!(node.value, Value::Map { .. }) {
+        return Err(read::unexpected(
+            &format!("each item of {key}"),
+            EXPECTED,
+            node,
+        ));
+    }
+    let (mut name, mut run, mut kind, mut timeout) = (None, None, None, None);
+    for entry in node.entries().iter().filter(|entry| !entry.value.is_null()) {
+        let part = format!("{key}.{}", entry.key);
+        match entry.key.as_str() {
+            "name" => name = Some(read::words(&part, &entry.value)?),
+            "run" => run = Some(read::words(&part, &entry.value)?),
+            "kind" => kind = Some(Choice::<CheckKind>::kind().read(&part, &entry.value)?),
+            "timeout" => timeout = Some(Time.read(&part, &entry.value)?),
+            other => {
+                let suggestion = did_you_mean(other, PARTS);
+                let message = format!(
+                    "a check has no part `{other}`, only {}{suggestion}",
+                    PARTS.join(", ")
+                );
+                return Err(Fault::new(entry.key_at, message));
+            }
+        }
+    }
+    let Some(run) = run else {
+        return Err(Fault::new(
+            node.at,
+            "the check has no `run`: give the command that decides",
+        ));
+    };
+    let name = name.unwrap_or_else(|| name_of(&run));
+    let kind = kind.unwrap_or_else(|| kind_of(&name, &run));
+    Ok(CheckSpec {
+        name,
+        run,
+        kind,
+        timeout,
+    })
+}
+
+/// The command's first line, cut where it is long.
+fn name_of(run: &str) -> String {
+    let line = run
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or("check");
+    if line.chars().count() <= 40 {
+        return line.to_owned();
+    }
+    line.chars().take(39).chain(['…']).collect()
+}
+
+const TEST_WORDS: &[&str] = &[
+    "test",
+    "tests",
+    "pytest",
+    "unittest",
+    "nextest",
+    "jest",
+    "vitest",
+    "mocha",
+    "rspec",
+    "ctest",
+    "tox",
+    "nox",
+    "phpunit",
+    "spec",
+    "e2e",
+    "integration",
+];
+const LINT_WORDS: &[&str] = &[
+    "lint",
+    "linter",
+    "clippy",
+    "fmt",
+    "format",
+    "eslint",
+    "prettier",
+    "ruff",
+    "black",
+    "flake8",
+    "pylint",
+    "mypy",
+    "pyright",
+    "rubocop",
+    "vet",
+    "golangci",
+    "shellcheck",
+    "stylelint",
+    "biome",
+    "gofmt",
+    "rustfmt",
+    "typos",
+];
+const BUILD_WORDS: &[&str] = &[
+    "build", "compile", "tsc", "assemble", "make", "cmake", "ninja", "javac", "gcc", "webpack",
+];
+
+/// The kind that name and command suggest. The name counts before the command, tests before
+/// linters before builds: a command that does several must not skip the other checks.
+fn kind_of(name: &str, run: &str) -> CheckKind {
+    let command = command_words(run);
+    let named = split_words(name).collect::<Vec<_>>();
+    for words in [&named, &command] {
+        for (kind, known) in [
+            (CheckKind::Test, TEST_WORDS),
+            (CheckKind::Lint, LINT_WORDS),
+            (CheckKind::Build, BUILD_WORDS),
+        ] {
+            if words.iter().any(|word| known.contains(&word.as_str())) {
+                return kind;
+            }
+        }
+    }
+    let is_check = |pair: &[String]| pair == ["cargo", "check"];
+    if command.windows(2).any(is_check) {
+        return CheckKind::Build;
+    }
+    CheckKind::Other
+}
+
+/// The words of a command that tell what it does: no options, and of paths the last part.
+fn command_words(run: &str) -> Vec<String> {
+    run.split_whitespace()
+        .filter(|word| !word.starts_with('-'))
+        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .flat_map(split_words)
+        .collect()
+}
+
+fn split_words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kind_follows_name_and_command() {
+        use CheckKind::{Build, Lint, Other, Test};
+        for (name, run, kind) in [
+            ("", "cargo build --locked", Build),
+            ("", "cargo check", Build),
+            ("", "cargo build --tests", Build),
+            ("", "make", Build),
+            ("", "make test", Test),
+            ("", "npm run build && npm test", Test),
+            ("", "cargo fmt --check", Lint),
+            ("", "go vet ./...", Lint),
+            ("", "node_modules/.bin/jest", Test),
+            ("", "./scripts/run-tests.sh", Test),
+            ("", "true", Other),
+            ("build", "./do-it", Build),
+            ("unit tests", "./do-it", Test),
+            ("smoke", "curl localhost", Other),
+        ] {
+            assert_eq!(kind_of(name, run), kind, "{name:?} {run:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_command_is_cut_in_the_name_only() {
+        let command = format!("echo {}", "x".repeat(80));
+        let spec = CheckSpec::of_command(&command);
+        assert_eq!(spec.name, format!("echo {}…", "x".repeat(34)));
+        assert_eq!(spec.run, command);
+    }
+
+    #[test]
+    fn a_check_without_a_limit_takes_the_one_that_holds() {
+        let spec = CheckSpec::of_command("true");
+        let check = Check {
+            name: "true".to_owned(),
+            run: "true".to_owned(),
+            kind: CheckKind::Other,
+            timeout_ms: 90_000,
+        };
+        assert_eq!(spec.with_default_timeout(Duration::from_secs(90)), check);
+    }
+}

@@ -1,0 +1,314 @@
+use super::*;
+use crate::domain::yaml;
+
+fn read(text: &str) -> Result<Settings, Fault> {
+    let root = yaml::parse(text).expect("valid").expect("a value");
+    let mut settings = Settings::default();
+    for entry in root.entries() {
+        let scope = settings.read_entry(entry)?;
+        assert!(scope.is_some(), "{} is not a key", entry.key);
+    }
+    Ok(settings)
+}
+
+fn fault(text: &str) -> String {
+    read(text)
+        .expect_err("must be refused")
+        .in_file("f")
+        .to_string()
+}
+
+#[test]
+fn every_key_is_read() {
+    let settings = read(
+        "agent: codex\nagent_command: ./a\nagent_args: [-v, 3]\nmodel: m\n\
+         roles: { reviewer: { model: big } }\ninstructions: be kind\n\
+         verify: [cargo build, { name: t, run: ./t, kind: test, timeout: 5m }]\n\
+         verify_timeout: 90s\nturn_timeout: 1h30m\nstall_timeout: 600\ndeadline: 2h\n\
+         max_retries: 10\nnudges: 0\nidentical_failures: 2\nflaky_reruns: 1\nbaseline: true\n\
+         max_tokens: 1000000\nmax_cost_usd: 2.5\nallow_dirty: false\nkeep_going: true\n\
+         agent_commits: squash\nif_no_changes: ok\nif_unverified: fail\ntest_changes: fail\n\
+         protected_paths: ['ci/**']\nprogress: { ignore: ['*.log'] }\nagent_env: [A_KEY]\n\
+         verify_env: CI\nsandbox: off\ntdd: true\nreview: false\npush: false\n\
+         pull_request: draft\nreport: none\nevents: '-'\nrun_dir: /tmp/x\ncolor: never\n",
+    );
+    let second = |n| Some(Duration::from_secs(n));
+    let texts = |all: &[&str]| Some(all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
+    let text = |text: &str| Some(text.to_owned());
+    let reviewer = RoleSettings {
+        model: text("big"),
+        ..RoleSettings::default()
+    };
+    let test = CheckSpec {
+        name: "t".to_owned(),
+        run: "./t".to_owned(),
+        kind: crate::domain::verdict::CheckKind::Test,
+        timeout: second(300),
+    };
+    let expected = Settings {
+        agent: text("codex"),
+        agent_command: text("./a"),
+        agent_args: texts(&["-v", "3"]),
+        model: text("m"),
+        roles: Some(BTreeMap::from([("reviewer".to_owned(), reviewer)])),
+        instructions: text("be kind"),
+        verify: Some(vec![CheckSpec::of_command("cargo build"), test]),
+        verify_timeout: second(90),
+        turn_timeout: second(5400),
+        stall_timeout: second(600),
+        deadline: second(7200),
+        max_retries: Some(10),
+        nudges: Some(0),
+        identical_failures: Some(2),
+        flaky_reruns: Some(1),
+        baseline: Some(true),
+        max_tokens: Some(1_000_000),
+        max_cost_usd: Some(2.5),
+        allow_dirty: Some(false),
+        keep_going: Some(true),
+        agent_commits: Some(AgentCommits::Squash),
+        if_no_changes: Some(OnNoChanges::Ok),
+        if_unverified: Some(IfUnverified::Fail),
+        test_changes: Some(OnNoChanges::Fail),
+        protected_paths: texts(&["ci/**"]),
+        progress: Some(Progress {
+            ignore: vec!["*.log".to_owned()],
+        }),
+        agent_env: texts(&["A_KEY"]),
+        verify_env: texts(&["CI"]),
+        sandbox: Some(Sandbox::Off),
+        tdd: Some(true),
+        review: Some(false),
+        push: Some(false),
+        pull_request: Some(PullRequest::Draft),
+        report: Some(Report::None),
+        events: text("-"),
+        run_dir: text("/tmp/x"),
+        color: Some(Color::Never),
+    };
+    assert_eq!(
+        read("agent_arg: x").map(|s| s.agent_args),
+        Ok(texts(&["x"]))
+    );
+    assert_eq!(settings, Ok(expected));
+}
+
+#[test]
+fn a_retry_count_out_of_range_is_one_clear_error() {
+    for (value, got) in [
+        ("-1", "-1"),
+        ("1.5", "1.5"),
+        ("11", "11"),
+        ("50", "50"),
+        ("\"x\"", "\"x\""),
+        ("\"3\"", "\"3\""),
+        ("[1]", "a list"),
+        ("99999999999999999999", "99999999999999999999"),
+    ] {
+        let expected =
+            format!("f:2:14: max_retries must be a whole number from 0 to 10, got {got}");
+        assert_eq!(
+            fault(&format!("model: m\nmax_retries: {value}\n")),
+            expected
+        );
+    }
+}
+
+#[test]
+fn every_other_wrong_value_says_what_was_expected() {
+    for (text, expected) in [
+        ("model: [a]", "f:1:8: model must be text, got a list"),
+        (
+            "model: ''",
+            "f:1:8: model must be text that is not empty, got \"\"",
+        ),
+        ("push: yes", "f:1:7: push must be true or false, got yes"),
+        (
+            "deadline: soon",
+            "f:1:11: deadline must be a duration such as 90s, 10m or 1h30m, got `soon`",
+        ),
+        (
+            "deadline: 0",
+            "f:1:11: deadline must be longer than 0s, got 0",
+        ),
+        (
+            "max_cost_usd: free",
+            "f:1:15: max_cost_usd must be a number above 0, in US dollars, got free",
+        ),
+        (
+            "max_tokens: 0",
+            "f:1:13: max_tokens must be a whole number of at least 1, got 0",
+        ),
+        (
+            "report: githb",
+            "f:1:9: report must be one of auto, github, none, got githb (did you mean `github`?)",
+        ),
+        (
+            "agent_env: [A=b]",
+            "f:1:13: agent_env must be a list of names of environment variables, got A=b",
+        ),
+        (
+            "verify: [{ name: x }]",
+            "f:1:10: the check has no `run`: give the command that decides",
+        ),
+        (
+            "verify: [{ run: x, knd: test }]",
+            "f:1:20: a check has no part `knd`, only name, run, kind, timeout (did you mean `kind`?)",
+        ),
+        (
+            "verify: [[x]]",
+            "f:1:10: each item of verify must be a command, or a mapping with `run` and optionally `name`, `kind` and `timeout`, got a list",
+        ),
+        (
+            "progress: { ignored: x }",
+            "f:1:13: progress has no part `ignored`, only ignore (did you mean `ignore`?)",
+        ),
+        (
+            "progress: { ignore: ['a{b'] }",
+            "f:1:22: progress.ignore must be a list of globs, but unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)",
+        ),
+        (
+            "roles: { boss: {} }",
+            "f:1:10: roles has no part `boss`, only implementer, tester, reviewer, fixer",
+        ),
+    ] {
+        assert_eq!(fault(text), expected);
+    }
+}
+
+#[test]
+fn nothing_is_absent_and_an_empty_list_is_given() {
+    assert_eq!(read("model:\nverify: ~\n"), Ok(Settings::default()));
+    assert_eq!(read("verify: []").map(|s| s.verify), Ok(Some(Vec::new())));
+}
+
+#[test]
+fn the_stronger_source_wins_key_by_key() {
+    let flags = read("max_retries: 1").expect("valid");
+    let task = read("max_retries: 2\nverify: []").expect("valid");
+    let plan = read("max_retries: 3\nverify: [make]\nmodel: m").expect("valid");
+    assert_eq!(
+        flags.or(task).or(plan),
+        read("max_retries: 1\nverify: []\nmodel: m").expect("valid")
+    );
+}
+
+#[test]
+fn another_agent_does_not_take_over_the_first_ones_model() {
+    let config = read("agent: codex\nmodel: m\nagent_args: [x]\nmax_retries: 2").expect("valid");
+    let other = read("agent: claude").expect("valid");
+    assert_eq!(
+        other.or(config.clone()),
+        read("agent: claude\nmax_retries: 2").expect("valid")
+    );
+    let same = read("agent: codex").expect("valid");
+    assert_eq!(same.or(config.clone()), config);
+}
+
+#[test]
+fn a_variable_sets_what_a_file_can() {
+    let mut settings = Settings::default();
+    for (key, text) in [
+        ("max_retries", " 4 "),
+        ("verify", "make\n\n  make test\n"),
+        ("progress", "ignore: [a]"),
+        ("instructions", "a: [b"),
+        ("model", "  "),
+    ] {
+        assert_eq!(settings.set_from_text(key, text), Ok(()), "{key}");
+    }
+    let expected = read(
+        "max_retries: 4\nverify: [make, make test]\nprogress: { ignore: [a] }\ninstructions: 'a: [b'",
+    );
+    assert_eq!(Ok(settings.clone()), expected);
+    assert_eq!(
+        settings.set_from_text("max_retries", "11"),
+        Err("max_retries must be a whole number from 0 to 10, got 11".to_owned())
+    );
+    assert_eq!(
+        settings.set_from_text("max_retrys", "1"),
+        Err("unknown key `max_retrys` (did you mean `max_retries`?)".to_owned())
+    );
+}
+
+#[test]
+fn checks_take_the_limit_that_holds() {
+    let limits = |text| -> Vec<u64> {
+        let settings = read(text).expect("valid");
+        settings
+            .checks()
+            .iter()
+            .map(|check| check.timeout_ms)
+            .collect()
+    };
+    assert_eq!(
+        limits("verify: [a, { run: b, timeout: 5s }]"),
+        [600_000, 5000]
+    );
+    assert_eq!(limits("verify: [a]\nverify_timeout: 1m"), [60_000]);
+    assert_eq!(limits("model: m"), [0_u64; 0]);
+}
+
+#[test]
+fn a_stronger_command_is_run_instead_of_a_weaker_agent() {
+    let command = || read("agent_command: ./a").expect("valid");
+    for (lower, agent, model) in [
+        ("agent: codex\nmodel: m", Some("command"), None),
+        ("agent: acp\nmodel: m", Some("acp"), Some("m")),
+        ("agent: command\nmodel: m", Some("command"), Some("m")),
+        ("model: m", None, Some("m")),
+    ] {
+        let merged = command().or(read(lower).expect("valid"));
+        assert_eq!(
+            (
+                merged.agent.as_deref(),
+                merged.model.as_deref(),
+                merged.agent_command.as_deref()
+            ),
+            (agent, model, Some("./a")),
+            "{lower}"
+        );
+    }
+}
+
+#[test]
+fn the_documentation_has_every_key_with_its_meaning_and_default() {
+    let documentation = include_str!("../../../docs/plans.md");
+    let mut table = "| key | meaning | default | on a task |\n|---|---|---|---|\n".to_owned();
+    for key in keys() {
+        let on_a_task = if key.scope == Scope::Task {
+            "yes"
+        } else {
+            "no"
+        };
+        let (name, help, default) = (key.name, key.help, key.default);
+        table.push_str(&format!(
+            "| `{name}` | {help} | {default} | {on_a_task} |\n"
+        ));
+    }
+    assert!(
+        documentation.contains(&table),
+        "docs/plans.md should contain\n{table}"
+    );
+}
+
+#[test]
+fn the_documented_numbers_are_the_ones_that_hold() {
+    let default_of = |name: &str| {
+        keys()
+            .into_iter()
+            .find(|key| key.name == name)
+            .map(|key| key.default)
+    };
+    let time = crate::domain::duration::format;
+    for (name, value) in [
+        ("max_retries", DEFAULT_MAX_RETRIES.to_string()),
+        ("nudges", DEFAULT_NUDGES.to_string()),
+        ("identical_failures", DEFAULT_IDENTICAL_FAILURES.to_string()),
+        ("verify_timeout", time(DEFAULT_VERIFY_TIMEOUT)),
+        ("turn_timeout", time(DEFAULT_TURN_TIMEOUT)),
+        ("stall_timeout", time(DEFAULT_STALL_TIMEOUT)),
+    ] {
+        assert_eq!(default_of(name), Some(value.as_str()), "{name}");
+    }
+}
