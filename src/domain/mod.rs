@@ -4,6 +4,9 @@
 //! can be tested without a repository, an agent or a network.
 
 pub mod agent;
+pub mod api_error;
+pub mod assess;
+pub mod commit_message;
 pub mod config_file;
 pub mod counts;
 pub mod diagnostic;

@@ -1,0 +1,319 @@
+//! What can be done about an error of a model's API, told from its status and its words.
+//!
+//! Agents report errors of a dozen providers, mostly as prose and often without the status. The
+//! texts here are those that the supported agents and their providers print; an unknown text is
+//! `None`, because waiting for something that will not pass, and giving up on something that
+//! will, are both worse than an ordinary failed attempt.
+
+use super::agent::{ApiError, ApiErrorClass};
+use super::text::cap_chars;
+
+/// Longest error message, in characters.
+pub const ERROR_CHARS: usize = 4_000;
+
+/// Classifies an error text of an agent or a model API, or tells that it is not a known one.
+///
+/// The status and the time to wait are taken from the text where it has them. This is meant for
+/// text from an agent's error channel: prose *about* a rate limit would be taken for one.
+pub fn classify_error_text(text: &str) -> Option<ApiError> {
+    classify(None, text)
+}
+
+/// As [`classify_error_text`], with the HTTP status where the agent reports it apart.
+pub fn classify(status: Option<u16>, text: &str) -> Option<ApiError> {
+    let lower = normalise(text);
+    let status = status.or_else(|| status_in(&lower));
+    let retry_after_ms = retry_after_in(&lower);
+    let class = class_of(status, &lower, retry_after_ms.is_some())?;
+    Some(ApiError {
+        status,
+        message: cap_chars(text.trim(), ERROR_CHARS).into_owned(),
+        retry_after_ms: retry_after_ms.filter(|_| class == ApiErrorClass::Transient),
+        class,
+    })
+}
+
+/// The error for a turn that failed for good with a text that may be unknown: then it is a failed
+/// attempt.
+pub fn classify_final(status: Option<u16>, text: &str) -> ApiError {
+    classify(status, text).unwrap_or_else(|| ApiError {
+        status,
+        message: cap_chars(text.trim(), ERROR_CHARS).into_owned(),
+        retry_after_ms: None,
+        class: ApiErrorClass::Rejected,
+    })
+}
+
+/// The error with `remedy` behind its message, if it is one of a missing or refused login.
+pub fn with_remedy(mut error: ApiError, remedy: &str) -> ApiError {
+    let refused = matches!(error.status, Some(401 | 403))
+        || contains_any(&normalise(&error.message), CREDENTIALS);
+    if error.class == ApiErrorClass::Unavailable && refused {
+        error.message = format!("{} ({remedy})", error.message);
+    }
+    error
+}
+
+/// Words of a missing, wrong or expired login.
+const CREDENTIALS: &[&str] = &[
+    "not logged in",
+    "please run /login",
+    "invalid api key",
+    "incorrect api key",
+    "invalid_api_key",
+    "invalid x-api-key",
+    "api key not valid",
+    "missing api key",
+    "no api key",
+    "api key is missing",
+    "authentication_error",
+    "authentication failed",
+    "authentication_failed",
+    "failed to authenticate",
+    "oauth token has",
+    "oauth token is",
+    "refresh token",
+    "access token could not be refreshed",
+    "missing environment variable",
+    "missing bearer",
+];
+
+/// Words of what only a person can put right, apart from the login.
+const PERSON: &[&str] = &[
+    "permission_error",
+    "credit balance is too low",
+    "billing_error",
+    "billing hard limit",
+    "organization has been disabled",
+    "model_not_found",
+    "model not found",
+    "unknown model",
+    "does not exist or you do not have access",
+    "issue with the selected model",
+    "model is not supported when using codex",
+    "unsupported_country_region_territory",
+    "country, region, or territory not supported",
+    "cannot be used with root/sudo",
+];
+
+/// Words of a spent account. Some providers use them for a limit by the minute and then say when
+/// to come back.
+const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "insufficient quota",
+    "exceeded your current quota",
+    "quota exceeded",
+];
+
+/// Words of a request that will be refused again.
+const REJECTED: &[&str] = &[
+    "context window",
+    "context length",
+    "context_length_exceeded",
+    "maximum context",
+    "ran out of room",
+    "prompt is too long",
+    "input is too long",
+    "request too large",
+    "request_too_large",
+    "violate our usage policy",
+    "invalid prompt",
+    "no conversation found with session id",
+    "no rollout found for thread id",
+];
+
+/// Words of what passes by itself.
+const TRANSIENT: &[&str] = &[
+    "overloaded",
+    "high demand",
+    "at capacity",
+    "rate limit",
+    "rate_limit",
+    "too many requests",
+    "usage limit",
+    "session limit",
+    "weekly limit",
+    "5-hour limit",
+    "hit your limit",
+    "internal server error",
+    "server_error",
+    "bad gateway",
+    "service unavailable",
+    "gateway timeout",
+    "stream disconnected",
+    "connection reset",
+    "connection refused",
+    "connection closed",
+    "connection error",
+    "connection failed",
+    "connection timed out",
+    "unable to connect",
+    "error sending request",
+    "socket hang up",
+    "fetch failed",
+    "request timed out",
+    "econnreset",
+    "econnrefused",
+    "etimedout",
+    "enotfound",
+    "eai_again",
+    "epipe",
+];
+
+fn class_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ApiErrorClass> {
+    if contains_any(lower, CREDENTIALS) || contains_any(lower, PERSON) {
+        return Some(ApiErrorClass::Unavailable);
+    }
+    if contains_any(lower, QUOTA) {
+        return Some(if says_when {
+            ApiErrorClass::Transient
+        } else {
+            ApiErrorClass::Unavailable
+        });
+    }
+    if contains_any(lower, REJECTED) {
+        return Some(ApiErrorClass::Rejected);
+    }
+    if let Some(class) = status.and_then(class_of_status) {
+        return Some(class);
+    }
+    if contains_any(lower, TRANSIENT) {
+        return Some(ApiErrorClass::Transient);
+    }
+    lower
+        .contains("invalid_request_error")
+        .then_some(ApiErrorClass::Rejected)
+}
+
+fn class_of_status(status: u16) -> Option<ApiErrorClass> {
+    match status {
+        401..=404 => Some(ApiErrorClass::Unavailable),
+        408 | 409 | 425 | 429 | 500..=599 => Some(ApiErrorClass::Transient),
+        400..=499 => Some(ApiErrorClass::Rejected),
+        _ => None,
+    }
+}
+
+fn normalise(text: &str) -> String {
+    cap_chars(text, ERROR_CHARS)
+        .to_lowercase()
+        .replace('’', "'")
+}
+
+fn contains_any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
+/// An HTTP error status: three digits beside a word that makes them one, so that a port, a line
+/// number or a count is not taken for it.
+fn status_in(lower: &str) -> Option<u16> {
+    const BEFORE: &[&str] = &["status", "error", "http", "code", "rejected", "statuscode"];
+    const AFTER: &[&str] = &[
+        "bad",
+        "conflict",
+        "forbidden",
+        "gateway",
+        "internal",
+        "not",
+        "overloaded",
+        "payload",
+        "payment",
+        "request",
+        "service",
+        "too",
+        "unauthorized",
+        "unprocessable",
+    ];
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    words.iter().enumerate().find_map(|(at, word)| {
+        let status = word
+            .parse()
+            .ok()
+            .filter(|status| (400..600).contains(status))?;
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        let after = words.get(at + 1);
+        let beside = before.is_some_and(|word| BEFORE.contains(word))
+            || after.is_some_and(|word| AFTER.contains(word));
+        beside.then_some(status)
+    })
+}
+
+/// The time to wait that a text names, in milliseconds.
+fn retry_after_in(lower: &str) -> Option<u64> {
+    const PHRASES: &[&str] = &["again in", "retry in", "resets in", "reset in", "wait"];
+    const HEADERS: &[&str] = &["retry-after", "retry after", "retry_after", "retrydelay"];
+    let after = |phrase: &&str| lower.find(*phrase).map(|at| &lower[at + phrase.len()..]);
+    let header = HEADERS.iter().filter_map(after).find_map(header_value);
+    let phrase = || PHRASES.iter().filter_map(after).find_map(duration_at);
+    header.or_else(phrase).and_then(whole_milliseconds)
+}
+
+/// What follows `retry-after`: a duration, or a bare number of seconds (of milliseconds after
+/// `retry-after-ms`).
+fn header_value(rest: &str) -> Option<f64> {
+    let milliseconds = rest
+        .strip_prefix("-ms")
+        .or_else(|| rest.strip_prefix("_ms"));
+    let bare = |text, unit| leading_number(separated(text)).map(|(number, _)| number * unit);
+    match milliseconds {
+        Some(rest) => bare(rest, 1.0),
+        None => duration_at(rest).or_else(|| bare(rest, 1_000.0)),
+    }
+}
+
+/// A duration at the beginning of `text`, in milliseconds: `20s`, `1.5 seconds`, `6m0s`,
+/// `3 days 2 hours and 5 minutes`.
+fn duration_at(text: &str) -> Option<f64> {
+    let mut total = None;
+    let mut rest = separated(text);
+    while let Some((number, after)) = leading_number(rest) {
+        let after = after.trim_start_matches(' ');
+        let unit_end = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let Some(unit) = unit_in_milliseconds(&after[..unit_end]) else {
+            break;
+        };
+        total = Some(total.unwrap_or(0.0) + number * unit);
+        rest = after[unit_end..].trim_start_matches([' ', ',']);
+        rest = rest.strip_prefix("and ").unwrap_or(rest);
+    }
+    total
+}
+
+fn separated(text: &str) -> &str {
+    text.trim_start_matches([' ', ':', '=', '"', '\'', '\\', '(', '~'])
+}
+
+fn leading_number(text: &str) -> Option<(f64, &str)> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number = text[..end].trim_end_matches('.').parse().ok()?;
+    Some((number, &text[end..]))
+}
+
+fn unit_in_milliseconds(unit: &str) -> Option<f64> {
+    match unit {
+        "ms" | "millisecond" | "milliseconds" => Some(1.0),
+        "s" | "sec" | "secs" | "second" | "seconds" => Some(1_000.0),
+        "m" | "min" | "mins" | "minute" | "minutes" => Some(60_000.0),
+        "h" | "hr" | "hrs" | "hour" | "hours" => Some(3_600_000.0),
+        "d" | "day" | "days" => Some(86_400_000.0),
+        _ => None,
+    }
+}
+
+/// Rounds up, and takes more than a year for nonsense.
+fn whole_milliseconds(milliseconds: f64) -> Option<u64> {
+    const YEAR: f64 = 366.0 * 86_400_000.0;
+    (0.0..=YEAR)
+        .contains(&milliseconds)
+        .then(|| milliseconds.ceil() as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Reads a final message: what it would be taken for if nothing had changed.
+//!
+//! The repository decides whether anything happened; the message only decides what is said to the
+//! agent when nothing did. A message is brought into a normal form ([`normalise`]), every sentence
+//! is marked with the cues it holds ([`patterns`]), and the class follows from where those stand:
+//! the beginning and above all the end weigh, the middle hardly does.
+
+mod decide;
+mod failed;
+mod normalise;
+mod patterns;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use decide::Marked;
+use normalise::normalise;
+
+pub use failed::FailedReport;
+
+/// What a final message would be taken for if nothing had changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageClass {
+    /// It reports failure in the form of the protocol: `FAILED: …` as its first line.
+    FailedReport,
+    /// It asks a question or waits for permission, approval or an answer.
+    AwaitingInput,
+    /// It says without that form that it cannot go on.
+    ReportsBlocked,
+    /// It says that nothing needs doing.
+    AlreadySatisfied,
+    /// It says that it did the work.
+    ClaimsDone,
+    /// It announces what it will do.
+    PlanningOnly,
+    /// It is the error text of an API, a tool or an account limit.
+    Error,
+    /// There is no text.
+    Empty,
+    /// Anything else: an analysis, an answer, chit-chat.
+    Other,
+}
+
+/// What was read from a final message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What it would be taken for if nothing had changed.
+    pub class: MessageClass,
+    /// The sentences that decided, at most [`MAX_INDICATORS`] of [`MAX_INDICATOR_CHARS`] characters.
+    pub indicators: Vec<String>,
+    /// The report, when the class is [`MessageClass::FailedReport`].
+    pub failed: Option<FailedReport>,
+    /// The reason given with `ALREADY_SATISFIED:`, where that form was used with one.
+    pub satisfied_why: Option<String>,
+}
+
+/// Number of sentences that a reading quotes at most.
+pub const MAX_INDICATORS: usize = 5;
+
+/// Characters of a quoted sentence at most.
+pub const MAX_INDICATOR_CHARS: usize = 120;
+
+/// Reads the final message of one turn. With `beginning_cut` only its tail is known, and the forms
+/// that count at the beginning alone (`FAILED:`, `ALREADY_SATISFIED:`) are not looked for.
+pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
+    if text.trim().is_empty() {
+        return Reading::of(MessageClass::Empty, &[]);
+    }
+    if !beginning_cut && let Some(reading) = read_forms(text) {
+        return reading;
+    }
+    let marked = Marked::new(normalise(text));
+    let (class, deciding) = marked.decide();
+    Reading::of(class, &deciding)
+}
+
+/// The two forms that the prompt names. They hold whatever follows them.
+fn read_forms(text: &str) -> Option<Reading> {
+    if let Some(report) = FailedReport::read(text) {
+        let line = failed::first_line(text);
+        return Some(Reading {
+            failed: Some(report),
+            ..Reading::of(MessageClass::FailedReport, &[line])
+        });
+    }
+    let line = failed::first_line(text);
+    let bare = line.trim_start_matches(['*', '`', '#', ' ']);
+    let rest = bare.strip_prefix("ALREADY_SATISFIED")?;
+    let why = rest.trim_start_matches(['*', '`']).strip_prefix(':')?;
+    let why = why.trim().trim_matches(['*', '`']).trim();
+    let why = if why.is_empty() {
+        text_after(text, line)
+    } else {
+        why
+    };
+    Some(Reading {
+        satisfied_why: (!why.is_empty()).then(|| cut(why, MAX_WHY_CHARS)),
+        ..Reading::of(MessageClass::AlreadySatisfied, &[line])
+    })
+}
+
+/// Characters kept of the reason given with `ALREADY_SATISFIED:`.
+const MAX_WHY_CHARS: usize = 2000;
+
+/// The first non-empty line after `line`.
+fn text_after<'a>(text: &'a str, line: &str) -> &'a str {
+    let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+    lines.by_ref().find(|l| *l == line);
+    lines.next().unwrap_or_default()
+}
+
+impl Reading {
+    fn of(class: MessageClass, deciding: &[&str]) -> Self {
+        let mut indicators: Vec<String> = Vec::new();
+        for sentence in deciding {
+            let shown = cut(sentence.trim(), MAX_INDICATOR_CHARS);
+            if !shown.is_empty() && !indicators.contains(&shown) {
+                indicators.push(shown);
+            }
+        }
+        indicators.truncate(MAX_INDICATORS);
+        Self {
+            class,
+            indicators,
+            failed: None,
+            satisfied_why: None,
+        }
+    }
+}
+
+/// `text` without control characters, at most `limit` characters of it.
+fn cut(text: &str, limit: usize) -> String {
+    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    clean.take(limit).collect::<String>().trim_end().to_owned()
+}

@@ -1,0 +1,424 @@
+//! Weighs the cues of a message by where they stand, and names its class.
+
+use super::MessageClass;
+use super::normalise::{Kind, Normalised, Sentence};
+use super::patterns as cue;
+
+/// A sentence with what was found in it.
+struct MarkedSentence {
+    sentence: Sentence,
+    requests: bool,
+    question: bool,
+    blocked: bool,
+    satisfied: bool,
+    satisfied_strong: bool,
+    done: bool,
+    looked: bool,
+    intent: bool,
+    intent_weak: bool,
+    plan_name: bool,
+    advice: bool,
+    error_notice: bool,
+    error_shape: bool,
+    narrative: bool,
+}
+
+impl MarkedSentence {
+    fn new(sentence: Sentence) -> Self {
+        let text = sentence.text.as_str();
+        let courtesy = cue::COURTESY.is_match(text) && !cue::COURTESY_NOT.is_match(text);
+        let question = cue::QUESTION.is_match(text) && !courtesy && !cue::QUOTED.is_match(text);
+        let listed = sentence.kind == Kind::Item && !cue::PLEASE.is_match(text);
+        let requests = !courtesy && !listed && cue::ASK.is_match(text);
+        let satisfied = cue::SATISFIED.is_match(text) && !cue::SATISFIED_NOT.is_match(text);
+        let claimed = cue::CLAIMED
+            .find_iter(text)
+            .any(|claim| !cue::CLAIMED_NOT.is_match(claim.as_str()));
+        let done = (cue::DONE.is_match(text) || claimed || sentence.ticked)
+            && !cue::DONE_NOT.is_match(text)
+            && !question;
+        let speaks = cue::INTENT.is_match(text)
+            || sentence.kind == Kind::Prose
+                && cue::INTENT_ING.is_match(text)
+                && !cue::INTENT_ING_NOT.is_match(text);
+        let intent = (speaks || cue::INTENT_WEAK.is_match(text))
+            && !cue::INTENT_NOT.is_match(text)
+            && !question
+            && !courtesy
+            && (speaks || !satisfied);
+        Self {
+            question,
+            requests,
+            satisfied,
+            done,
+            intent,
+            intent_weak: intent && !speaks,
+            blocked: cue::BLOCKED.is_match(text) && !cue::BLOCKED_NOT.is_match(text),
+            satisfied_strong: satisfied && cue::SATISFIED_STRONG.is_match(text),
+            looked: cue::LOOKED.is_match(text),
+            plan_name: cue::PLAN_NAME.is_match(text),
+            advice: cue::ADVICE.is_match(text),
+            error_notice: cue::ERROR_NOTICE.is_match(text),
+            error_shape: cue::ERROR_SHAPE.is_match(text),
+            narrative: cue::NARRATIVE.is_match(text),
+            sentence,
+        }
+    }
+}
+
+impl MarkedSentence {
+    /// Whether a change is claimed before the obstacle is named: "I removed it, but couldn't run …".
+    fn claims_before_block(&self) -> bool {
+        let text = self.sentence.text.as_str();
+        let obstacle = cue::BLOCKED.find(text).map_or(0, |found| found.start());
+        let before = text.get(..obstacle).unwrap_or_default();
+        cue::OWN_WORK.is_match(before)
+            || cue::CLAIMED
+                .find_iter(before)
+                .any(|claim| !cue::CLAIMED_NOT.is_match(claim.as_str()))
+    }
+
+    /// Whether it leads into something that did not come.
+    fn shown_ends_open(&self) -> bool {
+        self.sentence.text.ends_with([':', '：']) || self.sentence.text.ends_with("...")
+    }
+}
+
+/// A message whose sentences are marked, and the regions that weigh.
+pub(super) struct Marked {
+    all: Vec<MarkedSentence>,
+    status: Vec<(String, String)>,
+    /// Indexes of the first sentences.
+    head: Vec<usize>,
+    /// Indexes of the last sentences, the one that leads into a closing list included.
+    tail: Vec<usize>,
+    /// Whether a code block stands after the last sentence.
+    ends_in_code: bool,
+    code_blocks: usize,
+    edits: bool,
+}
+
+/// Sentences at the beginning that weigh.
+const HEAD: usize = 3;
+
+/// Sentences at the end that weigh.
+const TAIL: usize = 3;
+
+/// Sentences before a closing list that weigh, the one that leads into it included.
+const LEAD: usize = 2;
+
+/// Sentences at the end in which a question to the user still holds.
+const LATE: usize = 8;
+
+/// Sentences of a message that is short enough for every one of them to weigh.
+const SHORT: usize = 5;
+
+/// A class with the indexes of the sentences that decided, or leave to the next stage.
+type Verdict = Option<(MessageClass, Vec<usize>)>;
+
+impl Marked {
+    pub(super) fn new(normal: Normalised) -> Self {
+        let code_blocks = normal
+            .sentences
+            .iter()
+            .filter(|s| s.kind == Kind::Code)
+            .count();
+        let ends_in_code = normal
+            .sentences
+            .last()
+            .is_some_and(|s| s.kind == Kind::Code);
+        let spoken = normal
+            .sentences
+            .into_iter()
+            .filter(|s| s.kind != Kind::Code);
+        let all: Vec<_> = spoken.map(MarkedSentence::new).collect();
+        let head = (0..all.len().min(HEAD)).collect();
+        let tail = tail_of(&all);
+        Self {
+            all,
+            status: normal.status,
+            head,
+            tail,
+            ends_in_code,
+            code_blocks,
+            edits: normal.edits,
+        }
+    }
+
+    /// The class, and the sentences that decided.
+    pub(super) fn decide(&self) -> (MessageClass, Vec<&str>) {
+        let stages: [fn(&Self) -> Verdict; 8] = [
+            Self::error,
+            Self::blocked_by_status,
+            Self::asking,
+            Self::blocked,
+            Self::satisfied,
+            Self::intent,
+            Self::done,
+            Self::plan,
+        ];
+        let found = stages.iter().find_map(|stage| stage(self));
+        let (class, at) = found.unwrap_or((MessageClass::Other, Vec::new()));
+        (
+            class,
+            at.into_iter()
+                .filter_map(|i| self.all.get(i))
+                .map(shown)
+                .collect(),
+        )
+    }
+
+    fn at(&self, place: &[usize], cue: impl Fn(&MarkedSentence) -> bool) -> Vec<usize> {
+        place
+            .iter()
+            .copied()
+            .filter(|&i| self.all.get(i).is_some_and(&cue))
+            .collect()
+    }
+
+    fn anywhere(&self, cue: impl Fn(&MarkedSentence) -> bool) -> Vec<usize> {
+        (0..self.all.len())
+            .filter(|&i| self.all.get(i).is_some_and(&cue))
+            .collect()
+    }
+
+    fn short(&self) -> bool {
+        self.all.len() <= SHORT && self.code_blocks == 0
+    }
+
+    fn status_is(&self, key: &str, value: &str) -> bool {
+        self.status
+            .iter()
+            .any(|(k, v)| k == key && v.contains(value))
+    }
+
+    fn error(&self) -> Verdict {
+        if self.all.iter().any(|s| s.narrative) {
+            return None;
+        }
+        let shape = self.at(&self.head, |s| s.error_shape);
+        let notice = self.at(&self.head, |s| s.error_notice);
+        let plain = self.all.iter().all(|s| !s.done && !s.intent);
+        let is = (!shape.is_empty() && (plain || !notice.is_empty()))
+            || (!notice.is_empty()
+                && self.short()
+                && self.all.iter().all(|s| !s.done || s.error_notice));
+        is.then(|| (MessageClass::Error, [notice, shape].concat()))
+    }
+
+    fn asking(&self) -> Verdict {
+        let tail = self.at(&self.tail, |s| s.requests || s.question);
+        let head = self.at(&self.head, |s| s.requests);
+        let short = if self.short() {
+            self.anywhere(|s| s.requests || s.question)
+        } else {
+            Vec::new()
+        };
+        let opening = !head.is_empty() && !self.reports_work();
+        let late: Vec<usize> = (self.all.len().saturating_sub(LATE)..self.all.len()).collect();
+        let direct = self.at(&late, |s| {
+            s.question && cue::DIRECT_QUESTION.is_match(&s.sentence.text)
+        });
+        let is = !tail.is_empty() || opening || !short.is_empty() || !direct.is_empty();
+        is.then(|| {
+            (
+                MessageClass::AwaitingInput,
+                [tail, head, short, direct].concat(),
+            )
+        })
+    }
+
+    /// A status block that says so beside a sentence that says so outweighs the request that goes
+    /// with it.
+    fn blocked_by_status(&self) -> Verdict {
+        let head = self.at(&self.head, |s| s.blocked);
+        let is = self.status_is("status", "blocked") && !head.is_empty();
+        is.then_some((MessageClass::ReportsBlocked, head))
+    }
+
+    fn blocked(&self) -> Verdict {
+        let head = self.at(&self.head, |s| s.blocked);
+        let tail = self.at(&self.tail, |s| s.blocked);
+        let status = self.status_is("status", "blocked");
+        let headline = |s: &MarkedSentence| {
+            (s.done || s.satisfied_strong) && (!s.blocked || s.claims_before_block())
+        };
+        let done_at = self.at(&self.head, headline).first().copied();
+        let done_first = done_at.is_some_and(|done| head.first().is_none_or(|&at| done <= at));
+        if self.announces_last() || (!status && (self.reports_work() || done_first)) {
+            return None;
+        }
+        let is = status || !head.is_empty() || !tail.is_empty();
+        is.then(|| (MessageClass::ReportsBlocked, [head, tail].concat()))
+    }
+
+    fn satisfied(&self) -> Verdict {
+        let ends = [
+            self.at(&self.head, |s| s.satisfied),
+            self.at(&self.tail, |s| s.satisfied),
+        ]
+        .concat();
+        let strong = self.anywhere(|s| s.satisfied_strong && s.sentence.kind != Kind::Item);
+        let idle = self.status_says_idle();
+        if self.announces_last() || self.only_advises() {
+            return None;
+        }
+        if self.first_person_work() > 0 {
+            return idle.then_some((MessageClass::AlreadySatisfied, ends));
+        }
+        let is = idle || !strong.is_empty() || (!ends.is_empty() && !self.reports_work());
+        is.then(|| (MessageClass::AlreadySatisfied, [ends, strong].concat()))
+    }
+
+    /// A status block that calls the work complete and counts nothing done in this turn.
+    fn status_says_idle(&self) -> bool {
+        let counts = |key: &str| self.status.iter().any(|(k, v)| k == key && v == "0");
+        self.status_is("status", "complete")
+            && counts("files_modified")
+            && (counts("tasks_completed_this_loop") || self.status_is("exit_signal", "true"))
+    }
+
+    fn intent(&self) -> Verdict {
+        if !self.announces_last() || self.ends_in_code {
+            return None;
+        }
+        let said = self.at(&self.tail, |s| s.intent);
+        let cut_short = self
+            .all
+            .last()
+            .is_some_and(|s| s.intent && s.shown_ends_open())
+            || self.breaks_off();
+        let wraps_up = !cut_short
+            && said
+                .iter()
+                .filter_map(|&i| self.all.get(i))
+                .all(|s| cue::WRAP_UP.is_match(&s.sentence.text));
+        let later = !cut_short
+            && !said.is_empty()
+            && said
+                .iter()
+                .filter_map(|&i| self.all.get(i))
+                .all(|s| cue::LATER.is_match(&s.sentence.text))
+            && !self.at(&self.head, |s| s.done).is_empty();
+        if later || self.reports_work() && (wraps_up || self.status_is("status", "complete")) {
+            return None;
+        }
+        let last = self.all.len().saturating_sub(1);
+        let said = if said.is_empty() { vec![last] } else { said };
+        Some((MessageClass::PlanningOnly, said))
+    }
+
+    fn done(&self) -> Verdict {
+        let head = self.at(&self.head, |s| s.done);
+        let tail = self.at(&self.tail, |s| s.done);
+        let all = self.anywhere(|s| s.done);
+        if self.edits {
+            return Some((MessageClass::ClaimsDone, all));
+        }
+        if self.only_looked() || self.only_advises() {
+            return None;
+        }
+        let is = !head.is_empty() || !tail.is_empty() || all.len() >= 3;
+        let is = is || self.status_is("status", "complete");
+        is.then(|| (MessageClass::ClaimsDone, [head, tail, all].concat()))
+    }
+
+    /// Whether the headline is a review or an analysis, and no change is claimed.
+    fn only_looked(&self) -> bool {
+        let headline = self.all.first().is_some_and(|s| s.looked);
+        headline && (self.own_work() == 0 || self.all.last().is_some_and(|s| s.looked))
+    }
+
+    /// Whether it shows code for a person to put in.
+    fn only_advises(&self) -> bool {
+        self.code_blocks > 0
+            && self.all.iter().any(|s| s.advice)
+            && self.first_person_work() == 0
+            && !self.all.first().is_some_and(|s| s.done)
+            && !self.status_is("status", "complete")
+    }
+
+    fn plan(&self) -> Verdict {
+        if self.code_blocks > 0 {
+            return None;
+        }
+        let named = self.at(&self.head, |s| s.plan_name);
+        let said = if self.short() {
+            self.anywhere(|s| s.intent)
+        } else {
+            self.at(&self.head, |s| s.intent)
+        };
+        let is = !named.is_empty() || !said.is_empty();
+        is.then(|| (MessageClass::PlanningOnly, [named, said].concat()))
+    }
+
+    /// Sentences in which the agent claims a change in the first person, or without a subject.
+    fn own_work(&self) -> usize {
+        self.anywhere(|s| s.done && cue::OWN_WORK.is_match(&s.sentence.text))
+            .len()
+    }
+
+    /// Sentences in which a change is claimed in the first person.
+    fn first_person_work(&self) -> usize {
+        self.anywhere(|s| s.done && cue::FIRST_PERSON.is_match(&s.sentence.text))
+            .len()
+    }
+
+    /// Whether work is reported at length or as the headline.
+    fn reports_work(&self) -> bool {
+        let headline = self.at(&self.head, |s| {
+            s.done && cue::OWN_WORK.is_match(&s.sentence.text)
+        });
+        !headline.is_empty() || self.own_work() >= 2 || self.anywhere(|s| s.done).len() >= 4
+    }
+
+    /// Whether running text ends with a colon and nothing comes after it, as where a call of a tool
+    /// was to follow.
+    fn breaks_off(&self) -> bool {
+        let last = self.all.last();
+        last.is_some_and(|s| {
+            s.sentence.kind == Kind::Prose
+                && s.sentence.text.ends_with(':')
+                && !s.blocked
+                && !cue::POINTS.is_match(&s.sentence.text)
+        }) && !self.ends_in_code
+            && self.status.is_empty()
+    }
+
+    /// Whether the message ends with an announcement.
+    fn announces_last(&self) -> bool {
+        let outlook = self.code_blocks > 0
+            || self.all.iter().any(|s| s.advice)
+            || !self.at(&self.head, |s| s.done).is_empty();
+        let is = |i: Option<&usize>| {
+            let sentence = i.and_then(|&i| self.all.get(i));
+            sentence.is_some_and(|s| s.intent && !(s.intent_weak && outlook))
+        };
+        let items = closing_items(&self.all);
+        let lead = (self.all.len() - items).checked_sub(1);
+        is(self.tail.last()) || (items > 0 && is(lead.as_ref())) || self.breaks_off()
+    }
+}
+
+fn shown(sentence: &MarkedSentence) -> &str {
+    &sentence.sentence.shown
+}
+
+/// The last sentences. A closing list counts as one thing, and the line that leads into it counts
+/// with it.
+fn tail_of(all: &[MarkedSentence]) -> Vec<usize> {
+    let items = closing_items(all);
+    let before = all.len() - items;
+    if items == 0 {
+        return (all.len().saturating_sub(TAIL)..all.len()).collect();
+    }
+    let lead = before.saturating_sub(LEAD)..before;
+    lead.chain(all.len().saturating_sub(items.min(TAIL))..all.len())
+        .collect()
+}
+
+/// Number of sentences in the list that ends the message.
+fn closing_items(all: &[MarkedSentence]) -> usize {
+    let items = all.iter().rev();
+    items.take_while(|s| s.sentence.kind == Kind::Item).count()
+}

@@ -1,0 +1,126 @@
+//! The FAILED protocol: an agent that cannot do a task says so in its first line.
+
+use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
+
+use super::patterns::Pattern;
+
+/// What an agent reported with `FAILED: …`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FailedReport {
+    /// The text of the `FAILED:` line; the first line after it where that has none.
+    pub summary: String,
+    /// The section "Requirements".
+    pub requirements: Option<String>,
+    /// The section "Problems"; the rest of the text where no section is told apart.
+    pub problems: Option<String>,
+    /// The section "Possible solutions".
+    pub solutions: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Requirements,
+    Problems,
+    Solutions,
+}
+
+impl FailedReport {
+    /// Reads the report if the first non-empty line of `text` is one. `FAILED` without the colon, in
+    /// other letters or deeper in the text is none.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let first = first_line(text);
+        let summary = first.strip_prefix("FAILED:")?.trim();
+        let rest = text.trim_start().lines().skip(1);
+        let mut report = Self {
+            summary: summary.to_owned(),
+            requirements: None,
+            problems: None,
+            solutions: None,
+        };
+        let mut before = String::new();
+        let mut section = None;
+        for line in rest {
+            if let Some((next, text)) = heading(line) {
+                section = Some(next);
+                report.push(next, text);
+            } else if let Some(current) = section {
+                report.push(current, line);
+            } else {
+                before.push_str(line);
+                before.push('\n');
+            }
+        }
+        report.tidy(before.trim());
+        Some(report)
+    }
+
+    fn push(&mut self, section: Section, line: &str) {
+        let part = match section {
+            Section::Requirements => &mut self.requirements,
+            Section::Problems => &mut self.problems,
+            Section::Solutions => &mut self.solutions,
+        };
+        let part = part.get_or_insert_default();
+        part.push_str(line);
+        part.push('\n');
+    }
+
+    /// Trims the sections, drops empty ones and lets the text outside of them stand in for a missing
+    /// summary and missing problems.
+    fn tidy(&mut self, before: &str) {
+        for part in [
+            &mut self.requirements,
+            &mut self.problems,
+            &mut self.solutions,
+        ] {
+            *part = part
+                .take()
+                .map(|p| p.trim().to_owned())
+                .filter(|p| !p.is_empty());
+        }
+        if self.problems.is_none() && !before.is_empty() {
+            self.problems = Some(before.to_owned());
+        }
+        if self.summary.is_empty() {
+            let stand_in = self.problems.as_deref().and_then(|p| p.lines().next());
+            self.summary = stand_in.unwrap_or_default().trim().to_owned();
+        }
+    }
+}
+
+/// The first line of `text` that is not blank, trimmed.
+pub(super) fn first_line(text: &str) -> &str {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+}
+
+/// A section's heading, and what stands on its line after the colon.
+fn heading(line: &str) -> Option<(Section, &str)> {
+    let found = HEADING.captures(line)?;
+    let marked = found.get(1).is_some_and(|m| !m.is_empty());
+    let colon = found.get(3).is_some_and(|m| m.as_str().contains(':'));
+    let text = found.get(4).map_or("", |m| m.as_str()).trim();
+    if !colon && (!marked && !line.trim_start().starts_with('*') || !text.is_empty()) {
+        return None;
+    }
+    let name = found.get(2).map(|m| m.as_str().to_lowercase())?;
+    let section = if name.contains("solution") {
+        Section::Solutions
+    } else if name.contains("requirement") {
+        Section::Requirements
+    } else {
+        Section::Problems
+    };
+    Some((section, text))
+}
+
+pub(super) static HEADING: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r"(?x) ^ \s* ( \#{0,6} ) \s* (?: \d+ [.)] \s* | [-+] \s+ )? \*{0,2} _{0,2}
+        ( (?i: requirements? | problems? (?: \s encountered )? | (?: possible | potential | suggested | proposed )? \s* solutions? ) )
+        ( \s* :? \s* \*{0,2} _{0,2} \s* :? ) ( .* ) $",
+    )
+});

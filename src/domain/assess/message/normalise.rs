@@ -1,0 +1,323 @@
+//! Brings a message into a form that cues can be looked for in: plain quotes, no code, no markup,
+//! cut into sentences that remember what kind of line they stood on.
+
+use std::sync::LazyLock;
+
+use super::patterns::Pattern;
+
+/// Bytes looked at from the beginning and from the end of a long message. What stands between is
+/// never read, so a message of any size costs the same.
+const REGION_BYTES: usize = 12 * 1024;
+
+/// A line longer than this is not joined with the next one.
+const JOIN_LIMIT: usize = 2000;
+
+/// A line shorter than this that ends without punctuation stands for itself.
+const WRAPPED_LINE_MIN: usize = 50;
+
+/// What kind of line a sentence stood on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Running text.
+    Prose,
+    /// A Markdown heading, or a short line that is bold as a whole.
+    Heading,
+    /// A list item or a table row.
+    Item,
+    /// A code block that was taken out; its sentence is empty.
+    Code,
+}
+
+/// One sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sentence {
+    /// As a person would quote it.
+    pub(super) shown: String,
+    /// In lower case, for the cues.
+    pub(super) text: String,
+    /// The line it stood on.
+    pub(super) kind: Kind,
+    /// Whether the line carried a tick mark.
+    pub(super) ticked: bool,
+}
+
+/// A message in normal form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Normalised {
+    /// Sentences in order, code blocks as empty ones.
+    pub(super) sentences: Vec<Sentence>,
+    /// `KEY: value` lines of status blocks, in lower case.
+    pub(super) status: Vec<(String, String)>,
+    /// Whether it holds an edit in a form that a tool applies.
+    pub(super) edits: bool,
+}
+
+/// Normalises the head and the tail of `text`.
+pub(super) fn normalise(text: &str) -> Normalised {
+    let plain = plain_characters(&regions(text));
+    let mut normal = Normalised::default();
+    let mut pending: Option<Line> = None;
+    for block in without_code(&plain) {
+        let line = match block {
+            Block::Code(body) => {
+                flush(&mut pending, &mut normal);
+                for line in body {
+                    read_status(line, &mut normal.status);
+                    normal.edits |= EDIT.is_match(line);
+                }
+                normal.sentences.push(code_sentence());
+                continue;
+            }
+            Block::Text(line) => line,
+        };
+        if line.trim().is_empty() || is_frame(line) || read_status(line, &mut normal.status) {
+            flush(&mut pending, &mut normal);
+            continue;
+        }
+        let next = read_line(line);
+        match &mut pending {
+            Some(open) if continues(open, &next) => {
+                open.text.push(' ');
+                open.text.push_str(&next.text);
+            }
+            _ => {
+                flush(&mut pending, &mut normal);
+                pending = Some(next);
+            }
+        }
+    }
+    flush(&mut pending, &mut normal);
+    normal
+}
+
+/// The whole text when it is short, else its head and its tail as two paragraphs.
+fn regions(text: &str) -> String {
+    if text.len() <= 2 * REGION_BYTES {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(REGION_BYTES);
+    let tail = text.ceil_char_boundary(text.len() - REGION_BYTES);
+    format!("{}\n\n{}", &text[..head], &text[tail..])
+}
+
+/// Typographic characters replaced by plain ones; colours, control characters and decoration dropped.
+fn plain_characters(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in ANSI.replace_all(text, "").chars() {
+        match c {
+            '\u{2018}' | '\u{2019}' | '\u{201b}' | '\u{02bc}' | '\u{ff07}' | '\u{00b4}' => {
+                plain.push('\'');
+            }
+            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{00ab}' | '\u{00bb}' => plain.push('"'),
+            '\u{2010}'..='\u{2015}' | '\u{2212}' => plain.push('-'),
+            '\u{2026}' => plain.push_str("..."),
+            '\u{ff1a}' => plain.push_str(": "),
+            '\u{ff0c}' => plain.push_str(", "),
+            '\u{00a0}' | '\u{202f}' | '\u{3000}' | '\t' => plain.push(' '),
+            '\u{ff1f}' => plain.push_str("? "),
+            '\u{ff01}' => plain.push_str("! "),
+            '\u{2705}' | '\u{2714}' | '\u{2713}' | '\u{2611}' => plain.push(TICK),
+            '\n' => plain.push('\n'),
+            c if c.is_control() || is_decoration(c) => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// What all tick marks become.
+const TICK: char = '\u{2713}';
+
+fn is_decoration(c: char) -> bool {
+    matches!(c,
+        '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fe0f}'
+        | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}' | '\u{25a0}'..='\u{2712}'
+        | '\u{2715}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
+}
+
+enum Block<'a> {
+    Text(&'a str),
+    Code(Vec<&'a str>),
+}
+
+/// Tells fenced code from text. An odd number of fences of which the first names no language is a
+/// text whose beginning was cut inside a block. A fence that names a language always opens, so a
+/// mistake ends there.
+fn without_code(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut fences = text.lines().filter_map(|line| FENCE.captures(line));
+    let cut = fences.next().is_some_and(|first| first[1].is_empty()) && fences.count() % 2 == 0;
+    let mut open: Option<Vec<&str>> = cut.then(Vec::new);
+    for line in text.lines() {
+        let Some(fence) = FENCE.captures(line) else {
+            match &mut open {
+                Some(body) => body.push(line),
+                None => blocks.push(Block::Text(line)),
+            }
+            continue;
+        };
+        let opens = fence.get(1).is_some_and(|info| !info.is_empty());
+        match open.take() {
+            Some(body) if opens => {
+                blocks.extend(body.into_iter().map(Block::Text));
+                open = Some(Vec::new());
+            }
+            Some(body) => blocks.push(Block::Code(body)),
+            None => open = Some(Vec::new()),
+        }
+    }
+    // A block that never closes is as likely a stray fence with text after it.
+    blocks.extend(open.into_iter().flatten().map(Block::Text));
+    blocks
+}
+
+/// Keeps a `KEY: value` line of a status block. Their keys are all capitals; what they say is a
+/// claim like any other, and most of it is left unread.
+fn read_status(line: &str, status: &mut Vec<(String, String)>) -> bool {
+    if MARKER.is_match(line) {
+        return true;
+    }
+    let Some(found) = STATUS.captures(line) else {
+        return false;
+    };
+    status.push((found[1].to_lowercase(), found[2].trim().to_lowercase()));
+    true
+}
+
+/// A rule, or a line with which a wrapper stamps what it records.
+fn is_frame(line: &str) -> bool {
+    RULE.is_match(line) || (line.len() <= FRAME_LIMIT && STAMP.is_match(line))
+}
+
+/// Bytes of a stamp line at most.
+const FRAME_LIMIT: usize = 120;
+
+struct Line {
+    text: String,
+    kind: Kind,
+    ticked: bool,
+}
+
+fn read_line(line: &str) -> Line {
+    let line = line.trim().trim_start_matches('>').trim_start();
+    let ticked = line.contains(TICK) || line.contains("[x]") || line.contains("[X]");
+    let bold = BOLD_LINE.is_match(line) && line.chars().count() <= 90;
+    let (kind, rest) = if let Some(found) = HEADING.find(line) {
+        (Kind::Heading, &line[found.end()..])
+    } else if let Some(found) = ITEM.find(line) {
+        (Kind::Item, &line[found.end()..])
+    } else if line.starts_with('|') {
+        (Kind::Item, line)
+    } else if bold && !line.contains('?') && !line.trim_end_matches('*').ends_with('.') {
+        (Kind::Heading, line)
+    } else {
+        (Kind::Prose, line)
+    };
+    let rest = TAG.replace_all(rest, "");
+    let text = LINK.replace_all(&rest, "$1");
+    let text = INLINE_CODE.replace_all(&text, "`x`");
+    let text: String = text
+        .chars()
+        .filter(|&c| !matches!(c, '*' | '`' | TICK))
+        .collect();
+    let text = text
+        .replace('|', " ")
+        .replace("__", "")
+        .replace("[x]", "")
+        .replace("[ ]", "");
+    let text = SPACES.replace_all(text.trim(), " ").into_owned();
+    Line { text, kind, ticked }
+}
+
+/// Whether `next` goes on with the sentence of `open`: prose broken at a column.
+fn continues(open: &Line, next: &Line) -> bool {
+    open.kind != Kind::Heading
+        && next.kind == Kind::Prose
+        && open.text.len() < JOIN_LIMIT
+        && open.text.chars().count() >= WRAPPED_LINE_MIN
+        && !open.text.ends_with(['.', '!', '?', ':', ';', '。'])
+        && next.text.starts_with(char::is_lowercase)
+}
+
+fn flush(pending: &mut Option<Line>, normal: &mut Normalised) {
+    let Some(line) = pending.take() else { return };
+    let mut start = 0;
+    for end in SENTENCE_END.find_iter(&line.text).map(|found| found.end()) {
+        push_sentence(&line.text[start..end], &line, normal);
+        start = end;
+    }
+    push_sentence(&line.text[start..], &line, normal);
+}
+
+fn push_sentence(shown: &str, line: &Line, normal: &mut Normalised) {
+    let shown = shown.trim();
+    if !shown.chars().any(char::is_alphanumeric) {
+        return;
+    }
+    normal.sentences.push(Sentence {
+        shown: shown.to_owned(),
+        text: shown.to_lowercase(),
+        kind: line.kind,
+        ticked: line.ticked,
+    });
+}
+
+fn code_sentence() -> Sentence {
+    Sentence {
+        shown: String::new(),
+        text: String::new(),
+        kind: Kind::Code,
+        ticked: false,
+    }
+}
+
+static ANSI: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]"));
+static FENCE: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"^\s*(?:`{3,}|~{3,})\s*([\w+#.:/-]*)[^`]*$"));
+static MARKER: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"^\W*-{2,}\s*[A-Z][A-Z_ ]{2,}\s*-{2,}\W*$"));
+static STATUS: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(r"^\W{0,4}([A-Z]+(?:_[A-Z]+)+|STATUS|RECOMMENDATION|STORY)\W{0,3}:\s*(.*)$")
+});
+static RULE: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^\W+$"));
+static STAMP: LazyLock<Pattern> = LazyLock::new(|| {
+    Pattern::new(
+        r"^[^.!?]{0,40}\b\d{1,2}:\d{2}:\d{2}\b[^.!?]*\b20\d\d\b|^\W*20\d\d-\d\d-\d\d[T ]\d\d:\d\d\S*\W*$",
+    )
+});
+static EDIT: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"^(?:>{5,9} (?:REPLACE|UPDATED)|\*{3} End Patch)\s*$"));
+static TAG: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^(?:\[[A-Z?!]{1,6}\]\s*)+"));
+static HEADING: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^#{1,6}\s+"));
+static ITEM: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"^(?:[-*+•·]|\d{1,3}[.)]|[a-zA-Z]\))\s+(?:\[[ xX]\]\s*)?"));
+static BOLD_LINE: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"^\*\*[^*]+\*\*:?$"));
+static LINK: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r"\[([^\]]*)\]\((?:<[^>]*>|[^)]*)\)"));
+static INLINE_CODE: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"`[^`]+`"));
+static SPACES: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(r"\s+"));
+static SENTENCE_END: LazyLock<Pattern> =
+    LazyLock::new(|| Pattern::new(r#"[.!?]+["')\]]*\s+|[。]+\s*"#));
+
+#[cfg(test)]
+pub(super) fn broken_patterns() -> usize {
+    let all: [&Pattern; 16] = [
+        &EDIT,
+        &ANSI,
+        &FENCE,
+        &MARKER,
+        &STATUS,
+        &RULE,
+        &STAMP,
+        &TAG,
+        &HEADING,
+        &ITEM,
+        &BOLD_LINE,
+        &LINK,
+        &INLINE_CODE,
+        &SPACES,
+        &SENTENCE_END,
+        &super::failed::HEADING,
+    ];
+    all.iter().filter(|pattern| !pattern.compiles()).count()
+}

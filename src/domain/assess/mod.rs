@@ -1,0 +1,332 @@
+//! What a turn did, told from the repository first and from the agent's words second.
+
+pub mod message;
+
+use super::agent::{AgentReport, ApiError, ApiErrorClass};
+use super::api_error::classify_error_text;
+use super::snapshot::Snapshot;
+use super::text::{cap_chars, first_line};
+use message::{FailedReport, MessageClass, read_message};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The class of a turn, a public interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the table in docs/assessment.md describes each"
+)]
+pub enum AssessmentKind {
+    AgentUnavailable,
+    AgentTransient,
+    AgentCrashed,
+    TurnTimeout,
+    PolicyViolation,
+    FailedReport,
+    Changed,
+    AwaitingInput,
+    ReportsBlocked,
+    AlreadySatisfied,
+    ClaimsDone,
+    PlanningOnly,
+    Empty,
+    NoChange,
+    /// The state of the repository could not be read: never "unchanged".
+    Unknown,
+}
+
+/// What a turn did, and why it is thought so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// The class.
+    pub kind: AssessmentKind,
+    /// Up to five phrases of the final message that decided, each at most 120 characters.
+    pub indicators: Vec<String>,
+    /// One line for a person.
+    pub detail: String,
+    /// How long the agent's API asked to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+    /// The `FAILED:` report.
+    pub failed_report: Option<FailedReport>,
+}
+
+/// How an agent's process ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnExit {
+    /// It exited with this code.
+    Code(i32),
+    /// It was killed by this signal, not sent by Sprag.
+    Signal(i32),
+    /// Sprag ended it after this many milliseconds.
+    TimedOut {
+        /// The limit.
+        after_ms: u64,
+    },
+    /// Sprag ended it after this many milliseconds without output.
+    Stalled {
+        /// The limit.
+        after_ms: u64,
+    },
+    /// There is no such program.
+    NotFound,
+    /// The program cannot be started.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+}
+
+/// Everything that an assessment is made from.
+#[derive(Debug, Clone)]
+pub struct TurnFacts<'a> {
+    /// HEAD and tree before the turn.
+    pub before: &'a Snapshot,
+    /// HEAD and tree after it.
+    pub after: &'a Snapshot,
+    /// How the process ended.
+    pub exit: &'a TurnExit,
+    /// What the agent said.
+    pub report: &'a AgentReport,
+    /// The agent's name and how to get it, for the message when it is not there.
+    pub agent: &'a str,
+    /// What the policy forbids and the turn did.
+    pub violations: &'a [String],
+}
+
+/// Assesses a turn. The first rule that applies wins.
+pub fn assess(facts: &TurnFacts<'_>) -> Assessment {
+    unavailable(facts)
+        .or_else(|| transient(facts))
+        .or_else(|| cut_off(facts))
+        .or_else(|| violation(facts))
+        .or_else(|| failed_report(facts))
+        .unwrap_or_else(|| from_repository(facts))
+}
+
+fn unavailable(facts: &TurnFacts<'_>) -> Option<Assessment> {
+    let agent = facts.agent;
+    let missing = |why: &str| {
+        let detail = format!(
+            "{agent} {why}; install it or name another agent with --agent or --agent-command"
+        );
+        Some(plain(AssessmentKind::AgentUnavailable, detail))
+    };
+    match (facts.exit, api_error(facts)) {
+        (TurnExit::NotFound, _) => missing("was not found"),
+        (TurnExit::NotStarted { why }, _) => missing(&format!("cannot be started ({why})")),
+        (_, Some(error)) if error.class == ApiErrorClass::Unavailable => {
+            let detail = format!("{agent} cannot work: {}", one_line(&error.message));
+            Some(plain(AssessmentKind::AgentUnavailable, detail))
+        }
+        (TurnExit::Code(code @ (126 | 127)), _) if unchanged(facts) && said(facts).is_empty() => {
+            let what = match code {
+                126 => "is not executable",
+                _ => "was not found",
+            };
+            missing(&format!("{what} (exit {code}){}", last_error(facts)))
+        }
+        _ => None,
+    }
+}
+
+fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
+    if let TurnExit::Stalled { after_ms } = facts.exit {
+        let detail = format!("{} was silent for {} s", facts.agent, after_ms / 1000);
+        return Some(plain(AssessmentKind::AgentTransient, detail));
+    }
+    let error = api_error(facts).filter(|error| error.class == ApiErrorClass::Transient)?;
+    let detail = format!(
+        "{} met a transient error: {}",
+        facts.agent,
+        one_line(&error.message)
+    );
+    Some(Assessment {
+        retry_after_ms: error.retry_after_ms,
+        ..plain(AssessmentKind::AgentTransient, detail)
+    })
+}
+
+/// The error that the agent reported, or the one that an unchanged turn's last words are.
+fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
+    if facts.report.api_error.is_some() {
+        return facts.report.api_error.clone();
+    }
+    let text = said(facts);
+    let is_error = unchanged(facts)
+        && read_message(text, facts.report.final_message_cut).class == MessageClass::Error;
+    is_error.then(|| classify_error_text(text)).flatten()
+}
+
+fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
+    let agent = facts.agent;
+    let crashed = |detail| Some(plain(AssessmentKind::AgentCrashed, detail));
+    match facts.exit {
+        TurnExit::TimedOut { after_ms } => {
+            let detail = format!("{agent} hit the time limit of {} s", after_ms / 1000);
+            Some(plain(AssessmentKind::TurnTimeout, detail))
+        }
+        TurnExit::Signal(signal) => {
+            let name = super::outcome::signal_name(*signal);
+            crashed(format!("{agent} was killed by {name}"))
+        }
+        _ if facts.report.api_error.is_some() => {
+            let message = facts
+                .report
+                .api_error
+                .as_ref()
+                .map_or("", |error| &error.message);
+            crashed(format!(
+                "{agent}'s request was refused: {}",
+                one_line(message)
+            ))
+        }
+        _ if facts.report.stopped_by.is_some() => {
+            let limit = facts.report.stopped_by.as_deref().unwrap_or_default();
+            crashed(format!("{agent} hit a limit of its own: {limit}"))
+        }
+        TurnExit::Code(code) if *code != 0 && said(facts).is_empty() => {
+            let error = last_error(facts);
+            crashed(format!(
+                "{agent} exited with code {code} and no result{error}"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// What the agent wrote to stderr last, to follow what is said of its end.
+fn last_error(facts: &TurnFacts<'_>) -> String {
+    match &facts.report.last_error_line {
+        Some(line) => format!(": {}", one_line(line)),
+        None => String::new(),
+    }
+}
+
+fn violation(facts: &TurnFacts<'_>) -> Option<Assessment> {
+    let what = facts.violations.join("; ");
+    (!what.is_empty()).then(|| plain(AssessmentKind::PolicyViolation, what))
+}
+
+fn failed_report(facts: &TurnFacts<'_>) -> Option<Assessment> {
+    let report = read_message(said(facts), facts.report.final_message_cut).failed?;
+    let mut assessment = plain(AssessmentKind::FailedReport, report.summary.clone());
+    assessment.indicators =
+        vec![cap_chars(&format!("FAILED: {}", report.summary), 120).into_owned()];
+    assessment.failed_report = Some(report);
+    Some(assessment)
+}
+
+fn from_repository(facts: &TurnFacts<'_>) -> Assessment {
+    let (kind, detail) = match facts.before.same_as(facts.after) {
+        None => (
+            AssessmentKind::Unknown,
+            "the state of the repository could not be read",
+        ),
+        Some(false) => (AssessmentKind::Changed, "the repository changed"),
+        Some(true) => return from_message(facts),
+    };
+    plain(kind, detail.into())
+}
+
+fn from_message(facts: &TurnFacts<'_>) -> Assessment {
+    use AssessmentKind as K;
+    let reading = read_message(said(facts), facts.report.final_message_cut);
+    let (kind, detail) = match reading.class {
+        MessageClass::AwaitingInput => (K::AwaitingInput, "nothing changed and the agent asks"),
+        MessageClass::ReportsBlocked | MessageClass::FailedReport => (
+            K::ReportsBlocked,
+            "nothing changed and the agent says that it cannot go on",
+        ),
+        MessageClass::AlreadySatisfied => (
+            K::AlreadySatisfied,
+            "nothing changed and the agent says that nothing needs doing",
+        ),
+        MessageClass::ClaimsDone => (K::ClaimsDone, "the agent says done and nothing changed"),
+        MessageClass::PlanningOnly => (K::PlanningOnly, "the agent planned and changed nothing"),
+        MessageClass::Empty => (K::Empty, "the agent said nothing and changed nothing"),
+        MessageClass::Error | MessageClass::Other => (K::NoChange, "nothing changed"),
+    };
+    let detail = reading
+        .satisfied_why
+        .clone()
+        .unwrap_or_else(|| detail.into());
+    Assessment {
+        indicators: reading.indicators,
+        ..plain(kind, detail)
+    }
+}
+
+fn plain(kind: AssessmentKind, detail: String) -> Assessment {
+    Assessment {
+        kind,
+        indicators: Vec::new(),
+        detail,
+        retry_after_ms: None,
+        failed_report: None,
+    }
+}
+
+fn unchanged(facts: &TurnFacts<'_>) -> bool {
+    facts.before.same_as(facts.after) == Some(true)
+}
+
+fn said<'a>(facts: &TurnFacts<'a>) -> &'a str {
+    facts
+        .report
+        .final_message
+        .as_deref()
+        .unwrap_or_default()
+        .trim()
+}
+
+/// The first line that says something, within 300 characters.
+fn one_line(text: &str) -> String {
+    cap_chars(first_line(text), 300).into_owned()
+}
+
+impl AssessmentKind {
+    /// Whether the turn came to nothing because the agent, or the service behind it, was not there.
+    pub fn is_of_agents_service(self) -> bool {
+        matches!(self, Self::AgentUnavailable | Self::AgentTransient)
+    }
+
+    /// The word used in JSON and reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AgentUnavailable => "agent_unavailable",
+            Self::AgentTransient => "agent_transient",
+            Self::AgentCrashed => "agent_crashed",
+            Self::TurnTimeout => "turn_timeout",
+            Self::PolicyViolation => "policy_violation",
+            Self::FailedReport => "failed_report",
+            Self::Changed => "changed",
+            Self::AwaitingInput => "awaiting_input",
+            Self::ReportsBlocked => "reports_blocked",
+            Self::AlreadySatisfied => "already_satisfied",
+            Self::ClaimsDone => "claims_done",
+            Self::PlanningOnly => "planning_only",
+            Self::Empty => "empty",
+            Self::NoChange => "no_change",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl TurnExit {
+    /// How it ended, in the words of the reports.
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Code(code) => format!("code {code}"),
+            Self::Signal(signal) => super::outcome::signal_name(*signal),
+            Self::TimedOut { after_ms } => format!("timed out after {} s", after_ms / 1000),
+            Self::Stalled { after_ms } => format!("silent for {} s", after_ms / 1000),
+            Self::NotFound => "not found".into(),
+            Self::NotStarted { why } => format!("not started: {why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

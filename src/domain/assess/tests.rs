@@ -1,0 +1,226 @@
+use super::*;
+use crate::domain::snapshot::{Fingerprint, Head, KnownSnapshot, RevId};
+
+fn state(head: &str, tree: &str) -> Snapshot {
+    Snapshot::Known(KnownSnapshot {
+        head: Head::At(RevId(head.into())),
+        branch: None,
+        tree: Fingerprint(tree.into()),
+        dirty: false,
+    })
+}
+
+fn report(message: &str) -> AgentReport {
+    AgentReport {
+        final_message: (!message.is_empty()).then(|| message.to_owned()),
+        ..AgentReport::default()
+    }
+}
+
+fn api_error(class: ApiErrorClass, message: &str) -> AgentReport {
+    AgentReport {
+        api_error: Some(ApiError {
+            status: None,
+            message: message.into(),
+            retry_after_ms: Some(1500),
+            class,
+        }),
+        ..AgentReport::default()
+    }
+}
+
+fn judge(changed: bool, exit: TurnExit, report: &AgentReport, violations: &[String]) -> Assessment {
+    let before = state("h", "t0");
+    let after = state("h", if changed { "t1" } else { "t0" });
+    assess(&TurnFacts {
+        before: &before,
+        after: &after,
+        exit: &exit,
+        report,
+        agent: "codex",
+        violations,
+    })
+}
+
+fn kind(changed: bool, exit: TurnExit, report: &AgentReport) -> AssessmentKind {
+    judge(changed, exit, report, &[]).kind
+}
+
+#[test]
+fn every_class_has_its_rule() {
+    use AssessmentKind as K;
+    let ok = || TurnExit::Code(0);
+    let table = [
+        (
+            kind(false, TurnExit::NotFound, &report("")),
+            K::AgentUnavailable,
+        ),
+        (
+            kind(false, TurnExit::Code(127), &report("")),
+            K::AgentUnavailable,
+        ),
+        (
+            kind(false, TurnExit::Code(126), &report("")),
+            K::AgentUnavailable,
+        ),
+        (
+            kind(false, TurnExit::NotStarted { why: "x".into() }, &report("")),
+            K::AgentUnavailable,
+        ),
+        (
+            kind(true, ok(), &api_error(ApiErrorClass::Unavailable, "401")),
+            K::AgentUnavailable,
+        ),
+        (
+            kind(true, ok(), &api_error(ApiErrorClass::Transient, "429")),
+            K::AgentTransient,
+        ),
+        (
+            kind(true, TurnExit::Stalled { after_ms: 1 }, &report("")),
+            K::AgentTransient,
+        ),
+        (
+            kind(true, ok(), &api_error(ApiErrorClass::Rejected, "400")),
+            K::AgentCrashed,
+        ),
+        (
+            kind(true, TurnExit::Signal(11), &report("Done.")),
+            K::AgentCrashed,
+        ),
+        (kind(true, TurnExit::Code(3), &report("")), K::AgentCrashed),
+        (
+            kind(false, TurnExit::Code(127), &report("Plan: x")),
+            K::PlanningOnly,
+        ),
+        (
+            kind(true, TurnExit::Code(127), &report("")),
+            K::AgentCrashed,
+        ),
+        (
+            kind(true, TurnExit::TimedOut { after_ms: 1 }, &report("Done.")),
+            K::TurnTimeout,
+        ),
+        (
+            kind(true, ok(), &report("FAILED: no access")),
+            K::FailedReport,
+        ),
+        (
+            kind(true, ok(), &report("Plan: I will edit it")),
+            K::Changed,
+        ),
+        (
+            kind(true, TurnExit::Code(3), &report("Plan: I will edit it")),
+            K::Changed,
+        ),
+        (
+            kind(false, ok(), &report("Shall I go ahead?")),
+            K::AwaitingInput,
+        ),
+        (
+            kind(false, ok(), &report("ALREADY_SATISFIED: it is there")),
+            K::AlreadySatisfied,
+        ),
+        (kind(false, ok(), &report("Done")), K::ClaimsDone),
+        (
+            kind(false, ok(), &report("Plan: I will edit it")),
+            K::PlanningOnly,
+        ),
+        (kind(false, ok(), &report("")), K::Empty),
+        (
+            kind(false, ok(), &report("FAILED tests/x.py::test_a")),
+            K::NoChange,
+        ),
+    ];
+    for (number, (found, expected)) in table.into_iter().enumerate() {
+        assert_eq!(found, expected, "row {number}");
+    }
+}
+
+#[test]
+fn a_violation_wins_over_words_and_changes_but_not_over_a_crash() {
+    let violations = ["HEAD was switched".to_owned()];
+    let found = judge(true, TurnExit::Code(0), &report("FAILED: x"), &violations);
+    assert_eq!(found.kind, AssessmentKind::PolicyViolation);
+    assert_eq!(found.detail, "HEAD was switched");
+    let crashed = judge(true, TurnExit::Signal(9), &report(""), &violations);
+    assert_eq!(crashed.kind, AssessmentKind::AgentCrashed);
+}
+
+#[test]
+fn a_state_that_could_not_be_read_is_never_unchanged() {
+    let before = state("h", "t");
+    let after = Snapshot::Unknown {
+        why: "git failed".into(),
+    };
+    let report = report("Plan: I will edit it");
+    let facts = TurnFacts {
+        before: &before,
+        after: &after,
+        exit: &TurnExit::Code(0),
+        report: &report,
+        agent: "codex",
+        violations: &[],
+    };
+    assert_eq!(assess(&facts).kind, AssessmentKind::Unknown);
+}
+
+#[test]
+fn a_moved_head_with_the_same_tree_is_a_change() {
+    let (before, after) = (state("h0", "t"), state("h1", "t"));
+    let report = report("Plan: I will edit it");
+    let facts = TurnFacts {
+        before: &before,
+        after: &after,
+        exit: &TurnExit::Code(0),
+        report: &report,
+        agent: "codex",
+        violations: &[],
+    };
+    assert_eq!(assess(&facts).kind, AssessmentKind::Changed);
+}
+
+#[test]
+fn an_unchanged_turn_whose_last_words_are_an_api_error_is_transient_and_a_changed_one_is_not() {
+    let words = "API Error: 529 overloaded_error";
+    assert_eq!(
+        kind(false, TurnExit::Code(1), &report(words)),
+        AssessmentKind::AgentTransient
+    );
+    assert_eq!(
+        kind(true, TurnExit::Code(1), &report(words)),
+        AssessmentKind::Changed
+    );
+}
+
+#[test]
+fn the_time_to_wait_and_the_remedy_come_through() {
+    let waited = judge(
+        false,
+        TurnExit::Code(1),
+        &api_error(ApiErrorClass::Transient, "429"),
+        &[],
+    );
+    assert_eq!(waited.retry_after_ms, Some(1500));
+    let missing = judge(false, TurnExit::NotFound, &report(""), &[]);
+    assert_eq!(
+        missing.detail,
+        "codex was not found; install it or name another agent with --agent or --agent-command"
+    );
+}
+
+#[test]
+fn the_last_error_line_says_why_an_agent_gave_no_result() {
+    let report = AgentReport {
+        last_error_line: Some("agent: line 3: no such module".into()),
+        ..report("")
+    };
+    let detail = |code| judge(false, TurnExit::Code(code), &report, &[]).detail;
+    assert_eq!(
+        [detail(3), detail(126), detail(127)],
+        [
+            "codex exited with code 3 and no result: agent: line 3: no such module",
+            "codex is not executable (exit 126): agent: line 3: no such module; install it or name another agent with --agent or --agent-command",
+            "codex was not found (exit 127): agent: line 3: no such module; install it or name another agent with --agent or --agent-command",
+        ]
+    );
+}

@@ -1,0 +1,412 @@
+//! The message of a commit: what the agent suggests, made harmless, and what stands in for it.
+
+use regex::Regex;
+use std::sync::LazyLock;
+
+/// A commit message taken from the agent's final message, free of everything that may not come from
+/// an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuggestedMessage {
+    /// The first line, never empty.
+    pub subject: String,
+    /// The paragraphs after it, without blank lines at either end; empty when there are none.
+    pub body: String,
+}
+
+const MARKER: &str = "SUGGESTED_COMMIT_MESSAGE:";
+const END: &str = "END_COMMIT_MESSAGE";
+
+/// Lines at the end of a final message in which a suggestion is looked for.
+const LAST_LINES: usize = 100;
+
+/// Takes the last suggestion out of the last 100 lines of a final message. The lines after it are
+/// its body if `END_COMMIT_MESSAGE` closes them. `None` when there is no suggestion or nothing is
+/// left of it.
+pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
+    let mut lines: Vec<&str> = text.trim_end().lines().rev().take(LAST_LINES).collect();
+    lines.reverse();
+    let (at, first) =
+        find_last(&lines, after_marker).or_else(|| find_last(&lines, after_mention))?;
+    let rest = lines.get(at + 1..).unwrap_or_default();
+    let closed = rest
+        .iter()
+        .position(|line| undecorated(line).starts_with(END));
+    let mut raw = vec![first];
+    match closed {
+        Some(end) => raw.extend(&rest[..end]),
+        // The prompt's form has its text on one line; some put it on the next.
+        None if first.is_empty() => raw.extend(rest.iter().find(|line| !is_fence_or_blank(line))),
+        None => {}
+    }
+    clean(&raw)
+}
+
+/// The whole message: the suggestion, or `[sprag] Complete task <id>: <title>`, then `trailers` as
+/// its last paragraph and one newline. Line breaks in the title are folded; everything else stays as it
+/// is.
+pub fn compose(
+    suggested: Option<&SuggestedMessage>,
+    task_id: &str,
+    task_title: &str,
+    trailers: &[(String, String)],
+) -> String {
+    let mut message = match suggested {
+        Some(message) if message.body.is_empty() => message.subject.clone(),
+        Some(message) => format!("{}\n\n{}", message.subject, message.body),
+        None => format!(
+            "[sprag] Complete task {}: {}",
+            fold(task_id),
+            fold(task_title)
+        ),
+    };
+    message.truncate(message.trim_end().len());
+    for (place, (key, value)) in trailers.iter().enumerate() {
+        let joins = place > 0 || suggested.is_some_and(|message| ends_in_trailers(&message.body));
+        message.push_str(if joins { "\n" } else { "\n\n" });
+        message.push_str(&format!("{}: {}", fold(key), fold(value)));
+    }
+    message.push('\n');
+    message
+}
+
+fn find_last<'a>(
+    lines: &[&'a str],
+    read: fn(&'a str) -> Option<&'a str>,
+) -> Option<(usize, &'a str)> {
+    lines
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(at, line)| read(line).map(|text| (at, text)))
+}
+
+/// What follows the marker at the beginning of a line, whatever markup stands before it.
+fn after_marker(line: &str) -> Option<&str> {
+    Some(unclosed(undecorated(line).strip_prefix(MARKER)?))
+}
+
+/// What follows the marker within a line. The form itself, named in passing, is no suggestion.
+fn after_mention(line: &str) -> Option<&str> {
+    let (before, after) = line.rsplit_once(MARKER)?;
+    let apart = before.ends_with(char::is_whitespace);
+    (apart && !after.trim().is_empty() && !after.trim_start().starts_with('<'))
+        .then(|| unclosed(after))
+}
+
+fn undecorated(line: &str) -> &str {
+    line.trim_start_matches([' ', '\t', '>', '*', '`', '#', '_', '-'])
+}
+
+/// Drops the closing markup of a marker or a line that was bold or code.
+fn unclosed(text: &str) -> &str {
+    let text = text.trim();
+    let bold = text
+        .strip_prefix("**")
+        .or_else(|| text.strip_suffix("**"))
+        .unwrap_or(text)
+        .trim();
+    let odd = bold.matches('`').count() % 2 == 1;
+    if odd {
+        bold.trim_start_matches('`').trim_end_matches('`').trim()
+    } else {
+        bold
+    }
+}
+
+fn is_fence_or_blank(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with("```") || line.starts_with("~~~")
+}
+
+/// Makes the lines harmless and tells subject from body.
+fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
+    let text = raw
+        .iter()
+        .map(|line| without_controls(line))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let text = without_skips(text);
+    let mut kept: Vec<&str> = Vec::new();
+    let mut dropping = false;
+    for line in text.lines().map(str::trim_end) {
+        let continues = dropping && line.starts_with([' ', '\t']) && !line.trim().is_empty();
+        dropping = continues || matches_any(&FOREIGN_TRAILER, line);
+        if !dropping {
+            kept.push(line);
+        }
+    }
+    let first = kept.iter().position(|line| !is_fence_or_blank(line))?;
+    let subject = kept.get(first)?.trim().to_owned();
+    let placeholder = matches!(subject.as_str(), "<message>" | "<subject>");
+    let mut body = kept.get(first + 1..).unwrap_or_default();
+    while let Some((_, rest)) = body
+        .split_first()
+        .filter(|(line, _)| is_fence_or_blank(line))
+    {
+        body = rest;
+    }
+    while let Some((line, rest)) = body.split_last() {
+        let opens = body
+            .iter()
+            .filter(|l| l.trim_start().starts_with("```"))
+            .count()
+            % 2
+            == 0;
+        if !line.trim().is_empty() && (!is_fence_or_blank(line) || opens) {
+            break;
+        }
+        body = rest;
+    }
+    (!placeholder).then(|| SuggestedMessage {
+        subject,
+        body: body.join("\n"),
+    })
+}
+
+/// A line without control characters and without the marks that reorder text on a screen.
+fn without_controls(line: &str) -> String {
+    let plain = line.chars().map(|c| if c == '\t' { ' ' } else { c });
+    plain
+        .filter(|&c| !c.is_control() && !is_reordering(c))
+        .collect()
+}
+
+fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Rounds in which forms that stand within one another are taken out.
+const SKIP_ROUNDS: usize = 8;
+
+/// Takes out the forms with which a commit tells GitHub to run no workflow. What is left must not be
+/// one either, so removing goes on until there is none.
+fn without_skips(mut text: String) -> String {
+    let Some(skip) = SKIP.as_ref() else {
+        return text;
+    };
+    for _ in 0..SKIP_ROUNDS {
+        if !skip.is_match(&text) {
+            return text;
+        }
+        text = skip.replace_all(&text, "").into_owned();
+    }
+    if skip.is_match(&text) {
+        text.replace('[', "(")
+    } else {
+        text
+    }
+}
+
+fn matches_any(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
+    pattern.as_ref().is_some_and(|regex| regex.is_match(line))
+}
+
+/// Whether the last paragraph is trailers already, so that more of them belong to it.
+fn ends_in_trailers(body: &str) -> bool {
+    let last = body.rsplit("\n\n").next().unwrap_or_default();
+    !last.trim().is_empty() && last.lines().all(|line| matches_any(&TRAILER, line))
+}
+
+/// One line: every line break, and what surrounds it, is one space.
+fn fold(text: &str) -> String {
+    let lines = text
+        .split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+static SKIP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?i) ?\[\s*(?:(?:skip|no)[\s_-]+ci|ci[\s_-]+skip|skip[\s_-]+actions|actions[\s_-]+skip)\s*\]").ok()
+});
+static FOREIGN_TRAILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)^\s*(?:sprag-[\w-]*|co-authored-by|signed-off-by|reviewed-by|acked-by|skip-checks)\s*:",
+    )
+    .ok()
+});
+static TRAILER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^[A-Za-z0-9][A-Za-z0-9-]*: \S").ok());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message(subject: &str, body: &str) -> Option<SuggestedMessage> {
+        Some(SuggestedMessage {
+            subject: subject.to_owned(),
+            body: body.to_owned(),
+        })
+    }
+
+    #[test]
+    fn patterns_compile() {
+        assert!(SKIP.is_some() && FOREIGN_TRAILER.is_some() && TRAILER.is_some());
+    }
+
+    #[test]
+    fn the_last_suggestion_counts() {
+        let text =
+            "SUGGESTED_COMMIT_MESSAGE: old\nmore work\nSUGGESTED_COMMIT_MESSAGE: Add a pager\n";
+        assert_eq!(suggested_commit_message(text), message("Add a pager", ""));
+    }
+
+    #[test]
+    fn markup_around_it_is_no_part_of_it() {
+        for text in [
+            "**SUGGESTED_COMMIT_MESSAGE:** Add a pager",
+            "**SUGGESTED_COMMIT_MESSAGE: Add a pager**",
+            "`SUGGESTED_COMMIT_MESSAGE: Add a pager`",
+            "> - SUGGESTED_COMMIT_MESSAGE: Add a pager",
+            "```\nSUGGESTED_COMMIT_MESSAGE: Add a pager\n```",
+            "SUGGESTED_COMMIT_MESSAGE:\n```\nAdd a pager\n```",
+            "SUGGESTED_COMMIT_MESSAGE:\n\nAdd a pager\nEND_COMMIT_MESSAGE",
+            "All done. SUGGESTED_COMMIT_MESSAGE: Add a pager",
+        ] {
+            assert_eq!(
+                suggested_commit_message(text),
+                message("Add a pager", ""),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            suggested_commit_message("SUGGESTED_COMMIT_MESSAGE: Rename `a` to `b`"),
+            message("Rename `a` to `b`", "")
+        );
+    }
+
+    #[test]
+    fn the_body_ends_at_its_marker_and_needs_one() {
+        let text = "SUGGESTED_COMMIT_MESSAGE: Add a pager\n\nIt is lazy.\n\nFixes: #4\nEND_COMMIT_MESSAGE\nBye";
+        assert_eq!(
+            suggested_commit_message(text),
+            message("Add a pager", "It is lazy.\n\nFixes: #4")
+        );
+        let open = "SUGGESTED_COMMIT_MESSAGE: Add a pager\nI hope you like it.";
+        assert_eq!(suggested_commit_message(open), message("Add a pager", ""));
+    }
+
+    #[test]
+    fn only_the_last_hundred_lines_are_looked_at() {
+        let at = |lines: usize| format!("SUGGESTED_COMMIT_MESSAGE: far{}", "\nx".repeat(lines));
+        assert_eq!(suggested_commit_message(&at(99)), message("far", ""));
+        assert_eq!(suggested_commit_message(&at(100)), None);
+    }
+
+    #[test]
+    fn lines_may_be_of_any_length() {
+        let long = "y".repeat(100 * 1024);
+        let before = format!("{long}\nSUGGESTED_COMMIT_MESSAGE: short");
+        assert_eq!(suggested_commit_message(&before), message("short", ""));
+        let itself = format!("SUGGESTED_COMMIT_MESSAGE: {long}");
+        assert_eq!(suggested_commit_message(&itself), message(&long, ""));
+        let within = format!("{long} SUGGESTED_COMMIT_MESSAGE: short");
+        assert_eq!(suggested_commit_message(&within), message("short", ""));
+    }
+
+    #[test]
+    fn what_may_not_come_from_an_agent_is_removed() {
+        let text = "SUGGESTED_COMMIT_MESSAGE: Add\u{7} a\u{202e} pager [skip ci]\n\nWhy\r\nSigned-off-by: A <a@example.org>\nco-authored-by: B <b@example.org>,\n  C <c@example.org>\nReviewed-By : D\nAcked-by: E\nSprag-Run: 1\nskip-checks: true\nRefs: #1\nEND_COMMIT_MESSAGE";
+        assert_eq!(
+            suggested_commit_message(text),
+            message("Add a pager", "Why\nRefs: #1")
+        );
+    }
+
+    #[test]
+    fn no_form_that_skips_workflows_is_left() {
+        for form in [
+            "[skip ci]",
+            "[ci skip]",
+            "[no ci]",
+            "[skip actions]",
+            "[actions skip]",
+            "[SKIP CI]",
+            "[skip [skip ci] ci]",
+            "[skip\u{200b} ci]",
+        ] {
+            let text = format!("SUGGESTED_COMMIT_MESSAGE: Add {form} a pager");
+            let found = suggested_commit_message(&text)
+                .map(|m| m.subject)
+                .unwrap_or_default();
+            assert_eq!(
+                found.split_whitespace().collect::<Vec<_>>(),
+                ["Add", "a", "pager"],
+                "{form}"
+            );
+        }
+        let deep = format!("{}skip ci]{}", "[skip ".repeat(50), " ci]".repeat(49));
+        let found = suggested_commit_message(&format!("{MARKER} {deep}")).map(|m| m.subject);
+        assert!(found.is_some_and(|s| !SKIP.as_ref().is_some_and(|r| r.is_match(&s))));
+    }
+
+    #[test]
+    fn nothing_left_is_no_suggestion() {
+        for text in [
+            "",
+            "no marker",
+            "SUGGESTED_COMMIT_MESSAGE:",
+            "SUGGESTED_COMMIT_MESSAGE: [skip ci]",
+            "SUGGESTED_COMMIT_MESSAGE: <message>",
+            "Use the form SUGGESTED_COMMIT_MESSAGE: <message>",
+            "SUGGESTED_COMMIT_MESSAGE: Signed-off-by: A <a@example.org>",
+        ] {
+            assert_eq!(suggested_commit_message(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_default_names_the_task() {
+        let trailers = [("Sprag-Task".to_owned(), "plan/t1".to_owned())];
+        assert_eq!(
+            compose(None, "t1", "Quote \"x\" & $HOME\n  `y` 100% #1", &trailers),
+            "[sprag] Complete task t1: Quote \"x\" & $HOME `y` 100% #1\n\nSprag-Task: plan/t1\n"
+        );
+        assert_eq!(
+            compose(None, "t1", "x", &[]),
+            "[sprag] Complete task t1: x\n"
+        );
+    }
+
+    #[test]
+    fn trailers_are_the_last_paragraph() {
+        let trailers = [
+            ("A".to_owned(), "1".to_owned()),
+            ("B".to_owned(), "2\n3".to_owned()),
+        ];
+        let with = |body: &str| compose(message("S", body).as_ref(), "t", "t", &trailers);
+        assert_eq!(with(""), "S\n\nA: 1\nB: 2 3\n");
+        assert_eq!(with("why"), "S\n\nwhy\n\nA: 1\nB: 2 3\n");
+        assert_eq!(
+            with("why\n\nFixes: #1"),
+            "S\n\nwhy\n\nFixes: #1\nA: 1\nB: 2 3\n"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_suggestion_is_harmless(lines in proptest::collection::vec(
+            prop_oneof![
+                "\\PC{0,12}", Just("Signed-off-by: x".to_owned()), Just("[skip ci]".to_owned()),
+                Just("[sk[ci skip]ip ci]".to_owned()), Just("```".to_owned()), Just(String::new()),
+                Just("skip-checks: true".to_owned()), Just("Sig[no ci]ned-off-by: x".to_owned()),
+            ], 0..12))
+        {
+            let text = format!("{MARKER} {}\n{END}", lines.join("\n"));
+            if let Some(found) = suggested_commit_message(&text) {
+                prop_assert!(!found.subject.trim().is_empty());
+                let whole = format!("{}\n{}", found.subject, found.body);
+                prop_assert!(whole.lines().all(|l| !matches_any(&FOREIGN_TRAILER, l)));
+                prop_assert!(!SKIP.as_ref().is_some_and(|skip| skip.is_match(&whole)));
+                prop_assert!(whole.chars().all(|c| c == '\n' || !c.is_control()));
+            }
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "(?s).{0,300}") {
+            let found = suggested_commit_message(&text);
+            let _ = compose(found.as_ref(), &text, &text, &[(text.clone(), text.clone())]);
+        }
+    }
+}
