@@ -1,0 +1,335 @@
+//! One task as a history of intents and observations, and the decision what comes next.
+//!
+//! `fold(history)` gives the [`TaskState`]; [`decide`] gives the next [`Step`]. Both are pure and
+//! total, so a stored history always replays to the same step.
+
+mod decide;
+mod state;
+
+#[cfg(test)]
+mod explore;
+
+pub use decide::decide;
+pub use state::{Last, Spend, TaskState};
+
+use super::assess::Assessment;
+use super::outcome::Outcome;
+use super::prompt::NudgeKind;
+use super::snapshot::{Fingerprint, RevId, Snapshot};
+use super::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+
+/// The sentence of a task that the pre-flight check ended: the tree is the one that failed last.
+pub const NO_FILE_CHANGES: &str = "No progress detected - agent made no file changes";
+
+/// What is allowed and wanted for one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// The phases of a task in order. At present one: implement.
+    pub phases: Vec<PhaseSpec>,
+    /// Nudges for the whole task.
+    pub nudges: u32,
+    /// Identical failures in a row that end a task.
+    pub identical_failures: u32,
+    /// Waits for a transient error before the agent counts as unavailable.
+    pub waits: u32,
+    /// Whether any check is configured.
+    pub has_checks: bool,
+    /// Whether work without a check is taken.
+    pub accept_unverified: bool,
+    /// Whether Sprag commits (not with `allow_dirty`).
+    pub commits: bool,
+    /// Token limit of the run.
+    pub max_tokens: Option<u64>,
+    /// Cost limit of the run in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// What the run spent before this task.
+    pub spent_before: Spend,
+    /// Milliseconds of the run after which no step begins.
+    pub deadline_ms: Option<u64>,
+    /// The first wait for a transient error, in milliseconds; each further one is three times as long.
+    pub wait_base_ms: u64,
+}
+
+/// One phase of a task as data: further roles are further rows, not further code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// What the agent is in this phase.
+    pub role: Role,
+    /// What verification must say for the phase to be over.
+    pub expect: Expect,
+    /// Retries after the first attempt.
+    pub retries: u32,
+}
+
+/// What the agent is in a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Does the task.
+    Implement,
+}
+
+/// What verification must say for a phase to be over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// The checks pass.
+    Pass,
+    /// The checks fail (a test written first).
+    Fail,
+}
+
+/// Names one turn within a task. All numbers but `phase` count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TurnKey {
+    /// Index of the phase, from 0.
+    pub phase: usize,
+    /// Attempt within the phase.
+    pub attempt: u32,
+    /// Turn within the task.
+    pub turn: u32,
+}
+
+impl TurnKey {
+    /// The first turn of a task.
+    pub const FIRST: Self = Self {
+        phase: 0,
+        attempt: 1,
+        turn: 1,
+    };
+}
+
+/// Why the agent is run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "purpose", rename_all = "snake_case")]
+pub enum TurnPurpose {
+    /// The first turn of a task.
+    Implement,
+    /// Nothing was done: the same again, more clearly.
+    Nudge {
+        /// Which nudge of the task, from 1.
+        n: u32,
+        /// What the agent did instead.
+        kind: NudgeKind,
+    },
+    /// The last attempt failed.
+    Retry {
+        /// How the last turn was cut off, when it was.
+        cut_off: Option<String>,
+    },
+}
+
+impl TurnPurpose {
+    /// The word used in events, reports and `SPRAG_PURPOSE`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Implement => "implement",
+            Self::Nudge { .. } => "nudge",
+            Self::Retry { .. } => "retry",
+        }
+    }
+}
+
+/// Why a tree is verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyPurpose {
+    /// To decide an attempt.
+    Attempt,
+    /// For the report only: the task fails whatever comes out, for the reason named.
+    Evidence {
+        /// Whether the reason is `planning_only` (else `no_progress`).
+        planning: bool,
+    },
+    /// To hear whether nothing needs doing.
+    Satisfied,
+    /// A commit hook changed the tree.
+    AfterHook,
+}
+
+/// The next effect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Step {
+    /// Run the agent.
+    RunAgent {
+        /// Which turn.
+        key: TurnKey,
+        /// Why.
+        purpose: TurnPurpose,
+    },
+    /// Run the checks on the tree as it stands.
+    Verify {
+        /// Which attempt.
+        key: TurnKey,
+        /// Why.
+        purpose: VerifyPurpose,
+    },
+    /// Commit the tree that was just verified.
+    Commit {
+        /// Whether it goes in without a check.
+        unverified: bool,
+    },
+    /// Wait for a transient error to pass.
+    Wait {
+        /// How long, in milliseconds.
+        ms: u64,
+        /// The error.
+        why: String,
+    },
+    /// The task is over.
+    Finish(Outcome),
+}
+
+/// What an effect turned out to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "observed", rename_all = "snake_case")]
+pub enum Observation {
+    /// The task began on this state.
+    TaskStarted {
+        /// HEAD and tree.
+        start: Snapshot,
+        /// The run's clock, in milliseconds.
+        elapsed_ms: u64,
+    },
+    /// A turn is about to begin on this state.
+    TurnStarted {
+        /// HEAD and tree.
+        before: Snapshot,
+    },
+    /// A turn ended.
+    TurnEnded(Box<TurnEnded>),
+    /// A verification ended.
+    Verified(Box<VerificationEnded>),
+    /// The commit object exists; the branch may not have it yet.
+    CommitPrepared {
+        /// The commit.
+        commit: RevId,
+    },
+    /// The commit is in the branch, or there was nothing to commit.
+    Committed {
+        /// Sprag's commit.
+        commit: Option<RevId>,
+    },
+    /// A hook refused the commit; the next prompt shows why.
+    HookRejected {
+        /// The hook's words.
+        message: String,
+    },
+    /// A hook changed the tree.
+    HookChangedTree {
+        /// HEAD and tree afterwards.
+        after: Snapshot,
+    },
+    /// The commit could not be made and another turn would not help.
+    CommitFailed {
+        /// Why.
+        message: String,
+    },
+    /// A wait ended.
+    Waited,
+    /// The step was cut short.
+    Interrupted {
+        /// By what.
+        by: Interruption,
+    },
+    /// The run was taken up again after a crash or a cancel.
+    Resumed,
+}
+
+/// What cuts a step short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum Interruption {
+    /// A signal.
+    Cancel {
+        /// Its number.
+        signal: i32,
+    },
+    /// The run's deadline.
+    Deadline,
+}
+
+/// A turn that ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnEnded {
+    /// What the turn did.
+    pub assessment: Assessment,
+    /// HEAD and tree afterwards.
+    pub after: Snapshot,
+    /// Files changed since the task began.
+    pub changes: Vec<String>,
+    /// What the turn cost.
+    pub spend: Spend,
+    /// The run's clock, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// A verification that ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerificationEnded {
+    /// What it said.
+    pub verdict: Verdict,
+    /// The tree that was verified.
+    pub before: Snapshot,
+    /// The tree that the checks left.
+    pub after: Snapshot,
+    /// One line for each of the first errors.
+    pub errors: Vec<String>,
+    /// Failing output for the next prompt, within its budget.
+    pub failing_output: String,
+    /// Names of the failed checks.
+    pub failing_checks: Vec<String>,
+    /// What would help, for the next prompt.
+    pub hints: Vec<String>,
+    /// The run's clock, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// One line of a task's history, appended and synced before and after every effect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// What is about to be done.
+    Intent {
+        /// Counts up within the task, from 1.
+        id: u64,
+        /// The step.
+        step: Step,
+    },
+    /// What came of it.
+    Observed {
+        /// The intent's number (0 before the first).
+        id: u64,
+        /// The observation.
+        observation: Observation,
+    },
+    /// The task is over: nothing of it is taken up again.
+    Finished {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// Folds a history into the state that the next decision needs.
+pub fn fold<'a>(history: impl IntoIterator<Item = &'a Record>) -> TaskState {
+    let mut state = TaskState::default();
+    for record in history {
+        state.apply(record);
+    }
+    state
+}
+
+/// Whether two trees are both known and equal.
+fn same_tree(a: &Snapshot, b: &Snapshot) -> bool {
+    matches!((a.tree(), b.tree()), (Some(x), Some(y)) if x == y)
+}
+
+/// A tree on which the checks failed, and the attempt in which they did.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FailedTree {
+    /// The attempt.
+    pub attempt: u32,
+    /// The tree.
+    pub tree: Fingerprint,
+}

@@ -1,0 +1,335 @@
+//! The state of a task: a linear fold over its history.
+
+use super::{
+    FailedTree, Interruption, Observation, Record, Step, TurnEnded, TurnKey, TurnPurpose,
+    VerificationEnded, VerifyPurpose,
+};
+use crate::domain::assess::AssessmentKind;
+use crate::domain::snapshot::{RevId, Snapshot};
+use crate::domain::text;
+use crate::domain::verdict::{AttemptOutcome, HistoryEntry, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// Tokens and dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spend {
+    /// Tokens in and out, as far as they are known.
+    pub tokens: u64,
+    /// US dollars, as far as they are known.
+    pub cost_usd: f64,
+}
+
+/// The last thing that happened, on which the next decision is made.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Last {
+    /// Nothing yet.
+    #[default]
+    Begin,
+    /// A turn ended.
+    Turn(Box<TurnEnded>),
+    /// A verification ended.
+    Verified(VerifyPurpose, Box<VerificationEnded>),
+    /// The commit landed.
+    Committed(Option<RevId>, bool),
+    /// A hook refused the commit.
+    HookRejected(String),
+    /// A hook changed the tree, for the first time in this attempt or again.
+    HookChanged {
+        /// Whether a hook had changed the tree in this attempt before.
+        again: bool,
+    },
+    /// The commit failed for good.
+    CommitFailed(String),
+    /// A wait ended.
+    Waited,
+    /// The run was taken up again while this step was open.
+    Resumed(Box<Step>),
+}
+
+/// Everything that the next decision depends on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskState {
+    /// Where the task began.
+    pub task_start: Option<Snapshot>,
+    /// Where the attempt began.
+    pub attempt_start: Option<Snapshot>,
+    /// Where the open or last turn began.
+    pub turn_start: Option<Snapshot>,
+    /// The last known state.
+    pub current: Option<Snapshot>,
+    /// The turn last begun.
+    pub key: Option<TurnKey>,
+    /// Why it was begun.
+    pub purpose: Option<TurnPurpose>,
+    /// Nudges given in the task.
+    pub nudges: u32,
+    /// Whether this attempt has had the nudge that shows the unchanged tree.
+    pub shown_unchanged: bool,
+    /// Waits for transient errors in this attempt.
+    pub waits: u32,
+    /// Trees that failed verification in this phase.
+    pub failed_trees: Vec<FailedTree>,
+    /// The tree that a commit hook last refused.
+    pub rejected: Option<Snapshot>,
+    /// The last failure's fingerprint and how often it came in a row.
+    pub failure: Option<(String, u32)>,
+    /// What the attempts came to.
+    pub history: Vec<HistoryEntry>,
+    /// The last failing verification, for the next prompt.
+    pub last_failure: Option<Box<VerificationEnded>>,
+    /// What a commit hook said, when it ended the last attempt.
+    pub hook_message: Option<String>,
+    /// Whether a hook changed the tree in this attempt.
+    pub hook_changed: bool,
+    /// Files changed since the task began.
+    pub changes: Vec<String>,
+    /// Spend of this task.
+    pub spend: Spend,
+    /// The run's clock at the last observation, in milliseconds.
+    pub elapsed_ms: u64,
+    /// Verifications run.
+    pub verifications: u32,
+    /// What happened last.
+    pub last: Last,
+    /// The commit that was made and may or may not have reached the branch.
+    pub prepared: Option<RevId>,
+    /// What cut the last step short, until the run is taken up again.
+    pub interrupted: Option<Interruption>,
+    /// The step that was begun and of which nothing has been heard.
+    pub open: Option<Box<Step>>,
+}
+
+impl TaskState {
+    /// The number of the current attempt, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.key.map_or(1, |key| key.attempt)
+    }
+
+    /// Turns begun so far.
+    pub fn turns(&self) -> u32 {
+        self.key.map_or(0, |key| key.turn)
+    }
+
+    /// Takes one record in.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Intent { step, .. } => self.intend(step),
+            Record::Observed { observation, .. } => self.observe(observation),
+            Record::Finished { .. } => {}
+        }
+    }
+
+    fn intend(&mut self, step: &Step) {
+        if let Step::RunAgent { key, purpose } = step {
+            if key.attempt != self.attempt() || self.key.is_none() {
+                self.begin_attempt();
+            }
+            if self.key.is_none_or(|last| last.turn != key.turn) {
+                self.turn_start = None;
+            }
+            if let TurnPurpose::Nudge { n, kind } = purpose {
+                self.nudges = *n;
+                self.shown_unchanged |= kind.shows_unchanged();
+            }
+            self.key = Some(*key);
+            self.purpose = Some(purpose.clone());
+        }
+        self.open = Some(Box::new(step.clone()));
+    }
+
+    fn begin_attempt(&mut self) {
+        self.attempt_start.clone_from(&self.current);
+        self.shown_unchanged = false;
+        self.hook_changed = false;
+        self.waits = 0;
+    }
+
+    fn observe(&mut self, observation: &Observation) {
+        match observation {
+            Observation::TaskStarted { start, elapsed_ms } => {
+                self.elapsed_ms = *elapsed_ms;
+                self.task_start = Some(start.clone());
+                self.attempt_start = Some(start.clone());
+                self.current = Some(start.clone());
+                return;
+            }
+            Observation::TurnStarted { before } => {
+                self.turn_start.get_or_insert_with(|| before.clone());
+                return;
+            }
+            Observation::TurnEnded(turn) => self.turn_ended(turn),
+            Observation::Verified(ended) => self.verified(ended),
+            Observation::Committed { commit } => {
+                let unverified = matches!(
+                    self.open.as_deref(),
+                    Some(Step::Commit { unverified: true })
+                );
+                self.last = Last::Committed(commit.clone(), unverified);
+            }
+            Observation::HookRejected { message } => {
+                self.rejected.clone_from(&self.current);
+                self.hook_message = Some(message.clone());
+                self.last_failure = None;
+                self.record_attempt(
+                    AttemptOutcome::CommitRejected,
+                    &[text::first_line(message).to_owned()],
+                );
+                self.last = Last::HookRejected(message.clone());
+            }
+            Observation::HookChangedTree { after } => {
+                let again = std::mem::replace(&mut self.hook_changed, true);
+                self.current = Some(after.clone());
+                self.last = Last::HookChanged { again };
+            }
+            Observation::CommitFailed { message } => {
+                self.last = Last::CommitFailed(message.clone())
+            }
+            Observation::Waited => {
+                self.waits += 1;
+                self.last = Last::Waited;
+            }
+            Observation::CommitPrepared { commit } => {
+                self.prepared = Some(commit.clone());
+                return;
+            }
+            Observation::Interrupted { by } => {
+                // The step stays open: a resumed run takes it up again.
+                self.interrupted = Some(*by);
+                return;
+            }
+            Observation::Resumed => {
+                self.resumed();
+                return;
+            }
+        }
+        self.prepared = None;
+        self.open = None;
+    }
+
+    fn resumed(&mut self) {
+        self.interrupted = None;
+        self.prepared = None;
+        if let Some(step) = self.open.take() {
+            self.last = Last::Resumed(step);
+            return;
+        }
+        match &self.last {
+            // Leave to commit does not outlive the process that saw the checks pass.
+            Last::Verified(purpose, ended) if ended.verdict == Verdict::Passed => {
+                let key = self.key.unwrap_or(TurnKey::FIRST);
+                let purpose = *purpose;
+                self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
+            }
+            // Whoever takes the run up has seen to the agent, or waited long enough.
+            Last::Turn(turn) if turn.assessment.kind.is_of_agents_service() => {
+                self.waits = 0;
+                self.last = Last::Waited;
+            }
+            _ => {}
+        }
+    }
+
+    fn turn_ended(&mut self, turn: &TurnEnded) {
+        self.current = Some(turn.after.clone());
+        self.changes.clone_from(&turn.changes);
+        self.spend.tokens += turn.spend.tokens;
+        self.spend.cost_usd += turn.spend.cost_usd;
+        self.elapsed_ms = turn.elapsed_ms;
+        match turn.assessment.kind {
+            AssessmentKind::AgentCrashed => {
+                let untouched = self
+                    .turn_start
+                    .as_ref()
+                    .and_then(|s| s.same_as(&turn.after));
+                let outcome = match untouched {
+                    Some(true) => AttemptOutcome::NoChange,
+                    _ => AttemptOutcome::AgentCrashed,
+                };
+                self.record_attempt(outcome, std::slice::from_ref(&turn.assessment.detail));
+            }
+            AssessmentKind::TurnTimeout => {
+                self.record_attempt(
+                    AttemptOutcome::TimedOut,
+                    std::slice::from_ref(&turn.assessment.detail),
+                );
+            }
+            _ => {}
+        }
+        self.last = Last::Turn(Box::new(turn.clone()));
+    }
+
+    fn verified(&mut self, ended: &VerificationEnded) {
+        self.verifications += 1;
+        self.elapsed_ms = ended.elapsed_ms;
+        self.current = Some(ended.after.clone());
+        let purpose = match self.open.as_deref() {
+            Some(Step::Verify { purpose, .. }) => *purpose,
+            _ => VerifyPurpose::Attempt,
+        };
+        match &ended.verdict {
+            Verdict::Failed {
+                fingerprint, build, ..
+            } => {
+                self.remember_failed_trees(ended);
+                self.count_failure(fingerprint);
+                let outcome = match build {
+                    true => AttemptOutcome::FailedBuild,
+                    false => AttemptOutcome::FailedTests,
+                };
+                self.record_attempt(outcome, &ended.errors);
+                self.fail_with(ended);
+            }
+            Verdict::TimedOut { .. } => {
+                self.failure = None;
+                self.record_attempt(AttemptOutcome::TimedOut, &ended.errors);
+                self.fail_with(ended);
+            }
+            Verdict::Passed => self.record_attempt(AttemptOutcome::Passed, &[]),
+            Verdict::Aborted | Verdict::NotRun => {}
+        }
+        self.last = Last::Verified(purpose, Box::new(ended.clone()));
+    }
+
+    fn fail_with(&mut self, ended: &VerificationEnded) {
+        self.last_failure = Some(Box::new(ended.clone()));
+        self.hook_message = None;
+    }
+
+    /// Both the tree that the checks saw and the tree that they left count as failed: checks may
+    /// rewrite a lock file, and an idle agent then leaves exactly that tree.
+    fn remember_failed_trees(&mut self, ended: &VerificationEnded) {
+        let attempt = self.attempt();
+        for tree in [ended.before.tree(), ended.after.tree()]
+            .into_iter()
+            .flatten()
+        {
+            if !self.failed_trees.iter().any(|failed| &failed.tree == tree) {
+                self.failed_trees.push(FailedTree {
+                    attempt,
+                    tree: tree.clone(),
+                });
+            }
+        }
+    }
+
+    fn count_failure(&mut self, fingerprint: &str) {
+        let times = match &self.failure {
+            Some((last, times)) if last == fingerprint => times + 1,
+            _ => 1,
+        };
+        self.failure = Some((fingerprint.to_owned(), times));
+    }
+
+    fn record_attempt(&mut self, outcome: AttemptOutcome, errors: &[String]) {
+        let entry = HistoryEntry {
+            attempt: self.attempt(),
+            changes: self.changes.clone(),
+            outcome,
+            errors: errors.iter().take(2).cloned().collect(),
+        };
+        match self.history.last_mut() {
+            Some(last) if last.attempt == entry.attempt => *last = entry,
+            _ => self.history.push(entry),
+        }
+    }
+}

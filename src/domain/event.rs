@@ -1,0 +1,260 @@
+//! What happened, one value at a time. Execution emits these and never formats; every report is a
+//! rendering of them or of their fold ([`super::summary::RunSummary`]).
+
+use super::agent::{AgentEvent, Usage};
+use super::assess::{AssessmentKind, message::FailedReport};
+use super::outcome::{Outcome, Reason, RunStatus};
+use super::snapshot::Snapshot;
+use super::verdict::{CheckKind, CheckResult, HistoryEntry};
+use serde::{Deserialize, Serialize};
+
+/// One thing that happened in a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counts up from 1 within the run.
+    pub seq: u64,
+    /// Wall-clock time, RFC 3339 in UTC.
+    pub ts: String,
+    /// Milliseconds since the run began, monotonic.
+    pub elapsed_ms: u64,
+    /// The task, where it applies.
+    pub task: Option<String>,
+    /// The attempt, where it applies.
+    pub attempt: Option<u32>,
+    /// The turn, where it applies.
+    pub turn: Option<u32>,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// A task as the run's beginning announces it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLine {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Whether it was done before the run.
+    pub done: bool,
+    /// Whether the run is to work on it.
+    pub selected: bool,
+    /// Its line in the plan file.
+    pub line: Option<u32>,
+    /// Its retries.
+    pub max_retries: u32,
+}
+
+/// How the run begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The run's id.
+    pub run_id: String,
+    /// The plan's title.
+    pub plan_title: String,
+    /// The plan's path, relative to the work tree where it lies in it.
+    pub plan_path: Option<String>,
+    /// The branch that is checked out, short.
+    pub branch: Option<String>,
+    /// HEAD, when there is a commit.
+    pub base: Option<String>,
+    /// The agent's name.
+    pub agent: String,
+    /// Names of the checks in the order in which they run.
+    pub checks: Vec<String>,
+    /// All tasks of the plan in the order of the run.
+    pub tasks: Vec<TaskLine>,
+    /// Where the run is recorded.
+    pub run_dir: String,
+    /// Whether it takes up an earlier run.
+    pub resumed: bool,
+}
+
+/// A turn that ended, as the report tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnLine {
+    /// The turn's number in the task.
+    pub turn: u32,
+    /// `implement`, `nudge` or `retry`.
+    pub purpose: String,
+    /// What the turn did.
+    pub assessment: AssessmentKind,
+    /// The phrases that decided.
+    pub indicators: Vec<String>,
+    /// One line for a person.
+    pub detail: String,
+    /// HEAD and tree before.
+    pub before: Snapshot,
+    /// HEAD and tree after.
+    pub after: Snapshot,
+    /// How the agent's process ended.
+    pub exit: String,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+    /// Tokens and cost of this turn alone.
+    pub usage: Usage,
+    /// The `FAILED:` report.
+    pub failed_report: Option<FailedReport>,
+}
+
+/// What is scheduled instead of going on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryKind {
+    /// The same turn again, more clearly.
+    Nudge,
+    /// A new attempt.
+    Retry,
+    /// The same turn again, later.
+    Wait,
+}
+
+/// A task that ended, as the report tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskEnded {
+    /// How.
+    pub outcome: Outcome,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Turns begun.
+    pub turns: u32,
+    /// Nudges given.
+    pub nudges: u32,
+    /// Verifications run.
+    pub verifications: u32,
+    /// What the attempts came to.
+    pub history: Vec<HistoryEntry>,
+    /// Whether the task left any change.
+    pub changes_made: bool,
+    /// Files changed by the task.
+    pub changed_files: Vec<String>,
+    /// The failed work as a patch, relative to the run directory.
+    pub patch: Option<String>,
+    /// Commits that the agent made itself.
+    pub agent_commits: u32,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// The run began.
+    RunStarted(Box<RunStarted>),
+    /// A task began.
+    TaskStarted {
+        /// Its title.
+        title: String,
+    },
+    /// A turn began.
+    TurnStarted {
+        /// `implement`, `nudge` or `retry`.
+        purpose: String,
+        /// The agent's name.
+        agent: String,
+        /// The prompt, relative to the run directory.
+        prompt: String,
+    },
+    /// The agent said or did something.
+    Agent(AgentEvent),
+    /// A turn ended.
+    TurnEnded {
+        /// How the agent's process ended.
+        exit: String,
+        /// Milliseconds.
+        elapsed_ms: u64,
+    },
+    /// A turn was assessed.
+    TurnAssessed(Box<TurnLine>),
+    /// A check began.
+    CheckStarted {
+        /// Its name.
+        name: String,
+        /// Its kind.
+        check: CheckKind,
+    },
+    /// A check ended.
+    CheckEnded(Box<CheckResult>),
+    /// The work goes on in another way than the straight one.
+    RetryScheduled {
+        /// Which way.
+        how: RetryKind,
+        /// Which one, from 1.
+        n: u32,
+        /// Of how many.
+        of: u32,
+        /// Why, in one line.
+        reason: String,
+        /// What shows it.
+        indicators: Vec<String>,
+        /// Milliseconds until then.
+        delay_ms: u64,
+    },
+    /// Nudges helped.
+    NudgeResolved {
+        /// Turns that it took within the attempt.
+        k: u32,
+        /// Turns that were allowed.
+        of: u32,
+    },
+    /// A verification was spared.
+    VerificationSkipped {
+        /// Why.
+        reason: String,
+    },
+    /// A commit is in the branch.
+    CommitCreated {
+        /// Its id.
+        commit: String,
+        /// The first line of its message.
+        subject: String,
+        /// Files in it.
+        files: Vec<String>,
+    },
+    /// The agent's own commits are in the branch.
+    AgentCommits {
+        /// `<id> <author> <subject>`, oldest first.
+        commits: Vec<String>,
+    },
+    /// A commit was refused.
+    CommitRejected {
+        /// In whose words.
+        reason: String,
+    },
+    /// A push was made or refused.
+    PushEnded {
+        /// The branch on the remote, short.
+        branch: String,
+        /// The remote's head as it was read back.
+        head: Option<String>,
+        /// Whether the work is on the remote.
+        pushed: bool,
+        /// One line for a person.
+        detail: String,
+    },
+    /// A task ended.
+    TaskEnded(Box<TaskEnded>),
+    /// A signal asked the run to stop.
+    CancelRequested {
+        /// Its number.
+        signal: i32,
+    },
+    /// Something that a person should know.
+    Warning {
+        /// One line.
+        message: String,
+    },
+    /// The run ended.
+    RunEnded {
+        /// Its status.
+        status: RunStatus,
+        /// Its reason.
+        reason: Reason,
+        /// The exit code.
+        exit_code: u8,
+        /// HEAD, when there is a commit.
+        head: Option<String>,
+        /// Files changed by the run.
+        changed_files: Vec<String>,
+    },
+}

@@ -1,0 +1,593 @@
+//! The only read model of a run: a fold over its events, and the shape of `summary.json`.
+
+use super::agent::{AgentEvent, TodoItem, Usage};
+use super::assess::AssessmentKind;
+use super::assess::message::FailedReport;
+use super::event::{Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine};
+use super::outcome::{Reason, RunStatus, TaskEnd};
+use super::snapshot::{Head, Snapshot};
+use super::verdict::{CheckKind, CheckOutcome, CheckResult, HistoryEntry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A run, as far as it has come. Serialised it is `summary.json`, a public interface: fields may be
+/// added, none removed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    /// Version of this format.
+    pub v: u32,
+    /// The run's id.
+    pub run_id: String,
+    /// The status; `null` while the run is going on.
+    pub status: Option<RunStatus>,
+    /// The reason code.
+    pub reason: Option<Reason>,
+    /// The process's exit code.
+    pub exit_code: Option<u8>,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+    /// The branch that is checked out, short.
+    pub branch: Option<String>,
+    /// HEAD at the end.
+    pub head: Option<String>,
+    /// HEAD at the beginning.
+    pub base: Option<String>,
+    /// The plan.
+    pub plan: PlanLine,
+    /// Where the run is recorded.
+    #[serde(default)]
+    pub run_dir: String,
+    /// The agent's name.
+    pub agent: String,
+    /// Names of the checks.
+    pub checks: Vec<String>,
+    /// Files changed by the run.
+    pub changed_files: Vec<String>,
+    /// Sprag's commits, oldest first.
+    pub commits: Vec<String>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+    /// Tokens and cost of all turns; `null` where unknown.
+    pub usage: RunUsage,
+    /// Counts over all tasks.
+    pub totals: Totals,
+    /// Every task of the plan.
+    pub tasks: Vec<TaskSummary>,
+    /// The task being worked on.
+    #[serde(skip)]
+    pub current: Option<String>,
+    /// The agent's own list of things to do, as it last stood.
+    #[serde(skip)]
+    pub todo: Vec<TodoItem>,
+}
+
+/// Which plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanLine {
+    /// Its title.
+    pub title: String,
+    /// Its path; `null` when the plan is a prompt.
+    pub path: Option<String>,
+}
+
+/// Tokens and cost; `null` where unknown, which is not zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunUsage {
+    /// Tokens sent.
+    pub tokens_in: Option<u64>,
+    /// Tokens received.
+    pub tokens_out: Option<u64>,
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// Counts over all tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Tasks of the plan.
+    pub tasks: u32,
+    /// Tasks that are done, earlier runs included.
+    pub done: u32,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Retries.
+    pub retries: u32,
+    /// Nudges.
+    pub nudges: u32,
+    /// Turns begun.
+    pub turns: u32,
+    /// Verifications run.
+    pub verifications: u32,
+    /// Verifications spared.
+    pub verifications_skipped: u32,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskSummary {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// Where it stands.
+    pub status: TaskEnd,
+    /// The reason code; `null` for a task that was not reached or was done before.
+    pub reason: Option<Reason>,
+    /// Sprag's commit.
+    pub commit: Option<String>,
+    /// Attempts begun.
+    pub attempts: u32,
+    /// Retries.
+    pub retries: u32,
+    /// Retries allowed.
+    pub max_retries: u32,
+    /// Nudges.
+    pub nudges: u32,
+    /// Its turns.
+    pub turns: Vec<TurnSummary>,
+    /// What the attempts came to.
+    pub history: Vec<HistoryLine>,
+    /// Every check run for it, in order.
+    pub checks: Vec<CheckLine>,
+    /// The agent's `FAILED:` report.
+    pub failed_report: Option<FailedReport>,
+    /// Whether the task left any change; `null` for a task that was not worked on.
+    pub changes_made: Option<bool>,
+    /// Files changed by the task.
+    pub changed_files: Vec<String>,
+    /// One line for a person.
+    pub message: String,
+    /// The failed work as a patch, relative to the run directory.
+    pub patch: Option<String>,
+    /// Commits that the agent made itself.
+    pub agent_commits: u32,
+    /// Verifications run.
+    #[serde(default)]
+    pub verifications: u32,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+    /// Tokens and cost of its turns; `null` where unknown.
+    #[serde(default)]
+    pub usage: RunUsage,
+    /// The task's line in the plan file.
+    pub line: Option<u32>,
+    /// Whether the run was to work on it.
+    pub selected: bool,
+}
+
+/// One turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnSummary {
+    /// Its number in the task.
+    pub turn: u32,
+    /// The attempt that it belongs to; 0 where an older record does not tell.
+    #[serde(default)]
+    pub attempt: u32,
+    /// `implement`, `nudge` or `retry`.
+    pub purpose: String,
+    /// What it did.
+    pub assessment: AssessmentKind,
+    /// The phrases that decided.
+    pub indicators: Vec<String>,
+    /// One line for a person.
+    pub detail: String,
+    /// The state before.
+    pub before: StateLine,
+    /// The state after.
+    pub after: StateLine,
+    /// How the agent's process ended.
+    pub exit: String,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// HEAD and tree; all `null` when they could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateLine {
+    /// HEAD's commit.
+    pub head: Option<String>,
+    /// Fingerprint of the working copy.
+    pub tree: Option<String>,
+    /// Whether the working copy differs from HEAD.
+    pub dirty: Option<bool>,
+}
+
+/// One attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryLine {
+    /// Its number.
+    pub attempt: u32,
+    /// Files changed since the task began.
+    pub changes: Vec<String>,
+    /// How it ended.
+    pub outcome: String,
+    /// One line for each of the first errors.
+    pub errors: Vec<String>,
+}
+
+/// One run of a check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckLine {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: CheckKind,
+    /// The attempt that it decided.
+    pub attempt: u32,
+    /// Whether it passed.
+    pub passed: bool,
+    /// Tests that passed; `null` when the output does not tell.
+    pub passed_count: Option<u64>,
+    /// Tests that failed; `null` when the output does not tell.
+    pub failed_count: Option<u64>,
+    /// Whether it hit its time limit.
+    pub timed_out: bool,
+    /// Milliseconds.
+    pub elapsed_ms: u64,
+    /// Its log, relative to the run directory.
+    pub log: Option<String>,
+    /// When it ended, RFC 3339.
+    pub ended_at: String,
+    /// How it ended, for a person.
+    pub detail: String,
+    /// The end of its output when it failed, bounded.
+    pub excerpt: Option<String>,
+    /// What it said about lines of files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub diagnostics: Vec<super::diagnostic::Diagnostic>,
+}
+
+impl Default for RunSummary {
+    fn default() -> Self {
+        Self {
+            v: 1,
+            run_id: String::new(),
+            status: None,
+            reason: None,
+            exit_code: None,
+            elapsed_ms: 0,
+            branch: None,
+            head: None,
+            base: None,
+            plan: PlanLine::default(),
+            run_dir: String::new(),
+            agent: String::new(),
+            checks: Vec::new(),
+            changed_files: Vec::new(),
+            commits: Vec::new(),
+            warnings: Vec::new(),
+            usage: RunUsage::default(),
+            totals: Totals::default(),
+            tasks: Vec::new(),
+            current: None,
+            todo: Vec::new(),
+        }
+    }
+}
+
+impl RunSummary {
+    /// Folds a run's events.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut summary = Self::default();
+        for event in events {
+            summary.apply(event);
+        }
+        summary
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, event: &Event) {
+        self.elapsed_ms = event.elapsed_ms;
+        match &event.kind {
+            EventKind::RunStarted(started) => self.started(started),
+            EventKind::TaskStarted { .. } => self.task_started(event),
+            EventKind::TurnStarted { .. } => self.turn_started(event),
+            EventKind::Agent(AgentEvent::Todo { items }) => self.todo.clone_from(items),
+            EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
+            EventKind::CheckEnded(result) => self.check_ended(event, result),
+            EventKind::RetryScheduled { how, .. } => self.retry_scheduled(event, *how),
+            EventKind::VerificationSkipped { .. } => self.totals.verifications_skipped += 1,
+            // A run that died right after it made a commit says so once more.
+            EventKind::CommitCreated { commit, .. } if self.commits.contains(commit) => {}
+            EventKind::CommitCreated { commit, .. } => self.commits.push(commit.clone()),
+            EventKind::AgentCommits { commits } => {
+                let count = u32::try_from(commits.len()).unwrap_or(u32::MAX);
+                if let Some(task) = self.task_mut(event) {
+                    task.agent_commits = count;
+                }
+            }
+            EventKind::TaskEnded(ended) => self.task_ended(event, ended),
+            EventKind::Warning { message } => self.warnings.push(message.clone()),
+            EventKind::RunEnded {
+                status,
+                reason,
+                exit_code,
+                head,
+                changed_files,
+            } => {
+                self.status = Some(*status);
+                self.reason = Some(*reason);
+                self.exit_code = Some(*exit_code);
+                self.head.clone_from(head);
+                self.changed_files.clone_from(changed_files);
+                self.current = None;
+            }
+            EventKind::Agent(_)
+            | EventKind::TurnEnded { .. }
+            | EventKind::CheckStarted { .. }
+            | EventKind::NudgeResolved { .. }
+            | EventKind::CommitRejected { .. }
+            | EventKind::PushEnded { .. }
+            | EventKind::CancelRequested { .. } => {}
+        }
+    }
+
+    /// Files changed by the tasks that are done.
+    pub fn changed_files_so_far(&self) -> std::collections::BTreeSet<String> {
+        let done = self
+            .tasks
+            .iter()
+            .filter(|task| task.status == TaskEnd::Done);
+        done.flat_map(|task| task.changed_files.iter().cloned())
+            .collect()
+    }
+
+    /// The task of that id.
+    pub fn task(&self, id: &str) -> Option<&TaskSummary> {
+        self.tasks.iter().find(|task| task.id == id)
+    }
+
+    fn started(&mut self, started: &RunStarted) {
+        if started.resumed && !self.run_id.is_empty() {
+            return;
+        }
+        self.run_id.clone_from(&started.run_id);
+        self.branch.clone_from(&started.branch);
+        self.base.clone_from(&started.base);
+        self.head.clone_from(&started.base);
+        self.plan = PlanLine {
+            title: started.plan_title.clone(),
+            path: started.plan_path.clone(),
+        };
+        self.run_dir.clone_from(&started.run_dir);
+        self.agent.clone_from(&started.agent);
+        self.checks.clone_from(&started.checks);
+        self.tasks = started.tasks.iter().map(TaskSummary::from_line).collect();
+        self.totals.tasks = count(&self.tasks, |_| true);
+        self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
+    }
+
+    /// A task that failed and is taken again has its own counts anew; the run's go on.
+    fn task_started(&mut self, event: &Event) {
+        self.current.clone_from(&event.task);
+        self.todo.clear();
+        if let Some(task) = self.task_mut(event).filter(|task| task.reason.is_some()) {
+            task.begin_anew();
+        }
+    }
+
+    fn turn_started(&mut self, event: &Event) {
+        self.totals.turns += 1;
+        let Some(attempt) = event.attempt else { return };
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        let begun = attempt.saturating_sub(task.attempts);
+        task.attempts = task.attempts.max(attempt);
+        self.totals.attempts += begun;
+    }
+
+    fn turn_assessed(&mut self, event: &Event, line: &TurnLine) {
+        self.usage.add(&line.usage);
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        task.usage.add(&line.usage);
+        if line.failed_report.is_some() {
+            task.failed_report.clone_from(&line.failed_report);
+        }
+        let attempt = event.attempt.unwrap_or(task.attempts);
+        task.turns.push(TurnSummary::new(line, attempt));
+    }
+
+    fn check_ended(&mut self, event: &Event, result: &CheckResult) {
+        let ran = !matches!(result.outcome, CheckOutcome::Skipped { .. });
+        let attempt = event.attempt.unwrap_or(1);
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        if ran {
+            task.checks.push(CheckLine::new(result, attempt, &event.ts));
+        }
+    }
+
+    fn retry_scheduled(&mut self, event: &Event, how: RetryKind) {
+        match how {
+            RetryKind::Nudge => self.totals.nudges += 1,
+            RetryKind::Retry => self.totals.retries += 1,
+            RetryKind::Wait => {}
+        }
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        match how {
+            RetryKind::Nudge => task.nudges += 1,
+            RetryKind::Retry => task.retries += 1,
+            RetryKind::Wait => {}
+        }
+    }
+
+    fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        // A task that was stopped and gone on with ends twice, and its second end counts all.
+        let before = std::mem::replace(&mut task.verifications, ended.verifications);
+        task.status = ended.outcome.task_end();
+        task.reason = Some(ended.outcome.reason());
+        task.commit = ended.outcome.commit().map(|id| id.0.clone());
+        task.message = ended.outcome.message();
+        task.history = ended.history.iter().map(HistoryLine::from).collect();
+        task.changes_made = Some(ended.changes_made);
+        task.changed_files.clone_from(&ended.changed_files);
+        task.patch.clone_from(&ended.patch);
+        task.agent_commits = ended.agent_commits;
+        task.elapsed_ms = ended.elapsed_ms;
+        let total = &mut self.totals.verifications;
+        *total = total
+            .saturating_sub(before)
+            .saturating_add(ended.verifications);
+        self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
+    }
+
+    fn task_mut(&mut self, event: &Event) -> Option<&mut TaskSummary> {
+        let id = event.task.as_deref()?;
+        self.tasks.iter_mut().find(|task| task.id == id)
+    }
+}
+
+impl RunUsage {
+    /// Adds a turn's usage. A sum of which no part is known stays unknown.
+    fn add(&mut self, usage: &Usage) {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+        self.tokens_in = sum(self.tokens_in, usage.tokens_in);
+        self.tokens_out = sum(self.tokens_out, usage.tokens_out);
+        if let Some(cost) = usage.cost_usd {
+            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+}
+
+impl TaskSummary {
+    fn begin_anew(&mut self) {
+        let line = TaskLine {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            done: false,
+            selected: self.selected,
+            line: self.line,
+            max_retries: self.max_retries,
+        };
+        let usage = self.usage;
+        *self = Self {
+            usage,
+            ..Self::from_line(&line)
+        };
+    }
+
+    fn from_line(line: &TaskLine) -> Self {
+        Self {
+            id: line.id.clone(),
+            title: line.title.clone(),
+            status: if line.done {
+                TaskEnd::Done
+            } else {
+                TaskEnd::Pending
+            },
+            reason: None,
+            commit: None,
+            attempts: 0,
+            retries: 0,
+            max_retries: line.max_retries,
+            nudges: 0,
+            turns: Vec::new(),
+            history: Vec::new(),
+            checks: Vec::new(),
+            failed_report: None,
+            changes_made: None,
+            changed_files: Vec::new(),
+            message: match (line.done, line.selected) {
+                (true, _) => "done before this run".into(),
+                (false, true) => "not reached".into(),
+                (false, false) => "not selected".into(),
+            },
+            patch: None,
+            agent_commits: 0,
+            verifications: 0,
+            elapsed_ms: 0,
+            usage: RunUsage::default(),
+            line: line.line,
+            selected: line.selected,
+        }
+    }
+}
+
+impl TurnSummary {
+    fn new(line: &TurnLine, attempt: u32) -> Self {
+        Self {
+            turn: line.turn,
+            attempt,
+            purpose: line.purpose.clone(),
+            assessment: line.assessment,
+            indicators: line.indicators.clone(),
+            detail: line.detail.clone(),
+            before: StateLine::from(&line.before),
+            after: StateLine::from(&line.after),
+            exit: line.exit.clone(),
+            elapsed_ms: line.elapsed_ms,
+        }
+    }
+}
+
+impl From<&Snapshot> for StateLine {
+    fn from(snapshot: &Snapshot) -> Self {
+        match snapshot {
+            Snapshot::Unknown { .. } => Self {
+                head: None,
+                tree: None,
+                dirty: None,
+            },
+            Snapshot::Known(known) => Self {
+                head: match &known.head {
+                    Head::Unborn => None,
+                    Head::At(id) => Some(id.0.clone()),
+                },
+                tree: Some(known.tree.0.clone()),
+                dirty: Some(known.dirty),
+            },
+        }
+    }
+}
+
+impl From<&HistoryEntry> for HistoryLine {
+    fn from(entry: &HistoryEntry) -> Self {
+        Self {
+            attempt: entry.attempt,
+            changes: entry.changes.clone(),
+            outcome: entry.outcome.as_str().to_owned(),
+            errors: entry.errors.clone(),
+        }
+    }
+}
+
+impl CheckLine {
+    fn new(result: &CheckResult, attempt: u32, ended_at: &str) -> Self {
+        let passed = matches!(result.outcome, CheckOutcome::Passed);
+        Self {
+            name: result.name.clone(),
+            kind: result.kind,
+            attempt,
+            passed,
+            passed_count: result.counts.passed,
+            failed_count: result.counts.failed,
+            timed_out: matches!(result.outcome, CheckOutcome::TimedOut { .. }),
+            elapsed_ms: result.elapsed_ms,
+            log: result.log.clone(),
+            ended_at: ended_at.to_owned(),
+            detail: result.outcome.to_string(),
+            excerpt: (!passed && !result.excerpt.is_empty()).then(|| result.excerpt.clone()),
+            diagnostics: result.diagnostics.clone(),
+        }
+    }
+}
+
+fn count(tasks: &[TaskSummary], wanted: impl Fn(&TaskSummary) -> bool) -> u32 {
+    u32::try_from(tasks.iter().filter(|task| wanted(task)).count()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

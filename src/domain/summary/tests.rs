@@ -1,0 +1,103 @@
+use super::*;
+use crate::domain::event::TaskEnded;
+use crate::domain::outcome::Outcome;
+
+fn event(kind: EventKind) -> Event {
+    Event {
+        seq: 1,
+        ts: String::new(),
+        elapsed_ms: 0,
+        task: Some("a".into()),
+        attempt: Some(1),
+        turn: None,
+        kind,
+    }
+}
+
+fn ended(outcome: Outcome, verifications: u32) -> Event {
+    event(EventKind::TaskEnded(Box::new(TaskEnded {
+        outcome,
+        attempts: 1,
+        turns: 1,
+        nudges: 0,
+        verifications,
+        history: Vec::new(),
+        changes_made: true,
+        changed_files: vec!["f".into()],
+        patch: None,
+        agent_commits: 0,
+        elapsed_ms: 1,
+    })))
+}
+
+fn turn() -> Event {
+    event(EventKind::TurnStarted {
+        purpose: "implement".into(),
+        agent: "command".into(),
+        prompt: "prompts/01.md".into(),
+    })
+}
+
+fn begun() -> RunSummary {
+    let line = TaskLine {
+        id: "a".into(),
+        title: "A".into(),
+        done: false,
+        selected: true,
+        line: None,
+        max_retries: 3,
+    };
+    RunSummary {
+        tasks: vec![TaskSummary::from_line(&line)],
+        ..RunSummary::default()
+    }
+}
+
+#[test]
+fn a_task_that_was_stopped_and_gone_on_with_is_counted_once() {
+    let mut summary = begun();
+    for event in [
+        turn(),
+        ended(Outcome::Cancelled { signal: 2 }, 1),
+        turn(),
+        ended(Outcome::Verified { commit: None }, 2),
+        ended(Outcome::Verified { commit: None }, 2),
+    ] {
+        summary.apply(&event);
+    }
+    assert_eq!((summary.totals.verifications, summary.totals.done), (2, 1));
+    assert_eq!(summary.tasks[0].attempts, 1);
+}
+
+#[test]
+fn a_failed_task_that_is_taken_again_has_fresh_counts_and_the_run_keeps_its_own() {
+    let mut summary = begun();
+    let again = event(EventKind::TaskStarted { title: "A".into() });
+    for event in [
+        turn(),
+        ended(Outcome::VerificationFailed, 1),
+        again,
+        turn(),
+        ended(Outcome::Verified { commit: None }, 1),
+    ] {
+        summary.apply(&event);
+    }
+    assert_eq!(
+        (summary.totals.attempts, summary.totals.verifications),
+        (2, 2)
+    );
+    assert_eq!(summary.tasks[0].attempts, 1);
+}
+
+#[test]
+fn a_commit_that_is_told_twice_is_one_commit() {
+    let mut summary = begun();
+    let commit = event(EventKind::CommitCreated {
+        commit: "c".into(),
+        subject: "s".into(),
+        files: Vec::new(),
+    });
+    summary.apply(&commit);
+    summary.apply(&commit);
+    assert_eq!(summary.commits, ["c"]);
+}
