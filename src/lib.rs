@@ -5,3 +5,5 @@
 //! and the commands that put them together.
 
 pub mod domain;
+
+pub mod process;

@@ -1,0 +1,149 @@
+//! Every way a child can end, as data.
+
+use std::fmt;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::cancel::CancelReason;
+
+/// Why a child ended. What Sprag did to it wins over the wait status: an agent that is told to
+/// terminate may well exit with 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exit {
+    /// It ended by itself with this code.
+    Code(i32),
+    /// A signal that Sprag did not send ended it.
+    Signal(i32),
+    /// Sprag ended it because it ran longer than its timeout.
+    TimedOut {
+        /// The timeout.
+        after: Duration,
+    },
+    /// Sprag ended it because it wrote nothing for too long.
+    Stalled {
+        /// The length of silence that was allowed.
+        after: Duration,
+    },
+    /// Sprag ended it, or never started it, because the run was cancelled.
+    Cancelled(CancelReason),
+    /// There is no such program.
+    NotFound,
+    /// The program is there and cannot be run.
+    NotExecutable {
+        /// Lowercase fragment for a person.
+        why: String,
+    },
+    /// It could not be started for a reason that is not the program's.
+    SpawnFailed {
+        /// Lowercase fragment for a person.
+        why: String,
+    },
+}
+
+impl Exit {
+    /// Whether the child ended by itself with code 0.
+    pub fn is_success(&self) -> bool {
+        *self == Self::Code(0)
+    }
+
+    /// Whether there ever was a child that ran the program.
+    pub fn was_started(&self) -> bool {
+        !matches!(
+            self,
+            Self::NotFound | Self::NotExecutable { .. } | Self::SpawnFailed { .. }
+        )
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "code {code}"),
+            Self::Signal(signal) => write!(f, "signal {signal}"),
+            Self::TimedOut { after } => {
+                write!(f, "timed out after {}", humantime::format_duration(*after))
+            }
+            Self::Stalled { after } => {
+                write!(f, "no output for {}", humantime::format_duration(*after))
+            }
+            Self::Cancelled(reason) => write!(f, "cancelled ({reason})"),
+            Self::NotFound => f.write_str("not found"),
+            Self::NotExecutable { why } => write!(f, "not executable: {why}"),
+            Self::SpawnFailed { why } => write!(f, "could not be started: {why}"),
+        }
+    }
+}
+
+/// The wait status of a child, as the kernel reported it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RawStatus {
+    /// Exited with this code.
+    Code(i32),
+    /// Ended by this signal.
+    Signal(i32),
+}
+
+impl From<ExitStatus> for RawStatus {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Code(status.into_raw()),
+        }
+    }
+}
+
+impl From<RawStatus> for Exit {
+    fn from(status: RawStatus) -> Self {
+        match status {
+            RawStatus::Code(code) => Self::Code(code),
+            RawStatus::Signal(signal) => Self::Signal(signal),
+        }
+    }
+}
+
+/// A process that outlived the child it descends from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaked {
+    /// Its process id.
+    pub pid: i32,
+    /// Its command line, cleaned and at most 160 characters long.
+    pub command: String,
+    /// Whether it is gone now. `false` means that Sprag may not end it (another user's).
+    pub killed: bool,
+}
+
+/// How a child ended, and what it left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Why it ended.
+    pub exit: Exit,
+    /// The wait status of the child itself. `None` if it was never started, or could not be ended.
+    pub raw: Option<RawStatus>,
+    /// From the start to the end of the child and its descendants, on a monotonic clock.
+    pub elapsed: Duration,
+    /// Descendants that were alive after the child had ended by itself, the first 64. Descendants
+    /// of a child that Sprag ended are ended too and not listed.
+    pub leaked: Vec<Leaked>,
+    /// Whether the output was still held open a while after the child had ended. What was written
+    /// later than that is lost.
+    pub output_held_open: bool,
+    /// Whether a part of the standard input never left Sprag: the child closed it or ended. Input
+    /// that fits into a pipe counts as read.
+    pub stdin_unread: bool,
+}
+
+/// Which of the two outputs a chunk came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamKind {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}

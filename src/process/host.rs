@@ -1,0 +1,291 @@
+//! What the system tells about processes, and signals that hit the process that was meant.
+//!
+//! On Linux this is `/proc` and pidfds. Elsewhere nothing is known about other processes, and a
+//! child's process group is all that can be ended.
+
+use rustix::process::{Pid, Signal};
+
+/// A process as it stood when it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Proc {
+    pub(super) pid: i32,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    /// When it started, in the kernel's ticks since boot: with the pid it names one process for
+    /// all time.
+    pub(super) start: u64,
+    pub(super) state: State,
+}
+
+/// What a process was doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Running,
+    Stopped,
+    /// Ended, and not yet reaped by its parent.
+    Dead,
+}
+
+impl Proc {
+    /// What tells this process from every other, also from one that has the same id later.
+    pub(super) fn identity(&self) -> (i32, u64) {
+        (self.pid, self.start)
+    }
+
+    /// Whether the process is still there, reaped or not, under the id that it had.
+    pub(super) fn still_holds_its_id(&self) -> bool {
+        look(self.pid).is_some_and(|now| now.identity() == self.identity())
+    }
+}
+
+/// This process's own id.
+pub(super) fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_pid()
+}
+
+/// Sends a signal to a whole process group. No such group is no error.
+pub(super) fn signal_group(leader: i32, signal: Signal) {
+    if let Some(leader) = Pid::from_raw(leader) {
+        let _ = rustix::process::kill_process_group(leader, signal);
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::{children, command_line, environ_contains, look, scan, signal};
+#[cfg(not(target_os = "linux"))]
+pub(super) use portable::{children, command_line, environ_contains, look, scan, signal};
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs::{self, File};
+    use std::io::{self, Read as _};
+
+    use rustix::io::Errno;
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+    use super::{Proc, State, own_pid};
+    use crate::process::text::clean_text;
+
+    const MAX_STAT: u64 = 4 << 10;
+    const MAX_ENVIRON: u64 = 8 << 20;
+    const MAX_COMMAND: usize = 160;
+
+    /// Every process that can be seen.
+    pub(in crate::process) fn scan() -> Vec<Proc> {
+        let Ok(entries) = fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(look)
+            .collect()
+    }
+
+    /// One process, if it exists.
+    pub(in crate::process) fn look(pid: i32) -> Option<Proc> {
+        parse_stat(&read(&format!("/proc/{pid}/stat"), MAX_STAT).ok()?)
+    }
+
+    /// The children of this process, adopted ones included.
+    pub(in crate::process) fn children() -> Vec<i32> {
+        own_children().unwrap_or_else(|_| {
+            let own = own_pid();
+            scan()
+                .into_iter()
+                .filter(|proc| proc.parent == own)
+                .map(|proc| proc.pid)
+                .collect()
+        })
+    }
+
+    /// Whether the process was started with one of these `NAME=value` in its environment. What
+    /// cannot be read contains nothing.
+    pub(in crate::process) fn environ_contains(pid: i32, wanted: &[&[u8]]) -> bool {
+        read(&format!("/proc/{pid}/environ"), MAX_ENVIRON).is_ok_and(|environ| {
+            environ
+                .split(|b| *b == 0)
+                .any(|entry| wanted.contains(&entry))
+        })
+    }
+
+    /// The command line for a person.
+    pub(in crate::process) fn command_line(pid: i32) -> String {
+        let arguments = read(&format!("/proc/{pid}/cmdline"), MAX_STAT).unwrap_or_default();
+        let mut line = arguments.strip_suffix(b"\0").unwrap_or(&arguments).to_vec();
+        if line.is_empty() {
+            line = read(&format!("/proc/{pid}/comm"), MAX_STAT).unwrap_or_default();
+        }
+        line.iter_mut()
+            .filter(|b| b.is_ascii_control())
+            .for_each(|b| *b = b' ');
+        clean_text(&line).trim().chars().take(MAX_COMMAND).collect()
+    }
+
+    /// Sends a signal to exactly this process. Returns whether it was sent.
+    pub(in crate::process) fn signal(proc: &Proc, signal: Signal) -> bool {
+        let Some(pid) = Pid::from_raw(proc.pid) else {
+            return false;
+        };
+        // The handle is opened first and the identity checked second: from then on it is certain
+        // that the signal cannot reach another process that took over the id.
+        match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) => proc.still_holds_its_id() && pidfd_send_signal(handle, signal).is_ok(),
+            Err(Errno::SRCH) => false,
+            Err(_) => proc.still_holds_its_id() && kill_process(pid, signal).is_ok(),
+        }
+    }
+
+    fn own_children() -> io::Result<Vec<i32>> {
+        let mut children = Vec::new();
+        for thread in fs::read_dir("/proc/self/task")? {
+            let listed = fs::read_to_string(thread?.path().join("children"))?;
+            children.extend(
+                listed
+                    .split_ascii_whitespace()
+                    .filter_map(|pid| pid.parse::<i32>().ok()),
+            );
+        }
+        Ok(children)
+    }
+
+    fn read(path: &str, limit: u64) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        File::open(path)?.take(limit).read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    /// `pid (name) state parent group …`, where the name may hold anything, parentheses included.
+    pub(super) fn parse_stat(stat: &[u8]) -> Option<Proc> {
+        let pid = stat.split(|b| *b == b' ').next()?;
+        let name_end = stat.iter().rposition(|b| *b == b')')?;
+        let rest = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let threads: u32 = fields.get(17)?.parse().ok()?;
+        Some(Proc {
+            pid: std::str::from_utf8(pid).ok()?.parse().ok()?,
+            parent: fields.get(1)?.parse().ok()?,
+            group: fields.get(2)?.parse().ok()?,
+            start: fields.get(19)?.parse().ok()?,
+            state: match *fields.first()? {
+                "T" | "t" => State::Stopped,
+                "X" | "x" => State::Dead,
+                // A process whose first thread has ended looks like a zombie and runs on.
+                "Z" if threads <= 1 => State::Dead,
+                _ => State::Running,
+            },
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod portable {
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+    use super::{Proc, State, own_pid};
+
+    pub(in crate::process) fn scan() -> Vec<Proc> {
+        Vec::new()
+    }
+
+    pub(in crate::process) fn look(pid: i32) -> Option<Proc> {
+        test_kill_process(Pid::from_raw(pid)?).ok()?;
+        Some(Proc {
+            pid,
+            parent: own_pid(),
+            group: pid,
+            start: 0,
+            state: State::Running,
+        })
+    }
+
+    pub(in crate::process) fn children() -> Vec<i32> {
+        Vec::new()
+    }
+
+    pub(in crate::process) fn environ_contains(_pid: i32, _wanted: &[&[u8]]) -> bool {
+        false
+    }
+
+    pub(in crate::process) fn command_line(_pid: i32) -> String {
+        String::new()
+    }
+
+    pub(in crate::process) fn signal(proc: &Proc, signal: Signal) -> bool {
+        Pid::from_raw(proc.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::linux::parse_stat;
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_spaces_and_parentheses() {
+        let stat = b"42 (a) R 1 ) (b) T 7 41 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
+        let expected = Proc {
+            pid: 42,
+            parent: 7,
+            group: 41,
+            start: 98765,
+            state: State::Stopped,
+        };
+        assert_eq!(parse_stat(stat), Some(expected));
+    }
+
+    #[test]
+    fn only_a_zombie_without_threads_is_dead() {
+        let stat = |state: &str, threads: u32| {
+            format!("42 (x) {state} 7 41 41 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 {threads} 0 9 1 2")
+        };
+        let cases = [
+            ("R", 1, State::Running),
+            ("S", 1, State::Running),
+            ("D", 1, State::Running),
+            ("t", 1, State::Stopped),
+            ("X", 1, State::Dead),
+            ("Z", 1, State::Dead),
+            ("Z", 3, State::Running),
+        ];
+        for (state, threads, expected) in cases {
+            let proc = parse_stat(stat(state, threads).as_bytes()).unwrap();
+            assert_eq!(proc.state, expected, "{state} with {threads} threads");
+        }
+    }
+
+    #[test]
+    fn garbage_is_no_process() {
+        for stat in ["", "1", "1 (x", "1 (x)", "1 (x) R 2 3", "x (x) R 1 2 3"] {
+            assert_eq!(parse_stat(stat.as_bytes()), None, "{stat}");
+        }
+    }
+
+    #[test]
+    fn this_process_is_seen() {
+        let own = look(own_pid()).unwrap();
+        assert_eq!(own.pid, own_pid());
+        assert!(scan().iter().any(|proc| proc.identity() == own.identity()));
+        assert!(own.still_holds_its_id());
+        assert!(
+            !Proc {
+                start: own.start + 1,
+                ..own
+            }
+            .still_holds_its_id()
+        );
+        assert!(!command_line(own.pid).is_empty());
+    }
+
+    #[test]
+    fn a_signal_misses_a_process_that_took_over_the_id() {
+        let own = look(own_pid()).unwrap();
+        assert!(!signal(
+            &Proc {
+                start: own.start + 1,
+                ..own
+            },
+            Signal::KILL
+        ));
+    }
+}

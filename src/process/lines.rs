@@ -1,0 +1,207 @@
+//! Bytes to lines, with a cap on what one line may cost.
+
+/// A line without its terminator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// The beginning of a line that is longer than the cap.
+    Cut {
+        /// Its first bytes, as many as the cap allows.
+        head: &'a [u8],
+        /// Number of bytes that followed and were dropped.
+        dropped: u64,
+    },
+}
+
+/// Splits a stream at `\n` and `\r\n`. Holds at most the cap, however long a line is.
+#[derive(Debug, Clone)]
+pub struct LineSplitter {
+    cap: usize,
+    pending: Vec<u8>,
+    dropped: u64,
+    /// Whether the last dropped byte is a `\r`, which may turn out to belong to the terminator.
+    dropped_cr: bool,
+}
+
+impl Default for LineSplitter {
+    /// Lines of at most 1 MiB.
+    fn default() -> Self {
+        Self::new(1 << 20)
+    }
+}
+
+impl LineSplitter {
+    /// Lines of at most `cap` bytes.
+    pub fn new(cap: usize) -> Self {
+        Self {
+            cap,
+            pending: Vec::new(),
+            dropped: 0,
+            dropped_cr: false,
+        }
+    }
+
+    /// Takes a chunk and hands on every line that is complete with it.
+    pub fn push(&mut self, mut chunk: &[u8], mut on_line: impl FnMut(Line<'_>)) {
+        while let Some(end) = memchr::memchr(b'\n', chunk) {
+            let (line, rest) = chunk.split_at(end);
+            chunk = rest.get(1..).unwrap_or_default();
+            // Most lines lie within one chunk and need no copy.
+            let bare = line.strip_suffix(b"\r").unwrap_or(line);
+            if self.is_empty() && bare.len() <= self.cap {
+                on_line(Line::Whole(bare));
+                continue;
+            }
+            self.extend(line);
+            if self.dropped_cr {
+                self.dropped -= 1;
+            } else if self.dropped == 0 && self.pending.last() == Some(&b'\r') {
+                self.pending.pop();
+            }
+            self.emit(&mut on_line);
+        }
+        self.extend(chunk);
+    }
+
+    /// Hands on the last line if the stream ended without a terminator.
+    pub fn finish(mut self, mut on_line: impl FnMut(Line<'_>)) {
+        if !self.is_empty() {
+            self.emit(&mut on_line);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pending.is_empty() && self.dropped == 0
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        let room = self.cap.saturating_sub(self.pending.len());
+        let (kept, dropped) = bytes.split_at(room.min(bytes.len()));
+        self.pending.extend_from_slice(kept);
+        if let Some(last) = dropped.last() {
+            self.dropped += dropped.len() as u64;
+            self.dropped_cr = *last == b'\r';
+        }
+    }
+
+    fn emit(&mut self, on_line: &mut impl FnMut(Line<'_>)) {
+        on_line(match self.dropped {
+            0 => Line::Whole(&self.pending),
+            dropped => Line::Cut {
+                head: &self.pending,
+                dropped,
+            },
+        });
+        self.pending.clear();
+        self.dropped = 0;
+        self.dropped_cr = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Eq)]
+    struct Seen {
+        head: Vec<u8>,
+        dropped: u64,
+    }
+
+    fn split(cap: usize, chunks: &[&[u8]]) -> Vec<Seen> {
+        let mut seen = Vec::new();
+        let mut collect = |line: Line<'_>| {
+            seen.push(match line {
+                Line::Whole(head) => Seen {
+                    head: head.to_vec(),
+                    dropped: 0,
+                },
+                Line::Cut { head, dropped } => Seen {
+                    head: head.to_vec(),
+                    dropped,
+                },
+            });
+        };
+        let mut splitter = LineSplitter::new(cap);
+        for chunk in chunks {
+            splitter.push(chunk, &mut collect);
+            assert!(splitter.pending.capacity() <= cap.next_power_of_two().max(8));
+        }
+        splitter.finish(&mut collect);
+        seen
+    }
+
+    /// What the lines are when everything fits into memory.
+    fn expected(cap: usize, text: &[u8]) -> Vec<Seen> {
+        let mut lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
+        let last = lines.pop().filter(|last| !last.is_empty());
+        lines
+            .into_iter()
+            .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+            .chain(last)
+            .map(|line| Seen {
+                head: line[..line.len().min(cap)].to_vec(),
+                dropped: line.len().saturating_sub(cap) as u64,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_line_is_cut_at_the_cap_and_its_terminator_never_counts() {
+        let whole = |text: &str| Seen {
+            head: text.into(),
+            dropped: 0,
+        };
+        let cut = |text: &str, dropped| Seen {
+            head: text.into(),
+            dropped,
+        };
+        let cases: [(&[&[u8]], Vec<Seen>); 8] = [
+            (&[b""], vec![]),
+            (
+                &[b"a\n\nb\r\nc"],
+                vec![whole("a"), whole(""), whole("b"), whole("c")],
+            ),
+            (&[b"ab", b"c", b"d\r", b"\n"], vec![whole("abcd")]),
+            (&[b"abcd", b"\r\n"], vec![whole("abcd")]),
+            (&[b"abcde\n"], vec![cut("abcd", 1)]),
+            (&[b"abcdef\r", b"\nx"], vec![cut("abcd", 2), whole("x")]),
+            (&[b"abcd\r", b"e\n"], vec![cut("abcd", 2)]),
+            (&[b"a\rb\n"], vec![whole("a\rb")]),
+        ];
+        for (chunks, lines) in cases {
+            assert_eq!(split(4, chunks), lines, "{chunks:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_64_mib_costs_no_more_than_the_cap() {
+        let mut splitter = LineSplitter::new(1 << 20);
+        let chunk = vec![b'x'; 64 << 10];
+        for _ in 0..1024 {
+            splitter.push(&chunk, |_| panic!("the line has not ended"));
+        }
+        assert!(splitter.pending.capacity() <= 1 << 20);
+        let mut seen = None;
+        splitter.push(b"\n", |line| {
+            if let Line::Cut { head, dropped } = line {
+                seen = Some((head.len(), dropped));
+            }
+        });
+        assert_eq!(seen, Some((1 << 20, 63 << 20)));
+    }
+
+    proptest! {
+        #[test]
+        fn however_it_is_chunked_the_lines_are_the_same(
+            chunks in prop::collection::vec("[ab\r\n]{0,6}", 0..12),
+            cap in 1_usize..8,
+        ) {
+            let pieces: Vec<&[u8]> = chunks.iter().map(String::as_bytes).collect();
+            prop_assert_eq!(split(cap, &pieces), expected(cap, &pieces.concat()));
+        }
+    }
+}

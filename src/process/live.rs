@@ -1,0 +1,428 @@
+//! A child while it lives: moving its data, watching its limits, ending it.
+
+use std::future::pending;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::time::{Instant, sleep_until};
+
+use super::cancel::{Cancel, Urgency};
+use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
+use super::registry::{self, Registration};
+use super::tree::Tree;
+use super::{CommandSpec, Input, Limits, marker, spawn};
+
+/// The largest chunk of output that is handed on.
+const CHUNK: usize = 128 << 10;
+/// How often orphans are reaped while a child runs.
+const REAP_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked whether members of the tree are still alive.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long the output may stay silent and open after the child has ended, and how long at most
+/// it is read then.
+const DRAIN_QUIET: Duration = Duration::from_millis(500);
+const DRAIN_LIMIT: Duration = Duration::from_secs(2);
+/// How long descendants get to end by themselves after the child has.
+const SETTLE: Duration = Duration::from_millis(200);
+/// How long killing is tried, and the time between two rounds.
+const KILL_LIMIT: Duration = Duration::from_secs(1);
+const KILL_PAUSE: Duration = Duration::from_millis(5);
+
+/// Runs a child to its end, whatever that is, and ends its descendants.
+///
+/// `on_output` gets the output as it arrives, in chunks of at most 128 KiB; while it works the
+/// child waits once its pipe is full. A cancelled run ends with SIGTERM to the whole tree, the
+/// grace period, and SIGKILL; a forced one with SIGKILL at once. Dropping the future kills the
+/// tree too.
+pub async fn run(
+    spec: &CommandSpec,
+    cancel: &Cancel,
+    on_output: &mut dyn FnMut(StreamKind, &[u8]),
+) -> Ended {
+    let began = Instant::now();
+    let started = match cancel.reason() {
+        Some(reason) => Err(Exit::Cancelled(reason)),
+        None => spawn::start(spec).await,
+    };
+    let (child, registration) = match started {
+        Ok(started) => started,
+        Err(exit) => return never_started(exit, began, &spec.stdin),
+    };
+    let mut live = Live::new(child, registration, &spec.stdin, began, cancel, on_output);
+    let cut_short = live.watch(&spec.limits).await;
+    if cut_short.is_some() {
+        live.terminate(spec.limits.grace).await;
+    }
+    let output_held_open = live.drain(cut_short.is_none()).await;
+    let leaked = live.sweep(cut_short.is_none(), spec.limits.grace).await;
+    live.finish(cut_short, leaked, output_held_open)
+}
+
+fn never_started(exit: Exit, began: Instant, stdin: &Input) -> Ended {
+    Ended {
+        exit,
+        raw: None,
+        elapsed: began.elapsed(),
+        leaked: Vec::new(),
+        output_held_open: false,
+        stdin_unread: matches!(stdin, Input::Bytes(bytes) if !bytes.is_empty()),
+    }
+}
+
+struct Live<'a> {
+    // Declared first to be dropped first: it kills the tree while the child's id is still taken.
+    registration: Registration,
+    tree: Tree,
+    child: Child,
+    exited: bool,
+    raw: Option<RawStatus>,
+    stdout: Output<ChildStdout>,
+    stderr: Output<ChildStderr>,
+    stdin: Option<ChildStdin>,
+    unwritten: &'a [u8],
+    began: Instant,
+    last_output: Instant,
+    cancel: &'a Cancel,
+    on_output: &'a mut dyn FnMut(StreamKind, &[u8]),
+}
+
+/// One of the child's outputs. `pipe` is `None` once it has ended or was given up.
+struct Output<P> {
+    pipe: Option<P>,
+    buffer: Vec<u8>,
+}
+
+/// Why [`Live::pump`] returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Woke {
+    /// The time has come.
+    Due,
+    /// The child itself has ended just now.
+    Exited,
+    /// The child has ended and so have both outputs.
+    Closed,
+    /// The cancellation is as urgent as was asked for.
+    Cancelled,
+}
+
+impl<'a> Live<'a> {
+    fn new(
+        mut child: Child,
+        registration: Registration,
+        stdin: &'a Input,
+        began: Instant,
+        cancel: &'a Cancel,
+        on_output: &'a mut dyn FnMut(StreamKind, &[u8]),
+    ) -> Self {
+        Self {
+            tree: Tree::new(registration.origin().clone()),
+            registration,
+            exited: false,
+            raw: None,
+            stdout: Output::new(child.stdout.take()),
+            stderr: Output::new(child.stderr.take()),
+            stdin: child.stdin.take(),
+            unwritten: match stdin {
+                Input::Bytes(bytes) => bytes,
+                Input::Null | Input::File(_) => &[],
+            },
+            child,
+            began,
+            last_output: Instant::now(),
+            cancel,
+            on_output,
+        }
+    }
+
+    /// Lets the child run. `None` if it ended by itself, else why it has to be ended.
+    async fn watch(&mut self, limits: &Limits) -> Option<Exit> {
+        let mut next_reap = self.began + REAP_EVERY;
+        loop {
+            let (limit, _) = next_limit(limits, self.began, self.last_output).unzip();
+            let due = limit.map_or(next_reap, |limit| next_reap.min(limit));
+            match self.pump(due, Some(Urgency::Asked)).await {
+                Woke::Exited | Woke::Closed => return None,
+                Woke::Cancelled => return self.cancel.reason().map(Exit::Cancelled),
+                Woke::Due => {}
+            }
+            let now = Instant::now();
+            if now >= next_reap {
+                registry::reap_orphans();
+                next_reap = now + REAP_EVERY;
+            }
+            // Output may have arrived in the meantime, so what the limit is is asked anew.
+            match next_limit(limits, self.began, self.last_output) {
+                Some((limit, exit)) if now >= limit => return Some(exit),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks the whole tree to terminate and waits for it, and kills what is left after the grace.
+    async fn terminate(&mut self, grace: Duration) {
+        // A grace too long for the clock lasts until everything has ended.
+        let deadline = Instant::now().checked_add(grace);
+        self.tree.terminate();
+        while deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            let alive = self.tree.terminate();
+            if self.exited && alive == 0 {
+                return;
+            }
+            let look = Instant::now() + LOOK_EVERY;
+            let look = deadline.map_or(look, |deadline| look.min(deadline));
+            if self.rest(look, Some(Urgency::Forced)).await == Woke::Cancelled {
+                break;
+            }
+        }
+        self.kill().await;
+    }
+
+    /// Kills the whole tree, round after round.
+    async fn kill(&mut self) {
+        let deadline = Instant::now() + KILL_LIMIT;
+        let mut round = 0;
+        loop {
+            let alive = self.tree.kill_round(round);
+            let done = alive == 0 && self.exited;
+            if done || Instant::now() >= deadline {
+                return;
+            }
+            round += 1;
+            self.rest(Instant::now() + KILL_PAUSE, None).await;
+        }
+    }
+
+    /// Reads what is left of the output once the child has ended. Returns whether somebody held
+    /// it open beyond that.
+    async fn drain(&mut self, ended_by_itself: bool) -> bool {
+        let ended = Instant::now();
+        // A cancelled child's last words are read too: its tree is dead, so this does not last.
+        let urgency = ended_by_itself.then_some(Urgency::Asked);
+        while self.output_is_open() {
+            let quiet = self.last_output.max(ended) + DRAIN_QUIET;
+            let due = quiet.min(ended + DRAIN_LIMIT);
+            if Instant::now() >= due {
+                return true;
+            }
+            if self.pump(due, urgency).await == Woke::Cancelled {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Ends the descendants that outlived the child. Returns them if the child ended by itself.
+    async fn sweep(&mut self, ended_by_itself: bool, grace: Duration) -> Vec<Leaked> {
+        let patience = Instant::now() + SETTLE;
+        let mut pause = Duration::from_millis(5);
+        let mut left = self.tree.members();
+        while ended_by_itself && !left.is_empty() && Instant::now() < patience {
+            let look = Instant::now() + pause;
+            if self.rest(look, Some(Urgency::Asked)).await == Woke::Cancelled {
+                break;
+            }
+            pause *= 2;
+            left = self.tree.members();
+        }
+        let described = if ended_by_itself {
+            marker::describe(&left)
+        } else {
+            Vec::new()
+        };
+        if ended_by_itself && !left.is_empty() {
+            self.terminate(grace).await;
+        } else if !left.is_empty() {
+            self.kill().await;
+        }
+        if self.output_is_open() {
+            // Whoever wrote is dead now: what it left in the pipe is all there is to come.
+            self.pump(Instant::now() + DRAIN_QUIET, Some(Urgency::Forced))
+                .await;
+        }
+        registry::reap_orphans();
+        marker::settle(described)
+    }
+
+    fn finish(self, cut_short: Option<Exit>, leaked: Vec<Leaked>, output_held_open: bool) -> Ended {
+        let exit = match (cut_short, self.raw) {
+            (Some(exit), _) => exit,
+            (None, Some(raw)) => raw.into(),
+            (None, None) => Exit::SpawnFailed {
+                why: "its exit status is lost".into(),
+            },
+        };
+        let ended = Ended {
+            exit,
+            raw: self.raw,
+            elapsed: self.began.elapsed(),
+            leaked,
+            output_held_open,
+            stdin_unread: !self.unwritten.is_empty(),
+        };
+        self.registration.release();
+        ended
+    }
+
+    /// Waits until a time while data moves, also when there is none left to move.
+    async fn rest(&mut self, until: Instant, urgency: Option<Urgency>) -> Woke {
+        loop {
+            match self.pump(until, urgency).await {
+                Woke::Exited => {}
+                Woke::Closed => {
+                    tokio::select! {
+                        () = sleep_until(until) => return Woke::Due,
+                        () = reached(self.cancel, urgency) => return Woke::Cancelled,
+                    }
+                }
+                woke @ (Woke::Due | Woke::Cancelled) => return woke,
+            }
+        }
+    }
+
+    /// Moves data in all directions until something else happens.
+    async fn pump(&mut self, until: Instant, urgency: Option<Urgency>) -> Woke {
+        loop {
+            if self.exited && !self.output_is_open() {
+                return Woke::Closed;
+            }
+            if self.unwritten.is_empty() {
+                self.stdin = None;
+            }
+            tokio::select! {
+                read = self.stdout.read() => {
+                    let chunk = self.stdout.accept(read);
+                    if !chunk.is_empty() {
+                        self.last_output = Instant::now();
+                        (self.on_output)(StreamKind::Stdout, chunk);
+                    }
+                }
+                read = self.stderr.read() => {
+                    let chunk = self.stderr.accept(read);
+                    if !chunk.is_empty() {
+                        self.last_output = Instant::now();
+                        (self.on_output)(StreamKind::Stderr, chunk);
+                    }
+                }
+                written = write(&mut self.stdin, self.unwritten) => match written {
+                    Some(count) => self.unwritten = self.unwritten.get(count..).unwrap_or_default(),
+                    None => self.stdin = None,
+                },
+                status = self.child.wait(), if !self.exited => {
+                    self.registration.origin().set_reaped();
+                    self.exited = true;
+                    // An error means that somebody else has reaped it: how it ended is lost.
+                    self.raw = status.ok().map(RawStatus::from);
+                    return Woke::Exited;
+                }
+                () = reached(self.cancel, urgency) => return Woke::Cancelled,
+                () = sleep_until(until) => return Woke::Due,
+            }
+        }
+    }
+
+    fn output_is_open(&self) -> bool {
+        self.stdout.pipe.is_some() || self.stderr.pipe.is_some()
+    }
+}
+
+impl<P: AsyncRead + Unpin> Output<P> {
+    fn new(pipe: Option<P>) -> Self {
+        Self {
+            pipe,
+            buffer: vec![0; CHUNK],
+        }
+    }
+
+    async fn read(&mut self) -> usize {
+        match &mut self.pipe {
+            // A pipe that cannot be read has nothing more to say.
+            Some(pipe) => pipe.read(&mut self.buffer).await.unwrap_or(0),
+            None => pending().await,
+        }
+    }
+
+    /// The chunk that was read. Nothing means that the pipe has ended.
+    fn accept(&mut self, read: usize) -> &[u8] {
+        if read == 0 {
+            self.pipe = None;
+        }
+        self.buffer.get(..read).unwrap_or_default()
+    }
+}
+
+/// How many bytes were written; `None` if nobody reads them any more.
+async fn write(stdin: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
+    match stdin {
+        Some(stdin) => stdin.write(bytes).await.ok().filter(|count| *count > 0),
+        None => pending().await,
+    }
+}
+
+/// When the child will have reached a limit if it writes nothing until then, and which one.
+fn next_limit(limits: &Limits, began: Instant, last_output: Instant) -> Option<(Instant, Exit)> {
+    // A limit too large for the clock is none.
+    let timeout = limits
+        .timeout
+        .and_then(|after| Some((began.checked_add(after)?, Exit::TimedOut { after })));
+    let stall = limits
+        .stall
+        .and_then(|after| Some((last_output.checked_add(after)?, Exit::Stalled { after })));
+    timeout.into_iter().chain(stall).min_by_key(|(at, _)| *at)
+}
+
+async fn reached(cancel: &Cancel, urgency: Option<Urgency>) {
+    match urgency {
+        Some(urgency) => drop(cancel.reached(urgency).await),
+        None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_puts_off_a_stall_and_never_a_timeout() {
+        let began = Instant::now();
+        let seconds = Duration::from_secs;
+        let at = |after| began + seconds(after);
+        let limits = |timeout: Option<u64>, stall: Option<u64>| Limits {
+            timeout: timeout.map(seconds),
+            stall: stall.map(seconds),
+            ..Limits::default()
+        };
+        let timed_out = |after| {
+            Some((
+                at(after),
+                Exit::TimedOut {
+                    after: seconds(after),
+                },
+            ))
+        };
+        let stalled = |from, after| {
+            Some((
+                at(from + after),
+                Exit::Stalled {
+                    after: seconds(after),
+                },
+            ))
+        };
+        let cases = [
+            (limits(None, None), 0, None),
+            (limits(Some(9), None), 5, timed_out(9)),
+            (limits(None, Some(3)), 0, stalled(0, 3)),
+            (limits(None, Some(3)), 5, stalled(5, 3)),
+            (limits(Some(9), Some(3)), 5, stalled(5, 3)),
+            (limits(Some(9), Some(3)), 6, timed_out(9)),
+            (limits(Some(u64::MAX), Some(u64::MAX)), 6, None),
+        ];
+        for (limits, last_output, expected) in cases {
+            assert_eq!(
+                next_limit(&limits, began, at(last_output)),
+                expected,
+                "{limits:?}"
+            );
+        }
+    }
+}

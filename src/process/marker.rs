@@ -1,0 +1,109 @@
+//! Finding the processes of a run that died, on the whole machine, by their environment.
+
+use std::collections::HashSet;
+
+use super::exit::Leaked;
+use super::host::{self, Proc, State};
+use super::tree;
+
+/// The variable that tells the descendants of one child from all others. [`super::run`] sets it.
+pub const PROCESS_ID: &str = "SPRAG_PROCESS_ID";
+/// The variable that holds a run's id in everything that the run starts. The caller sets it.
+pub const RUN_ID: &str = "SPRAG_RUN_ID";
+
+/// How many leaked processes are described.
+pub(super) const MAX_DESCRIBED: usize = 64;
+
+/// Kills every process that was started with `SPRAG_RUN_ID` or `SPRAG_PROCESS_ID` set to this
+/// value, with all its descendants. This process and those it descends from are spared; a process
+/// whose environment cannot be read is skipped. Blocks for the fraction of a second that it takes,
+/// and returns the first 64 that were killed. An empty marker is nobody's.
+pub fn kill_marked(marker: &str) -> Vec<Leaked> {
+    if marker.is_empty() {
+        return Vec::new();
+    }
+    let entries = [
+        format!("{RUN_ID}={marker}"),
+        format!("{PROCESS_ID}={marker}"),
+    ];
+    let entries = entries.each_ref().map(String::as_bytes);
+    let mut known: HashSet<(i32, u64)> = HashSet::new();
+    let mut find = || -> Vec<Proc> {
+        let procs = host::scan();
+        let spared = lineage(&procs, host::own_pid());
+        let found = tree::claim(
+            &procs,
+            host::own_pid(),
+            |proc| known.contains(&proc.identity()),
+            |proc| !spared.contains(&proc.pid) && host::environ_contains(proc.pid, &entries),
+        );
+        known.extend(found.iter().map(Proc::identity));
+        found
+            .into_iter()
+            .filter(|proc| proc.state != State::Dead && !spared.contains(&proc.pid))
+            .collect()
+    };
+    let described = describe(&find());
+    tree::kill_all(&mut find);
+    settle(described)
+}
+
+/// The processes with their command lines, before they are killed.
+pub(super) fn describe(procs: &[Proc]) -> Vec<(Proc, String)> {
+    procs
+        .iter()
+        .take(MAX_DESCRIBED)
+        .map(|proc| (*proc, host::command_line(proc.pid)))
+        .collect()
+}
+
+/// The same processes after they were killed.
+pub(super) fn settle(described: Vec<(Proc, String)>) -> Vec<Leaked> {
+    let leaked = described.into_iter().map(|(proc, command)| {
+        let now = host::look(proc.pid).filter(|now| now.identity() == proc.identity());
+        let killed = now.is_none_or(|now| now.state == State::Dead);
+        Leaked {
+            pid: proc.pid,
+            command,
+            killed,
+        }
+    });
+    leaked.collect()
+}
+
+/// A process and all its ancestors.
+fn lineage(procs: &[Proc], pid: i32) -> HashSet<i32> {
+    let mut lineage = HashSet::new();
+    let mut next = Some(pid);
+    while let Some(pid) = next.filter(|pid| lineage.insert(*pid)) {
+        next = procs
+            .iter()
+            .find(|proc| proc.pid == pid)
+            .map(|proc| proc.parent);
+    }
+    lineage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lineage_reaches_up_to_the_first_process_even_through_a_loop() {
+        let proc = |pid, parent| Proc {
+            pid,
+            parent,
+            group: pid,
+            start: 0,
+            state: State::Running,
+        };
+        let procs = [proc(1, 0), proc(5, 1), proc(7, 5), proc(8, 5)];
+        assert_eq!(lineage(&procs, 7), HashSet::from([7, 5, 1, 0]));
+        assert_eq!(lineage(&[proc(7, 8), proc(8, 7)], 7), HashSet::from([7, 8]));
+    }
+
+    #[test]
+    fn an_empty_marker_is_nobodys() {
+        assert_eq!(kill_marked(""), []);
+    }
+}

@@ -1,0 +1,170 @@
+//! Which children this process has started and not yet finished with.
+//!
+//! The lock is held while a child is started and while orphans are reaped, so a new child is never
+//! taken for an orphan.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::host::{self, Proc};
+use super::tree::Tree;
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    owns_every_child: false,
+    active: Vec::new(),
+});
+
+struct Registry {
+    owns_every_child: bool,
+    active: Vec<Origin>,
+}
+
+/// Where a tree of processes began.
+#[derive(Debug, Clone)]
+pub(super) struct Origin {
+    /// The child itself, leader of its process group.
+    pub(super) main: Proc,
+    /// `NAME=value` that the child has in its environment and no other child has.
+    pub(super) marker: String,
+    reaped: Arc<AtomicBool>,
+}
+
+impl Origin {
+    pub(super) fn new(main: Proc, marker: String) -> Self {
+        Self {
+            main,
+            marker,
+            reaped: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Notes that the child's id is free for others now.
+    pub(super) fn set_reaped(&self) {
+        self.reaped.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_reaped(&self) -> bool {
+        self.reaped.load(Ordering::Relaxed)
+    }
+}
+
+/// What an orphan that this process has adopted is taken for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Custody {
+    /// Children that a run still waits for: never orphans.
+    pub(super) waited_for: Vec<i32>,
+    /// Whether an orphan that carries no marker belongs to the one run there is.
+    pub(super) adopts: bool,
+}
+
+/// Keeps a child registered. Dropped before [`Registration::release`], it kills the child with all
+/// its descendants: a run that is abandoned half-way leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Registration {
+    origin: Origin,
+    released: bool,
+}
+
+impl Registration {
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Forgets the child without killing anything.
+    pub(super) fn release(mut self) {
+        self.released = true;
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !self.released {
+            Tree::new(self.origin.clone()).kill_now();
+        }
+        let main = self.origin.main.identity();
+        lock()
+            .active
+            .retain(|origin| origin.main.identity() != main);
+    }
+}
+
+/// Makes this process the parent of every descendant that loses its own (a daemon), and the owner
+/// of every child it has: orphans are reaped, and end with the run that they belong to. Meant to
+/// be called once by a program that starts children through [`super::run`] alone; a child started
+/// otherwise afterwards loses its exit status.
+///
+/// # Errors
+/// If the system refuses. Daemons are then still found by their environment.
+pub fn become_subreaper() -> io::Result<()> {
+    lock().owns_every_child = true;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Kills every child of an unfinished run with all its descendants, at once. Blocks for the
+/// fraction of a second that it takes.
+pub fn kill_descendants() {
+    let active = lock().active.clone();
+    for origin in active {
+        Tree::new(origin).kill_now();
+    }
+}
+
+/// Starts a child and registers it in one step.
+pub(super) fn start<T, E>(
+    launch: impl FnOnce() -> Result<(T, Origin), E>,
+) -> Result<(T, Registration), E> {
+    let mut registry = lock();
+    let (child, origin) = launch()?;
+    registry.active.push(origin.clone());
+    Ok((
+        child,
+        Registration {
+            origin,
+            released: false,
+        },
+    ))
+}
+
+pub(super) fn custody() -> Custody {
+    let registry = lock();
+    Custody {
+        waited_for: registry.waited_for(),
+        adopts: registry.owns_every_child && registry.active.len() <= 1,
+    }
+}
+
+/// Reaps the adopted orphans that have ended, if every child is this process's own.
+pub(super) fn reap_orphans() {
+    let registry = lock();
+    if registry.owns_every_child {
+        let waited_for = registry.waited_for();
+        host::children()
+            .iter()
+            .filter(|pid| !waited_for.contains(pid))
+            .for_each(|pid| reap(*pid));
+    }
+}
+
+/// Takes an ended child off the process table. Anything else is left alone.
+pub(super) fn reap(pid: i32) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::NOHANG);
+    }
+}
+
+impl Registry {
+    fn waited_for(&self) -> Vec<i32> {
+        self.active
+            .iter()
+            .filter(|o| !o.is_reaped())
+            .map(|o| o.main.pid)
+            .collect()
+    }
+}
+
+fn lock() -> MutexGuard<'static, Registry> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}

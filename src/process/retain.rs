@@ -1,0 +1,135 @@
+//! Keeping the beginning and the end of a stream of any length.
+
+use std::collections::VecDeque;
+
+/// The last bytes of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tail {
+    cap: usize,
+    kept: VecDeque<u8>,
+    dropped: u64,
+}
+
+impl Default for Tail {
+    /// The last 64 KiB.
+    fn default() -> Self {
+        Self::new(64 << 10)
+    }
+}
+
+impl Tail {
+    /// The last `cap` bytes.
+    pub fn new(cap: usize) -> Self {
+        Self {
+            cap,
+            kept: VecDeque::new(),
+            dropped: 0,
+        }
+    }
+
+    /// Takes more of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let skipped = bytes.len().saturating_sub(self.cap);
+        let bytes = bytes.get(skipped..).unwrap_or_default();
+        let surplus = (self.kept.len() + bytes.len()).saturating_sub(self.cap);
+        self.kept.drain(..surplus);
+        self.kept.extend(bytes);
+        self.dropped += (skipped + surplus) as u64;
+    }
+
+    /// Whether the beginning of the stream is missing.
+    pub fn is_cut(&self) -> bool {
+        self.dropped > 0
+    }
+
+    /// Number of bytes that came before those kept.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The bytes kept.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.kept.into()
+    }
+}
+
+/// The first and the last bytes of a stream, and how many lay between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeadTail {
+    head_cap: usize,
+    head: Vec<u8>,
+    tail: Tail,
+}
+
+impl HeadTail {
+    /// The first `head` and the last `tail` bytes.
+    pub fn new(head: usize, tail: usize) -> Self {
+        Self {
+            head_cap: head,
+            head: Vec::new(),
+            tail: Tail::new(tail),
+        }
+    }
+
+    /// Takes more of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        let room = self.head_cap.saturating_sub(self.head.len());
+        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(head);
+        self.tail.push(rest);
+    }
+
+    /// Number of bytes that are missing in the middle.
+    pub fn omitted(&self) -> u64 {
+        self.tail.dropped()
+    }
+
+    /// Number of bytes that the stream had.
+    pub fn total(&self) -> u64 {
+        self.head.len() as u64 + self.tail.dropped + self.tail.kept.len() as u64
+    }
+
+    /// The first and the last bytes. Nothing is in both; where nothing was omitted, the one
+    /// continues in the other.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
+        (self.head, self.tail.into_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_and_the_last_bytes_are_kept_however_they_arrive(
+            chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 0..12),
+            head in 0_usize..12,
+            tail in 0_usize..12,
+        ) {
+            let text = chunks.concat();
+            let mut kept = HeadTail::new(head, tail);
+            chunks.iter().for_each(|chunk| kept.push(chunk));
+
+            let from = text.len().min(head);
+            let to = from.max(text.len().saturating_sub(tail));
+            prop_assert_eq!(kept.omitted(), (to - from) as u64);
+            prop_assert_eq!(kept.total(), text.len() as u64);
+            prop_assert!(kept.tail.kept.capacity() <= 2 * tail.next_power_of_two().max(4));
+            prop_assert_eq!(kept.into_parts(), (text[..from].to_vec(), text[to..].to_vec()));
+        }
+    }
+
+    #[test]
+    fn a_tail_knows_whether_it_is_cut() {
+        let mut tail = Tail::new(3);
+        tail.push(b"abc");
+        assert!(!tail.is_cut());
+        tail.push(b"d");
+        assert!(tail.is_cut());
+        assert_eq!(tail.dropped(), 1);
+        assert_eq!(tail.into_bytes(), b"bcd");
+    }
+}

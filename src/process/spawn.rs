@@ -1,0 +1,184 @@
+//! Starting a child, and telling why it could not be started.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use tokio::process::{Child, Command};
+use uuid::Uuid;
+
+use super::exit::Exit;
+use super::host::{self, Proc, State};
+use super::registry::{self, Origin, Registration};
+use super::{CommandSpec, Input, PROCESS_ID};
+
+/// A program that is still open for writing cannot be run. Somebody else's child may hold it open
+/// for the moment between fork and exec, so it is tried a few times.
+const BUSY_TRIES: u32 = 10;
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+/// Pipes larger than the default of 64 KiB let a child write on while its output is dealt with.
+#[cfg(target_os = "linux")]
+const PIPE_SIZE: usize = 1 << 20;
+
+/// Starts a child in its own process group and registers it.
+pub(super) async fn start(spec: &CommandSpec) -> Result<(Child, Registration), Exit> {
+    let mut tries = 0;
+    loop {
+        match try_start(spec) {
+            Err(Failure::Spawn(error))
+                if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES =>
+            {
+                tries += 1;
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            Err(Failure::Spawn(error)) => return Err(explain(spec, &error)),
+            Err(Failure::Input(why)) => return Err(Exit::SpawnFailed { why }),
+            Ok(started) => return Ok(started),
+        }
+    }
+}
+
+enum Failure {
+    Spawn(io::Error),
+    Input(String),
+}
+
+fn try_start(spec: &CommandSpec) -> Result<(Child, Registration), Failure> {
+    let id = Uuid::new_v4().to_string();
+    let stdin = open_input(&spec.stdin).map_err(Failure::Input)?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that starts children"
+    )]
+    let mut command = Command::new(&spec.program);
+    command
+        .args(&spec.args)
+        .current_dir(&spec.cwd)
+        .env_clear()
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .env(PROCESS_ID, &id)
+        .process_group(0)
+        .kill_on_drop(true)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let launched = registry::start(|| {
+        let child = command.spawn()?;
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
+        Ok((child, Origin::new(birth(pid), format!("{PROCESS_ID}={id}"))))
+    });
+    let (child, registration) = launched.map_err(Failure::Spawn)?;
+    widen(&child);
+    Ok((child, registration))
+}
+
+/// The child as it stands right after its start. It cannot have been reaped yet, so only a system
+/// that tells nothing of processes fails to show it.
+fn birth(pid: i32) -> Proc {
+    let unseen = Proc {
+        pid,
+        parent: host::own_pid(),
+        group: pid,
+        start: 0,
+        state: State::Running,
+    };
+    host::look(pid).unwrap_or(unseen)
+}
+
+fn open_input(input: &Input) -> Result<Stdio, String> {
+    match input {
+        Input::Null => Ok(Stdio::null()),
+        Input::Bytes(_) => Ok(Stdio::piped()),
+        Input::File(path) => {
+            let fail = |why: String| format!("standard input {}: {why}", path.display());
+            // A FIFO would block until somebody writes to it.
+            let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+            let file = OpenOptions::new()
+                .read(true)
+                .custom_flags(flags)
+                .open(path)
+                .map_err(|error| fail(error.to_string()))?;
+            match file.metadata() {
+                Ok(metadata) if metadata.is_file() => Ok(file.into()),
+                Ok(_) => Err(fail("not a regular file".into())),
+                Err(error) => Err(fail(error.to_string())),
+            }
+        }
+    }
+}
+
+/// Gives the output pipes a larger buffer where the system grants it.
+fn widen(child: &Child) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::pipe::fcntl_setpipe_size;
+        if let Some(pipe) = &child.stdout {
+            let _ = fcntl_setpipe_size(pipe, PIPE_SIZE);
+        }
+        if let Some(pipe) = &child.stderr {
+            let _ = fcntl_setpipe_size(pipe, PIPE_SIZE);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = child;
+}
+
+/// One error code stands for several reasons: a missing program, a missing interpreter and a
+/// missing working directory are all "no such file".
+fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
+    // The final dot asks for the right to enter the directory, not only for its existence.
+    if let Err(error) = fs::metadata(spec.cwd.join(".")) {
+        let why = format!("working directory {}: {error}", spec.cwd.display());
+        return Exit::SpawnFailed { why };
+    }
+    let program = find_program(spec);
+    match (error.kind(), program) {
+        (ErrorKind::NotFound, Some(path)) => Exit::NotExecutable {
+            why: format!("the interpreter or loader of {} is missing", path.display()),
+        },
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, None) => Exit::NotFound,
+        (ErrorKind::PermissionDenied, Some(path)) => {
+            let why = if path.is_dir() {
+                "a directory"
+            } else {
+                "permission denied"
+            };
+            Exit::NotExecutable {
+                why: format!("{}: {why}", path.display()),
+            }
+        }
+        (_, Some(path))
+            if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) =>
+        {
+            Exit::NotExecutable {
+                why: format!("{}: not a program for this system", path.display()),
+            }
+        }
+        _ => Exit::SpawnFailed {
+            why: error.to_string(),
+        },
+    }
+}
+
+/// The file that the program's name stands for, executable or not.
+fn find_program(spec: &CommandSpec) -> Option<PathBuf> {
+    if spec.program.as_bytes().contains(&b'/') {
+        return Some(spec.cwd.join(&spec.program)).filter(|path| path.exists());
+    }
+    if spec.program.is_empty() {
+        return None;
+    }
+    let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
+    let path = path.map_or(OsStr::new("/bin:/usr/bin"), |(_, value)| value);
+    std::env::split_paths(path)
+        .map(|directory| spec.cwd.join(directory).join(Path::new(&spec.program)))
+        .find(|candidate| candidate.is_file())
+}

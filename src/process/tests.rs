@@ -1,0 +1,532 @@
+//! Real children: shells that do what an agent or a build may do.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "victims and processes of their own are started by hand"
+)]
+
+mod own_process;
+
+use std::env;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use super::host::{self, Proc, State};
+use super::*;
+
+/// Names everything that a test starts, so that it can see what it left and nothing else.
+const TAG: &str = "SPRAG_TEST_TAG";
+/// Longer than any test.
+const AGES: Duration = Duration::from_secs(3600);
+
+struct Trial {
+    spec: CommandSpec,
+    tag: String,
+    cancel: Cancel,
+}
+
+/// What a trial came to.
+struct Seen {
+    ended: Ended,
+    stdout: String,
+    left: Vec<Proc>,
+}
+
+impl Trial {
+    fn sh(script: &str) -> Self {
+        let tag = Uuid::new_v4().to_string();
+        let spec = CommandSpec {
+            program: "sh".into(),
+            args: vec!["-c".into(), script.into()],
+            cwd: "/".into(),
+            env: vec![("PATH".into(), path()), (TAG.into(), OsString::from(&tag))],
+            stdin: Input::Null,
+            limits: Limits {
+                grace: AGES,
+                ..Limits::default()
+            },
+        };
+        Self {
+            spec,
+            tag,
+            cancel: Cancel::new(),
+        }
+    }
+
+    fn limits(mut self, limits: Limits) -> Self {
+        self.spec.limits = limits;
+        self
+    }
+
+    fn stdin(mut self, stdin: Input) -> Self {
+        self.spec.stdin = stdin;
+        self
+    }
+
+    async fn run(self) -> Seen {
+        self.run_and(|_, _| {}).await
+    }
+
+    /// Runs it, and lets the test do something about what has been written so far.
+    async fn run_and(self, mut react: impl FnMut(&str, &Cancel)) -> Seen {
+        let mut stdout = Vec::new();
+        let mut on_output = |kind, chunk: &[u8]| {
+            if kind == StreamKind::Stdout {
+                stdout.extend_from_slice(chunk);
+                react(&String::from_utf8_lossy(&stdout), &self.cancel);
+            }
+        };
+        let ended = run(&self.spec, &self.cancel, &mut on_output).await;
+        let stdout = String::from_utf8_lossy(&stdout).into_owned();
+        Seen {
+            ended,
+            stdout,
+            left: tagged(&self.tag),
+        }
+    }
+}
+
+fn path() -> OsString {
+    env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+/// The living processes that carry the tag.
+fn tagged(tag: &str) -> Vec<Proc> {
+    let entry = format!("{TAG}={tag}");
+    host::scan()
+        .into_iter()
+        .filter(|proc| proc.state != State::Dead)
+        .filter(|proc| host::environ_contains(proc.pid, &[entry.as_bytes()]))
+        .collect()
+}
+
+fn ends_with(marker: &'static str, action: impl Fn(&Cancel)) -> impl FnMut(&str, &Cancel) {
+    let mut done = false;
+    move |stdout, cancel| {
+        if !done && stdout.ends_with(marker) {
+            done = true;
+            action(cancel);
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_child_that_ends_by_itself_is_told_by_its_status() {
+    let cases = [
+        ("exit 0", RawStatus::Code(0)),
+        ("exit 126", RawStatus::Code(126)),
+        ("kill -KILL $$", RawStatus::Signal(9)),
+        ("exec >&- 2>&-; exit 7", RawStatus::Code(7)),
+    ];
+    for (script, raw) in cases {
+        let seen = Trial::sh(script).run().await;
+        let expected = Ended {
+            exit: raw.into(),
+            raw: Some(raw),
+            elapsed: seen.ended.elapsed,
+            leaked: vec![],
+            output_held_open: false,
+            stdin_unread: false,
+        };
+        assert_eq!(seen.ended, expected, "{script}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_child_that_cannot_start_is_told_by_its_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("plain"), "exit 0\n").unwrap();
+    fs::write(at("orphan"), "#!/nowhere/interpreter\n").unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    assert!(
+        Command::new("chmod")
+            .arg("755")
+            .arg(at("orphan"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let fail = |program: &str, cwd: &str| {
+        let mut trial = Trial::sh("");
+        trial.spec.program = program.into();
+        trial.spec.cwd = at(cwd);
+        trial.spec.env = vec![("PATH".into(), directory.path().into())];
+        trial
+    };
+    let root = directory.path().display();
+    let cases = [
+        (fail("absent", ""), "not found".to_owned()),
+        (fail("./absent", ""), "not found".to_owned()),
+        (fail("", ""), "not found".to_owned()),
+        (
+            fail("./plain", ""),
+            format!("not executable: {root}/./plain: permission denied"),
+        ),
+        (
+            fail("plain", ""),
+            format!("not executable: {root}/plain: permission denied"),
+        ),
+        (
+            fail("./folder", ""),
+            format!("not executable: {root}/./folder: a directory"),
+        ),
+        (
+            fail("orphan", ""),
+            format!("not executable: the interpreter or loader of {root}/orphan is missing"),
+        ),
+        (
+            fail("sh", "absent"),
+            format!(
+                "could not be started: working directory {root}/absent: \
+                 No such file or directory (os error 2)"
+            ),
+        ),
+        (
+            Trial::sh("").stdin(Input::File(at("folder"))),
+            format!("could not be started: standard input {root}/folder: not a regular file"),
+        ),
+    ];
+    for (trial, expected) in cases {
+        let seen = trial.run().await;
+        assert_eq!(
+            (seen.ended.exit.to_string(), seen.ended.raw),
+            (expected, None)
+        );
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_fifo_as_input_does_not_hang() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let seen = Trial::sh("cat").stdin(Input::File(fifo)).run().await;
+    assert!(
+        matches!(seen.ended.exit, Exit::SpawnFailed { .. }),
+        "{:?}",
+        seen.ended.exit
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn the_environment_is_what_was_given_and_the_marker() {
+    let mut trial = Trial::sh("");
+    trial.spec.program = "env".into();
+    trial.spec.args.clear();
+    let seen = trial.run().await;
+    let mut names: Vec<&str> = seen
+        .stdout
+        .lines()
+        .filter_map(|l| l.split('=').next())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["PATH", PROCESS_ID, TAG]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_timeout_ends_the_whole_tree() {
+    let script = "sleep 1000 & (setsid sleep 1000 &) ; setsid sh -c 'sleep 1000 & wait' & wait";
+    let after = Duration::from_millis(500);
+    let limits = Limits {
+        timeout: Some(after),
+        ..Limits::default()
+    };
+    let seen = Trial::sh(script).limits(limits).run().await;
+    assert_eq!(
+        (seen.ended.exit, seen.left),
+        (Exit::TimedOut { after }, vec![])
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn silence_is_a_stall() {
+    let after = Duration::from_millis(200);
+    let limits = Limits {
+        stall: Some(after),
+        timeout: Some(AGES),
+        ..Limits::default()
+    };
+    let seen = Trial::sh("sleep 1000").limits(limits).run().await;
+    assert_eq!(
+        (seen.ended.exit, seen.left),
+        (Exit::Stalled { after }, vec![])
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_cancelled_child_is_cancelled_whatever_it_exits_with() {
+    let script = "trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait";
+    let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
+    let seen = Trial::sh(script).run_and(cancel).await;
+    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
+    assert_eq!(seen.ended.raw, Some(RawStatus::Code(0)));
+    assert_eq!((seen.stdout.as_str(), seen.left), ("ready\nbye\n", vec![]));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn who_ignores_the_request_is_killed_after_the_grace() {
+    let script = "trap '' TERM; setsid sleep 1000 & echo ready; while :; do sleep 1000; done";
+    let limits = Limits {
+        grace: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Terminate));
+    let seen = Trial::sh(script).limits(limits).run_and(cancel).await;
+    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Terminate));
+    assert_eq!(
+        (seen.ended.raw, seen.left),
+        (Some(RawStatus::Signal(9)), vec![])
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn force_does_not_wait_for_the_grace() {
+    let script = "trap 'echo asked' TERM; echo ready; while :; do sleep 1000 & wait; done";
+    let mut cancelled = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
+    let mut forced = ends_with("asked\n", |cancel| cancel.force(CancelReason::Interrupt));
+    let seen = Trial::sh(script)
+        .run_and(|stdout, cancel| {
+            cancelled(stdout, cancel);
+            forced(stdout, cancel);
+        })
+        .await;
+    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
+    assert_eq!(
+        (seen.ended.raw, seen.left),
+        (Some(RawStatus::Signal(9)), vec![])
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_stopped_child_can_be_cancelled() {
+    let script = "echo ready; kill -STOP $$; sleep 1000";
+    let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
+    let seen = Trial::sh(script).run_and(cancel).await;
+    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
+    assert_eq!(
+        (seen.ended.raw, seen.left),
+        (Some(RawStatus::Signal(15)), vec![])
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn nothing_is_started_once_cancelled() {
+    let trial = Trial::sh("echo started").stdin(Input::Bytes(b"x".to_vec()));
+    trial.cancel.trigger(CancelReason::Deadline);
+    let seen = trial.run().await;
+    let expected = Ended {
+        exit: Exit::Cancelled(CancelReason::Deadline),
+        raw: None,
+        elapsed: seen.ended.elapsed,
+        leaked: vec![],
+        output_held_open: false,
+        stdin_unread: true,
+    };
+    assert_eq!((seen.ended, seen.stdout.as_str()), (expected, ""));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn an_abandoned_run_leaves_nothing_behind() {
+    let trial = Trial::sh("setsid sleep 1000 & (setsid sleep 1000 &) ; echo ready; wait");
+    let ready = Notify::new();
+    let mut on_output = |_, _: &[u8]| ready.notify_one();
+    tokio::select! {
+        _ = run(&trial.spec, &trial.cancel, &mut on_output) => panic!("it ended by itself"),
+        () = ready.notified() => {}
+    }
+    assert_eq!(tagged(&trial.tag), vec![]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn input_that_nobody_reads_blocks_nothing() {
+    let prompt = vec![b'x'; 10 << 20];
+    let cases = [
+        ("exit 3", Exit::Code(3), "", true),
+        ("exec <&-; echo closed", Exit::Code(0), "closed\n", true),
+        ("head -c 1 >&2; echo one", Exit::Code(0), "one\n", true),
+        ("wc -c", Exit::Code(0), "10485760\n", false),
+    ];
+    for (script, exit, stdout, unread) in cases {
+        let seen = Trial::sh(script)
+            .stdin(Input::Bytes(prompt.clone()))
+            .run()
+            .await;
+        let got = (
+            seen.ended.exit,
+            seen.stdout.as_str(),
+            seen.ended.stdin_unread,
+        );
+        assert_eq!(got, (exit, stdout, unread), "{script}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn input_and_output_larger_than_any_pipe_pass_each_other() {
+    let mut prompt = vec![0; 10 << 20];
+    prompt
+        .iter_mut()
+        .zip(0_u32..)
+        .for_each(|(byte, n)| *byte = n.to_le_bytes()[1]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("prompt");
+    fs::write(&file, &prompt).unwrap();
+    for stdin in [Input::Bytes(prompt.clone()), Input::File(file)] {
+        let trial = Trial::sh("cat").stdin(stdin);
+        let mut echo = Vec::new();
+        let mut on_output = |_, chunk: &[u8]| echo.extend_from_slice(chunk);
+        let ended = run(&trial.spec, &trial.cancel, &mut on_output).await;
+        assert_eq!(ended.exit, Exit::Code(0));
+        assert!(echo == prompt, "{} bytes came back", echo.len());
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_flood_arrives_in_bounded_chunks_and_is_not_kept() {
+    let script = "head -c 200000000 /dev/zero & head -c 50000000 /dev/zero >&2; wait";
+    let trial = Trial::sh(script);
+    let (mut stdout, mut stderr, mut largest) = (0, 0, 0);
+    let mut on_output = |kind, chunk: &[u8]| {
+        largest = largest.max(chunk.len());
+        match kind {
+            StreamKind::Stdout => stdout += chunk.len(),
+            StreamKind::Stderr => stderr += chunk.len(),
+        }
+    };
+    let ended = run(&trial.spec, &trial.cancel, &mut on_output).await;
+    assert_eq!(
+        (ended.exit, stdout, stderr),
+        (Exit::Code(0), 200_000_000, 50_000_000)
+    );
+    assert!(largest <= 128 << 10, "a chunk of {largest} bytes");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn output_is_handed_on_as_it_is() {
+    let trial = Trial::sh(r"printf '\377\000\033[1m\r\n'; printf '\302' >&2");
+    let mut chunks = Vec::new();
+    let mut on_output = |kind, chunk: &[u8]| chunks.push((kind, chunk.to_vec()));
+    run(&trial.spec, &trial.cancel, &mut on_output).await;
+    chunks.sort_by_key(|(kind, _)| *kind == StreamKind::Stderr);
+    let expected = [
+        (StreamKind::Stdout, b"\xff\0\x1b[1m\r\n".to_vec()),
+        (StreamKind::Stderr, b"\xc2".to_vec()),
+    ];
+    assert_eq!(chunks, expected);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_daemon_is_ended_and_reported() {
+    let wait_for_exec = r#"while [ "$(cat /proc/$!/comm)" != sleep ]; do :; done"#;
+    let cases = [
+        ("setsid sleep 1000 &", true),
+        ("setsid sleep 1000 </dev/null >/dev/null 2>&1 &", false),
+        ("sleep 1000 </dev/null >/dev/null 2>&1 &", false),
+    ];
+    for (daemon, held_open) in cases {
+        let script = format!("{daemon} {wait_for_exec}; echo $!");
+        let seen = Trial::sh(&script).run().await;
+        let pid = seen.stdout.trim().parse().unwrap();
+        let leaked = Leaked {
+            pid,
+            command: "sleep 1000".into(),
+            killed: true,
+        };
+        assert_eq!(seen.ended.exit, Exit::Code(0), "{daemon}");
+        assert_eq!(seen.ended.leaked, [leaked], "{daemon}");
+        assert_eq!(
+            (seen.ended.output_held_open, seen.left),
+            (held_open, vec![]),
+            "{daemon}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_daemon_that_lost_its_parent_is_found() {
+    let seen = Trial::sh("(setsid sh -c 'echo up; exec sleep 1000' &)")
+        .run()
+        .await;
+    assert_eq!(
+        (seen.ended.exit, seen.stdout.as_str()),
+        (Exit::Code(0), "up\n")
+    );
+    assert_eq!(seen.ended.leaked.len(), 1);
+    assert_eq!((seen.ended.output_held_open, seen.left), (true, vec![]));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn one_run_leaves_the_children_of_another_alone() {
+    let mut survivor = Command::new("sleep")
+        .arg("1000")
+        .env(PROCESS_ID, Uuid::new_v4().to_string())
+        .spawn()
+        .unwrap();
+    let seen = Trial::sh("(setsid sleep 1000 &)").run().await;
+    assert_eq!(seen.left, vec![]);
+    assert_eq!(survivor.try_wait().unwrap(), None);
+    survivor.kill().unwrap();
+    survivor.wait().unwrap();
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_brood_is_killed_to_the_last() {
+    let script = "trap '' TERM; i=0; while [ $i -lt 100 ]; do i=$((i+1)); \
+                  setsid sh -c 'sleep 1000 & (setsid sleep 1000 &) ; wait' & done; echo ready; wait";
+    let limits = Limits {
+        grace: Duration::from_millis(50),
+        ..Limits::default()
+    };
+    let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
+    let seen = Trial::sh(script).limits(limits).run_and(cancel).await;
+    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
+    assert_eq!(seen.left, vec![]);
+}
+
+#[test]
+fn the_processes_of_a_dead_run_are_killed_by_its_marker() {
+    let marker = Uuid::new_v4().to_string();
+    let start = |name: &str, script: &str| {
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .env(name, &marker)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        child
+    };
+    let mut children = [
+        start(RUN_ID, "env -i sh -c 'echo ready; sleep 1000; :'; :"),
+        start(PROCESS_ID, "echo ready; exec setsid sleep 1000"),
+        start("OTHER_ID", "echo ready; exec sleep 1000"),
+    ];
+    let leaked = kill_marked(&marker);
+    let pids: Vec<i32> = leaked.iter().map(|leaked| leaked.pid).collect();
+    assert!(leaked.iter().all(|leaked| leaked.killed), "{leaked:?}");
+    for child in &mut children[..2] {
+        assert!(
+            pids.contains(&i32::try_from(child.id()).unwrap()),
+            "{leaked:?}"
+        );
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+    assert!(children[2].try_wait().unwrap().is_none());
+    children[2].kill().unwrap();
+    children[2].wait().unwrap();
+}

@@ -1,0 +1,130 @@
+//! Program output as text for people and prompts.
+
+/// Output as plain text: invalid UTF-8 replaced, escape sequences and control characters removed,
+/// every line ended by `\n`.
+///
+/// A lone `\r` ends a line too, as a terminal would go on to overwrite it; of successive states of
+/// one progress bar, which differ in nothing but figures and bars, only the last is kept.
+pub fn clean_text(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut clean = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line.trim_end_matches('\r'), "\n"),
+            None => (line, ""),
+        };
+        push_line(&mut clean, line);
+        clean.push_str(end);
+    }
+    clean
+}
+
+/// Adds one line that may have been overwritten again and again.
+fn push_line(clean: &mut String, line: &str) {
+    let mut states = line
+        .split('\r')
+        .map(plain)
+        .filter(|state| !state.trim().is_empty());
+    let Some(mut current) = states.next() else {
+        // Only spaces, which may mean something, or escapes, which do not.
+        clean.push_str(&plain(line));
+        return;
+    };
+    for next in states {
+        if !letters(&current).eq(letters(&next)) {
+            clean.push_str(&current);
+            clean.push('\n');
+        }
+        current = next;
+    }
+    clean.push_str(&current);
+}
+
+/// The letters of a text: what two states of one progress bar have in common.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|c| c.is_alphabetic())
+}
+
+/// A piece of a line without escape sequences and control characters. Each piece is parsed anew,
+/// so that a sequence that never ends hides no more than the rest of its line.
+fn plain(piece: &str) -> String {
+    let mut plain = Plain(String::with_capacity(piece.len()));
+    if piece.contains(|c: char| c.is_control()) {
+        vte::Parser::new().advance(&mut plain, piece.as_bytes());
+    } else {
+        plain.0.push_str(piece);
+    }
+    plain.0
+}
+
+struct Plain(String);
+
+impl vte::Perform for Plain {
+    fn print(&mut self, c: char) {
+        if !c.is_control() {
+            self.0.push(c);
+        }
+    }
+
+    fn execute(&mut self, byte: u8) {
+        if byte == b'\t' {
+            self.0.push('\t');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn text_is_cleaned() {
+        let cases: [(&[u8], &str); 18] = [
+            (b"", ""),
+            (b"a\n\n b\n", "a\n\n b\n"),
+            (b"\x1b[31;1merror\x1b[0m: x\n", "error: x\n"),
+            (
+                b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\",
+                "alink",
+            ),
+            (b"a\tb\0c\x08d\x7fe", "a\tbcde"),
+            ("x\u{85}y\u{9b}z".as_bytes(), "xyz"),
+            (b"caf\xc3\xa9 \xff\xfe", "caf\u{e9} \u{fffd}\u{fffd}"),
+            (b"cut \xe2\x82", "cut \u{fffd}"),
+            (b"a\r\nb\r\r\nc", "a\nb\nc"),
+            (b" 10%\r 50%\r100%\ndone\n", "100%\ndone\n"),
+            (b"[=>  ] 1/9\r\x1b[K[==> ] 2/9\r\n", "[==> ] 2/9\n"),
+            (
+                b"Building 1/2\rerror: no\rBuilding 2/2",
+                "Building 1/2\nerror: no\nBuilding 2/2",
+            ),
+            (b"first\rsecond\r", "first\nsecond"),
+            (b"spin |\rspin /\r      \r", "spin /"),
+            (b"  \n\x1b[2K\r\n", "  \n\n"),
+            (b"bad \x1b]never ends\nnext line\n", "bad \nnext line\n"),
+            (b"bad \x1bPnever ends\nnext line\n", "bad \nnext line\n"),
+            (b"tail \x1b[3", "tail "),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(clean_text(bytes), expected, "{}", bytes.escape_ascii());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_newlines_and_tabs_controls_the_terminal(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let clean = clean_text(&bytes);
+            prop_assert!(!clean.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+            prop_assert_eq!(clean_text(clean.as_bytes()), clean);
+        }
+
+        #[test]
+        fn plain_text_stays_as_it_is(text in "[a-zäß0-9 .\t\n]{0,80}") {
+            prop_assert_eq!(clean_text(text.as_bytes()), text);
+        }
+    }
+}

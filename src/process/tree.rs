@@ -1,0 +1,266 @@
+//! A child with all its descendants, also those that left its process group or lost their parent.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::host::{self, Proc, State};
+use super::registry::{self, Custody, Origin};
+
+/// Rounds of plain killing before everything is stopped first.
+const FREEZE_AFTER: u32 = 3;
+/// Rounds of stopping until nothing new turns up.
+const FREEZE_ROUNDS: u32 = 64;
+/// Rounds of a kill that blocks, and the time between them.
+const BLOCKING_ROUNDS: u32 = 60;
+const BLOCKING_PAUSE: Duration = Duration::from_millis(5);
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    origin: Origin,
+    /// Everything that was ever seen to be part of the tree, so that it still is when its parent
+    /// has gone.
+    known: HashSet<(i32, u64)>,
+    /// Everything that was asked to terminate.
+    asked: HashSet<(i32, u64)>,
+}
+
+impl Tree {
+    pub(super) fn new(origin: Origin) -> Self {
+        let known = HashSet::from([origin.main.identity()]);
+        Self {
+            origin,
+            known,
+            asked: HashSet::new(),
+        }
+    }
+
+    /// The members that are alive now. Members that are dead and were adopted are reaped.
+    pub(super) fn members(&mut self) -> Vec<Proc> {
+        let procs = host::scan();
+        let custody = registry::custody();
+        let members = claim(
+            &procs,
+            host::own_pid(),
+            |proc| self.is_seed(proc, &custody),
+            |proc| {
+                proc.start >= self.origin.main.start
+                    && host::environ_contains(proc.pid, &[self.origin.marker.as_bytes()])
+            },
+        );
+        self.known.extend(members.iter().map(Proc::identity));
+        let (dead, alive): (Vec<Proc>, Vec<Proc>) = members
+            .into_iter()
+            .partition(|proc| proc.state == State::Dead);
+        dead.iter()
+            .filter(|proc| proc.parent == host::own_pid())
+            .filter(|proc| !custody.waited_for.contains(&proc.pid))
+            .for_each(|proc| registry::reap(proc.pid));
+        alive
+    }
+
+    /// Asks every member that was not asked before to terminate. Returns how many are alive: call
+    /// it again until none is, since a member may have been about to start another when it was
+    /// asked.
+    pub(super) fn terminate(&mut self) -> usize {
+        let members = self.members();
+        let first = self.asked.is_empty();
+        let leader = self.origin.main.pid;
+        let by_group = first && self.group_is_certain();
+        let strangers: Vec<&Proc> = members
+            .iter()
+            .filter(|proc| !self.asked.contains(&proc.identity()))
+            .filter(|proc| !(by_group && proc.group == leader))
+            .collect();
+        // A stopped process only takes the signal when it is continued.
+        for signal in [Signal::TERM, Signal::CONT] {
+            if by_group {
+                host::signal_group(leader, signal);
+            }
+            for member in &strangers {
+                host::signal(member, signal);
+            }
+        }
+        self.asked.extend(members.iter().map(Proc::identity));
+        members.len()
+    }
+
+    /// Kills every member that can be seen. Returns how many were still alive: call it again
+    /// until none is. From the fourth round on everything is stopped first, so that a fork bomb
+    /// cannot outrun it.
+    pub(super) fn kill_round(&mut self, round: u32) -> usize {
+        if self.group_is_certain() {
+            host::signal_group(self.origin.main.pid, Signal::KILL);
+        }
+        kill_round(round, || self.members())
+    }
+
+    /// Kills every member, blocking until they are gone or cannot be killed.
+    pub(super) fn kill_now(&mut self) {
+        kill_until_gone(|round| self.kill_round(round));
+    }
+
+    fn is_seed(&self, proc: &Proc, custody: &Custody) -> bool {
+        let main = &self.origin.main;
+        let began_with_it = proc.start >= main.start;
+        let in_its_group = proc.group == main.pid;
+        let orphan = custody.adopts
+            && proc.parent == host::own_pid()
+            && !custody.waited_for.contains(&proc.pid);
+        self.known.contains(&proc.identity()) || (began_with_it && (in_its_group || orphan))
+    }
+
+    /// Whether the group's id is still that of the child. On Linux, members of a group whose
+    /// leader was reaped are found one by one.
+    fn group_is_certain(&self) -> bool {
+        !self.origin.is_reaped() || cfg!(not(target_os = "linux"))
+    }
+}
+
+/// Kills whatever `find` finds, once. Returns how many it found.
+pub(super) fn kill_round(round: u32, mut find: impl FnMut() -> Vec<Proc>) -> usize {
+    if round >= FREEZE_AFTER {
+        for _ in 0..FREEZE_ROUNDS {
+            let members = find();
+            let moving: Vec<&Proc> = members
+                .iter()
+                .filter(|proc| proc.state == State::Running)
+                .collect();
+            if moving.is_empty() {
+                break;
+            }
+            for proc in moving {
+                host::signal(proc, Signal::STOP);
+            }
+        }
+    }
+    let members = find();
+    for member in &members {
+        host::signal(member, Signal::KILL);
+    }
+    members.len()
+}
+
+/// Kills whatever `find` finds, blocking until it finds nothing or nothing can be done.
+pub(super) fn kill_all(mut find: impl FnMut() -> Vec<Proc>) {
+    kill_until_gone(|round| kill_round(round, &mut find));
+}
+
+fn kill_until_gone(mut kill: impl FnMut(u32) -> usize) {
+    for round in 0..BLOCKING_ROUNDS {
+        if kill(round) == 0 {
+            return;
+        }
+        thread::sleep(BLOCKING_PAUSE);
+    }
+}
+
+/// The seeds and all their descendants, but never `own`. Whether a process `is_marked` costs more
+/// to find out and is asked only of those that are not descendants anyway.
+pub(super) fn claim(
+    procs: &[Proc],
+    own: i32,
+    is_seed: impl Fn(&Proc) -> bool,
+    is_marked: impl Fn(&Proc) -> bool,
+) -> Vec<Proc> {
+    let mut ours: HashSet<i32> = procs
+        .iter()
+        .filter(|proc| is_seed(proc))
+        .map(|p| p.pid)
+        .collect();
+    ours.remove(&own);
+    add_descendants(procs, own, &mut ours);
+    let marked: Vec<i32> = procs
+        .iter()
+        .filter(|proc| proc.pid != own && !ours.contains(&proc.pid) && is_marked(proc))
+        .map(|proc| proc.pid)
+        .collect();
+    ours.extend(marked);
+    add_descendants(procs, own, &mut ours);
+    procs
+        .iter()
+        .filter(|proc| ours.contains(&proc.pid))
+        .copied()
+        .collect()
+}
+
+fn add_descendants(procs: &[Proc], own: i32, ours: &mut HashSet<i32>) {
+    loop {
+        let before = ours.len();
+        for proc in procs.iter().filter(|proc| proc.pid != own) {
+            if ours.contains(&proc.parent) {
+                ours.insert(proc.pid);
+            }
+        }
+        if ours.len() == before {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proc(pid: i32, parent: i32) -> Proc {
+        Proc {
+            pid,
+            parent,
+            group: pid,
+            start: 0,
+            state: State::Running,
+        }
+    }
+
+    fn pids(procs: &[Proc]) -> Vec<i32> {
+        procs.iter().map(|proc| proc.pid).collect()
+    }
+
+    #[test]
+    fn descendants_of_seeds_and_of_marked_processes_are_claimed_and_nothing_else() {
+        // 10 is this process, 20 its child, 60 a daemon that init adopted.
+        let procs = [
+            proc(1, 0),
+            proc(40, 30),
+            proc(30, 20),
+            proc(20, 10),
+            proc(10, 1),
+            proc(50, 10),
+            proc(61, 60),
+            proc(60, 1),
+            proc(70, 1),
+        ];
+        let claimed = claim(&procs, 10, |p| p.pid == 20, |p| p.pid == 60);
+        assert_eq!(pids(&claimed), [40, 30, 20, 61, 60]);
+    }
+
+    #[test]
+    fn this_process_is_never_claimed_even_if_it_looks_like_a_member() {
+        let procs = [proc(10, 20), proc(20, 1), proc(11, 10)];
+        let claimed = claim(&procs, 10, |_| false, |_| true);
+        assert_eq!(pids(&claimed), [20, 11]);
+        let claimed = claim(&procs, 10, |p| p.pid == 20, |_| false);
+        assert_eq!(pids(&claimed), [20]);
+    }
+
+    #[test]
+    fn a_descendant_is_not_asked_for_its_mark() {
+        let procs = [proc(20, 10), proc(21, 20), proc(30, 1)];
+        let asked = std::cell::RefCell::new(Vec::new());
+        let claimed = claim(
+            &procs,
+            10,
+            |p| p.pid == 20,
+            |p| {
+                asked.borrow_mut().push(p.pid);
+                false
+            },
+        );
+        assert_eq!(
+            (pids(&claimed), asked.into_inner()),
+            (vec![20, 21], vec![30])
+        );
+    }
+}
