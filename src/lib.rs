@@ -7,3 +7,5 @@
 pub mod domain;
 
 pub mod process;
+
+pub mod agent;

@@ -1,0 +1,527 @@
+//! `claude -p --output-format stream-json`.
+//!
+//! Known of version 2.1: an API error ends in `subtype: "success"` with `is_error: true`, so
+//! `is_error` is read and never the subtype alone; a write that was not allowed exits 0 and is
+//! told in `permission_denials` only; usage and cost are those of this process, also on
+//! `--resume`.
+
+mod todo;
+
+use super::{CredentialName, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, json, text};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage};
+use crate::domain::api_error::{classify, classify_final, with_remedy};
+use serde_json::Value;
+use std::ffi::OsString;
+
+const BEDROCK: &str = "CLAUDE_CODE_USE_BEDROCK";
+const VERTEX: &str = "CLAUDE_CODE_USE_VERTEX";
+const FOUNDRY: &str = "CLAUDE_CODE_USE_FOUNDRY";
+
+/// Login and address of claude, those of the clouds only where the cloud is switched on.
+pub(super) const CREDENTIALS: &[CredentialName] = &[
+    CredentialName::secret("ANTHROPIC_API_KEY"),
+    CredentialName::secret("ANTHROPIC_AUTH_TOKEN"),
+    CredentialName::secret("CLAUDE_CODE_OAUTH_TOKEN"),
+    CredentialName::secret("ANTHROPIC_CUSTOM_HEADERS"),
+    CredentialName::setting("ANTHROPIC_BASE_URL"),
+    CredentialName::setting("ANTHROPIC_MODEL"),
+    CredentialName::setting("ANTHROPIC_SMALL_FAST_MODEL"),
+    CredentialName::setting("ANTHROPIC_DEFAULT_OPUS_MODEL"),
+    CredentialName::setting("ANTHROPIC_DEFAULT_SONNET_MODEL"),
+    CredentialName::setting("ANTHROPIC_DEFAULT_HAIKU_MODEL"),
+    CredentialName::setting("CLAUDE_CONFIG_DIR"),
+    CredentialName::setting("NODE_EXTRA_CA_CERTS"),
+    CredentialName::setting(BEDROCK),
+    CredentialName::secret("AWS_BEARER_TOKEN_BEDROCK").only_with(BEDROCK),
+    CredentialName::secret("AWS_ACCESS_KEY_ID").only_with(BEDROCK),
+    CredentialName::secret("AWS_SECRET_ACCESS_KEY").only_with(BEDROCK),
+    CredentialName::secret("AWS_SESSION_TOKEN").only_with(BEDROCK),
+    CredentialName::setting("AWS_REGION").only_with(BEDROCK),
+    CredentialName::setting("AWS_PROFILE").only_with(BEDROCK),
+    CredentialName::setting("ANTHROPIC_BEDROCK_BASE_URL").only_with(BEDROCK),
+    CredentialName::setting(VERTEX),
+    CredentialName::setting("ANTHROPIC_VERTEX_PROJECT_ID").only_with(VERTEX),
+    CredentialName::setting("ANTHROPIC_VERTEX_BASE_URL").only_with(VERTEX),
+    CredentialName::setting("CLOUD_ML_REGION").only_with(VERTEX),
+    CredentialName::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
+    CredentialName::setting(FOUNDRY),
+    CredentialName::secret("ANTHROPIC_FOUNDRY_API_KEY").only_with(FOUNDRY),
+    CredentialName::setting("ANTHROPIC_FOUNDRY_RESOURCE").only_with(FOUNDRY),
+    CredentialName::setting("ANTHROPIC_FOUNDRY_BASE_URL").only_with(FOUNDRY),
+];
+
+const REMEDY: &str = "set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN from a secret";
+const ROOT_REMEDY: &str = "run as another user, set IS_SANDBOX=1 in a container that is thrown \
+                           away, or leave --dangerously-skip-permissions out";
+
+/// Settings for a machine that nobody watches. The executor waits by itself and knows how long;
+/// claude's own ten retries hold a turn up for three minutes.
+const SETTINGS: &[(&str, &str)] = &[
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("CLAUDE_CODE_MAX_RETRIES", "3"),
+];
+
+/// Tools that make no sense where nobody answers and the process ends with its turn, or that
+/// move the work to a place where nobody looks.
+const DISALLOWED: &str = "AskUserQuestion,EnterPlanMode,EnterWorktree,ScheduleWakeup,CronCreate";
+
+/// What a reviewer may run: reading, and looking at the change.
+const READ_ONLY: &[&str] = &[
+    "--permission-mode=default",
+    "--allowedTools=Read,Grep,Glob,Bash(git diff:*),Bash(git log:*),Bash(git show:*),Bash(git status:*)",
+];
+
+/// How to start a turn.
+pub(super) fn invocation(request: &TurnRequest<'_>) -> Invocation {
+    let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"]
+        .map(OsString::from)
+        .into();
+    let permissions = permissions(request);
+    args.extend(permissions.iter().map(OsString::from));
+    if !request.overrides(&["--disallowedTools", "--disallowed-tools", "--tools"]) {
+        args.push(format!("--disallowedTools={DISALLOWED}").into());
+    }
+    if let Some(model) = request.model.filter(|_| !request.overrides(&["--model"])) {
+        args.push(format!("--model={model}").into());
+    }
+    let budget = request
+        .max_cost_usd
+        .filter(|usd| usd.is_finite() && *usd > 0.0);
+    if let Some(usd) = budget.filter(|_| !request.overrides(&["--max-budget-usd"])) {
+        args.push(format!("--max-budget-usd={usd}").into());
+    }
+    if let Some(session) = request.resumable() {
+        args.push(format!("--resume={session}").into());
+    }
+    args.extend(request.extra_args.iter().map(OsString::from));
+    Invocation {
+        program: "claude".into(),
+        args,
+        env: env(request, permissions == BYPASS),
+        stdin: Stdin::Prompt,
+        final_message_file: None,
+    }
+}
+
+const BYPASS: &[&str] = &["--permission-mode=bypassPermissions"];
+
+/// Inside an outer sandbox everything is allowed. Without one, edits are allowed in the work
+/// tree only, and commands are allowed because an agent that cannot run the tests is of no use;
+/// `claude` does not confine them.
+fn permissions(request: &TurnRequest<'_>) -> &'static [&'static str] {
+    const OVERRIDES: &[&str] = &[
+        "--permission-mode",
+        "--dangerously-skip-permissions",
+        "--allowedTools",
+        "--allowed-tools",
+    ];
+    match (request.own_sandbox, request.may_write) {
+        _ if request.overrides(OVERRIDES) => &[],
+        (_, false) => READ_ONLY,
+        (OwnSandbox::Off, true) => BYPASS,
+        (OwnSandbox::On, true) => &["--permission-mode=acceptEdits", "--allowedTools=Bash"],
+    }
+}
+
+/// As root, `claude` bypasses permissions only when it is told that it is in a sandbox, which is
+/// then so.
+fn env(request: &TurnRequest<'_>, bypasses: bool) -> Vec<(OsString, OsString)> {
+    let sandbox = (bypasses && request.is_root).then_some(("IS_SANDBOX", "1"));
+    let settings = SETTINGS.iter().copied().chain(sandbox);
+    settings
+        .filter(|(name, _)| !request.base_env_has(name))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+/// What claude says of a session that it cannot resume; its report then names that session.
+const SESSION_IS_GONE: &str = "No conversation found with session ID";
+
+/// Reads one turn's stdout.
+#[derive(Debug, Default)]
+pub struct Parser {
+    report: AgentReport,
+    todo: todo::List,
+    spoke: bool,
+    ended: bool,
+    last_text: Option<String>,
+    retrying: Option<ApiError>,
+    open_calls: Vec<Call>,
+}
+
+/// A tool call whose result has not come.
+#[derive(Debug)]
+struct Call {
+    id: String,
+    name: String,
+    path: Option<String>,
+    todo: Option<todo::Change>,
+}
+
+impl Parser {
+    pub(super) fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let event = json::object(line);
+        event
+            .and_then(|event| self.event(&event))
+            .unwrap_or_else(|| super::raw(line))
+    }
+
+    /// The events for a line of the protocol, `None` for one of another kind.
+    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
+        let events = match json::text(event, "/type")? {
+            "system" => self.system(event),
+            "assistant" => self.assistant(event),
+            "user" => self.user(event),
+            "result" => self.result(event),
+            "stream_event" | "rate_limit_event" | "tool_progress" | "tool_use_summary"
+            | "auth_status" | "prompt_suggestion" | "keep_alive" => Vec::new(),
+            _ => return None,
+        };
+        self.spoke = true;
+        Some(events)
+    }
+
+    fn system(&mut self, event: &Value) -> Vec<AgentEvent> {
+        match json::text(event, "/subtype") {
+            Some("init") => self.session(event).into_iter().collect(),
+            Some("api_retry") => vec![self.retry(event)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The session's start, once: `init` comes again when claude goes on by itself.
+    fn session(&mut self, event: &Value) -> Option<AgentEvent> {
+        let id = json::text(event, "/session_id").filter(|id| super::is_session_id(id))?;
+        let known = self.report.session_id.as_deref() == Some(id);
+        self.report.session_id = Some(id.to_owned());
+        (!known).then(|| AgentEvent::SessionStarted {
+            session_id: id.to_owned(),
+        })
+    }
+
+    fn retry(&mut self, event: &Value) -> AgentEvent {
+        let status = json::status(event, "/error_status");
+        let what = json::text(event, "/error").unwrap_or("unknown");
+        let what = status.map_or(what.to_owned(), |status| format!("{status} {what}"));
+        let number = |pointer| json::count(event, pointer).unwrap_or_default();
+        let (attempt, of) = (number("/attempt"), number("/max_retries"));
+        let message = format!("API error: {what}; retry {attempt} of {of}");
+        self.retrying = Some(classify(status, &what).unwrap_or(ApiError {
+            status,
+            message: format!("connection failed: {what}"),
+            retry_after_ms: None,
+            class: ApiErrorClass::Transient,
+        }));
+        AgentEvent::Error {
+            message,
+            is_final: false,
+        }
+    }
+
+    fn assistant(&mut self, event: &Value) -> Vec<AgentEvent> {
+        // A made-up message that holds an error; the result says the same.
+        if json::text(event, "/error").is_some() {
+            return Vec::new();
+        }
+        self.retrying = None;
+        let is_own = json::text(event, "/parent_tool_use_id").is_none();
+        let blocks = json::list(event, "/message/content").iter();
+        blocks
+            .filter_map(|block| self.block(block, is_own))
+            .collect()
+    }
+
+    fn block(&mut self, block: &Value, is_own: bool) -> Option<AgentEvent> {
+        match json::text(block, "/type")? {
+            "text" => {
+                let text = json::string(block, "/text");
+                if is_own {
+                    self.last_text = Some(text.clone());
+                }
+                Some(AgentEvent::Message { text })
+            }
+            "thinking" => Some(AgentEvent::Reasoning {
+                text: json::string(block, "/thinking"),
+            }),
+            "tool_use" | "server_tool_use" => Some(self.call(block)),
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, block: &Value) -> AgentEvent {
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        let name = json::string(block, "/name");
+        let input = block.get("input").unwrap_or(&Value::Null);
+        let id = json::text(block, "/id").map(str::to_owned);
+        if let Some(id) = id.clone() {
+            if self.open_calls.len() == super::MAX_OPEN_CALLS {
+                self.open_calls.remove(0);
+            }
+            self.open_calls.push(Call {
+                id,
+                name: name.clone(),
+                path: edited_path(&name, input),
+                todo: todo::Change::of(&name, input),
+            });
+        }
+        AgentEvent::ToolCall {
+            id,
+            summary: text::one_line(&summary_of(input)),
+            name,
+        }
+    }
+
+    fn user(&mut self, event: &Value) -> Vec<AgentEvent> {
+        let blocks = json::list(event, "/message/content").iter();
+        blocks
+            .filter(|block| json::text(block, "/type") == Some("tool_result"))
+            .flat_map(|block| self.tool_result(block, event))
+            .collect()
+    }
+
+    fn tool_result(&mut self, block: &Value, event: &Value) -> Vec<AgentEvent> {
+        let id = json::text(block, "/tool_use_id").map(str::to_owned);
+        let open = self
+            .open_calls
+            .iter()
+            .position(|call| Some(&call.id) == id.as_ref());
+        let call = open.map(|at| self.open_calls.remove(at));
+        let ok = !json::flag(block, "/is_error");
+        let output = content_text(block.get("content"));
+        let name = call.as_ref().map_or("", |call| call.name.as_str());
+        let exit_code = exit_code_of(name, ok, &output, event);
+        let mut events = vec![AgentEvent::ToolResult {
+            id,
+            ok,
+            exit_code,
+            summary: text::excerpt(&output),
+        }];
+        let Some(call) = call.filter(|_| ok) else {
+            return events;
+        };
+        if let Some(path) = call.path {
+            let created = json::text(event, "/tool_use_result/type") == Some("create");
+            let kind = if created { "add" } else { "update" };
+            events.push(AgentEvent::FileChange {
+                path,
+                kind: kind.to_owned(),
+            });
+        }
+        if let Some(change) = call.todo {
+            self.todo
+                .apply(change, event.get("tool_use_result"), &output);
+            events.push(AgentEvent::Todo {
+                items: self.todo.items(),
+            });
+        }
+        events
+    }
+
+    fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
+        self.ended = true;
+        self.session(event);
+        self.report.usage = usage(event);
+        let denials = json::list(event, "/permission_denials").len();
+        self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
+        let mut events = vec![AgentEvent::Usage(self.report.usage)];
+        events.extend(self.outcome(event));
+        events
+    }
+
+    /// Takes over how the turn ended, and gives the event if it ended badly.
+    fn outcome(&mut self, event: &Value) -> Option<AgentEvent> {
+        let result = json::text(event, "/result");
+        self.report.api_error = None;
+        self.report.stopped_by = None;
+        self.report.final_message = None;
+        let message = match json::text(event, "/subtype") {
+            Some(subtype) if subtype.starts_with("error") => {
+                self.report.final_message = self.last_text.clone();
+                self.report.stopped_by = Some(subtype.to_owned());
+                let errors = strings(json::list(event, "/errors"));
+                if errors.contains(SESSION_IS_GONE) {
+                    self.report.session_id = None;
+                }
+                self.report.api_error = classify(None, &errors)
+                    .filter(|_| subtype == "error_during_execution")
+                    .map(|error| with_remedy(error, REMEDY));
+                if errors.is_empty() {
+                    subtype.to_owned()
+                } else {
+                    errors
+                }
+            }
+            _ if json::flag(event, "/is_error") => {
+                let message = result.unwrap_or("the turn failed without a message");
+                let error = classify_final(json::status(event, "/api_error_status"), message);
+                self.report.api_error = Some(with_remedy(error, REMEDY));
+                message.to_owned()
+            }
+            _ => {
+                let text = result
+                    .filter(|text| !text.trim().is_empty())
+                    .map(str::to_owned);
+                self.report.final_message = text.or_else(|| self.last_text.clone());
+                return None;
+            }
+        };
+        let message = text::cut(&message, text::ERROR_CHARS);
+        Some(AgentEvent::Error {
+            message,
+            is_final: true,
+        })
+    }
+
+    pub(super) fn finish(mut self, exit: ExitFacts<'_>) -> AgentReport {
+        self.report.todo = self.todo.items();
+        if !self.ended {
+            self.report.final_message = self.last_text;
+            self.report.api_error = self.retrying.or_else(|| {
+                (!self.spoke)
+                    .then(|| super::refused_to_start(exit))
+                    .flatten()
+                    .map(with_remedies)
+            });
+        }
+        self.report
+    }
+}
+
+fn with_remedies(mut error: ApiError) -> ApiError {
+    if error.message.contains("root/sudo") {
+        error.message = format!("{} ({ROOT_REMEDY})", error.message);
+    }
+    with_remedy(error, REMEDY)
+}
+
+/// The tokens of all models and requests of this process where they are listed, since the plain
+/// `usage` leaves out what subagents, titles and a turn cut off by its budget took.
+fn usage(event: &Value) -> Usage {
+    let models = event.get("modelUsage").and_then(Value::as_object);
+    let models = models.filter(|models| !models.is_empty());
+    let sum = |names: &[&str]| -> Option<u64> {
+        let per_model = models.map(|models| {
+            models
+                .values()
+                .map(|model| sum_of(model, names))
+                .fold(None, add)
+        });
+        per_model.flatten()
+    };
+    let plain = |names: &[&str]| event.get("usage").and_then(|usage| sum_of(usage, names));
+    Usage {
+        tokens_in: sum(&[
+            "inputTokens",
+            "cacheReadInputTokens",
+            "cacheCreationInputTokens",
+        ])
+        .or_else(|| {
+            plain(&[
+                "input_tokens",
+                "cache_read_input_tokens",
+                "cache_creation_input_tokens",
+            ])
+        }),
+        tokens_cached: sum(&["cacheReadInputTokens"])
+            .or_else(|| plain(&["cache_read_input_tokens"])),
+        tokens_out: sum(&["outputTokens"]).or_else(|| plain(&["output_tokens"])),
+        cost_usd: event.get("total_cost_usd").and_then(Value::as_f64),
+    }
+}
+
+fn sum_of(counts: &Value, names: &[&str]) -> Option<u64> {
+    names
+        .iter()
+        .map(|name| counts.get(name).and_then(Value::as_u64))
+        .fold(None, add)
+}
+
+/// The sum of what is known.
+fn add(sum: Option<u64>, count: Option<u64>) -> Option<u64> {
+    match (sum, count) {
+        (Some(sum), Some(count)) => Some(sum.saturating_add(count)),
+        (known, None) | (None, known) => known,
+    }
+}
+
+/// The file that a tool edits, for the tools that edit one.
+fn edited_path(tool: &str, input: &Value) -> Option<String> {
+    let edits = matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
+    let path = json::text(input, "/file_path").or_else(|| json::text(input, "/notebook_path"));
+    path.filter(|_| edits).map(str::to_owned)
+}
+
+/// What a tool was called with, by the field that tells a person most.
+fn summary_of(input: &Value) -> String {
+    const FIELDS: &[&str] = &[
+        "/command",
+        "/file_path",
+        "/notebook_path",
+        "/pattern",
+        "/query",
+        "/url",
+        "/subject",
+        "/description",
+        "/skill",
+        "/path",
+        "/prompt",
+    ];
+    let told = FIELDS.iter().find_map(|field| json::text(input, field));
+    told.map_or_else(
+        || {
+            if input.is_null() {
+                String::new()
+            } else {
+                input.to_string()
+            }
+        },
+        str::to_owned,
+    )
+}
+
+/// The text of a tool result: a string, or blocks of which some are text.
+fn content_text(content: Option<&Value>) -> String {
+    match content {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(blocks)) => {
+            let texts: Vec<_> = blocks
+                .iter()
+                .filter_map(|block| json::text(block, "/text"))
+                .collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The exit code of a command: claude tells it in words, and only when it is not zero.
+fn exit_code_of(tool: &str, ok: bool, output: &str, event: &Value) -> Option<i32> {
+    if tool != "Bash" {
+        return None;
+    }
+    if !ok {
+        return output
+            .strip_prefix("Exit code ")?
+            .lines()
+            .next()?
+            .trim()
+            .parse()
+            .ok();
+    }
+    let result = event.get("tool_use_result")?;
+    let ended = json::text(result, "/backgroundTaskId").is_none()
+        && result.get("interrupted").and_then(Value::as_bool) == Some(false);
+    ended.then_some(0)
+}
+
+fn strings(values: &[Value]) -> String {
+    values
+        .iter()
+        .filter_map(Value::as_str)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests;

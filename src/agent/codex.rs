@@ -1,0 +1,402 @@
+//! `codex exec --json`.
+//!
+//! Known of version 0.169: the exit code is 1 for every failure; an `error` event is final only
+//! if no turn ends after it; usage on `resume` counts the whole thread; a server error hides its
+//! status behind prose; an unknown model adds an error item to a turn that succeeds.
+
+use super::{CredentialName, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, json, text};
+use crate::domain::agent::{
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage, UsageBasis,
+};
+use crate::domain::api_error::{classify, classify_final, with_remedy};
+use serde_json::Value;
+use std::ffi::OsString;
+
+/// Login and address of codex.
+pub(super) const CREDENTIALS: &[CredentialName] = &[
+    CredentialName::secret("CODEX_API_KEY"),
+    CredentialName::secret("OPENAI_API_KEY"),
+    CredentialName::setting("CODEX_HOME"),
+    CredentialName::setting("CODEX_SQLITE_HOME"),
+    CredentialName::setting("CODEX_CA_CERTIFICATE"),
+    CredentialName::setting("OPENAI_BASE_URL"),
+    CredentialName::setting("OPENAI_ORGANIZATION"),
+    CredentialName::setting("OPENAI_PROJECT"),
+];
+
+const REMEDY: &str = "set CODEX_API_KEY or OPENAI_API_KEY from a secret, or log codex in";
+
+/// Configuration for a machine that nobody watches: no analytics (without network they delay the
+/// exit by five seconds), no look for updates, no questions, and the keys that pay for the model
+/// kept from the commands that the model runs.
+const CONFIG: &[&str] = &[
+    "analytics.enabled=false",
+    "check_for_update_on_startup=false",
+    "approval_policy=\"never\"",
+    "shell_environment_policy.exclude=[\"CODEX_API_KEY\",\"OPENAI_API_KEY\"]",
+];
+
+const SANDBOX_REMEDY: &str = "codex cannot confine its commands on this host: allow unprivileged \
+                              user namespaces, or confine codex as a whole and give it \
+                              --sandbox=danger-full-access";
+
+/// How to start a turn: everything but the session and the prompt's `-` stands before the user's
+/// arguments.
+pub(super) fn invocation(request: &TurnRequest<'_>) -> Invocation {
+    let final_message_file = request.scratch.join("final-message.md");
+    let mut args: Vec<OsString> = [
+        "exec",
+        "--json",
+        "--color",
+        "never",
+        "--skip-git-repo-check",
+        "--cd",
+    ]
+    .map(OsString::from)
+    .into();
+    args.push(request.work_tree.into());
+    args.push("--output-last-message".into());
+    args.push(final_message_file.clone().into());
+    args.extend(
+        CONFIG
+            .iter()
+            .flat_map(|setting| ["-c".into(), (*setting).into()]),
+    );
+    args.extend(sandbox(request).iter().map(OsString::from));
+    if let Some(model) = request
+        .model
+        .filter(|_| !request.overrides(&["-m", "--model"]))
+    {
+        args.push(format!("--model={model}").into());
+    }
+    args.extend(request.extra_args.iter().map(OsString::from));
+    if let Some(session) = request.resumable() {
+        args.extend(["resume".into(), session.into()]);
+    }
+    args.push("-".into());
+    Invocation {
+        program: "codex".into(),
+        args,
+        env: env(request),
+        stdin: Stdin::Prompt,
+        final_message_file: Some(final_message_file),
+    }
+}
+
+/// `workspace-write` has no network for the agent's commands, which is codex's own default; who
+/// wants it adds `-c sandbox_workspace_write.network_access=true`.
+fn sandbox(request: &TurnRequest<'_>) -> &'static [&'static str] {
+    const OVERRIDES: &[&str] = &[
+        "-s",
+        "--sandbox",
+        "--full-auto",
+        "--yolo",
+        "--approve-for-me",
+        "--dangerously-bypass-approvals-and-sandbox",
+    ];
+    if request.overrides(OVERRIDES) {
+        return &[];
+    }
+    match (request.own_sandbox, request.may_write) {
+        (OwnSandbox::Off, _) => &["--dangerously-bypass-approvals-and-sandbox"],
+        (OwnSandbox::On, true) => &["--sandbox", "workspace-write"],
+        (OwnSandbox::On, false) => &["--sandbox", "read-only"],
+    }
+}
+
+/// `codex exec` reads its key from `CODEX_API_KEY` only, while people have `OPENAI_API_KEY`.
+fn env(request: &TurnRequest<'_>) -> Vec<(OsString, OsString)> {
+    match request.base_env_value("OPENAI_API_KEY") {
+        Some(key) if !request.base_env_has("CODEX_API_KEY") => {
+            vec![("CODEX_API_KEY".into(), key.into())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Reads one turn's stdout.
+#[derive(Debug, Default)]
+pub struct Parser {
+    report: AgentReport,
+    spoke: bool,
+    ended: bool,
+    last_error: Option<String>,
+    open_items: Vec<String>,
+    commands: u32,
+    unconfined: u32,
+    sandbox_error: Option<String>,
+}
+
+impl Parser {
+    pub(super) fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let event = json::object(line);
+        event
+            .and_then(|event| self.event(&event))
+            .unwrap_or_else(|| super::raw(line))
+    }
+
+    /// The events for a line of the protocol, `None` for one of another kind.
+    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
+        let events = match json::text(event, "/type")? {
+            "thread.started" => {
+                let id = json::text(event, "/thread_id").filter(|id| super::is_session_id(id))?;
+                self.report.session_id = Some(id.to_owned());
+                vec![AgentEvent::SessionStarted {
+                    session_id: id.to_owned(),
+                }]
+            }
+            "turn.started" | "item.plan.delta" => Vec::new(),
+            "item.started" => self.item_started(event.get("item")?)?,
+            "item.updated" => self.item_updated(event.get("item")?),
+            "item.completed" => self.item_completed(event.get("item")?)?,
+            "turn.completed" => vec![self.turn_completed(event)],
+            "turn.failed" => vec![self.turn_failed(json::text(event, "/error/message")?)],
+            "error" => {
+                let message = json::string(event, "/message");
+                self.last_error = Some(message.clone());
+                vec![error(&message, false)]
+            }
+            _ => return None,
+        };
+        self.spoke = true;
+        Some(events)
+    }
+
+    fn item_started(&mut self, item: &Value) -> Option<Vec<AgentEvent>> {
+        self.last_error = None;
+        if json::text(item, "/type")? == "todo_list" {
+            return Some(vec![self.todo(item)]);
+        }
+        Some(self.call(item)?.into_iter().collect())
+    }
+
+    fn item_updated(&mut self, item: &Value) -> Vec<AgentEvent> {
+        match json::text(item, "/type") {
+            Some("todo_list") => vec![self.todo(item)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn item_completed(&mut self, item: &Value) -> Option<Vec<AgentEvent>> {
+        let kind = json::text(item, "/type")?;
+        if kind == "error" {
+            return Some(vec![error(&json::string(item, "/message"), false)]);
+        }
+        self.last_error = None;
+        Some(match kind {
+            "agent_message" | "plan" => {
+                let text = json::string(item, "/text");
+                self.report.final_message = Some(text.clone());
+                vec![AgentEvent::Message { text }]
+            }
+            "reasoning" => vec![AgentEvent::Reasoning {
+                text: json::string(item, "/text"),
+            }],
+            "todo_list" => vec![self.todo(item)],
+            _ => {
+                let mut events: Vec<_> = self.call(item)?.into_iter().collect();
+                self.open_items
+                    .retain(|open| Some(open.as_str()) != json::text(item, "/id"));
+                self.watch_sandbox(item);
+                events.push(result(item));
+                events.extend(file_changes(item));
+                events
+            }
+        })
+    }
+
+    /// The call of an item that is a tool call: `None` if it is not one, nothing if it was told.
+    fn call(&mut self, item: &Value) -> Option<Option<AgentEvent>> {
+        let (name, summary) = tool(item)?;
+        let id = json::text(item, "/id").map(str::to_owned);
+        if let Some(id) = &id {
+            if self.open_items.contains(id) {
+                return Some(None);
+            }
+            if self.open_items.len() == super::MAX_OPEN_CALLS {
+                self.open_items.remove(0);
+            }
+            self.open_items.push(id.clone());
+        }
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        Some(Some(AgentEvent::ToolCall {
+            id,
+            name,
+            summary: text::one_line(&summary),
+        }))
+    }
+
+    /// Where codex's sandbox does not work, every command fails with the sandbox's own words and
+    /// the turn ends well, as if the agent had done nothing.
+    fn watch_sandbox(&mut self, item: &Value) {
+        if json::text(item, "/type") != Some("command_execution") {
+            return;
+        }
+        self.commands = self.commands.saturating_add(1);
+        let output = json::text(item, "/aggregated_output")
+            .unwrap_or_default()
+            .trim();
+        let of_the_sandbox = output.starts_with("bwrap: ") && !output.contains('\n');
+        let of_the_command = json::text(item, "/command").is_some_and(|c| c.contains("bwrap"));
+        if of_the_sandbox && !of_the_command && !succeeded(item) {
+            self.unconfined = self.unconfined.saturating_add(1);
+            self.sandbox_error = Some(text::one_line(output));
+        }
+    }
+
+    /// The error of a turn in which the sandbox let no command run.
+    fn broken_sandbox(&self) -> Option<ApiError> {
+        let message = self
+            .sandbox_error
+            .as_deref()
+            .filter(|_| self.unconfined == self.commands)?;
+        Some(ApiError {
+            status: None,
+            message: format!("{message} ({SANDBOX_REMEDY})"),
+            retry_after_ms: None,
+            class: ApiErrorClass::Unavailable,
+        })
+    }
+
+    fn todo(&mut self, item: &Value) -> AgentEvent {
+        let todo = |item: &Value| TodoItem {
+            text: json::string(item, "/text"),
+            status: match json::flag(item, "/completed") {
+                true => TodoStatus::Completed,
+                false => TodoStatus::Pending,
+            },
+        };
+        self.report.todo = json::list(item, "/items").iter().map(todo).collect();
+        AgentEvent::Todo {
+            items: self.report.todo.clone(),
+        }
+    }
+
+    fn turn_completed(&mut self, event: &Value) -> AgentEvent {
+        self.ended = true;
+        self.report.api_error = None;
+        self.report.usage = Usage {
+            tokens_in: json::count(event, "/usage/input_tokens"),
+            tokens_cached: json::count(event, "/usage/cached_input_tokens"),
+            tokens_out: json::count(event, "/usage/output_tokens"),
+            cost_usd: None,
+        };
+        AgentEvent::Usage(self.report.usage)
+    }
+
+    fn turn_failed(&mut self, message: &str) -> AgentEvent {
+        self.ended = true;
+        self.report.api_error = Some(with_remedy(classify_final(None, message), REMEDY));
+        error(message, true)
+    }
+
+    pub(super) fn finish(mut self, exit: ExitFacts<'_>) -> AgentReport {
+        self.report.usage_basis = UsageBasis::Session;
+        if let Some(message) = exit.final_message() {
+            self.report.final_message = Some(message);
+            self.report.final_message_cut = exit.final_file_cut;
+        }
+        if !self.ended {
+            self.report.api_error = self.error_of_a_turn_without_end(exit);
+        }
+        self.report.api_error = self
+            .report
+            .api_error
+            .take()
+            .or_else(|| self.broken_sandbox());
+        self.report
+    }
+
+    fn error_of_a_turn_without_end(&self, exit: ExitFacts<'_>) -> Option<ApiError> {
+        let reported = self
+            .last_error
+            .as_deref()
+            .and_then(|message| classify(None, message));
+        reported
+            .or_else(|| {
+                (!self.spoke)
+                    .then(|| super::refused_to_start(exit))
+                    .flatten()
+            })
+            .map(|error| with_remedy(error, REMEDY))
+    }
+}
+
+/// A tool's name and what it was called with, for an item that is a tool call.
+fn tool(item: &Value) -> Option<(String, String)> {
+    let named = |name: &str, summary: String| Some((name.to_owned(), summary));
+    match json::text(item, "/type")? {
+        "command_execution" => named("shell", script_of(&json::string(item, "/command"))),
+        "file_change" => named("apply_patch", paths_of(item).join(", ")),
+        "web_search" => named("web_search", json::string(item, "/query")),
+        "mcp_tool_call" => {
+            let name = format!(
+                "{}.{}",
+                json::string(item, "/server"),
+                json::string(item, "/tool")
+            );
+            let arguments = item
+                .get("arguments")
+                .map(Value::to_string)
+                .unwrap_or_default();
+            Some((name, arguments))
+        }
+        "collab_tool_call" => named(&json::string(item, "/tool"), json::string(item, "/prompt")),
+        _ => None,
+    }
+}
+
+/// The script that codex wrapped as `/bin/bash -lc SCRIPT`, else the command as it is.
+fn script_of(command: &str) -> String {
+    match shlex::split(command).as_deref() {
+        Some([_, flag, script]) if flag == "-lc" || flag == "-c" => script.clone(),
+        _ => command.to_owned(),
+    }
+}
+
+fn paths_of(item: &Value) -> Vec<&str> {
+    json::list(item, "/changes")
+        .iter()
+        .filter_map(|change| json::text(change, "/path"))
+        .collect()
+}
+
+fn succeeded(item: &Value) -> bool {
+    let unfailed = !matches!(json::text(item, "/status"), Some("failed" | "declined"));
+    unfailed && json::exit_code(item, "/exit_code").is_none_or(|code| code == 0)
+}
+
+fn result(item: &Value) -> AgentEvent {
+    let output = json::text(item, "/aggregated_output")
+        .or_else(|| json::text(item, "/error/message"))
+        .or_else(|| json::text(item, "/result/content/0/text"))
+        .unwrap_or_default();
+    AgentEvent::ToolResult {
+        id: json::text(item, "/id").map(str::to_owned),
+        ok: succeeded(item),
+        exit_code: json::exit_code(item, "/exit_code"),
+        summary: text::excerpt(output),
+    }
+}
+
+fn file_changes(item: &Value) -> Vec<AgentEvent> {
+    if json::text(item, "/type") != Some("file_change") || !succeeded(item) {
+        return Vec::new();
+    }
+    let changes = json::list(item, "/changes").iter();
+    let change = |change: &Value| AgentEvent::FileChange {
+        path: json::string(change, "/path"),
+        kind: json::string(change, "/kind"),
+    };
+    changes.map(change).collect()
+}
+
+fn error(message: &str, is_final: bool) -> AgentEvent {
+    AgentEvent::Error {
+        message: text::cut(message, text::ERROR_CHARS),
+        is_final,
+    }
+}
+
+#[cfg(test)]
+mod tests;

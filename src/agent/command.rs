@@ -1,0 +1,221 @@
+//! Any command as an agent: its stdout is the transcript, and it may speak Sprag's own events.
+
+use super::{ExitFacts, Invocation, Stdin, TurnRequest, json, text};
+use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, Usage};
+use crate::domain::api_error::classify_final;
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// How much of the end of stdout is kept for the final message, in bytes.
+pub const FINAL_MESSAGE_BYTES: usize = 64 * 1024;
+
+/// How to start a turn. The user's extra arguments are the script's positional ones (`"$@"`).
+/// The caller adds [`turn_env`].
+pub(super) fn invocation(command: &str, request: &TurnRequest<'_>) -> Invocation {
+    let mut args: Vec<OsString> = vec!["-c".into(), command.into()];
+    if !request.extra_args.is_empty() {
+        args.push("agent".into());
+        args.extend(request.extra_args.iter().map(OsString::from));
+    }
+    Invocation {
+        program: "sh".into(),
+        args,
+        env: Vec::new(),
+        stdin: Stdin::Prompt,
+        final_message_file: Some(request.scratch.join("final-message.md")),
+    }
+}
+
+/// What a command is told about its turn.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnFacts<'a> {
+    /// The file that holds the prompt.
+    pub prompt_file: &'a Path,
+    /// Where it may leave its final message ([`Invocation::final_message_file`]).
+    pub final_file: &'a Path,
+    /// The task.
+    pub task_id: &'a str,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The turn, counted over the task, from 1.
+    pub turn: u32,
+    /// What the turn is for (`implement`, `review` …).
+    pub purpose: &'a str,
+}
+
+/// The variables that tell a command about its turn.
+pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
+    let numbers = (turn.attempt.to_string(), turn.turn.to_string());
+    let pairs: [(&str, &OsStr); 6] = [
+        ("SPRAG_PROMPT_FILE", turn.prompt_file.as_os_str()),
+        ("SPRAG_FINAL_FILE", turn.final_file.as_os_str()),
+        ("SPRAG_TASK_ID", turn.task_id.as_ref()),
+        ("SPRAG_ATTEMPT", numbers.0.as_ref()),
+        ("SPRAG_TURN", numbers.1.as_ref()),
+        ("SPRAG_PURPOSE", turn.purpose.as_ref()),
+    ];
+    pairs
+        .map(|(name, value)| (name.into(), value.into()))
+        .into()
+}
+
+/// Reads one turn's stdout.
+#[derive(Debug, Default)]
+pub struct Parser {
+    report: AgentReport,
+    last_message: Option<String>,
+    transcript: Vec<u8>,
+    transcript_cut: bool,
+}
+
+impl Parser {
+    pub(super) fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        match json::object(line).as_ref().and_then(event) {
+            Some(event) => {
+                self.take_over(&event);
+                vec![event]
+            }
+            None => {
+                self.keep(line);
+                super::raw(line)
+            }
+        }
+    }
+
+    fn take_over(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::Message { text } => self.last_message = Some(text.clone()),
+            AgentEvent::ToolCall { .. } => {
+                self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+            }
+            AgentEvent::Todo { items } => self.report.todo.clone_from(items),
+            AgentEvent::Usage(usage) => self.report.usage = *usage,
+            AgentEvent::Error {
+                message,
+                is_final: true,
+            } => {
+                self.report.api_error = Some(classify_final(None, message));
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps the line's end, and drops the transcript's beginning now and then.
+    fn keep(&mut self, line: &[u8]) {
+        let end = line.len().saturating_sub(FINAL_MESSAGE_BYTES);
+        self.transcript_cut |= end > 0;
+        self.transcript.extend_from_slice(&line[end..]);
+        self.transcript.push(b'\n');
+        if self.transcript.len() > 4 * FINAL_MESSAGE_BYTES {
+            self.cut_transcript();
+        }
+    }
+
+    fn cut_transcript(&mut self) {
+        let start = self.transcript.len().saturating_sub(FINAL_MESSAGE_BYTES);
+        self.transcript_cut |= start > 0;
+        self.transcript.drain(..start);
+    }
+
+    pub(super) fn finish(mut self, exit: ExitFacts<'_>) -> AgentReport {
+        if let Some(message) = exit.final_message() {
+            self.report.final_message = Some(message);
+            self.report.final_message_cut = exit.final_file_cut;
+        } else if let Some(message) = self.last_message.take() {
+            self.report.final_message = Some(message);
+        } else {
+            self.cut_transcript();
+            let message = plain_text(&self.transcript);
+            self.report.final_message_cut = self.transcript_cut && !message.is_empty();
+            self.report.final_message = Some(message).filter(|message| !message.is_empty());
+        }
+        self.report
+    }
+}
+
+/// The text without colours and without white space around it; its first line keeps its indent.
+fn plain_text(bytes: &[u8]) -> String {
+    let start = bytes
+        .iter()
+        .position(|byte| !is_continuation(*byte))
+        .unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[start..]);
+    let text = anstream::adapter::strip_str(&text).to_string();
+    let text = text.trim_end();
+    let blank = text.len() - text.trim_start().len();
+    let first_line = text[..blank].rfind('\n').map_or(0, |newline| newline + 1);
+    text[first_line..].to_owned()
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// The event of a line that follows the event schema's `agent.*` kinds.
+fn event(line: &Value) -> Option<AgentEvent> {
+    let own = |pointer| json::text(line, pointer).map(str::to_owned);
+    let summary = || {
+        json::text(line, "/summary")
+            .map(text::excerpt)
+            .unwrap_or_default()
+    };
+    Some(match json::text(line, "/event")?.strip_prefix("agent.")? {
+        "message" => AgentEvent::Message {
+            text: own("/text")?,
+        },
+        "tool_call" => AgentEvent::ToolCall {
+            id: own("/id"),
+            name: own("/name")?,
+            summary: text::one_line(&summary()),
+        },
+        "tool_result" => AgentEvent::ToolResult {
+            id: own("/id"),
+            ok: line.get("ok")?.as_bool()?,
+            exit_code: json::exit_code(line, "/exit_code"),
+            summary: summary(),
+        },
+        "file_change" => AgentEvent::FileChange {
+            path: own("/path")?,
+            kind: own("/kind").unwrap_or_else(|| "update".to_owned()),
+        },
+        "todo" => AgentEvent::Todo {
+            items: line
+                .get("items")?
+                .as_array()?
+                .iter()
+                .map(todo)
+                .collect::<Option<_>>()?,
+        },
+        "usage" => AgentEvent::Usage(Usage {
+            tokens_in: json::count(line, "/tokens_in"),
+            tokens_cached: json::count(line, "/tokens_cached"),
+            tokens_out: json::count(line, "/tokens_out"),
+            cost_usd: line.get("cost_usd").and_then(Value::as_f64),
+        }),
+        "error" => AgentEvent::Error {
+            message: text::cut(&own("/message")?, text::ERROR_CHARS),
+            is_final: json::flag(line, "/is_final"),
+        },
+        "raw" => AgentEvent::Raw {
+            line: text::excerpt(&own("/line")?),
+        },
+        _ => return None,
+    })
+}
+
+fn todo(item: &Value) -> Option<TodoItem> {
+    let status = match json::text(item, "/status") {
+        None | Some("pending") => TodoStatus::Pending,
+        Some("in_progress") => TodoStatus::InProgress,
+        Some("completed") => TodoStatus::Completed,
+        Some(_) => return None,
+    };
+    Some(TodoItem {
+        text: json::text(item, "/text")?.to_owned(),
+        status,
+    })
+}
+
+#[cfg(test)]
+mod tests;

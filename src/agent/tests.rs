@@ -1,0 +1,461 @@
+use super::*;
+use crate::domain::agent::{TodoItem, TodoStatus, Usage};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// A turn in `/w` that writes, alone, as an ordinary user.
+pub(super) fn request() -> TurnRequest<'static> {
+    TurnRequest {
+        work_tree: Path::new("/w"),
+        scratch: Path::new("/s"),
+        model: None,
+        extra_args: &[],
+        resume: None,
+        max_cost_usd: None,
+        may_write: true,
+        own_sandbox: OwnSandbox::On,
+        is_root: false,
+        base_env: &[],
+    }
+}
+
+pub(super) fn strings(args: &[OsString]) -> Vec<&str> {
+    args.iter()
+        .map(|arg| arg.to_str().expect("UTF-8"))
+        .collect()
+}
+
+pub(super) fn env(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    pairs
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+/// An exit with this code and this stderr.
+pub(super) fn exit(code: i32, stderr_tail: &str) -> ExitFacts<'_> {
+    ExitFacts {
+        code: Some(code),
+        stderr_tail,
+        ..ExitFacts::default()
+    }
+}
+
+/// An exit after the executor's SIGTERM.
+pub(super) fn killed() -> ExitFacts<'static> {
+    ExitFacts {
+        signal: Some(15),
+        killed_by_us: true,
+        ..ExitFacts::default()
+    }
+}
+
+pub(super) fn usage(tokens_in: u64, cached: u64, out: u64, cost_usd: Option<f64>) -> Usage {
+    Usage {
+        tokens_in: Some(tokens_in),
+        tokens_cached: Some(cached),
+        tokens_out: Some(out),
+        cost_usd,
+    }
+}
+
+pub(super) fn todo(text: &str, status: TodoStatus) -> TodoItem {
+    TodoItem {
+        text: text.to_owned(),
+        status,
+    }
+}
+
+pub(super) fn message(text: &str) -> AgentEvent {
+    AgentEvent::Message {
+        text: text.to_owned(),
+    }
+}
+
+pub(super) fn raw_line(line: &str) -> AgentEvent {
+    AgentEvent::Raw {
+        line: line.to_owned(),
+    }
+}
+
+pub(super) fn error(message: &str, is_final: bool) -> AgentEvent {
+    AgentEvent::Error {
+        message: message.to_owned(),
+        is_final,
+    }
+}
+
+pub(super) fn call(id: &str, name: &str, summary: &str) -> AgentEvent {
+    AgentEvent::ToolCall {
+        id: Some(id.to_owned()),
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+    }
+}
+
+pub(super) fn result(id: &str, ok: bool, exit_code: Option<i32>, summary: &str) -> AgentEvent {
+    AgentEvent::ToolResult {
+        id: Some(id.to_owned()),
+        ok,
+        exit_code,
+        summary: summary.to_owned(),
+    }
+}
+
+pub(super) fn file_change(path: &str, kind: &str) -> AgentEvent {
+    AgentEvent::FileChange {
+        path: path.to_owned(),
+        kind: kind.to_owned(),
+    }
+}
+
+pub(super) fn api_error(class: ApiErrorClass, status: Option<u16>, message: &str) -> ApiError {
+    ApiError {
+        status,
+        message: message.to_owned(),
+        retry_after_ms: None,
+        class,
+    }
+}
+
+/// What a parser makes of a whole stdout: every event, and the report.
+pub(super) fn read(
+    agent: &CliAgent,
+    stdout: &str,
+    exit: ExitFacts<'_>,
+) -> (Vec<AgentEvent>, AgentReport) {
+    let mut parser = LineParser::new(agent);
+    let events = stdout
+        .lines()
+        .flat_map(|line| parser.line(line.as_bytes()))
+        .collect();
+    (events, parser.finish(exit))
+}
+
+fn agents() -> [CliAgent; 3] {
+    [
+        CliAgent::Codex,
+        CliAgent::Claude,
+        CliAgent::Command {
+            command: "cat".to_owned(),
+        },
+    ]
+}
+
+#[test]
+fn only_a_plain_session_id_is_given_back() {
+    for id in ["01a1f8fe-f108-73c1-9c34-7608864f4586", "ses_1:a.b"] {
+        assert!(is_session_id(id), "{id}");
+    }
+    for id in [
+        "",
+        "-p",
+        "--last",
+        "a b",
+        "a\nb",
+        "$(x)",
+        "../x",
+        &"a".repeat(129),
+    ] {
+        assert!(!is_session_id(id), "{id}");
+    }
+}
+
+#[test]
+fn an_option_of_the_users_is_known_with_and_without_its_value() {
+    let args = [
+        "--model=x".to_owned(),
+        "-s".to_owned(),
+        "read-only".to_owned(),
+    ];
+    let request = TurnRequest {
+        extra_args: &args,
+        ..request()
+    };
+    assert!(request.overrides(&["-m", "--model"]));
+    assert!(request.overrides(&["-s", "--sandbox"]));
+    assert!(!request.overrides(&["--mod", "read"]));
+}
+
+#[test]
+fn keys_of_a_cloud_are_passed_on_only_where_it_is_switched_on() {
+    let names = |set: &[&str]| -> Vec<_> {
+        credentials_to_pass(&CliAgent::Claude, |name| set.contains(&name))
+            .map(|credential| credential.name)
+            .collect()
+    };
+    assert_eq!(
+        names(&["AWS_SECRET_ACCESS_KEY", "ANTHROPIC_API_KEY"]),
+        ["ANTHROPIC_API_KEY"]
+    );
+    assert_eq!(
+        names(&["AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_USE_BEDROCK"]),
+        ["CLAUDE_CODE_USE_BEDROCK", "AWS_SECRET_ACCESS_KEY"]
+    );
+}
+
+#[test]
+fn every_key_and_token_counts_as_a_secret() {
+    let named_like_one: BTreeSet<_> = agents()
+        .iter()
+        .flat_map(credentials)
+        .filter(|c| ["KEY", "TOKEN"].iter().any(|word| c.name.contains(word)))
+        .filter(|c| !c.secret)
+        .map(|c| c.name)
+        .collect();
+    assert_eq!(named_like_one, BTreeSet::new());
+}
+
+#[test]
+fn an_agent_that_exits_without_a_word_refused_to_start() {
+    let refused = |code, stderr| refused_to_start(exit(code, stderr)).map(|e| (e.class, e.message));
+    let unavailable = |message: &str| Some((ApiErrorClass::Unavailable, message.to_owned()));
+    assert_eq!(
+        refused(2, "\nerror: unexpected argument '-x'\n\n"),
+        unavailable("error: unexpected argument '-x'")
+    );
+    assert_eq!(
+        refused(1, "1\n2\n3\n4\n5\n6\n"),
+        unavailable("2\n3\n4\n5\n6")
+    );
+    assert_eq!(
+        refused(1, ""),
+        unavailable("exited at once without saying why")
+    );
+    assert_eq!(
+        refused(1, "status 503"),
+        Some((ApiErrorClass::Transient, "status 503".to_owned()))
+    );
+    let gone = "Error: thread/resume failed: no rollout found for thread id abc (code -32600)";
+    assert_eq!(
+        refused(1, gone),
+        Some((ApiErrorClass::Rejected, gone.to_owned()))
+    );
+    assert_eq!(refused(0, "x"), None);
+    assert_eq!(refused(127, "sh: x: not found"), None);
+    assert_eq!(refused(137, ""), None);
+    assert_eq!(refused_to_start(killed()), None);
+}
+
+#[test]
+fn no_recorded_line_is_unknown() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agent-events");
+    for (agent, dir) in [(CliAgent::Codex, "codex"), (CliAgent::Claude, "claude")] {
+        let mut recordings = 0;
+        for entry in std::fs::read_dir(root.join(dir)).expect("a directory of recordings") {
+            let path = entry.expect("an entry").path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "jsonl")
+            {
+                recordings += 1;
+                let stdout = std::fs::read_to_string(&path).expect("a recording");
+                let (events, _) = read(&agent, &stdout, exit(0, ""));
+                let unknown: Vec<_> = events
+                    .iter()
+                    .filter(|e| matches!(e, AgentEvent::Raw { .. }))
+                    .collect();
+                assert_eq!(unknown, Vec::<&AgentEvent>::new(), "{}", path.display());
+            }
+        }
+        assert!(recordings > 10, "{dir}");
+    }
+}
+
+#[test]
+fn a_line_of_a_megabyte_is_read() {
+    let text = "x".repeat(1 << 20);
+    for (agent, line) in [
+        (
+            CliAgent::Codex,
+            format!(
+                r#"{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"{text}"}}}}"#
+            ),
+        ),
+        (
+            CliAgent::Claude,
+            format!(
+                r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+            ),
+        ),
+        (
+            CliAgent::Command {
+                command: String::new(),
+            },
+            format!(r#"{{"event":"agent.message","text":"{text}"}}"#),
+        ),
+    ] {
+        let (events, report) = read(&agent, &line, exit(0, ""));
+        assert!(events == [message(&text)], "{agent:?}");
+        assert!(
+            report.final_message.as_deref() == Some(text.as_str()),
+            "{agent:?}"
+        );
+    }
+}
+
+#[test]
+fn a_raw_line_of_a_megabyte_is_cut() {
+    let text = "é".repeat(1 << 19);
+    for agent in agents() {
+        let (events, _) = read(&agent, &text, exit(0, ""));
+        assert_eq!(
+            events,
+            [raw_line(&format!(
+                "{}…",
+                "é".repeat(text::EXCERPT_CHARS - 1)
+            ))]
+        );
+    }
+}
+
+#[test]
+fn json_that_is_nested_too_deep_is_only_a_line() {
+    let deep = "{\"type\":".to_owned() + &"[".repeat(100_000);
+    for agent in agents() {
+        let (events, _) = read(&agent, &deep, exit(0, ""));
+        assert!(
+            matches!(events.as_slice(), [AgentEvent::Raw { .. }]),
+            "{agent:?}"
+        );
+    }
+}
+
+/// Words that the parsers look for, and some that they do not.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "type",
+            "item",
+            "id",
+            "message",
+            "content",
+            "text",
+            "error",
+            "event",
+            "usage",
+            "status",
+            "result",
+            "subtype",
+            "is_error",
+            "errors",
+            "name",
+            "input",
+            "changes",
+            "items",
+            "todos",
+            "session_id",
+            "thread_id",
+            "modelUsage",
+            "tool_use_result",
+            "exit_code",
+            "ok",
+            "item.started",
+            "item.updated",
+            "item.completed",
+            "turn.completed",
+            "turn.failed",
+            "thread.started",
+            "agent_message",
+            "command_execution",
+            "file_change",
+            "todo_list",
+            "mcp_tool_call",
+            "system",
+            "init",
+            "api_retry",
+            "assistant",
+            "user",
+            "tool_use",
+            "tool_result",
+            "tool_use_id",
+            "TodoWrite",
+            "TaskCreate",
+            "TaskUpdate",
+            "Bash",
+            "Write",
+            "success",
+            "error_max_turns",
+            "error_during_execution",
+            "agent.message",
+            "agent.todo",
+            "agent.usage",
+            "agent.error",
+            "agent.tool_call",
+            "agent.tool_result",
+        ])
+        .prop_map(str::to_owned),
+        "\\PC{0,6}",
+    ]
+}
+
+fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    use serde_json::Value;
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        word().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((word(), inner), 0..6)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_line() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..200),
+        any_json().prop_map(|json| json.to_string().into_bytes()),
+        (word(), prop::collection::vec((word(), any_json()), 0..6)).prop_map(|(kind, fields)| {
+            let mut object: serde_json::Map<_, _> = fields.into_iter().collect();
+            object.insert("type".to_owned(), kind.clone().into());
+            object.insert("event".to_owned(), kind.into());
+            serde_json::Value::Object(object).to_string().into_bytes()
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_an_agent_prints_is_ever_an_error(
+        lines in prop::collection::vec(any_line(), 0..12),
+        code in any::<Option<i32>>(),
+        killed_by_us in any::<bool>(),
+        stderr in "\\PC{0,60}",
+        file in prop::option::of(prop::collection::vec(any::<u8>(), 0..60)),
+    ) {
+        for agent in agents() {
+            let mut parser = LineParser::new(&agent);
+            for line in &lines {
+                let events = parser.line(line);
+                let blank = String::from_utf8_lossy(line).trim().is_empty();
+                prop_assert!(!blank || events.is_empty());
+            }
+            let exit = ExitFacts {
+                code,
+                killed_by_us,
+                stderr_tail: &stderr,
+                final_file: file.as_deref(),
+                ..ExitFacts::default()
+            };
+            let report = parser.finish(exit);
+            prop_assert!(report.session_id.as_deref().is_none_or(is_session_id));
+        }
+    }
+
+    #[test]
+    fn what_is_no_session_id_is_left_out_of_the_command_line(
+        id in prop_oneof!["\\PC{0,20}", "-{0,2}[a-z0-9.:_ -]{0,40}"],
+    ) {
+        for agent in [CliAgent::Codex, CliAgent::Claude] {
+            let args = |resume| invocation(&agent, &TurnRequest { resume, ..request() }).args;
+            prop_assert_eq!(args(Some(&id)) != args(None), is_session_id(&id));
+        }
+    }
+}
