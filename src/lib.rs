@@ -9,3 +9,4 @@ pub mod domain;
 pub mod process;
 
 pub mod agent;
+pub mod vcs;

@@ -1,0 +1,195 @@
+//! Comparing work-tree content with recorded blobs, in bounded memory.
+
+use super::Repo;
+use super::bytes::as_path;
+use super::entries::{Digest, OnDisk};
+use super::error::GitError;
+use super::snapshot::Candidate;
+use super::status::{GITLINK, Recorded};
+use std::collections::HashMap;
+
+impl Repo {
+    /// For each candidate whether the bytes on disk are those of its base's blob. git lists a
+    /// file whose content it would normalise although nobody has changed it; that is no change.
+    pub(super) fn same_as_base(
+        &self,
+        candidates: &[Candidate],
+        seen: &[OnDisk],
+    ) -> Result<Vec<bool>, GitError> {
+        let pairs: Vec<Option<(&Recorded, Digest, Option<u64>)>> = candidates
+            .iter()
+            .zip(seen)
+            .map(|(one, on_disk)| comparable(one, on_disk))
+            .collect();
+        let oids: Vec<&str> = pairs
+            .iter()
+            .flatten()
+            .map(|(base, ..)| base.oid.as_str())
+            .collect();
+        let sizes = self.blob_sizes(&oids)?;
+        let has_size = |base: &Recorded, length: Option<u64>| {
+            let size = sizes.get(&base.oid);
+            size.is_some_and(|size| length.is_none_or(|length| length == *size))
+        };
+        let wanted: Vec<&str> = pairs
+            .iter()
+            .flatten()
+            .filter(|(base, _, length)| has_size(base, *length))
+            .map(|(base, ..)| base.oid.as_str())
+            .collect();
+        let digests = self.blob_digests(&wanted)?;
+        let same = |pair: &Option<(&Recorded, Digest, Option<u64>)>| {
+            pair.as_ref()
+                .is_some_and(|(base, digest, _)| digests.get(&base.oid) == Some(digest))
+        };
+        Ok(pairs.iter().map(same).collect())
+    }
+
+    /// A file's content in the base; `None` when the base has no such file.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        let wanted = [self.private.state.base_tree.as_bytes(), b":", path].concat();
+        let call = self.call().args(["cat-file", "blob"]);
+        let output = call.args([as_path(&wanted)]).status()?;
+        Ok((output.status == Some(0)).then_some(output.stdout))
+    }
+
+    /// Sizes of blobs; one that is not there has none.
+    fn blob_sizes(&self, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
+        if oids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let call = self
+            .call()
+            .args(["cat-file", "--batch-check=%(objectname) %(objectsize)"]);
+        let listed = call.stdin(lines(oids)).run()?.stdout;
+        let text = String::from_utf8_lossy(&listed);
+        let size = |line: &str| {
+            let (oid, size) = line.split_once(' ')?;
+            Some((oid.to_owned(), size.parse().ok()?))
+        };
+        Ok(text.lines().filter_map(size).collect())
+    }
+
+    fn blob_digests(&self, oids: &[&str]) -> Result<HashMap<String, Digest>, GitError> {
+        if oids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let mut digests = BatchDigests::default();
+        let call = self
+            .call()
+            .args(["cat-file", "--batch=%(objectname) %(objectsize)"]);
+        call.stdin(lines(oids))
+            .stream(&mut |chunk| digests.read(chunk))?
+            .expect_success("cat-file".to_owned())?;
+        Ok(digests.done)
+    }
+}
+
+fn comparable<'a>(
+    candidate: &'a Candidate,
+    on_disk: &OnDisk,
+) -> Option<(&'a Recorded, Digest, Option<u64>)> {
+    let base = candidate
+        .base
+        .as_ref()
+        .filter(|base| base.mode != GITLINK)?;
+    match on_disk {
+        OnDisk::File { digest, length, .. } => Some((base, *digest, Some(*length))),
+        OnDisk::Link { digest } => Some((base, *digest, None)),
+        _ => None,
+    }
+}
+
+fn lines(oids: &[&str]) -> Vec<u8> {
+    let mut text = oids.join("\n").into_bytes();
+    text.push(b'\n');
+    text
+}
+
+/// Reads `oid size LF content LF …` as it comes.
+#[derive(Default)]
+struct BatchDigests {
+    done: HashMap<String, Digest>,
+    header: Vec<u8>,
+    current: Option<(String, u64, blake3::Hasher)>,
+    after_content: bool,
+}
+
+impl BatchDigests {
+    fn read(&mut self, mut chunk: &[u8]) {
+        while !chunk.is_empty() {
+            chunk = if self.after_content {
+                self.after_content = false;
+                &chunk[1..]
+            } else if self.current.is_some() {
+                self.read_content(chunk)
+            } else {
+                self.read_header(chunk)
+            };
+        }
+    }
+
+    fn read_header<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
+        let Some(end) = chunk.iter().position(|byte| *byte == b'\n') else {
+            self.header.extend_from_slice(chunk);
+            return b"";
+        };
+        self.header.extend_from_slice(&chunk[..end]);
+        let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).into_owned();
+        if let Some((oid, size)) = header.split_once(' ')
+            && let Ok(size) = size.parse()
+        {
+            self.current = Some((oid.to_owned(), size, blake3::Hasher::new()));
+            self.finish_if_complete();
+        }
+        &chunk[end + 1..]
+    }
+
+    fn read_content<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
+        let Some((_, left, hasher)) = &mut self.current else {
+            return b"";
+        };
+        let taken = usize::try_from(*left).map_or(chunk.len(), |left| left.min(chunk.len()));
+        hasher.update(&chunk[..taken]);
+        *left -= taken as u64;
+        self.finish_if_complete();
+        &chunk[taken..]
+    }
+
+    fn finish_if_complete(&mut self) {
+        if let Some((oid, _, hasher)) = self.current.take_if(|(_, left, _)| *left == 0) {
+            self.done.insert(oid, *hasher.finalize().as_bytes());
+            self.after_content = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blobs_are_told_apart_however_the_stream_is_cut(
+            blobs in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6),
+            cut in 1_usize..50,
+        ) {
+            let mut stream = Vec::new();
+            let mut expected = HashMap::new();
+            for (number, blob) in blobs.iter().enumerate() {
+                stream.extend(format!("oid{number} {}\n", blob.len()).into_bytes());
+                stream.extend(blob);
+                stream.push(b'\n');
+                stream.extend(format!("gone{number} missing\n").into_bytes());
+                expected.insert(format!("oid{number}"), *blake3::hash(blob).as_bytes());
+            }
+            let mut digests = BatchDigests::default();
+            stream.chunks(cut).for_each(|chunk| digests.read(chunk));
+            prop_assert_eq!(digests.done, expected);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Paths as git has them: bytes.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+pub(super) fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}
+
+/// A path for people: what is not UTF-8 and control characters are escaped.
+pub fn display_path(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                shown.extend(c.escape_default());
+            } else {
+                shown.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    shown
+}
+
+/// The NUL-terminated fields of git's `-z` output.
+pub(super) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    bytes
+        .split(|byte| *byte == 0)
+        .filter(|field| !field.is_empty())
+}
+
+pub(super) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut joined = Vec::new();
+    for path in paths {
+        joined.extend_from_slice(path);
+        joined.push(0);
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_shown_on_one_line_whatever_they_contain() {
+        assert_eq!(display_path(b"a\nb\xff::x\x1b"), "a\\nb\\xff::x\\u{1b}");
+    }
+
+    #[test]
+    fn empty_fields_are_no_paths() {
+        let fields: Vec<&[u8]> = nul_fields(b"a\0b c\0").collect();
+        assert_eq!(fields, [b"a".as_slice(), b"b c"]);
+    }
+}

@@ -1,0 +1,314 @@
+//! The one place that starts git.
+
+use super::error::GitError;
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Limit of one git command. Generous, because a first look at a large tree on a cold disk and
+/// large-file filters are slow; it exists so that nothing can hang for ever.
+const TIMEOUT: Duration = Duration::from_secs(600);
+const STDERR_KEPT: usize = 8 * 1024;
+const CHUNK: usize = 64 * 1024;
+
+/// The git program and the environment that every git command of a run gets.
+#[derive(Debug, Clone)]
+pub(super) struct GitProgram {
+    pub(super) program: PathBuf,
+    pub(super) search_path: OsString,
+}
+
+/// What a git command answered.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) status: Option<i32>,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: String,
+}
+
+/// One git command to be run.
+pub(super) struct Call<'a> {
+    git: &'a GitProgram,
+    cwd: &'a Path,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    stdin: Vec<u8>,
+    timeout: Duration,
+}
+
+impl GitProgram {
+    /// The git on the absolute directories of `search_path`, leaving out those inside `forbidden`:
+    /// a work tree must not supply the programs that work on it.
+    pub(super) fn find(search_path: &OsStr, forbidden: &Path) -> Option<Self> {
+        let dirs: Vec<PathBuf> = std::env::split_paths(search_path)
+            .filter(|dir| dir.is_absolute() && !dir.starts_with(forbidden))
+            .collect();
+        let program = dirs
+            .iter()
+            .map(|dir| dir.join("git"))
+            .find(|path| is_executable(path))?;
+        Some(Self {
+            program,
+            search_path: std::env::join_paths(dirs).ok()?,
+        })
+    }
+
+    pub(super) fn call<'a>(&'a self, cwd: &'a Path) -> Call<'a> {
+        let mut call = Call {
+            git: self,
+            cwd,
+            args: Vec::new(),
+            env: Vec::new(),
+            stdin: Vec::new(),
+            timeout: TIMEOUT,
+        };
+        call.env.push(("PATH".into(), self.search_path.clone()));
+        for (name, value) in FIXED_ENVIRONMENT {
+            call.env.push((name.into(), value.into()));
+        }
+        call
+    }
+}
+
+/// No configuration but the repository's, no prompt, no pager, no network, no object replacement.
+const FIXED_ENVIRONMENT: &[(&str, &str)] = &[
+    ("LC_ALL", "C"),
+    ("HOME", "/nonexistent"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_LITERAL_PATHSPECS", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", "false"),
+    ("SSH_ASKPASS", "false"),
+    ("GIT_EDITOR", ":"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+];
+
+impl<'a> Call<'a> {
+    pub(super) fn args<I, S>(mut self, args: I) -> Self
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        self.args
+            .extend(args.into_iter().map(|arg| arg.as_ref().to_os_string()));
+        self
+    }
+
+    pub(super) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        let (name, value) = (name.as_ref().to_os_string(), value.as_ref().to_os_string());
+        self.env.retain(|(existing, _)| *existing != name);
+        self.env.push((name, value));
+        self
+    }
+
+    pub(super) fn without_env(mut self, name: &str) -> Self {
+        self.env.retain(|(existing, _)| existing != name);
+        self
+    }
+
+    pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        self.stdin = bytes;
+        self
+    }
+
+    pub(super) fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    /// Runs the command; an exit code other than 0 is an error.
+    pub(super) fn run(self) -> Result<Output, GitError> {
+        let command = self.name();
+        self.status()?.expect_success(command)
+    }
+
+    /// Runs the command, whatever its exit code.
+    pub(super) fn status(self) -> Result<Output, GitError> {
+        let mut stdout = Vec::new();
+        let mut output = self.stream(&mut |chunk| stdout.extend_from_slice(chunk))?;
+        output.stdout = stdout;
+        Ok(output)
+    }
+
+    /// Runs the command and returns its output as one line of text.
+    pub(super) fn line(self) -> Result<String, GitError> {
+        Ok(self.run()?.line())
+    }
+
+    /// Runs the command, handing its output on piece by piece.
+    ///
+    /// The threads are not joined before the limit: a stray grandchild that keeps a pipe open must
+    /// not be able to hold the run.
+    pub(super) fn stream(mut self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
+        let mut child = self.spawn()?;
+        let deadline = Instant::now() + self.timeout;
+        let (chunks, received) = sync_channel(4);
+        let (errors, stderr) = sync_channel(1);
+        let (stdin, bytes) = (child.stdin.take(), std::mem::take(&mut self.stdin));
+        thread::spawn(move || feed(stdin, &bytes));
+        let stdout = child.stdout.take();
+        thread::spawn(move || pump(stdout, &chunks));
+        let pipe = child.stderr.take();
+        thread::spawn(move || errors.send(tail(pipe)));
+        let ended = drain(&received, deadline, on_stdout) && exited(&mut child, deadline);
+        let stderr = ended
+            .then(|| stderr.recv_timeout(remaining(deadline)).ok())
+            .flatten();
+        let Some(stderr) = stderr else {
+            kill_group(&mut child);
+            let _ = child.wait();
+            return Err(GitError::TimedOut {
+                command: self.name(),
+                after: self.timeout,
+            });
+        };
+        match child.wait() {
+            Ok(status) => Ok(Output {
+                status: status.code(),
+                stdout: Vec::new(),
+                stderr,
+            }),
+            Err(source) => Err(GitError::Spawn {
+                program: self.git.program.clone(),
+                source,
+            }),
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the seam through which all of vcs runs git: short-lived, bounded, synchronous"
+    )]
+    fn spawn(&self) -> Result<Child, GitError> {
+        Command::new(&self.git.program)
+            .args(&self.args)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.cwd)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| GitError::Spawn {
+                program: self.git.program.clone(),
+                source,
+            })
+    }
+
+    fn name(&self) -> String {
+        let mut args = self.args.iter();
+        while let Some(arg) = args.next() {
+            if arg == "-c" {
+                args.next();
+            } else {
+                return arg.to_string_lossy().into_owned();
+            }
+        }
+        String::new()
+    }
+}
+
+impl Output {
+    pub(super) fn expect_success(self, command: String) -> Result<Self, GitError> {
+        if self.status == Some(0) {
+            return Ok(self);
+        }
+        Err(GitError::Failed {
+            command,
+            status: self.status,
+            stderr: self.stderr,
+        })
+    }
+
+    pub(super) fn line(&self) -> String {
+        String::from_utf8_lossy(&self.stdout)
+            .trim_end_matches('\n')
+            .to_owned()
+    }
+}
+
+/// A child that does not read all of its input is no error here: its exit code tells.
+fn feed(pipe: Option<ChildStdin>, bytes: &[u8]) {
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.write_all(bytes);
+    }
+}
+
+fn pump(pipe: Option<ChildStdout>, chunks: &SyncSender<Vec<u8>>) {
+    let Some(mut pipe) = pipe else { return };
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(read @ 1..) = pipe.read(&mut buffer) {
+        if chunks.send(buffer[..read].to_vec()).is_err() {
+            return;
+        }
+    }
+}
+
+fn tail(pipe: Option<ChildStderr>) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = vec![0; 4096];
+    if let Some(mut pipe) = pipe {
+        while let Ok(read @ 1..) = pipe.read(&mut buffer) {
+            kept.extend_from_slice(&buffer[..read]);
+            let excess = kept.len().saturating_sub(STDERR_KEPT);
+            kept.drain(..excess);
+        }
+    }
+    String::from_utf8_lossy(&kept).trim().to_owned()
+}
+
+/// Whether the output came to its end in time.
+fn drain(chunks: &Receiver<Vec<u8>>, deadline: Instant, sink: &mut dyn FnMut(&[u8])) -> bool {
+    loop {
+        match chunks.recv_timeout(remaining(deadline)) {
+            Ok(chunk) => sink(&chunk),
+            Err(RecvTimeoutError::Disconnected) => return true,
+            Err(RecvTimeoutError::Timeout) => return false,
+        }
+    }
+}
+
+fn remaining(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
+/// Whether the child, whose output has ended, ends in time. It usually does at once.
+fn exited(child: &mut Child, deadline: Instant) -> bool {
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match child.try_wait() {
+            Ok(None) if Instant::now() < deadline => thread::sleep(pause),
+            Ok(None) => return false,
+            Ok(Some(_)) | Err(_) => return true,
+        }
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+fn kill_group(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}

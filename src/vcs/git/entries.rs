@@ -1,0 +1,345 @@
+//! What is at a path of the work tree: looked at without following links, hashed in parallel.
+
+use super::Repo;
+use super::bytes::{as_path, nul_fields};
+use super::error::GitError;
+use super::status::{GITLINK, recorded};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+pub(super) type Digest = [u8; 32];
+
+/// What is at a path of the work tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum OnDisk {
+    /// Nothing, or something below a link, which is not in the work tree.
+    Missing,
+    File {
+        executable: bool,
+        length: u64,
+        digest: Digest,
+    },
+    Link {
+        digest: Digest,
+    },
+    Directory,
+    /// A socket, a pipe or a device.
+    Special,
+    /// A file that may not be read; the digest is of its size and time.
+    Unreadable {
+        digest: Digest,
+    },
+}
+
+/// What of the base matters beyond the paths that differ.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    /// Submodules and the commits recorded for them, but those outside of a sparse checkout.
+    pub(super) gitlinks: BTreeMap<Vec<u8>, String>,
+    /// The blobs of all `.gitignore` files.
+    pub(super) ignore_files: BTreeMap<Vec<u8>, String>,
+    /// Whether the base has a `.gitattributes` file, so that content may be converted.
+    pub(super) has_attributes: bool,
+    /// Every directory with tracked files below it; the top is the empty path.
+    pub(super) directories: BTreeSet<Vec<u8>>,
+}
+
+/// The layout of one base, read once.
+#[derive(Debug, Default)]
+pub(super) struct LayoutCache(Mutex<Option<(String, Arc<Layout>)>>);
+
+impl Repo {
+    pub(super) fn layout(&self) -> Result<Arc<Layout>, GitError> {
+        let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tree = &self.private.state.base_tree;
+        if let Some((of, layout)) = cached.as_ref()
+            && of == tree
+        {
+            return Ok(Arc::clone(layout));
+        }
+        let layout = Arc::new(self.read_layout()?);
+        *cached = Some((tree.clone(), Arc::clone(&layout)));
+        Ok(layout)
+    }
+
+    fn read_layout(&self) -> Result<Layout, GitError> {
+        let listed = self
+            .call()
+            .args(["ls-files", "-s", "-t", "-z"])
+            .run()?
+            .stdout;
+        let mut layout = Layout::default();
+        layout.directories.insert(Vec::new());
+        let mut last_directory: &[u8] = b"";
+        for line in nul_fields(&listed) {
+            let Some((in_work_tree, mode, oid, path)) = staged_line(line) else {
+                let what = super::bytes::display_path(line);
+                return Err(GitError::Malformed {
+                    command: "ls-files",
+                    what,
+                });
+            };
+            let (directory, name) = split(path);
+            if directory != last_directory {
+                add_directories(&mut layout.directories, directory);
+                last_directory = directory;
+            }
+            if mode == GITLINK && in_work_tree {
+                layout.gitlinks.insert(path.to_vec(), oid);
+            } else if name == b".gitattributes" {
+                layout.has_attributes = true;
+            } else if name == b".gitignore" {
+                layout.ignore_files.insert(path.to_vec(), oid);
+            }
+        }
+        Ok(layout)
+    }
+
+    /// The commit that a nested repository has checked out.
+    pub(super) fn nested_head(&self, path: &[u8]) -> Option<String> {
+        let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
+        git_dir.symlink_metadata().ok()?;
+        let git_dir = resolve_gitfile(&git_dir)?;
+        let args = ["rev-parse", "-q", "--verify", "HEAD"];
+        let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
+        let output = call
+            .status()
+            .ok()
+            .filter(|output| output.status == Some(0))?;
+        Some(output.line())
+    }
+}
+
+/// The git directory behind a `.git` entry, which may be a file that names it.
+fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
+    if dot_git.is_dir() {
+        return Some(dot_git.to_path_buf());
+    }
+    let mut text = Vec::new();
+    open_regular(dot_git)
+        .ok()?
+        .take(8192)
+        .read_to_end(&mut text)
+        .ok()?;
+    let target = text.strip_prefix(b"gitdir: ")?;
+    let target = target.strip_suffix(b"\n").unwrap_or(target);
+    Some(dot_git.parent()?.join(as_path(target)))
+}
+
+/// `tag mode oid stage TAB path`; the tag `S` says that the path is left out of the work tree.
+fn staged_line(line: &[u8]) -> Option<(bool, u32, String, &[u8])> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let mut fields = line[..tab].split(|byte| *byte == b' ');
+    let in_work_tree = fields.next()? != b"S";
+    let recorded = recorded(fields.next()?, fields.next()?)?;
+    Some((in_work_tree, recorded.mode, recorded.oid, &line[tab + 1..]))
+}
+
+/// Directory and name of a path; the directory of a path at the top is empty.
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        None => (b"", path),
+    }
+}
+
+fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
+    let mut directory = directory;
+    while directories.insert(directory.to_vec()) && !directory.is_empty() {
+        directory = split(directory).0;
+    }
+}
+
+/// Looks at every path below `top`, on all processors.
+pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
+    let workers = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(8);
+    if workers < 2 || paths.len() < 4 {
+        let mut looker = Looker::new(top);
+        return paths.iter().map(|path| looker.look(path)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut looker = Looker::new(top);
+        let mut seen = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(path) = paths.get(at) else {
+                return seen;
+            };
+            seen.push((at, looker.look(path)));
+        }
+    };
+    let mut found: Vec<(usize, OnDisk)> = thread::scope(|scope| {
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        handles
+            .into_iter()
+            .flat_map(|handle| handle.join().unwrap_or_default())
+            .collect()
+    });
+    found.sort_unstable_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, on_disk)| on_disk).collect()
+}
+
+/// Remembers which directories are real, so that no path is followed through a link.
+pub(super) struct Looker<'a> {
+    top: &'a Path,
+    real_directories: HashMap<Vec<u8>, bool>,
+}
+
+impl<'a> Looker<'a> {
+    pub(super) fn new(top: &'a Path) -> Self {
+        Self {
+            top,
+            real_directories: HashMap::new(),
+        }
+    }
+
+    pub(super) fn look(&mut self, path: &[u8]) -> OnDisk {
+        if !self.is_real(split(path).0) {
+            return OnDisk::Missing;
+        }
+        let path = self.top.join(as_path(path));
+        let Ok(meta) = path.symlink_metadata() else {
+            return OnDisk::Missing;
+        };
+        if meta.is_symlink() {
+            let Ok(target) = path.read_link() else {
+                return unreadable(&meta);
+            };
+            OnDisk::Link {
+                digest: *blake3::hash(target.as_os_str().as_bytes()).as_bytes(),
+            }
+        } else if meta.is_dir() {
+            OnDisk::Directory
+        } else if !meta.is_file() {
+            OnDisk::Special
+        } else {
+            let executable = meta.permissions().mode() & 0o100 != 0;
+            match hash_file(&path) {
+                Ok((length, digest)) => OnDisk::File {
+                    executable,
+                    length,
+                    digest,
+                },
+                Err(_) => unreadable(&meta),
+            }
+        }
+    }
+
+    /// Whether `directory` and all above it, below the top, are directories and not links.
+    pub(super) fn is_real(&mut self, directory: &[u8]) -> bool {
+        if directory.is_empty() {
+            return true;
+        }
+        if let Some(known) = self.real_directories.get(directory) {
+            return *known;
+        }
+        let real = self.is_real(split(directory).0)
+            && self
+                .top
+                .join(as_path(directory))
+                .symlink_metadata()
+                .is_ok_and(|meta| meta.is_dir());
+        self.real_directories.insert(directory.to_vec(), real);
+        real
+    }
+}
+
+fn unreadable(meta: &Metadata) -> OnDisk {
+    let mut hasher = blake3::Hasher::new();
+    hasher
+        .update(b"unreadable\0")
+        .update(&meta.len().to_le_bytes());
+    hasher
+        .update(&meta.mtime().to_le_bytes())
+        .update(&meta.mtime_nsec().to_le_bytes());
+    OnDisk::Unreadable {
+        digest: *hasher.finalize().as_bytes(),
+    }
+}
+
+fn hash_file(path: &Path) -> io::Result<(u64, Digest)> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(open_regular(path)?)?;
+    Ok((hasher.count(), *hasher.finalize().as_bytes()))
+}
+
+/// Opens a file that is not a link, and never waits for the other end of a pipe.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_seen_and_never_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("top");
+        fs::create_dir_all(top.join("real")).unwrap();
+        fs::create_dir_all(dir.path().join("outside")).unwrap();
+        fs::write(dir.path().join("outside/secret"), "s").unwrap();
+        fs::write(top.join("real/file"), "content").unwrap();
+        symlink("../outside", top.join("link")).unwrap();
+        let paths: Vec<&[u8]> = vec![
+            b"link/secret",
+            b"link",
+            b"real/file",
+            b"real",
+            b"gone",
+            b"real/file/below",
+        ];
+        let file = OnDisk::File {
+            executable: false,
+            length: 7,
+            digest: *blake3::hash(b"content").as_bytes(),
+        };
+        let link = OnDisk::Link {
+            digest: *blake3::hash(b"../outside").as_bytes(),
+        };
+        assert_eq!(
+            look_at(&top, &paths),
+            [
+                OnDisk::Missing,
+                link,
+                file,
+                OnDisk::Directory,
+                OnDisk::Missing,
+                OnDisk::Missing
+            ]
+        );
+    }
+
+    #[test]
+    fn directories_are_collected_up_to_the_top() {
+        let mut directories = BTreeSet::new();
+        add_directories(&mut directories, b"a/b/c");
+        add_directories(&mut directories, b"a/d");
+        let expected: [&[u8]; 5] = [b"", b"a", b"a/b", b"a/b/c", b"a/d"];
+        assert_eq!(
+            directories.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+            expected
+        );
+    }
+}

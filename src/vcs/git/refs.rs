@@ -1,0 +1,148 @@
+//! The repository's own HEAD and refs.
+
+use super::bytes::as_path;
+use super::command::Call;
+use super::discover::Real;
+use super::error::GitError;
+use super::{RealCall, Repo};
+use crate::domain::snapshot::{Head, RevId};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where the repository's HEAD points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct HeadState {
+    /// Full name of the branch; `None` when detached.
+    pub(super) branch: Option<String>,
+    /// The commit; `None` while there is none.
+    pub(super) oid: Option<String>,
+}
+
+impl HeadState {
+    pub(super) fn head(&self) -> Head {
+        self.oid
+            .clone()
+            .map_or(Head::Unborn, |oid| Head::At(RevId(oid)))
+    }
+}
+
+/// Every ref by full name: its object, or `ref:` and the ref that it stands for.
+pub(super) type Refs = BTreeMap<String, String>;
+
+pub(super) fn read_head(real: &RealCall<'_>) -> Result<HeadState, GitError> {
+    let branch = real.git().args(["symbolic-ref", "-q", "HEAD"]).status()?;
+    let oid = real
+        .git()
+        .args(["rev-parse", "-q", "--verify", "HEAD"])
+        .status()?;
+    let text = |output: super::command::Output| match output.status {
+        Some(0) => Some(output.line()),
+        _ => None,
+    };
+    Ok(HeadState {
+        branch: text(branch),
+        oid: text(oid),
+    })
+}
+
+/// Places that git writes to when it moves a ref or stores an object, as `name` has them.
+fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
+    let tops = ["packed-refs", "objects", "logs", "logs/HEAD"]
+        .into_iter()
+        .map(|top| dir.join(top));
+    let below = ["", "logs"].into_iter().flat_map(move |top| {
+        let parts: Vec<&str> = name.split('/').collect();
+        // The ref itself is replaced, never written through; its log is appended to.
+        let depths = if top.is_empty() {
+            1..parts.len()
+        } else {
+            1..parts.len() + 1
+        };
+        depths
+            .map(move |depth| dir.join(top).join(parts[..depth].join("/")))
+            .collect::<Vec<_>>()
+    });
+    tops.chain(below)
+}
+
+/// Links among the places that are written, as some set-ups have them from the start.
+pub(super) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
+    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]
+        .into_iter()
+        .flat_map(|dir| written_for(dir, name).filter(is_link).collect::<Vec<_>>())
+        .collect();
+    let objects = real.common_dir.join("objects");
+    links.extend(
+        (0..256)
+            .map(|fan| objects.join(format!("{fan:02x}")))
+            .filter(is_link),
+    );
+    links
+}
+
+impl Repo {
+    /// A command that moves the ref `name`, refused when its files or logs lead elsewhere.
+    pub(super) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
+        self.refuse_links(name)?;
+        Ok(self.real_call().git())
+    }
+
+    /// Fails when something was turned into a link that `git` would write through.
+    pub(super) fn refuse_links(&self, name: &str) -> Result<(), GitError> {
+        self.ensure_in_place()?;
+        let known = &self.private.state.links;
+        let is_new = |path: &PathBuf| !known.iter().any(|known| as_path(known) == path);
+        match links(&self.real, name).into_iter().find(is_new) {
+            Some(path) => Err(GitError::Linked { path }),
+            None => Ok(()),
+        }
+    }
+
+    /// HEAD of the repository itself.
+    pub(super) fn head_state(&self) -> Result<HeadState, GitError> {
+        self.ensure_in_place()?;
+        read_head(&self.real_call())
+    }
+
+    pub(super) fn refs(&self) -> Result<Refs, GitError> {
+        let format = "--format=%(objectname)%00%(symref)%00%(refname)";
+        let listed = self
+            .real_call()
+            .git()
+            .args(["for-each-ref", format])
+            .run()?
+            .stdout;
+        let text = String::from_utf8_lossy(&listed);
+        let refs = text.lines().filter_map(|line| {
+            let mut fields = line.split('\0');
+            match (fields.next(), fields.next(), fields.next()) {
+                (Some(oid), Some(""), Some(name)) => Some((name.to_owned(), oid.to_owned())),
+                (_, Some(target), Some(name)) => Some((name.to_owned(), format!("ref:{target}"))),
+                _ => None,
+            }
+        });
+        Ok(refs.collect())
+    }
+
+    /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private
+    /// directory, whose configuration nobody else writes.
+    pub(super) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
+        self.refresh_shallow()?;
+        let args = ["merge-base", "--is-ancestor", ancestor, descendant];
+        let output = self.call().args(args).status()?;
+        match output.status {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => output
+                .expect_success("merge-base".to_owned())
+                .map(|_| false),
+        }
+    }
+
+    /// A fetch during the turn may have moved the borders of a shallow clone.
+    fn refresh_shallow(&self) -> Result<(), GitError> {
+        let copy = self.private.git_dir().join("shallow");
+        super::mirror::mirror(&self.real.common_dir.join("shallow"), &copy)
+    }
+}

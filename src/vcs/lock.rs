@@ -1,0 +1,136 @@
+//! One run per repository on a machine.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Why the lock could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another run holds it.
+    #[error("another run is working on this repository ({holder}); wait for it or stop it")]
+    Held {
+        /// What the holder wrote of itself.
+        holder: String,
+    },
+    /// The lock file could not be used.
+    #[error("cannot lock {}: {source}", path.display())]
+    Io {
+        /// The lock file.
+        path: PathBuf,
+        /// What failed.
+        source: io::Error,
+    },
+}
+
+/// Held while it lives. The operating system releases it when its holder dies, so a dead run's
+/// lock is free.
+#[derive(Debug)]
+pub struct RunLock {
+    file: File,
+}
+
+impl Drop for RunLock {
+    /// Said explicitly, because a child that is just being started may still share the file.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
+}
+
+impl RunLock {
+    /// Takes the lock of the repository whose common git directory is `common_dir`, by a file in
+    /// `state_dir` (made if missing). `holder` is one line shown to a run that finds it taken.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] when another run has it, [`LockError::Io`] when the file is unusable.
+    pub fn acquire(state_dir: &Path, common_dir: &Path, holder: &str) -> Result<Self, LockError> {
+        let key = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex();
+        let path = state_dir.join(format!("{}.lock", &key[..32]));
+        let io = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
+        fs::create_dir_all(state_dir).map_err(io)?;
+        let mut file = open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {
+                write_holder(&mut file, holder).map_err(io)?;
+                Ok(Self { file })
+            }
+            Err(TryLockError::WouldBlock) => Err(LockError::Held {
+                holder: read_holder(&mut file),
+            }),
+            Err(TryLockError::Error(source)) => Err(io(source)),
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+}
+
+fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
+    let line: String = holder
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(200)
+        .collect();
+    file.set_len(0)?;
+    file.seek(SeekFrom::Start(0))?;
+    file.write_all(line.as_bytes())
+}
+
+fn read_holder(file: &mut File) -> String {
+    let mut text = Vec::new();
+    match file.take(1024).read_to_end(&mut text) {
+        Ok(_) if !text.is_empty() => String::from_utf8_lossy(&text).into_owned(),
+        _ => "unknown holder".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_run_on_the_same_repository_is_refused_and_told_who_holds_it() {
+        let state = tempfile::tempdir().unwrap();
+        let held = RunLock::acquire(state.path(), Path::new("/r/.git"), "run 7, pid 42").unwrap();
+        let refusal = RunLock::acquire(state.path(), Path::new("/r/.git"), "run 8").unwrap_err();
+        assert_eq!(
+            refusal.to_string(),
+            "another run is working on this repository (run 7, pid 42); wait for it or stop it"
+        );
+        drop(held);
+        RunLock::acquire(state.path(), Path::new("/r/.git"), "run 9").unwrap();
+    }
+
+    #[test]
+    fn two_repositories_do_not_lock_one_another() {
+        let state = tempfile::tempdir().unwrap();
+        let _one = RunLock::acquire(state.path(), Path::new("/a/.git"), "a").unwrap();
+        RunLock::acquire(state.path(), Path::new("/b/.git"), "b").unwrap();
+    }
+
+    #[test]
+    fn a_lock_file_planted_as_a_symlink_is_refused_and_its_target_left_alone() {
+        let state = tempfile::tempdir().unwrap();
+        let target = state.path().join("target");
+        fs::write(&target, "precious").unwrap();
+        let key = blake3::hash(b"/r/.git").to_hex();
+        let lock = state.path().join(format!("{}.lock", &key[..32]));
+        std::os::unix::fs::symlink(&target, lock).unwrap();
+        let refusal = RunLock::acquire(state.path(), Path::new("/r/.git"), "x").unwrap_err();
+        assert!(matches!(refusal, LockError::Io { .. }), "{refusal}");
+        assert_eq!(fs::read_to_string(target).unwrap(), "precious");
+    }
+}
