@@ -10,3 +10,5 @@ pub mod process;
 
 pub mod agent;
 pub mod vcs;
+
+pub mod report;

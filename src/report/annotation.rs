@@ -1,0 +1,179 @@
+//! What is worth a note on a line of a file, the most important first.
+
+use super::{sentence, text};
+use crate::domain::assess::AssessmentKind;
+use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
+use std::collections::HashSet;
+
+/// How loud an annotation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// Something failed.
+    Error,
+    /// Something that a person should look at.
+    Warning,
+    /// For information.
+    Notice,
+}
+
+/// One note, all texts clean but not yet escaped for any format.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Annotation {
+    /// How loud.
+    pub level: Level,
+    /// The file, relative to the work tree; `.github` where no file is meant.
+    pub path: String,
+    /// The line, from 1; `None` for the file as a whole.
+    pub line: Option<u32>,
+    /// A few words.
+    pub title: String,
+    /// The text, of one or several lines.
+    pub message: String,
+}
+
+const TITLE_CHARS: usize = 200;
+const MESSAGE_BYTES: usize = 4_000;
+
+/// Everything worth a note, the most important first: what the last failing checks said about lines
+/// of files, how tasks failed, nudges, what was left undone, other warnings.
+pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
+    let mut notes = Vec::new();
+    for task in summary
+        .tasks
+        .iter()
+        .filter(|task| sentence::is_undone(task))
+    {
+        notes.extend(last_failing(task).flat_map(diagnostics));
+    }
+    for task in &summary.tasks {
+        notes.extend(ended(summary, task));
+    }
+    for task in &summary.tasks {
+        notes.extend(nudged(summary, task));
+    }
+    for message in &summary.warnings {
+        notes.push(on_plan(summary, None, Level::Warning, "Sprag", message));
+    }
+    for task in &summary.tasks {
+        notes.extend(not_reached(summary, task));
+    }
+    // The sort is stable: within a level the order above stands.
+    notes.sort_by_key(|note| note.level);
+    let mut seen = HashSet::new();
+    notes.retain(|note| seen.insert(note.clone()));
+    notes
+}
+
+/// The checks that failed in the last attempt in which any did.
+pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
+    let failing = |check: &&CheckLine| !check.passed;
+    let last = task
+        .checks
+        .iter()
+        .filter(failing)
+        .map(|check| check.attempt)
+        .max();
+    task.checks
+        .iter()
+        .filter(failing)
+        .filter(move |check| Some(check.attempt) == last)
+}
+
+fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {
+    check.diagnostics.iter().filter_map(|diagnostic| {
+        let path = text::line(diagnostic.path.as_deref()?);
+        (!path.is_empty()).then(|| Annotation {
+            level: Level::Error,
+            path,
+            line: diagnostic.line.filter(|&line| line > 0),
+            title: text::short_line(&format!("{} failed", check.name), TITLE_CHARS),
+            message: bounded(&diagnostic.message),
+        })
+    })
+}
+
+fn ended(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
+    let reason = task.reason?;
+    let level = match (task.status, reason) {
+        (TaskEnd::Done | TaskEnd::Skipped, _) => return None,
+        (_, Reason::Cancelled) => Level::Notice,
+        (_, Reason::NoProgress | Reason::PlanningOnly | Reason::RepeatingFailure) => Level::Warning,
+        _ => Level::Error,
+    };
+    let title = format!("{} {} ({})", task.id, task.status.as_str(), reason.as_str());
+    Some(on_plan(summary, Some(task), level, &title, &task.message))
+}
+
+fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
+    if task.nudges == 0 {
+        return None;
+    }
+    let unchanged = task
+        .turns
+        .iter()
+        .filter(|turn| turn.assessment != AssessmentKind::Changed);
+    let mut lines: Vec<String> = unchanged
+        .take(4)
+        .map(|turn| {
+            let said = sentence::indicators(&turn.indicators).join(" · ");
+            let what = sentence::assessment(turn.assessment);
+            match said.is_empty() {
+                true => format!("turn {}: {what}", turn.turn),
+                false => format!("turn {}: {what}: {said}", turn.turn),
+            }
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push("a turn had to be repeated because nothing was done".into());
+    }
+    let title = format!(
+        "{}: {}",
+        task.id,
+        text::count(u64::from(task.nudges), "nudge")
+    );
+    Some(on_plan(
+        summary,
+        Some(task),
+        Level::Warning,
+        &title,
+        &lines.join("\n"),
+    ))
+}
+
+fn not_reached(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
+    let skipped = task.status == TaskEnd::Skipped;
+    let pending = task.status == TaskEnd::Pending && task.selected && task.reason.is_none();
+    (skipped || pending).then(|| {
+        let title = format!("{} {}", task.id, task.status.as_str());
+        on_plan(summary, Some(task), Level::Notice, &title, &task.message)
+    })
+}
+
+fn on_plan(
+    summary: &RunSummary,
+    task: Option<&TaskSummary>,
+    level: Level,
+    title: &str,
+    message: &str,
+) -> Annotation {
+    // A plan outside of the work tree has no line that a reviewer could see.
+    let plan = summary.plan.path.as_deref().map(text::line);
+    let plan = plan.filter(|path| !path.is_empty() && !path.starts_with(['/', '.']));
+    let line = plan.as_ref().and(task.and_then(|task| task.line));
+    Annotation {
+        level,
+        path: plan.unwrap_or_else(|| ".github".into()),
+        line: line.filter(|&line| line > 0),
+        title: text::short_line(title, TITLE_CHARS),
+        message: bounded(message),
+    }
+}
+
+fn bounded(message: &str) -> String {
+    let clean = text::block(message);
+    match clean.len() > MESSAGE_BYTES {
+        true => format!("{}…", text::head_bytes(&clean, MESSAGE_BYTES)),
+        false => clean,
+    }
+}

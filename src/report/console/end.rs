@@ -1,0 +1,114 @@
+//! The end of a run: what happened, what was kept, what to type next.
+
+use super::lines::{Line, Tone};
+use crate::domain::outcome::{RunStatus, TaskEnd};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::report::{outputs, sentence, text};
+
+/// Most tasks that are listed one by one.
+const MOST_TASKS: usize = 30;
+
+pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
+    let (tone, mark) = match summary.status {
+        Some(RunStatus::Success) => (Tone::Good, "✓"),
+        Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "✓"),
+        Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),
+        _ => (Tone::Bad, "✗"),
+    };
+    let mut facts = vec![format!(
+        "{} in {}",
+        outputs::one_line(summary),
+        text::duration(summary.elapsed_ms)
+    )];
+    facts.extend(sentence::usage(&summary.usage));
+    let mut lines = vec![
+        Line::new(Tone::Plain, ""),
+        Line::whole(tone, format!("{mark} Sprag: {}", facts.join(" · "))),
+    ];
+    let happened = summary
+        .tasks
+        .iter()
+        .filter(|task| task.selected || task.reason.is_some());
+    lines.extend(happened.clone().take(MOST_TASKS).map(task));
+    let more = happened.count().saturating_sub(MOST_TASKS);
+    if more > 0 {
+        lines.push(Line::new(
+            Tone::Dim,
+            format!("  … {} more", text::count(more as u64, "task")),
+        ));
+    }
+    if let Some(reason) = summary
+        .reason
+        .filter(|_| summary.tasks.iter().all(|task| task.reason.is_none()))
+    {
+        lines.push(Line::new(
+            Tone::Plain,
+            format!("  {}", sentence::reason(reason)),
+        ));
+    }
+    let done = matches!(
+        summary.status,
+        Some(RunStatus::Success | RunStatus::Unverified)
+    );
+    lines.extend(list(
+        if done { "Done:" } else { "Kept:" },
+        sentence::kept(summary),
+    ));
+    let next = sentence::next_steps(summary)
+        .into_iter()
+        .map(|step| match step.command {
+            Some(command) => format!("{}:\n      {command}", step.what),
+            None => step.what,
+        });
+    lines.extend(list("Next:", next.collect()));
+    lines
+}
+
+fn list(heading: &str, entries: Vec<String>) -> Vec<Line> {
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    let entries = entries.iter().flat_map(|entry| {
+        let marked = format!("    {entry}");
+        marked
+            .lines()
+            .map(|line| Line::whole(Tone::Plain, line))
+            .collect::<Vec<_>>()
+    });
+    std::iter::once(Line::new(Tone::Heading, format!("  {heading}")))
+        .chain(entries)
+        .collect()
+}
+
+fn task(task: &TaskSummary) -> Line {
+    let tone = match task.status {
+        TaskEnd::Done => Tone::Good,
+        TaskEnd::Failed | TaskEnd::Blocked => Tone::Bad,
+        TaskEnd::Pending | TaskEnd::Skipped => Tone::Dim,
+    };
+    let (id, title) = (
+        text::short_line(&task.id, 60),
+        text::short_line(&task.title, 120),
+    );
+    let reason = task
+        .reason
+        .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
+    let message = text::short_line(&task.message, 400);
+    let word = task.status.as_str();
+    Line::whole(
+        tone,
+        format!(
+            "  {} {id} {title}: {word}{reason}: {message}",
+            mark(task.status)
+        ),
+    )
+}
+
+pub(super) fn mark(status: TaskEnd) -> &'static str {
+    match status {
+        TaskEnd::Done => "✓",
+        TaskEnd::Failed | TaskEnd::Blocked => "✗",
+        TaskEnd::Pending => "·",
+        TaskEnd::Skipped => "-",
+    }
+}

@@ -1,0 +1,480 @@
+//! An event as lines of the log.
+
+use super::end;
+use super::{Style, Verbosity};
+use crate::domain::agent::{AgentEvent, TodoStatus};
+use crate::domain::assess::AssessmentKind;
+use crate::domain::event::{Event, EventKind, RunStarted, TaskEnded, TurnLine};
+use crate::domain::outcome::{TaskEnd, signal_name};
+use crate::domain::summary::RunSummary;
+use crate::domain::verdict::{CheckOutcome, CheckResult};
+use crate::report::{sentence, text};
+use anstyle::AnsiColor;
+
+/// Longest line of foreign text in the log, in characters.
+const LINE_CHARS: usize = 2_000;
+/// Most lines of one message of the agent.
+const MESSAGE_LINES: usize = 40;
+
+/// An event as lines of the log, without line ends. Pure: the same for every writer.
+pub fn lines(event: &Event, summary: &RunSummary, style: &Style) -> Vec<String> {
+    let lines = match style.verbosity {
+        Verbosity::Quiet => quiet(event, summary),
+        _ => told(event, summary, style.verbosity),
+    };
+    lines.into_iter().map(|line| line.render(style)).collect()
+}
+
+/// What a line is about, as its colour shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Heading,
+    Good,
+    Warn,
+    Bad,
+    Dim,
+}
+
+/// One line before it is cut and painted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    tone: Tone,
+    text: String,
+    whole: bool,
+}
+
+impl Line {
+    pub(super) fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self {
+            tone,
+            text: text.into(),
+            whole: false,
+        }
+    }
+
+    /// A line that is never cut, because it holds a command or path to copy.
+    pub(super) fn whole(tone: Tone, text: impl Into<String>) -> Self {
+        Self {
+            whole: true,
+            ..Self::new(tone, text)
+        }
+    }
+
+    pub(super) fn render(self, style: &Style) -> String {
+        let text = match style.width {
+            Some(width) if !self.whole => text::clip_columns(&self.text, width).into_owned(),
+            _ => self.text,
+        };
+        let look = match self.tone {
+            Tone::Plain => return text,
+            Tone::Heading => anstyle::Style::new().bold(),
+            Tone::Good => AnsiColor::Green.on_default(),
+            Tone::Warn => AnsiColor::Yellow.on_default(),
+            Tone::Bad => AnsiColor::Red.on_default(),
+            Tone::Dim => anstyle::Style::new().dimmed(),
+        };
+        match style.color && !text.is_empty() {
+            true => format!("{look}{text}{look:#}"),
+            false => text,
+        }
+    }
+}
+
+fn quiet(event: &Event, summary: &RunSummary) -> Vec<Line> {
+    match &event.kind {
+        EventKind::Warning { message } => vec![warning(message)],
+        EventKind::CancelRequested { signal } => vec![cancel(*signal)],
+        EventKind::RunEnded { .. } => end::lines(summary),
+        _ => Vec::new(),
+    }
+}
+
+fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> {
+    let plain = |text: String| vec![Line::new(Tone::Plain, text)];
+    let task = event.task.as_deref();
+    match &event.kind {
+        EventKind::RunStarted(started) => run_started(started),
+        EventKind::TaskStarted { title } => vec![
+            Line::new(Tone::Plain, ""),
+            Line::new(Tone::Heading, task_heading(event, summary, title)),
+        ],
+        EventKind::TurnStarted { purpose, agent, .. } => {
+            let (turn, agent) = (event.turn.unwrap_or(0), text::short_line(agent, 60));
+            plain(format!(
+                "  turn {turn} ({}): {agent} is working",
+                text::short_line(purpose, 20)
+            ))
+        }
+        EventKind::Agent(agent) => agent_lines(agent, verbosity),
+        EventKind::TurnEnded { exit, elapsed_ms } if verbosity >= Verbosity::Verbose => {
+            let text = format!(
+                "    ended with {} after {}",
+                text::line(exit),
+                ms(*elapsed_ms)
+            );
+            vec![Line::new(Tone::Dim, text)]
+        }
+        EventKind::TurnAssessed(line) => assessed(line, verbosity),
+        EventKind::CheckStarted { name, .. } => {
+            plain(format!("  check {}: running", text::short_line(name, 100)))
+        }
+        EventKind::CheckEnded(result) => check_ended(result, verbosity),
+        EventKind::RetryScheduled {
+            how,
+            n,
+            of,
+            reason,
+            indicators,
+            delay_ms,
+        } => {
+            let last = sentence::last_assessment(summary, task);
+            let message = sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last);
+            let said = sentence::indicators(indicators);
+            let first = Line::new(Tone::Warn, format!("  {message}"));
+            std::iter::once(first)
+                .chain(said.iter().map(|text| indicator(text)))
+                .collect()
+        }
+        EventKind::NudgeResolved { k, of } => {
+            let unchanged = sentence::last_unchanged(summary, task);
+            vec![Line::new(
+                Tone::Good,
+                format!("  {}", sentence::resolved((*k, *of), unchanged)),
+            )]
+        }
+        EventKind::VerificationSkipped { reason } => {
+            vec![Line::new(
+                Tone::Warn,
+                format!("  {}", text::short_line(reason, LINE_CHARS)),
+            )]
+        }
+        EventKind::CommitCreated {
+            commit,
+            subject,
+            files,
+        } => {
+            let count = text::count(files.len() as u64, "file");
+            let subject = text::short_line(subject, 200);
+            let id = sentence::short_id(commit);
+            vec![Line::new(
+                Tone::Good,
+                format!("  committed {id} {subject} ({count})"),
+            )]
+        }
+        EventKind::AgentCommits { commits } => agent_commits(commits),
+        EventKind::CommitRejected { reason } => {
+            block(Tone::Warn, "  commit rejected: ", reason, 20)
+        }
+        EventKind::PushEnded {
+            branch,
+            head,
+            pushed,
+            detail,
+        } => {
+            let head = head.as_deref().map_or(String::new(), |id| {
+                format!(" at {}", sentence::short_id(id))
+            });
+            let (tone, word) = if *pushed {
+                (Tone::Good, "pushed")
+            } else {
+                (Tone::Warn, "not pushed")
+            };
+            let (branch, detail) = (text::short_line(branch, 200), text::short_line(detail, 500));
+            vec![Line::new(tone, format!("{word} {branch}{head}: {detail}"))]
+        }
+        EventKind::TaskEnded(ended) => vec![task_ended(event, ended)],
+        EventKind::CancelRequested { signal } => vec![cancel(*signal)],
+        EventKind::Warning { message } => vec![warning(message)],
+        EventKind::RunEnded { .. } => end::lines(summary),
+        EventKind::TurnEnded { .. } => Vec::new(),
+    }
+}
+
+fn run_started(started: &RunStarted) -> Vec<Line> {
+    let selected = started
+        .tasks
+        .iter()
+        .filter(|task| task.selected && !task.done)
+        .count();
+    let mut facts = vec![
+        text::short_line(&started.plan_title, 120),
+        text::count(selected as u64, "task"),
+        format!("agent {}", text::short_line(&started.agent, 60)),
+        match started.checks.is_empty() {
+            true => "no check configured".into(),
+            false => format!("checks {}", text::some_of(&started.checks, 6)),
+        },
+    ];
+    if let Some(branch) = &started.branch {
+        facts.push(format!("branch {}", text::short_line(branch, 100)));
+    }
+    let word = if started.resumed {
+        "resumed"
+    } else {
+        "recorded"
+    };
+    let (run, dir) = (
+        text::short_line(&started.run_id, 80),
+        text::line(&started.run_dir),
+    );
+    vec![
+        Line::new(Tone::Heading, format!("Sprag: {}", facts.join(" · "))),
+        Line::whole(Tone::Dim, format!("run {run} is {word} in {dir}")),
+    ]
+}
+
+fn task_heading(event: &Event, summary: &RunSummary, title: &str) -> String {
+    let id = event.task.as_deref().unwrap_or("");
+    let (place, of) = super::live::place(summary, id);
+    format!(
+        "[{place}/{of}] {} {}",
+        text::short_line(id, 60),
+        text::short_line(title, 200)
+    )
+}
+
+fn assessed(line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
+    let what = sentence::assessment(line.assessment);
+    let tone = if line.assessment == AssessmentKind::Changed {
+        Tone::Plain
+    } else {
+        Tone::Warn
+    };
+    let took = ms(line.elapsed_ms);
+    let mut lines = vec![Line::new(
+        tone,
+        format!("  turn {}: {what} ({took})", line.turn),
+    )];
+    let detail = text::short_line(&line.detail, LINE_CHARS);
+    if tells_more(line.assessment, verbosity) && !detail.is_empty() {
+        lines.push(Line::new(Tone::Dim, format!("    {detail}")));
+    }
+    lines
+}
+
+/// Whether an assessment's detail says more than its name: of what was told from the repository and
+/// the final message alone it does not.
+fn tells_more(kind: AssessmentKind, verbosity: Verbosity) -> bool {
+    use AssessmentKind as K;
+    let named = matches!(
+        kind,
+        K::Changed
+            | K::AwaitingInput
+            | K::ReportsBlocked
+            | K::ClaimsDone
+            | K::PlanningOnly
+            | K::Empty
+            | K::NoChange
+    );
+    !named || verbosity >= Verbosity::Trace
+}
+
+fn check_ended(result: &CheckResult, verbosity: Verbosity) -> Vec<Line> {
+    let name = text::short_line(&result.name, 100);
+    let (tone, word) = match &result.outcome {
+        CheckOutcome::Passed => (Tone::Good, "passed".to_owned()),
+        CheckOutcome::Failed { exit } => (Tone::Bad, format!("failed with exit code {exit}")),
+        CheckOutcome::Signalled { signal } => {
+            (Tone::Bad, format!("was ended by {}", signal_name(*signal)))
+        }
+        CheckOutcome::TimedOut { after_ms } => (
+            Tone::Bad,
+            format!("hit its time limit of {}", ms(*after_ms)),
+        ),
+        CheckOutcome::NotStarted { why } => (
+            Tone::Bad,
+            format!("could not be started: {}", text::short_line(why, 300)),
+        ),
+        CheckOutcome::Aborted => (Tone::Warn, "was stopped with the run".to_owned()),
+        CheckOutcome::Skipped { because } => {
+            let because = text::short_line(because, 300);
+            return vec![Line::new(
+                Tone::Dim,
+                format!("  check {name} skipped: {because}"),
+            )];
+        }
+    };
+    let took = ms(result.elapsed_ms);
+    let counts = counts(result);
+    let mut lines = vec![Line::new(
+        tone,
+        format!("  check {name} {word}{counts} ({took})"),
+    )];
+    if tone == Tone::Bad {
+        let errors = result.errors.iter().take(5);
+        lines.extend(errors.map(|error| {
+            Line::new(
+                Tone::Plain,
+                format!("    {}", text::short_line(error, LINE_CHARS)),
+            )
+        }));
+        if verbosity >= Verbosity::Verbose && !result.excerpt.is_empty() {
+            lines.extend(block(Tone::Dim, "    | ", &result.excerpt, 200));
+        }
+        if let Some(log) = &result.log {
+            lines.push(Line::new(
+                Tone::Dim,
+                format!("    log: {}", text::line(log)),
+            ));
+        }
+    }
+    lines
+}
+
+fn counts(result: &CheckResult) -> String {
+    let part = |n: Option<u64>, word: &str| n.map(|n| format!("{n} {word}"));
+    let failed = part(result.counts.failed.filter(|&n| n > 0), "failed");
+    let parts: Vec<String> = failed
+        .into_iter()
+        .chain(part(result.counts.passed, "passed"))
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(": {}", parts.join(", ")),
+    }
+}
+
+fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
+    let dim = |text: String| vec![Line::new(Tone::Dim, text)];
+    match event {
+        AgentEvent::Error {
+            message,
+            is_final: true,
+        } => {
+            vec![Line::new(
+                Tone::Warn,
+                format!("    agent error: {}", text::short_line(message, 500)),
+            )]
+        }
+        _ if verbosity < Verbosity::Verbose => Vec::new(),
+        AgentEvent::Message { text } => block(Tone::Plain, "    > ", text, MESSAGE_LINES),
+        AgentEvent::Reasoning { text } => block(Tone::Dim, "    ~ ", text, MESSAGE_LINES),
+        AgentEvent::ToolCall { name, summary, .. } => {
+            let (name, summary) = (text::short_line(name, 60), text::short_line(summary, 500));
+            dim(format!("    $ {name}: {summary}"))
+        }
+        AgentEvent::ToolResult {
+            ok,
+            exit_code,
+            summary,
+            ..
+        } => {
+            let word = match (ok, exit_code) {
+                (true, _) => "ok".to_owned(),
+                (false, Some(code)) => format!("exit code {code}"),
+                (false, None) => "failed".to_owned(),
+            };
+            dim(format!("      {word} {}", text::short_line(summary, 300))
+                .trim_end()
+                .to_owned())
+        }
+        AgentEvent::FileChange { path, kind } => dim(format!(
+            "    {} {}",
+            text::short_line(kind, 20),
+            text::short_line(path, 300)
+        )),
+        AgentEvent::Todo { items } => {
+            let done = items
+                .iter()
+                .filter(|item| item.status == TodoStatus::Completed)
+                .count();
+            dim(format!("    to do: {done} of {} completed", items.len()))
+        }
+        AgentEvent::Error { message, .. } => {
+            dim(format!("    agent: {}", text::short_line(message, 500)))
+        }
+        _ if verbosity < Verbosity::Trace => Vec::new(),
+        AgentEvent::SessionStarted { session_id } => {
+            dim(format!("    session {}", text::short_line(session_id, 100)))
+        }
+        AgentEvent::Usage(usage) => {
+            let known = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), text::tokens);
+            let (sent, got) = (known(usage.tokens_in), known(usage.tokens_out));
+            dim(format!("    usage: {sent} in / {got} out tokens"))
+        }
+        AgentEvent::Raw { line } => dim(format!("    raw: {}", text::short_line(line, LINE_CHARS))),
+    }
+}
+
+fn agent_commits(commits: &[String]) -> Vec<Line> {
+    let count = text::count(commits.len() as u64, "commit");
+    let first = Line::new(Tone::Warn, format!("  the agent made {count} itself"));
+    let shown = commits.iter().take(10);
+    std::iter::once(first)
+        .chain(shown.map(|commit| indicator(&text::short_line(commit, 200))))
+        .collect()
+}
+
+fn task_ended(event: &Event, ended: &TaskEnded) -> Line {
+    let (status, reason) = (ended.outcome.task_end(), ended.outcome.reason());
+    let tone = match status {
+        TaskEnd::Done => Tone::Good,
+        TaskEnd::Failed | TaskEnd::Blocked => Tone::Bad,
+        TaskEnd::Pending | TaskEnd::Skipped => Tone::Warn,
+    };
+    let id = text::short_line(event.task.as_deref().unwrap_or(""), 60);
+    let message = text::short_line(&ended.outcome.message(), LINE_CHARS);
+    let counts = [
+        text::count(u64::from(ended.attempts), "attempt"),
+        text::count(u64::from(ended.turns), "turn"),
+        ms(ended.elapsed_ms),
+    ];
+    let (mark, word, reason) = (end::mark(status), status.as_str(), reason.as_str());
+    Line::new(
+        tone,
+        format!(
+            "{mark} {id} {word} ({reason}): {message} · {}",
+            counts.join(", ")
+        ),
+    )
+}
+
+fn cancel(signal: i32) -> Line {
+    let name = signal_name(signal);
+    Line::new(
+        Tone::Warn,
+        format!("{name} received: stopping; a second signal ends at once"),
+    )
+}
+
+fn warning(message: &str) -> Line {
+    Line::new(
+        Tone::Warn,
+        format!("warning: {}", text::short_line(message, LINE_CHARS)),
+    )
+}
+
+fn indicator(text: &str) -> Line {
+    Line::new(Tone::Dim, format!("    \"{text}\""))
+}
+
+/// Foreign text of several lines, each behind `prefix`.
+fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Line> {
+    let clean = text::block(text);
+    let all = clean.lines().count();
+    let mut lines: Vec<Line> = clean
+        .lines()
+        .take(most)
+        .map(|line| {
+            Line::new(
+                tone,
+                format!("{prefix}{}", text::clip_chars(line, LINE_CHARS)),
+            )
+        })
+        .collect();
+    if all > most {
+        lines.push(Line::new(
+            Tone::Dim,
+            format!(
+                "{prefix}… {} more",
+                text::count((all - most) as u64, "line")
+            ),
+        ));
+    }
+    lines
+}
+
+fn ms(ms: u64) -> String {
+    text::duration(ms)
+}

@@ -1,0 +1,330 @@
+//! The display at the foot of a terminal while a run goes on.
+
+use super::Style;
+use super::end::mark;
+use super::lines::{Line, Tone};
+use crate::domain::agent::{AgentEvent, TodoStatus};
+use crate::domain::event::{Event, EventKind};
+use crate::domain::outcome::TaskEnd;
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::report::text;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Most tasks of the checklist; the current one is always among them.
+const MOST_TASKS: usize = 8;
+/// Columns of spinner and clock before the first line.
+const CLOCK_COLUMNS: usize = 12;
+
+/// Where the run is within its task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    attempt: Option<u32>,
+    turn: Option<u32>,
+    action: String,
+}
+
+impl Progress {
+    /// Takes one event in.
+    pub fn apply(&mut self, event: &Event) {
+        self.attempt = event.attempt.or(self.attempt);
+        self.turn = event.turn.or(self.turn);
+        let action = match &event.kind {
+            EventKind::TaskStarted { .. } => {
+                (self.attempt, self.turn) = (event.attempt, event.turn);
+                "taking a snapshot".into()
+            }
+            EventKind::TurnStarted { agent, .. } => format!("{agent} is working"),
+            EventKind::Agent(agent) => match action(agent) {
+                Some(action) => action,
+                None => return,
+            },
+            EventKind::CheckStarted { name, .. } => format!("check {name}"),
+            EventKind::TurnEnded { .. } => "looking at what changed".into(),
+            EventKind::RetryScheduled { delay_ms, .. } if *delay_ms > 0 => {
+                format!("waiting {}", text::duration(*delay_ms))
+            }
+            EventKind::CancelRequested { .. } => "stopping".into(),
+            _ => return,
+        };
+        self.action = text::short_line(&action, 300);
+    }
+}
+
+fn action(event: &AgentEvent) -> Option<String> {
+    match event {
+        AgentEvent::Message { text } => Some(text.clone()),
+        AgentEvent::ToolCall { name, summary, .. } => Some(format!("{name}: {summary}")),
+        AgentEvent::FileChange { path, kind } => Some(format!("{kind} {path}")),
+        AgentEvent::Error { message, .. } => Some(message.clone()),
+        _ => None,
+    }
+}
+
+/// The display's lines: where the run is, the checklist, what the agent did last. Pure.
+pub fn frame(summary: &RunSummary, progress: &Progress, style: &Style) -> Vec<String> {
+    let mut first = Vec::new();
+    if let Some(task) = summary.current.as_deref().and_then(|id| summary.task(id)) {
+        let (k, n) = place(summary, &task.id);
+        first.push(format!("task {k} of {n}"));
+        first.extend(progress.attempt.map(|n| format!("attempt {n}")));
+        first.extend(progress.turn.map(|n| format!("turn {n}")));
+        if !summary.todo.is_empty() {
+            let done = summary
+                .todo
+                .iter()
+                .filter(|item| item.status == TodoStatus::Completed);
+            first.push(format!("to do {}/{}", done.count(), summary.todo.len()));
+        }
+    } else {
+        first.push("preparing".into());
+    }
+    let narrow = Style {
+        width: style.width.map(|w| w.saturating_sub(CLOCK_COLUMNS)),
+        ..*style
+    };
+    let mut lines = vec![Line::new(Tone::Heading, first.join(" · ")).render(&narrow)];
+    lines.extend(
+        checklist(summary)
+            .into_iter()
+            .map(|line| line.render(style)),
+    );
+    if !progress.action.is_empty() {
+        lines.push(Line::new(Tone::Dim, format!("  › {}", progress.action)).render(style));
+    }
+    lines
+}
+
+fn checklist(summary: &RunSummary) -> Vec<Line> {
+    let tasks: Vec<&TaskSummary> = worked_on(summary).collect();
+    let current = summary.current.as_deref();
+    let at = tasks
+        .iter()
+        .position(|task| Some(task.id.as_str()) == current)
+        .unwrap_or(0);
+    let from = at
+        .saturating_sub(MOST_TASKS / 2)
+        .min(tasks.len().saturating_sub(MOST_TASKS));
+    let mut lines = Vec::new();
+    if from > 0 {
+        lines.push(Line::new(
+            Tone::Dim,
+            format!("  … {} before", text::count(from as u64, "task")),
+        ));
+    }
+    for task in tasks.iter().skip(from).take(MOST_TASKS) {
+        let (tone, sign) = match (Some(task.id.as_str()) == current, task.status) {
+            (true, _) => (Tone::Heading, "▸"),
+            (_, TaskEnd::Done) => (Tone::Good, mark(task.status)),
+            (_, TaskEnd::Failed | TaskEnd::Blocked) => (Tone::Bad, mark(task.status)),
+            _ => (Tone::Dim, mark(task.status)),
+        };
+        let (id, title) = (
+            text::short_line(&task.id, 60),
+            text::short_line(&task.title, 200),
+        );
+        lines.push(Line::new(tone, format!("  {sign} {id} {title}")));
+    }
+    let after = tasks.len().saturating_sub(from + MOST_TASKS);
+    if after > 0 {
+        lines.push(Line::new(
+            Tone::Dim,
+            format!("  … {} after", text::count(after as u64, "task")),
+        ));
+    }
+    lines
+}
+
+/// Which of the run's tasks this is, and of how many.
+pub(super) fn place(summary: &RunSummary, id: &str) -> (usize, usize) {
+    let at = worked_on(summary).position(|task| task.id == id);
+    (at.map_or(0, |at| at + 1), worked_on(summary).count())
+}
+
+fn worked_on(summary: &RunSummary) -> impl Iterator<Item = &TaskSummary> {
+    summary.tasks.iter().filter(|task| task.selected)
+}
+
+/// A display on a terminal.
+pub(super) struct Live {
+    bar: ProgressBar,
+    screen: Screen,
+    shown: bool,
+}
+
+impl Live {
+    pub(super) fn new(
+        out: Box<dyn Write + Send>,
+        size: Box<dyn Fn() -> Size + Send + Sync>,
+    ) -> Self {
+        let out = Out {
+            to: out,
+            pending: String::new(),
+            error: None,
+        };
+        let screen = Screen {
+            out: Arc::new(Mutex::new(out)),
+            size: Arc::from(size),
+        };
+        let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}");
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        Self {
+            bar,
+            screen,
+            shown: false,
+        }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        usize::from((self.screen.size)().columns)
+    }
+
+    pub(super) fn print(&self, lines: &[String]) {
+        if !self.shown || self.bar.is_finished() {
+            for line in lines {
+                self.screen.write(&format!("{line}\n"));
+            }
+            self.screen.pass_on();
+        } else if !lines.is_empty() {
+            self.bar.println(lines.join("\n"));
+        }
+    }
+
+    pub(super) fn show(&mut self, frame: &[String]) {
+        self.bar.set_message(frame.join("\n"));
+        if !std::mem::replace(&mut self.shown, true) {
+            self.bar.enable_steady_tick(Duration::from_millis(250));
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    pub(super) fn take_error(&self) -> Option<io::Error> {
+        self.screen.lock().error.take()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Its width.
+    pub columns: u16,
+    /// Its height.
+    pub rows: u16,
+}
+
+/// What is behind the display. A drawing is kept until it is whole and then goes out in one piece:
+/// half of one would be seen as flicker.
+struct Out {
+    to: Box<dyn Write + Send>,
+    pending: String,
+    error: Option<io::Error>,
+}
+
+/// The terminal as the display's library needs it, with all writing to the one injected writer.
+#[derive(Clone)]
+struct Screen {
+    out: Arc<Mutex<Out>>,
+    size: Arc<dyn Fn() -> Size + Send + Sync>,
+}
+
+impl Screen {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, text: &str) {
+        self.lock().pending.push_str(text);
+    }
+
+    /// Writes what is pending, and keeps the first error for the reporter: the library swallows
+    /// errors.
+    fn pass_on(&self) {
+        let mut out = self.lock();
+        let text = std::mem::take(&mut out.pending);
+        let written = out.to.write_all(text.as_bytes());
+        if let Err(error) = written.and_then(|()| out.to.flush()) {
+            out.error.get_or_insert(error);
+        }
+    }
+
+    fn moved(&self, n: usize, direction: char) {
+        if n > 0 {
+            self.write(&format!("\u{1b}[{n}{direction}"));
+        }
+    }
+}
+
+impl fmt::Debug for Screen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Screen")
+    }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        (self.size)().columns
+    }
+
+    fn height(&self) -> u16 {
+        (self.size)().rows
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.moved(n, 'A');
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.moved(n, 'B');
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.moved(n, 'C');
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.moved(n, 'D');
+        Ok(())
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        self.write(&format!("{text}\n"));
+        Ok(())
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        self.write(text);
+        Ok(())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.write("\r\u{1b}[2K");
+        Ok(())
+    }
+
+    /// The library leaves the cursor at the right edge, where the `^C` that a terminal echoes would
+    /// break the line and shift everything that is drawn after it. At the left edge it does no harm.
+    fn flush(&self) -> io::Result<()> {
+        self.write("\r");
+        self.pass_on();
+        Ok(())
+    }
+}

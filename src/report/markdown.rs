@@ -1,0 +1,334 @@
+//! The report as GitHub's Markdown: step summary, and with other budgets check run and comment.
+
+mod details;
+mod escape;
+mod fit;
+
+use super::{sentence, text};
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use escape::{code, inline};
+use std::fmt::Write as _;
+
+/// What a step may write to its summary, in bytes; GitHub drops a larger one whole. A little is left
+/// for what other parts of the step write.
+pub const STEP_SUMMARY_BYTES: usize = 1024 * 1024 - 16 * 1024;
+/// What the summary and the text of a check run may have, in bytes.
+pub const CHECK_RUN_BYTES: usize = 65_535;
+/// What a comment may have: 65,536 characters, here taken as bytes.
+pub const COMMENT_BYTES: usize = 65_535;
+
+/// How much of everything is shown; smaller ones are tried until the report fits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    rows: usize,
+    details: usize,
+    excerpt_bytes: usize,
+    section_bytes: usize,
+    lines: usize,
+}
+
+const LADDER: [Limits; 4] = [
+    Limits {
+        rows: 1_000,
+        details: 500,
+        excerpt_bytes: 16_000,
+        section_bytes: 16_000,
+        lines: 40,
+    },
+    Limits {
+        rows: 300,
+        details: 100,
+        excerpt_bytes: 4_000,
+        section_bytes: 4_000,
+        lines: 15,
+    },
+    Limits {
+        rows: 100,
+        details: 40,
+        excerpt_bytes: 1_200,
+        section_bytes: 1_500,
+        lines: 8,
+    },
+    Limits {
+        rows: 50,
+        details: 15,
+        excerpt_bytes: 500,
+        section_bytes: 600,
+        lines: 4,
+    },
+];
+
+/// The whole report within `budget_bytes`: how the run ended, what to do next, the table of tasks,
+/// each task's course, warnings. Excerpts and details become shorter before anything is cut.
+pub fn step_summary(summary: &RunSummary, budget_bytes: usize) -> String {
+    let mut report = String::new();
+    for limits in &LADDER {
+        report = whole(summary, limits);
+        if report.len() <= budget_bytes {
+            return report;
+        }
+    }
+    fit::fit(report, budget_bytes)
+}
+
+fn whole(summary: &RunSummary, limits: &Limits) -> String {
+    let blocks = [
+        headline(summary),
+        facts(summary),
+        what_remains(summary),
+        next(summary),
+        table(summary, limits),
+        details::all(summary, limits),
+        warnings(summary, limits),
+    ];
+    let blocks: Vec<String> = blocks
+        .into_iter()
+        .filter(|block| !block.is_empty())
+        .collect();
+    blocks.join("\n\n") + "\n"
+}
+
+/// The first line of the report, without its mark of a heading: also the title of a check run.
+pub fn title(summary: &RunSummary) -> String {
+    let done = {
+        let (done, all) = (summary.totals.done, u64::from(summary.totals.tasks));
+        format!("{done} of {} done", text::count(all, "task"))
+    };
+    match summary.status {
+        None => format!("running, {done}"),
+        Some(status) => format!("{}, {done}", sentence::status(status)),
+    }
+}
+
+fn headline(summary: &RunSummary) -> String {
+    let mut block = format!("## {} Sprag: {}", run_icon(summary.status), title(summary));
+    if let (Some(status), Some(reason)) = (summary.status, summary.reason) {
+        let why = happened(summary, reason);
+        let codes = format!("`{}` · `{}`", status.as_str(), reason.as_str());
+        // Writing to a string cannot fail.
+        let _ = write!(block, "\n\n**{why}** ({codes})");
+    }
+    block
+}
+
+/// One sentence on the end of the run: that of the task that decided it, where there is one.
+fn happened(summary: &RunSummary, reason: Reason) -> String {
+    let decisive = summary
+        .tasks
+        .iter()
+        .filter(|task| task.reason == Some(reason));
+    let undone: Vec<&TaskSummary> = decisive
+        .filter(|task| task.status != TaskEnd::Done)
+        .collect();
+    match undone.as_slice() {
+        [] => upper_first(sentence::reason(reason)),
+        [task] => format!("{}: {}", code(&task.id, 60), inline(&task.message, 500)),
+        [first, rest @ ..] => format!(
+            "{}: {} (and {} more)",
+            code(&first.id, 60),
+            inline(&first.message, 500),
+            text::count(rest.len() as u64, "task")
+        ),
+    }
+}
+
+fn facts(summary: &RunSummary) -> String {
+    let mut facts = Vec::new();
+    if !summary.plan.title.is_empty() {
+        facts.push(format!("plan {}", inline(&summary.plan.title, 120)));
+    }
+    if let Some(branch) = &summary.branch {
+        facts.push(format!("branch {}", code(branch, 120)));
+    }
+    if let Some(head) = &summary.head {
+        facts.push(format!("head {}", code(&sentence::short_id(head), 12)));
+    }
+    if !summary.agent.is_empty() {
+        facts.push(format!("agent {}", inline(&summary.agent, 60)));
+    }
+    facts.push(text::duration(summary.elapsed_ms));
+    facts.extend(sentence::usage(&summary.usage).map(|usage| inline(&usage, 100)));
+    for (count, word) in [
+        (summary.totals.retries, "retry"),
+        (summary.totals.nudges, "nudge"),
+    ] {
+        if count > 0 {
+            facts.push(text::count(u64::from(count), word));
+        }
+    }
+    upper_first(&facts.join(" · "))
+}
+
+fn what_remains(summary: &RunSummary) -> String {
+    if matches!(
+        summary.status,
+        None | Some(RunStatus::Success | RunStatus::Unverified)
+    ) {
+        return String::new();
+    }
+    let kept: Vec<String> = sentence::kept(summary)
+        .iter()
+        .map(|entry| format!("- {}", upper_first(&inline(entry, 600))))
+        .collect();
+    match kept.is_empty() {
+        true => String::new(),
+        false => format!("**Kept**\n\n{}", kept.join("\n")),
+    }
+}
+
+fn next(summary: &RunSummary) -> String {
+    let steps: Vec<String> = sentence::next_steps(summary)
+        .into_iter()
+        .map(|step| match step.command {
+            None => format!("- {}", upper_first(&inline(&step.what, 300))),
+            Some(command) => {
+                let what = upper_first(&inline(&step.what, 300));
+                format!("- {what}: {}", code(&command, 2_000))
+            }
+        })
+        .collect();
+    match steps.is_empty() {
+        true => String::new(),
+        false => format!("**What to do next**\n\n{}", steps.join("\n")),
+    }
+}
+
+fn table(summary: &RunSummary, limits: &Limits) -> String {
+    if summary.tasks.is_empty() {
+        return String::new();
+    }
+    let costs = summary
+        .tasks
+        .iter()
+        .any(|task| task.usage.cost_usd.is_some());
+    let cost = if costs { " Cost |" } else { "" };
+    let rule = if costs { "---:|" } else { "" };
+    let mut rows = vec![
+        format!(
+            "| Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens |{cost}"
+        ),
+        format!("|---|---|---|---:|---:|---:|---|---:|---:|{rule}"),
+    ];
+    rows.extend(
+        summary
+            .tasks
+            .iter()
+            .take(limits.rows)
+            .map(|task| row(task, costs)),
+    );
+    let more = summary.tasks.len().saturating_sub(limits.rows);
+    let table = rows.join("\n");
+    match more {
+        0 => table,
+        _ => format!(
+            "{table}\n\n… and {} more.",
+            text::count(more as u64, "task")
+        ),
+    }
+}
+
+fn row(task: &TaskSummary, costs: bool) -> String {
+    let worked = !task.turns.is_empty() || task.attempts > 0;
+    let number = |n: u32| {
+        if worked {
+            n.to_string()
+        } else {
+            "–".to_owned()
+        }
+    };
+    let tokens = match (task.usage.tokens_in, task.usage.tokens_out) {
+        (None, None) => "–".to_owned(),
+        (a, b) => text::tokens(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+    };
+    let mut cells = vec![
+        format!("{} {}", code(&task.id, 60), inline(&task.title, 120)),
+        unbroken(&format!(
+            "{} {}",
+            task_icon(task.status),
+            task.status.as_str()
+        )),
+        task.reason
+            .map_or_else(|| "–".to_owned(), |reason| format!("`{}`", reason.as_str())),
+        number(task.attempts),
+        number(task.retries),
+        number(task.nudges),
+        task.commit
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), |id| code(&sentence::short_id(id), 12)),
+        if worked {
+            unbroken(&text::duration(task.elapsed_ms))
+        } else {
+            "–".to_owned()
+        },
+        tokens,
+    ];
+    if costs {
+        cells.push(
+            task.usage
+                .cost_usd
+                .map_or_else(|| "–".to_owned(), |usd| inline(&text::dollars(usd), 20)),
+        );
+    }
+    format!("| {} |", cells.join(" | "))
+}
+
+fn warnings(summary: &RunSummary, limits: &Limits) -> String {
+    if summary.warnings.is_empty() {
+        return String::new();
+    }
+    let most = limits.lines * 2;
+    let mut lines: Vec<String> = summary
+        .warnings
+        .iter()
+        .take(most)
+        .map(|message| format!("- {}", inline(message, 500)))
+        .collect();
+    let more = summary.warnings.len().saturating_sub(most);
+    if more > 0 {
+        lines.push(format!(
+            "- … and {} more",
+            text::count(more as u64, "warning")
+        ));
+    }
+    format!("### Warnings\n\n{}", lines.join("\n"))
+}
+
+fn run_icon(status: Option<RunStatus>) -> &'static str {
+    match status {
+        None => "⏳",
+        Some(RunStatus::Success) => "✅",
+        Some(RunStatus::Unverified | RunStatus::NoWork) => "⚪",
+        Some(RunStatus::Failed | RunStatus::Invalid | RunStatus::Environment) => "❌",
+        Some(RunStatus::Partial) => "🟠",
+        Some(RunStatus::Blocked) => "✋",
+        Some(RunStatus::Budget | RunStatus::Deadline) => "⏱️",
+        Some(RunStatus::Cancelled) => "🛑",
+    }
+}
+
+fn task_icon(status: TaskEnd) -> &'static str {
+    match status {
+        TaskEnd::Done => "✅",
+        TaskEnd::Failed => "❌",
+        TaskEnd::Blocked => "✋",
+        TaskEnd::Pending => "⏸️",
+        TaskEnd::Skipped => "⏭️",
+    }
+}
+
+/// A cell that is not to be broken into two lines.
+fn unbroken(cell: &str) -> String {
+    cell.replace(' ', "&nbsp;")
+}
+
+fn upper_first(text: &str) -> String {
+    let mut chars = text.chars();
+    match chars.next() {
+        None => String::new(),
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! What happened in each task: what was tried, why it was tried again, what failed.
+
+use super::escape::{code, fence, inline, quotation};
+use super::{Limits, upper_first};
+use crate::domain::assess::message::FailedReport;
+use crate::domain::outcome::TaskEnd;
+use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
+use crate::report::annotation::last_failing;
+use crate::report::{sentence, text};
+
+/// The details of all tasks that were worked on, those that are not done first and unfolded in
+/// their own sections; tasks that went through are folded.
+pub(super) fn all(summary: &RunSummary, limits: &Limits) -> String {
+    let worked = |task: &&TaskSummary| !task.turns.is_empty() || task.failed_report.is_some();
+    let mut tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(worked).collect();
+    tasks.sort_by_key(|task| task.status == TaskEnd::Done);
+    let more = tasks.len().saturating_sub(limits.details);
+    let mut blocks: Vec<String> = tasks
+        .into_iter()
+        .take(limits.details)
+        .map(|task| section(task, limits))
+        .collect();
+    if more > 0 {
+        blocks.push(format!(
+            "The course of {} more is in the run directory.",
+            text::count(more as u64, "task")
+        ));
+    }
+    blocks.join("\n\n")
+}
+
+fn section(task: &TaskSummary, limits: &Limits) -> String {
+    let told = task.status == TaskEnd::Done || task.failed_report.is_some();
+    let message = match told {
+        true => String::new(),
+        false => upper_first(&inline(&task.message, 1_000)),
+    };
+    let body = [
+        message,
+        failed_report(task.failed_report.as_ref(), limits),
+        failures(task, limits),
+        turns(task, limits),
+        history(task, limits),
+        left(task, limits),
+    ];
+    let body: Vec<String> = body.into_iter().filter(|block| !block.is_empty()).collect();
+    let body = body.join("\n\n");
+    match task.status {
+        TaskEnd::Done => {
+            // Inside of HTML there is no Markdown: only entities count.
+            let (id, title) = (html(&task.id, 60), html(&task.title, 120));
+            let message = html(&task.message, 300);
+            format!(
+                "<details>\n<summary><b>{id}</b> {title}: {message}</summary>\n\n{body}\n\n</details>"
+            )
+        }
+        _ => {
+            let reason = task
+                .reason
+                .map_or(String::new(), |reason| format!(" (`{}`)", reason.as_str()));
+            format!(
+                "### {} {}: {}{reason}\n\n{body}",
+                code(&task.id, 60),
+                inline(&task.title, 120),
+                task.status.as_str()
+            )
+        }
+    }
+}
+
+fn html(text: &str, max: usize) -> String {
+    inline(text, max).replace('\\', "")
+}
+
+fn failed_report(report: Option<&FailedReport>, limits: &Limits) -> String {
+    let Some(report) = report else {
+        return String::new();
+    };
+    let sections = [
+        ("The agent reports", Some(&report.summary)),
+        ("Requirements", report.requirements.as_ref()),
+        ("Problems", report.problems.as_ref()),
+        ("Possible solutions", report.solutions.as_ref()),
+    ];
+    let blocks: Vec<String> = sections
+        .into_iter()
+        .filter_map(|(heading, body)| Some((heading, body?)))
+        .filter(|(_, body)| !body.trim().is_empty())
+        .map(|(heading, body)| {
+            format!("**{heading}**\n\n{}", quotation(body, limits.section_bytes))
+        })
+        .collect();
+    blocks.join("\n\n")
+}
+
+fn failures(task: &TaskSummary, limits: &Limits) -> String {
+    let failing: Vec<&CheckLine> = match task.status {
+        TaskEnd::Done => Vec::new(),
+        _ => last_failing(task).collect(),
+    };
+    let each = limits.excerpt_bytes / failing.len().max(1);
+    let blocks: Vec<String> = failing
+        .into_iter()
+        .map(|check| failure(check, each))
+        .collect();
+    blocks.join("\n\n")
+}
+
+fn failure(check: &CheckLine, excerpt_bytes: usize) -> String {
+    let mut facts = Vec::new();
+    facts.push(match (check.timed_out, check.detail.is_empty()) {
+        (_, false) => inline(&check.detail, 200),
+        (true, true) => "timed out".into(),
+        (false, true) => "failed".into(),
+    });
+    facts.extend(check.failed_count.map(|n| format!("{n} failed")));
+    facts.extend(check.passed_count.map(|n| format!("{n} passed")));
+    facts.push(text::duration(check.elapsed_ms));
+    let mut head = format!(
+        "**Check {} failed** in attempt {}: {}",
+        code(&check.name, 100),
+        check.attempt,
+        facts.join(", ")
+    );
+    if let Some(log) = &check.log {
+        head.push_str(&format!(" · log {}", code(log, 200)));
+    }
+    match &check.excerpt {
+        Some(excerpt) if !excerpt.trim().is_empty() => {
+            format!("{head}\n\n{}", fence(excerpt, excerpt_bytes))
+        }
+        _ => head,
+    }
+}
+
+fn turns(task: &TaskSummary, limits: &Limits) -> String {
+    if task.turns.is_empty() {
+        return String::new();
+    }
+    let mut lines: Vec<String> = task.turns.iter().take(limits.lines).map(turn).collect();
+    let more = task.turns.len().saturating_sub(limits.lines);
+    if more > 0 {
+        lines.push(format!("- … and {} more", text::count(more as u64, "turn")));
+    }
+    format!("**Turns**\n\n{}", lines.join("\n"))
+}
+
+fn turn(turn: &TurnSummary) -> String {
+    let mut line = format!(
+        "- Turn {} ({}): {}, {}",
+        turn.turn,
+        inline(&turn.purpose, 20),
+        sentence::assessment(turn.assessment),
+        text::duration(turn.elapsed_ms)
+    );
+    if turn.exit != "code 0" && !turn.exit.is_empty() {
+        line.push_str(&format!(", ended with {}", inline(&turn.exit, 100)));
+    }
+    let said = sentence::indicators(&turn.indicators);
+    let said: Vec<String> = said
+        .iter()
+        .map(|text| format!("“{}”", inline(text, sentence::INDICATOR_CHARS)))
+        .collect();
+    match said.is_empty() {
+        true => line,
+        false => format!("{line}: {}", said.join(" · ")),
+    }
+}
+
+fn history(task: &TaskSummary, limits: &Limits) -> String {
+    // The attempt that went through alone says nothing that the table does not.
+    if task.history.len() < 2 && task.status == TaskEnd::Done || task.history.is_empty() {
+        return String::new();
+    }
+    let from = task.history.len().saturating_sub(limits.lines);
+    let mut lines = Vec::new();
+    if from > 0 {
+        lines.push(format!(
+            "- … {} before",
+            text::count(from as u64, "attempt")
+        ));
+    }
+    for entry in task.history.iter().skip(from) {
+        let files = match entry.changes.as_slice() {
+            [] => "no file".to_owned(),
+            files => inline(&text::some_of(files, 6), 400),
+        };
+        let mut line = format!(
+            "- Attempt {}: {files} → {}",
+            entry.attempt,
+            inline(&entry.outcome.replace('_', " "), 60)
+        );
+        for error in entry.errors.iter().take(2) {
+            line.push_str(&format!("\n  - {}", inline(error, 300)));
+        }
+        lines.push(line);
+    }
+    format!("**Attempts**\n\n{}", lines.join("\n"))
+}
+
+fn left(task: &TaskSummary, limits: &Limits) -> String {
+    let mut lines = Vec::new();
+    if task.agent_commits > 0 {
+        let count = text::count(u64::from(task.agent_commits), "commit");
+        lines.push(format!("The agent made {count} itself."));
+    }
+    if !task.changed_files.is_empty() {
+        let files: Vec<String> = task
+            .changed_files
+            .iter()
+            .take(limits.lines)
+            .map(|path| code(path, 200))
+            .collect();
+        let more = task.changed_files.len().saturating_sub(files.len());
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        lines.push(format!("Changed: {}{more}", files.join(", ")));
+    }
+    if let Some(patch) = task.patch.as_ref().filter(|_| task.status != TaskEnd::Done) {
+        lines.push(format!(
+            "Patch of the unfinished work: {}",
+            code(patch, 200)
+        ));
+    }
+    lines.join("  \n")
+}

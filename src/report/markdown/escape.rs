@@ -1,0 +1,178 @@
+//! Foreign text made harmless in GitHub's Markdown: it shows as what it says and does nothing else.
+//! It mentions nobody, closes nothing, loads no image, opens no HTML and ends no fence.
+
+use crate::report::shield::neutral;
+use crate::report::text;
+
+/// What GitHub's search for mentions, references and addresses does not see through, and a reader
+/// does not see.
+const BREAK: &str = "&#8203;";
+
+/// One line of text of at most `max` characters, for paragraphs, list items and table cells.
+pub(super) fn inline(text: &str, max: usize) -> String {
+    let clean = text::short_line(text, max);
+    let mut out = String::with_capacity(clean.len() + 16);
+    let mut chars = clean.chars().peekable();
+    let mut previous = None;
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        let first = previous.is_none();
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '$' | '|' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '@' | '#' if next.is_some_and(char::is_alphanumeric) => {
+                out.push(c);
+                out.push_str(BREAK);
+            }
+            // `GH-12` is a reference too.
+            '-' if next.is_some_and(|c| c.is_ascii_digit()) && ends_with_gh(&out) => {
+                out.push('-');
+                out.push_str(BREAK);
+            }
+            // `https://…` and `mailto:…` become links by themselves.
+            ':' if next == Some('/') || ends_with_mailto(&out) => {
+                out.push(':');
+                out.push_str(BREAK);
+            }
+            '.' if ends_with_www(&out) => {
+                out.push_str(BREAK);
+                out.push('.');
+            }
+            '#' | '+' | '-' | '=' if first => {
+                out.push('\\');
+                out.push(c);
+            }
+            '/' if first => out.push_str("&#47;"),
+            '.' | ')' if next.is_none_or(char::is_whitespace) && is_number(&out) => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+        previous = Some(c);
+    }
+    out
+}
+
+/// Text of several lines as a quotation, each line as [`inline`]; at most `max_bytes` of it.
+pub(super) fn quotation(text: &str, max_bytes: usize) -> String {
+    let clean = text::block(text);
+    let kept = text::head_bytes(&clean, max_bytes);
+    let mut lines: Vec<String> = kept
+        .lines()
+        .map(|line| match line.trim().is_empty() {
+            true => ">".to_owned(),
+            false => format!("> {}  ", inline(line, 1_000)),
+        })
+        .collect();
+    if kept.len() < clean.len() {
+        lines.push("> …".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// A word as code: an id, a path, a command. A `|` in it ends no table cell.
+pub(super) fn code(text: &str, max: usize) -> String {
+    let clean = text::short_line(text, max).replace('|', "\\|");
+    if clean.is_empty() {
+        return String::new();
+    }
+    let ticks = "`".repeat(longest_run(&clean, '`') + 1);
+    let pad = if clean.starts_with('`') || clean.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{ticks}{pad}{clean}{pad}{ticks}")
+}
+
+/// Text as a fenced block whose fence is longer than any run in it. Of a text longer than
+/// `max_bytes` the beginning and, of twice the length, the end is kept, with a line between them
+/// that says how much is missing: failures stand at the end more often. Nothing in it is a command,
+/// neither of a bot that reads comments nor of a runner in whose log the report is printed.
+pub(super) fn fence(text: &str, max_bytes: usize) -> String {
+    let body = shortened(&text::block(text), max_bytes);
+    let body: Vec<String> = body
+        .lines()
+        .map(|line| command_free(&neutral(line)))
+        .collect();
+    let body = body.join("\n");
+    let ticks = "`".repeat(longest_run(&body, '`').max(2) + 1);
+    format!("{ticks}text\n{body}\n{ticks}")
+}
+
+fn shortened(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
+        return text.to_owned();
+    }
+    let head = text::head_bytes(text, max_bytes / 3);
+    let tail = text::tail_bytes(text, max_bytes - max_bytes / 3);
+    // Whole lines, unless there is but one.
+    let head = head
+        .rfind('\n')
+        .and_then(|end| head.get(..end))
+        .unwrap_or(head);
+    let tail = tail
+        .find('\n')
+        .and_then(|end| tail.get(end + 1..))
+        .unwrap_or(tail);
+    let missing = text.len().saturating_sub(head.len() + tail.len());
+    format!(
+        "{head}\n[… {} not shown …]\n{tail}",
+        text::count(missing as u64, "byte")
+    )
+}
+
+/// Bots read `/merge` at the beginning of a line in the source, code or not. A path is left alone.
+fn command_free(line: &str) -> String {
+    let content = line.trim_start();
+    let command = content
+        .strip_prefix('/')
+        .and_then(|rest| rest.split_whitespace().next());
+    let looks_like_one = command.is_some_and(|word| {
+        word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.contains(['/', '.'])
+    });
+    match looks_like_one {
+        true => format!("\u{200b}{line}"),
+        false => line.to_owned(),
+    }
+}
+
+/// The longest run of `wanted` in a text.
+pub(super) fn longest_run(text: &str, wanted: char) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == wanted { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// `1.` at the beginning of a line begins a list.
+fn is_number(out: &str) -> bool {
+    !out.is_empty() && out.chars().all(|c| c.is_ascii_digit())
+}
+
+fn ends_with_gh(out: &str) -> bool {
+    ends_with_word(out, "gh")
+}
+
+fn ends_with_mailto(out: &str) -> bool {
+    ends_with_word(out, "mailto") || ends_with_word(out, "xmpp")
+}
+
+fn ends_with_www(out: &str) -> bool {
+    ends_with_word(out, "www")
+}
+
+fn ends_with_word(out: &str, word: &str) -> bool {
+    let from = out.len().saturating_sub(word.len());
+    out.get(from..)
+        .is_some_and(|end| end.eq_ignore_ascii_case(word))
+}

@@ -1,0 +1,89 @@
+//! Markdown cut to a budget of bytes so that what remains is whole Markdown.
+
+use crate::report::text;
+
+/// The last line of what had to be cut.
+const NOTICE: &str =
+    "*This report was cut to fit. The whole of it is in the run directory (`sprag report`).*";
+
+/// `markdown` within `budget` bytes: whole lines from its beginning, then whatever closes the fence
+/// and the details that are open there, then a notice. A budget too small for any of it gives the
+/// beginning of the text, cut on a character.
+pub(super) fn fit(markdown: String, budget: usize) -> String {
+    if markdown.len() <= budget {
+        return markdown;
+    }
+    let mut open = Open::default();
+    let mut used = 0;
+    let mut kept = 0;
+    let mut closing = String::new();
+    for line in markdown.split_inclusive('\n') {
+        used += line.len();
+        open.take(line);
+        let end = open.closing();
+        let newline = usize::from(!line.ends_with('\n'));
+        // The closing and the notice are longer or shorter from line to line, so a later line may
+        // fit where an earlier one did not.
+        if used + newline + end.len() + NOTICE.len() < budget {
+            (kept, closing) = (used, end);
+        }
+        if used > budget {
+            break;
+        }
+    }
+    match kept {
+        0 => first_words(&markdown, budget),
+        _ => format!("{}{closing}{NOTICE}\n", text::head_bytes(&markdown, kept)),
+    }
+}
+
+fn first_words(markdown: &str, budget: usize) -> String {
+    let line = markdown.lines().next().unwrap_or("");
+    text::head_bytes(line, budget).to_owned()
+}
+
+/// What is open at the end of a line.
+#[derive(Default)]
+struct Open {
+    fence: Option<usize>,
+    details: usize,
+}
+
+impl Open {
+    fn take(&mut self, line: &str) {
+        let line = line.trim();
+        let ticks = line.chars().take_while(|&c| c == '`').count();
+        match self.fence {
+            Some(length) if ticks >= length && line.len() == ticks => self.fence = None,
+            Some(_) => {}
+            None if ticks >= 3 && !line.trim_start_matches('`').contains('`') => {
+                self.fence = Some(ticks);
+            }
+            None => {
+                // Foreign text never begins a line outside of a fence.
+                match line {
+                    "<details>" => self.details += 1,
+                    "</details>" => self.details = self.details.saturating_sub(1),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn closing(&self) -> String {
+        let fence = self
+            .fence
+            .map_or(String::new(), |ticks| format!("{}\n", "`".repeat(ticks)));
+        format!("{fence}\n{}", "</details>\n\n".repeat(self.details))
+    }
+}
+
+/// Whether fences and details are balanced, for tests.
+#[cfg(test)]
+pub(super) fn is_whole(markdown: &str) -> bool {
+    let mut open = Open::default();
+    markdown
+        .split_inclusive('\n')
+        .for_each(|line| open.take(line));
+    open.fence.is_none() && open.details == 0
+}

@@ -1,0 +1,173 @@
+//! Renderings of a run: of its events one by one, or of their fold.
+//!
+//! Whatever renders events one by one is a [`Reporter`]; whatever renders the fold is a pure
+//! function of [`RunSummary`]. Nothing here can fail a run.
+
+pub mod annotation;
+pub mod console;
+pub mod jsonl;
+pub mod markdown;
+pub mod outputs;
+pub mod sentence;
+pub mod shield;
+pub mod text;
+pub mod wire;
+pub mod workflow_command;
+
+#[cfg(test)]
+pub(crate) mod samples;
+
+use crate::domain::event::Event;
+use crate::domain::summary::RunSummary;
+
+/// Something that is told of every event of a run as it happens.
+pub trait Reporter {
+    /// Takes in one event. `summary` is the fold of all events up to and including this one.
+    fn report(&mut self, event: &Event, summary: &RunSummary);
+
+    /// What has kept this reporter from its work, if anything has. A reporter that names a failure
+    /// is asked no more.
+    fn failure(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// Several reporters as one. One that fails is left out from then on.
+#[derive(Default)]
+pub struct Reporters {
+    members: Vec<(&'static str, Box<dyn Reporter>)>,
+}
+
+impl Reporters {
+    /// Adds a reporter; `name` is what the warning calls it should it fail.
+    pub fn add(&mut self, name: &'static str, reporter: Box<dyn Reporter>) {
+        self.members.push((name, reporter));
+    }
+
+    /// Tells every reporter, in the order in which they were added. Returns one warning for each that
+    /// failed on this event, to be emitted as a warning of the run: never more than one a reporter.
+    #[must_use = "each is a warning that a person should read"]
+    pub fn report(&mut self, event: &Event, summary: &RunSummary) -> Vec<String> {
+        let mut warnings = Vec::new();
+        self.members.retain_mut(|(name, reporter)| {
+            reporter.report(event, summary);
+            let failure = reporter.failure();
+            if let Some(why) = &failure {
+                warnings.push(format!("the {name} report stopped: {}", text::line(why)));
+            }
+            failure.is_none()
+        });
+        warnings
+    }
+}
+
+/// What `sprag report` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The report as Markdown, as in the step summary.
+    Markdown,
+    /// `summary.json`.
+    Json,
+}
+
+/// Renders a finished run again, with a line end at the end.
+pub fn render(summary: &RunSummary, format: Format) -> String {
+    match format {
+        Format::Markdown => markdown::step_summary(summary, markdown::STEP_SUMMARY_BYTES),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(summary).unwrap_or_else(|error| {
+                serde_json::json!({ "error": error.to_string() }).to_string()
+            });
+            shield::neutral_json(json) + "\n"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    #[test]
+    fn every_event_is_read_back_as_it_was_kept() {
+        let events = samples::every_event();
+        let kept: Vec<String> = events
+            .iter()
+            .map(|event| serde_json::to_string(event).unwrap())
+            .collect();
+        let read: Vec<Event> = kept
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(read, events);
+    }
+
+    struct Fails {
+        after: usize,
+        told: Rc<RefCell<Vec<u64>>>,
+    }
+
+    impl Reporter for Fails {
+        fn report(&mut self, event: &Event, _: &RunSummary) {
+            self.told.borrow_mut().push(event.seq);
+        }
+
+        fn failure(&mut self) -> Option<String> {
+            (self.told.borrow().len() > self.after).then(|| "disk\nfull".into())
+        }
+    }
+
+    #[test]
+    fn a_failing_reporter_is_one_warning_and_the_others_go_on() {
+        let (bad, good) = (Rc::default(), Rc::default());
+        let mut reporters = Reporters::default();
+        reporters.add(
+            "JSONL",
+            Box::new(Fails {
+                after: 1,
+                told: Rc::clone(&bad),
+            }),
+        );
+        reporters.add(
+            "console",
+            Box::new(Fails {
+                after: 99,
+                told: Rc::clone(&good),
+            }),
+        );
+        let mut warnings = Vec::new();
+        for seq in 1..=4 {
+            let event = samples::event(seq, samples::warning("x"));
+            warnings.extend(reporters.report(&event, &RunSummary::default()));
+        }
+        assert_eq!(warnings, ["the JSONL report stopped: disk full"]);
+        assert_eq!(
+            (bad.borrow().clone(), good.borrow().clone()),
+            (vec![1, 2], vec![1, 2, 3, 4])
+        );
+    }
+
+    #[test]
+    fn every_event_is_read_back_as_it_was_written() {
+        let tapes = [
+            samples::partial_tape(),
+            samples::planning_tape(),
+            samples::no_progress_tape(),
+            samples::cancelled_tape(),
+        ];
+        for event in tapes.iter().flat_map(|tape| &tape.events) {
+            let text = serde_json::to_string(event).unwrap();
+            let back: Event = serde_json::from_str(&text).unwrap();
+            assert_eq!(&back, event);
+        }
+    }
+
+    #[test]
+    fn the_json_rendering_is_summary_json() {
+        let summary = samples::partial();
+        let back: RunSummary = serde_json::from_str(&render(&summary, Format::Json)).unwrap();
+        assert_eq!(back, summary);
+        assert!(render(&summary, Format::Markdown).starts_with("## "));
+    }
+}

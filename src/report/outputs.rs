@@ -1,0 +1,273 @@
+//! The outputs of the action, as text for the file that `GITHUB_OUTPUT` names.
+
+use super::text;
+use crate::domain::summary::RunSummary;
+use std::fmt::Write as _;
+
+/// Whether the reports came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReportStatus {
+    /// All of them.
+    #[default]
+    Ok,
+    /// In a lesser form: cut, or in another place.
+    Degraded,
+    /// Not.
+    Failed,
+}
+
+impl ReportStatus {
+    /// The word in the output `report-status`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Degraded => "degraded",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What the outputs need beyond the summary.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Whether the reports came through.
+    pub report_status: ReportStatus,
+    /// Path of the HTML report, when there is one.
+    pub report_path: Option<String>,
+    /// Number and address of the pull request, when there is one.
+    pub pull_request: Option<(u64, String)>,
+}
+
+/// Most bytes of a list in one output, so that all outputs of a job stay far below 1 MB.
+const LIST_BYTES: usize = 100_000;
+
+/// The outputs in their order, unknown values empty: an unknown cost is never `0`.
+pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, String)> {
+    let totals = &summary.totals;
+    let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
+    let word = |text: Option<&String>| text.map_or_else(String::new, |text| text::line(text));
+    let pull = beyond.pull_request.as_ref();
+    vec![
+        (
+            "status",
+            summary
+                .status
+                .map_or_else(String::new, |status| status.as_str().into()),
+        ),
+        (
+            "reason",
+            summary
+                .reason
+                .map_or_else(String::new, |reason| reason.as_str().into()),
+        ),
+        ("tasks-total", totals.tasks.to_string()),
+        ("tasks-done", totals.done.to_string()),
+        ("attempts", totals.attempts.to_string()),
+        ("retries", totals.retries.to_string()),
+        ("nudges", totals.nudges.to_string()),
+        ("commits", list(&summary.commits)),
+        ("head-sha", word(summary.head.as_ref())),
+        ("branch", word(summary.branch.as_ref())),
+        ("changed-files", list(&summary.changed_files)),
+        (
+            "pull-request-number",
+            number(pull.map(|(number, _)| *number)),
+        ),
+        ("pull-request-url", word(pull.map(|(_, url)| url))),
+        ("tokens-in", number(summary.usage.tokens_in)),
+        ("tokens-out", number(summary.usage.tokens_out)),
+        (
+            "cost-usd",
+            summary
+                .usage
+                .cost_usd
+                .map_or_else(String::new, plain_dollars),
+        ),
+        ("run-dir", text::line(&summary.run_dir)),
+        ("report-path", word(beyond.report_path.as_ref())),
+        ("report-status", beyond.report_status.as_str().into()),
+        ("summary", one_line(summary)),
+    ]
+}
+
+/// The outputs in the form of `GITHUB_OUTPUT`. Each value ends with `delimiter`, which the caller
+/// draws at random; should a value contain it all the same, a longer one is used for that value, so
+/// that none can end early and begin another output.
+pub fn github_output(outputs: &[(&'static str, String)], delimiter: &str) -> String {
+    let mut text = String::new();
+    for (name, value) in outputs {
+        let delimiter = distinct(delimiter, value);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name}<<{delimiter}\n{value}\n{delimiter}");
+    }
+    text
+}
+
+/// One line for a person: what the run came to.
+pub fn one_line(summary: &RunSummary) -> String {
+    let totals = &summary.totals;
+    let done = format!(
+        "{} of {} done",
+        totals.done,
+        text::count(u64::from(totals.tasks), "task")
+    );
+    match (summary.status, summary.reason) {
+        (Some(status), Some(reason)) => {
+            format!("{} ({}): {done}", status.as_str(), reason.as_str())
+        }
+        _ => done,
+    }
+}
+
+/// Dollars as a plain number. Sums of floating-point numbers have a tail that nobody wants to see.
+fn plain_dollars(usd: f64) -> String {
+    let text = format!("{usd:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// One name a line; names with line ends in them would be several, so they are cleaned.
+fn list(names: &[String]) -> String {
+    let mut text = String::new();
+    for name in names.iter().map(|name| text::line(name)) {
+        if text.len() + name.len() >= LIST_BYTES {
+            break;
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&name);
+    }
+    text
+}
+
+fn distinct(delimiter: &str, value: &str) -> String {
+    let mut distinct = delimiter.to_owned();
+    while value.contains(&distinct) {
+        distinct.push('_');
+    }
+    distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use proptest::prelude::*;
+
+    /// As `FileCommandManager` of the runner reads the file.
+    fn read(file: &str) -> Vec<(String, String)> {
+        let mut lines = file.lines();
+        let mut outputs = Vec::new();
+        while let Some(line) = lines.next() {
+            let (name, delimiter) = line.split_once("<<").unwrap();
+            let value: Vec<&str> = lines
+                .by_ref()
+                .take_while(|line| *line != delimiter)
+                .collect();
+            outputs.push((name.to_owned(), value.join("\n")));
+        }
+        outputs
+    }
+
+    #[test]
+    fn the_outputs_are_those_of_the_contract() {
+        let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
+            commits, head-sha, branch, changed-files, pull-request-number, pull-request-url, \
+            tokens-in, tokens-out, cost-usd, run-dir, report-path, report-status, summary";
+        let all = outputs(&RunSummary::default(), &Beyond::default());
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names.join(", "), contract);
+    }
+
+    #[test]
+    fn outputs_read_back_as_they_were() {
+        let beyond = Beyond {
+            report_status: ReportStatus::Degraded,
+            report_path: Some("/runs/1/report.html".into()),
+            pull_request: Some((7, "https://example.invalid/pull/7".into())),
+        };
+        let written = github_output(&outputs(&samples::partial(), &beyond), "EOF-1f3a");
+        insta::assert_snapshot!(written.replace("<<EOF-1f3a", "").replace("EOF-1f3a\n", ""), @r"
+        status
+        partial
+        reason
+        verification_failed
+        tasks-total
+        3
+        tasks-done
+        1
+        attempts
+        3
+        retries
+        1
+        nudges
+        0
+        commits
+        9b1e44c0aa27d5f3b6e8c1907f5d2a3e4c6b8d90
+        head-sha
+        9b1e44c0aa27d5f3b6e8c1907f5d2a3e4c6b8d90
+        branch
+        feature/csv
+        changed-files
+        src/report.rs
+        pull-request-number
+        7
+        pull-request-url
+        https://example.invalid/pull/7
+        tokens-in
+        55200
+        tokens-out
+        6450
+        cost-usd
+        0.183
+        run-dir
+        /runs/01H-run
+        report-path
+        /runs/1/report.html
+        report-status
+        degraded
+        summary
+        partial (verification_failed): 1 of 3 tasks done
+        ");
+    }
+
+    #[test]
+    fn what_is_unknown_is_empty_and_never_zero() {
+        let mut summary = samples::success();
+        summary.usage = crate::domain::summary::RunUsage::default();
+        let all = outputs(&summary, &Beyond::default());
+        let unknown: Vec<&str> = all
+            .iter()
+            .filter(|(_, value)| value.is_empty())
+            .map(|(name, _)| *name)
+            .collect();
+        assert_eq!(
+            unknown,
+            [
+                "pull-request-number",
+                "pull-request-url",
+                "tokens-in",
+                "tokens-out",
+                "cost-usd",
+                "report-path"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cost_is_a_plain_number() {
+        let shown = [0.1 + 0.2, 0.0, 2.0, 10.0, 0.000_25, 1e-9].map(plain_dollars);
+        assert_eq!(shown, ["0.3", "0", "2", "10", "0.00025", "0"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_injects_an_output(value in "[a-zDE\\n<=]{0,40}", names in proptest::collection::vec("[a-zD\\n\\r]{0,9}", 0..5)) {
+            let pairs = [("summary", value.trim_end_matches('\n').to_owned()), ("changed-files", list(&names))];
+            let back = read(&github_output(&pairs, "D"));
+            let expected: Vec<(String, String)> =
+                pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+            prop_assert_eq!(back, expected);
+        }
+    }
+}

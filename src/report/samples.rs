@@ -1,0 +1,518 @@
+//! Invented runs for the tests of the reports.
+
+mod events;
+
+pub use events::{agent_events, every_event, nudge};
+
+use crate::domain::agent::Usage;
+use crate::domain::assess::AssessmentKind;
+use crate::domain::assess::message::FailedReport;
+use crate::domain::counts::Counts;
+use crate::domain::diagnostic::Diagnostic;
+use crate::domain::diagnostic::{Severity, Tool};
+use crate::domain::event::{
+    Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
+};
+use crate::domain::outcome::{NoChanges, Outcome, run_end};
+use crate::domain::snapshot::{Fingerprint, Head, KnownSnapshot, RevId, Snapshot};
+use crate::domain::summary::RunSummary;
+use crate::domain::verdict::{AttemptOutcome, CheckKind, CheckOutcome, CheckResult, HistoryEntry};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+pub const BASE: &str = "5f0c1d2e3a4b5968778695a4b3c2d1e0f9a8b7c6";
+
+/// Bytes that a reporter wrote.
+#[derive(Clone, Default)]
+pub struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Sink {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.bytes()).unwrap()
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An event of no task.
+pub fn event(seq: u64, kind: EventKind) -> Event {
+    Event {
+        seq,
+        ts: "2026-03-01T12:00:00Z".into(),
+        elapsed_ms: seq * 1_000,
+        task: None,
+        attempt: None,
+        turn: None,
+        kind,
+    }
+}
+
+pub fn warning(message: &str) -> EventKind {
+    EventKind::Warning {
+        message: message.into(),
+    }
+}
+
+/// A run being recorded.
+pub struct Tape {
+    pub events: Vec<Event>,
+    at: (Option<String>, Option<u32>, Option<u32>),
+    outcomes: Vec<Outcome>,
+    nudges: u32,
+}
+
+impl Tape {
+    pub fn new(titles: &[&str], checks: &[&str]) -> Self {
+        let tasks = titles.iter().zip(1u32..).map(|(title, n)| TaskLine {
+            id: format!("t{n}"),
+            title: (*title).into(),
+            done: false,
+            selected: true,
+            line: Some(n * 4),
+            max_retries: 3,
+        });
+        let started = RunStarted {
+            run_id: "01H-run".into(),
+            plan_title: "CSV export".into(),
+            plan_path: Some("plans/csv.yaml".into()),
+            branch: Some("feature/csv".into()),
+            base: Some(BASE.into()),
+            agent: "codex".into(),
+            checks: checks.iter().map(|&name| name.into()).collect(),
+            tasks: tasks.collect(),
+            run_dir: "/runs/01H-run".into(),
+            resumed: false,
+        };
+        let at = (None, None, None);
+        let mut tape = Self {
+            events: Vec::new(),
+            at,
+            outcomes: Vec::new(),
+            nudges: 0,
+        };
+        tape.push(EventKind::RunStarted(Box::new(started)));
+        tape
+    }
+
+    pub fn push(&mut self, kind: EventKind) -> &mut Self {
+        let seq = self.events.len() as u64 + 1;
+        let (task, attempt, turn) = self.at.clone();
+        self.events.push(Event {
+            task,
+            attempt,
+            turn,
+            elapsed_ms: seq * 7_300,
+            ..event(seq, kind)
+        });
+        self
+    }
+
+    pub fn task(&mut self, id: &str, title: &str) -> &mut Self {
+        self.at = (Some(id.into()), None, None);
+        self.nudges = 0;
+        self.push(EventKind::TaskStarted {
+            title: title.into(),
+        })
+    }
+
+    pub fn turn(&mut self, attempt: u32, assessment: AssessmentKind, said: &[&str]) -> &mut Self {
+        let turn = self.at.2.unwrap_or(0) + 1;
+        self.at.1 = Some(attempt);
+        self.at.2 = Some(turn);
+        let purpose = match (turn, self.nudges) {
+            (1, _) => "implement",
+            (_, 0) => "retry",
+            _ => "nudge",
+        };
+        let changed = assessment == AssessmentKind::Changed;
+        self.push(EventKind::TurnStarted {
+            purpose: purpose.into(),
+            agent: "codex".into(),
+            prompt: format!("prompts/{turn:02}.md"),
+        });
+        self.push(EventKind::TurnEnded {
+            exit: "code 0".into(),
+            elapsed_ms: 41_000,
+        });
+        self.push(EventKind::TurnAssessed(Box::new(TurnLine {
+            turn,
+            purpose: purpose.into(),
+            assessment,
+            indicators: said.iter().map(|&text| text.into()).collect(),
+            detail: "told from the repository".into(),
+            before: snapshot("a", false),
+            after: snapshot(if changed { "b" } else { "a" }, changed),
+            exit: "code 0".into(),
+            elapsed_ms: 41_000,
+            usage: Usage {
+                tokens_in: Some(18_400),
+                tokens_cached: Some(9_000),
+                tokens_out: Some(2_150),
+                cost_usd: Some(0.061),
+            },
+            failed_report: None,
+        })))
+    }
+
+    pub fn check(&mut self, name: &str, failure: Option<(&str, u64)>) -> &mut Self {
+        self.push(EventKind::CheckStarted {
+            name: name.into(),
+            check: CheckKind::Test,
+        });
+        self.push(EventKind::CheckEnded(Box::new(check(name, failure))))
+    }
+
+    pub fn schedule(&mut self, how: RetryKind, n: u32, of: u32, said: &[&str]) -> &mut Self {
+        self.nudges = if how == RetryKind::Nudge { n } else { 0 };
+        self.push(EventKind::RetryScheduled {
+            how,
+            n,
+            of,
+            reason: "the tree is unchanged".into(),
+            indicators: said.iter().map(|&text| text.into()).collect(),
+            delay_ms: 0,
+        })
+    }
+
+    pub fn end_task(&mut self, outcome: Outcome, history: &[HistoryEntry]) -> &mut Self {
+        let undone = outcome.task_end() != crate::domain::outcome::TaskEnd::Done;
+        let changed = history.iter().any(|entry| !entry.changes.is_empty());
+        let id = self.at.0.clone().unwrap_or_default();
+        self.outcomes.push(outcome.clone());
+        self.push(EventKind::TaskEnded(Box::new(TaskEnded {
+            outcome,
+            attempts: self.at.1.unwrap_or(0),
+            turns: self.at.2.unwrap_or(0),
+            nudges: self.nudges,
+            verifications: history.len() as u32,
+            history: history.to_vec(),
+            changes_made: changed,
+            changed_files: history
+                .last()
+                .map_or_else(Vec::new, |entry| entry.changes.clone()),
+            patch: (undone && changed).then(|| format!("patches/{id}.patch")),
+            agent_commits: 0,
+            elapsed_ms: 95_000,
+        })))
+    }
+
+    pub fn end(&mut self) -> &mut Self {
+        self.at = (None, None, None);
+        let outcomes: Vec<&Outcome> = self.outcomes.iter().collect();
+        let (status, reason) = run_end(&outcomes, NoChanges::Fail);
+        self.push(EventKind::RunEnded {
+            status,
+            reason,
+            exit_code: status.exit_code(Some(15)),
+            head: Some("9b1e44c0aa27d5f3b6e8c1907f5d2a3e4c6b8d90".into()),
+            changed_files: vec!["src/report.rs".into()],
+        })
+    }
+
+    /// The fold, with the words that other modules of the domain choose put in.
+    pub fn summary(&self) -> RunSummary {
+        let mut summary = RunSummary::of(&self.events);
+        for task in &mut summary.tasks {
+            for line in &mut task.history {
+                let passed = line.errors.is_empty();
+                line.outcome = if passed { "passed" } else { "failed_tests" }.into();
+            }
+            for check in &mut task.checks {
+                check.detail = if check.passed {
+                    "passed"
+                } else {
+                    "exit code 101"
+                }
+                .into();
+            }
+        }
+        summary
+    }
+}
+
+pub fn snapshot(tree: &str, dirty: bool) -> Snapshot {
+    Snapshot::Known(KnownSnapshot {
+        head: Head::At(RevId(BASE.into())),
+        branch: Some("refs/heads/feature/csv".into()),
+        tree: Fingerprint(tree.repeat(8)),
+        dirty,
+    })
+}
+
+pub fn diagnostic(path: &str, line: u32, message: &str) -> Diagnostic {
+    Diagnostic {
+        path: Some(path.into()),
+        line: Some(line),
+        column: None,
+        end_line: None,
+        severity: Severity::Error,
+        code: None,
+        message: message.into(),
+        source: Tool::RustPanic,
+    }
+}
+
+pub fn check(name: &str, failure: Option<(&str, u64)>) -> CheckResult {
+    let failed = failure.map(|(output, _)| output);
+    CheckResult {
+        name: name.into(),
+        kind: CheckKind::Test,
+        outcome: match failure {
+            None => CheckOutcome::Passed,
+            Some(_) => CheckOutcome::Failed { exit: 101 },
+        },
+        counts: Counts {
+            passed: Some(12),
+            failed: Some(failure.map_or(0, |(_, count)| count)),
+        },
+        elapsed_ms: 8_300,
+        log: Some(format!("verify/01-{name}.log")),
+        diagnostics: failed
+            .iter()
+            .map(|text| diagnostic("src/report.rs", 41, text))
+            .collect(),
+        failing_tests: Default::default(),
+        fingerprint: failed.map(|_| "f".into()),
+        excerpt: failed.map_or_else(String::new, |text| {
+            format!(
+                "running 14 tests\ntest csv::header ... FAILED\n\n---- csv::header ----\n{text}\n"
+            )
+        }),
+        errors: failed.iter().map(|&text| text.into()).collect(),
+    }
+}
+
+pub fn attempt(attempt: u32, changes: &[&str], errors: &[&str]) -> HistoryEntry {
+    HistoryEntry {
+        attempt,
+        changes: changes.iter().map(|&path| path.into()).collect(),
+        outcome: match errors {
+            [] => AttemptOutcome::Passed,
+            _ => AttemptOutcome::FailedTests,
+        },
+        errors: errors.iter().map(|&text| text.into()).collect(),
+    }
+}
+
+fn commit(tape: &mut Tape, id: &str, subject: &str) -> Outcome {
+    tape.push(EventKind::CommitCreated {
+        commit: id.into(),
+        subject: subject.into(),
+        files: vec!["src/report.rs".into()],
+    });
+    Outcome::Verified {
+        commit: Some(RevId(id.into())),
+    }
+}
+
+const FIRST: &str = "9b1e44c0aa27d5f3b6e8c1907f5d2a3e4c6b8d90";
+const PLANNED: [&str; 2] = ["I'll implement the route next", "1. Plan the columns"];
+const LEFT: &str = "assertion `left == right` failed: header differs";
+
+pub fn success_tape() -> Tape {
+    let mut tape = Tape::new(&["Serve /report.csv", "Quote fields"], &["build", "test"]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::PlanningOnly, &PLANNED)
+        .schedule(RetryKind::Nudge, 1, 3, &PLANNED)
+        .turn(1, AssessmentKind::Changed, &[])
+        .push(EventKind::NudgeResolved { k: 2, of: 4 });
+    tape.check("build", None).check("test", Some((LEFT, 1)));
+    tape.schedule(RetryKind::Retry, 1, 3, &[]);
+    tape.turn(2, AssessmentKind::Changed, &[])
+        .check("build", None)
+        .check("test", None);
+    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
+    tape.end_task(
+        verified,
+        &[
+            attempt(1, &["src/report.rs"], &[LEFT]),
+            attempt(2, &["src/report.rs", "src/csv.rs"], &[]),
+        ],
+    );
+    tape.task("t2", "Quote fields")
+        .turn(1, AssessmentKind::Changed, &[])
+        .check("test", None);
+    let verified = commit(
+        &mut tape,
+        "c0ffee1234567890abcdef1234567890abcdef12",
+        "Quote CSV fields",
+    );
+    tape.end_task(verified, &[attempt(1, &["src/csv.rs"], &[])])
+        .end();
+    tape
+}
+
+pub fn success() -> RunSummary {
+    success_tape().summary()
+}
+
+pub fn partial_tape() -> Tape {
+    let titles = ["Serve /report.csv", "Quote fields", "Document the route"];
+    let mut tape = Tape::new(&titles, &["test"]);
+    tape.task("t1", titles[0])
+        .turn(1, AssessmentKind::Changed, &[])
+        .check("test", None);
+    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
+    tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
+    tape.task("t2", titles[1]);
+    tape.push(warning("droppings left by the checks: target/out.csv"));
+    for n in 1..=2 {
+        tape.turn(n, AssessmentKind::Changed, &[])
+            .check("test", Some((LEFT, 2)));
+        if n == 1 {
+            tape.schedule(RetryKind::Retry, 1, 3, &[]);
+        }
+    }
+    let files = ["src/csv.rs"];
+    tape.end_task(
+        Outcome::VerificationFailed,
+        &[
+            attempt(1, &files, &[LEFT]),
+            attempt(2, &files, &[LEFT, "test csv::quote failed"]),
+        ],
+    );
+    tape.end();
+    tape
+}
+
+pub fn partial() -> RunSummary {
+    partial_tape().summary()
+}
+
+pub fn blocked() -> RunSummary {
+    let mut tape = Tape::new(&["Serve /report.csv"], &["test"]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::FailedReport, &[]);
+    let summary = "the schema of the reports table is not in the repository";
+    tape.end_task(
+        Outcome::FailedReport {
+            summary: summary.into(),
+        },
+        &[],
+    )
+    .end();
+    let mut run = tape.summary();
+    run.tasks[0].failed_report = Some(FailedReport {
+        summary: summary.into(),
+        requirements: Some("- Serve every report as CSV\n- Keep the order of columns".into()),
+        problems: Some("The table `reports` is created by another service.".into()),
+        solutions: Some("1. Add the schema under db/\n2. Name the columns in the plan".into()),
+    });
+    run
+}
+
+pub fn planning_tape() -> Tape {
+    let mut tape = Tape::new(&["Serve /report.csv"], &["test"]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::PlanningOnly, &PLANNED);
+    for n in 1..=3 {
+        tape.schedule(RetryKind::Nudge, n, 3, &PLANNED);
+        tape.turn(
+            1,
+            AssessmentKind::PlanningOnly,
+            &["Proceeding with the route"],
+        );
+    }
+    tape.check("test", None);
+    tape.end_task(Outcome::PlanningOnly, &[]).end();
+    tape
+}
+
+pub fn planning_only() -> RunSummary {
+    planning_tape().summary()
+}
+
+pub fn no_progress_tape() -> Tape {
+    let mut tape = Tape::new(&["Serve /report.csv"], &["test"]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::Changed, &[]);
+    tape.check("test", Some((LEFT, 1)))
+        .schedule(RetryKind::Retry, 1, 3, &[]);
+    tape.turn(2, AssessmentKind::ClaimsDone, &["All tests pass now"]);
+    let message = crate::domain::attempt::NO_FILE_CHANGES;
+    tape.push(EventKind::VerificationSkipped {
+        reason: message.into(),
+    });
+    let outcome = Outcome::NoProgress {
+        message: message.into(),
+        preflight: true,
+        untouched: false,
+    };
+    tape.end_task(outcome, &[attempt(1, &["src/report.rs"], &[LEFT])])
+        .end();
+    tape
+}
+
+pub fn no_progress() -> RunSummary {
+    no_progress_tape().summary()
+}
+
+pub fn cancelled_tape() -> Tape {
+    let mut tape = Tape::new(&["Serve /report.csv", "Quote fields"], &["test"]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::Changed, &[]);
+    tape.push(EventKind::CancelRequested { signal: 15 });
+    let history = [attempt(1, &["src/report.rs"], &[])];
+    tape.end_task(Outcome::Cancelled { signal: 15 }, &history)
+        .end();
+    tape
+}
+
+pub fn cancelled() -> RunSummary {
+    cancelled_tape().summary()
+}
+
+pub fn budget() -> RunSummary {
+    let mut tape = Tape::new(&["Serve /report.csv", "Quote fields"], &["test"]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::Changed, &[])
+        .check("test", None);
+    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
+    tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
+    tape.task("t2", "Quote fields")
+        .turn(1, AssessmentKind::Empty, &[]);
+    let message = "the token limit is reached: 41100 of 40000".into();
+    tape.end_task(Outcome::Budget { message }, &[]).end();
+    tape.summary()
+}
+
+pub fn unverified() -> RunSummary {
+    let mut tape = Tape::new(&["Serve /report.csv"], &[]);
+    tape.task("t1", "Serve /report.csv")
+        .turn(1, AssessmentKind::Changed, &[]);
+    commit(&mut tape, FIRST, "Serve reports as CSV");
+    let outcome = Outcome::Unverified {
+        commit: Some(RevId(FIRST.into())),
+        accepted: true,
+    };
+    tape.end_task(outcome, &[attempt(1, &["src/report.rs"], &[])])
+        .end();
+    tape.summary()
+}
+
+/// Every run above by name.
+pub fn all() -> Vec<(&'static str, RunSummary)> {
+    vec![
+        ("success", success()),
+        ("partial", partial()),
+        ("blocked", blocked()),
+        ("planning_only", planning_only()),
+        ("no_progress", no_progress()),
+        ("cancelled", cancelled()),
+        ("budget", budget()),
+        ("unverified", unverified()),
+    ]
+}

@@ -1,0 +1,113 @@
+//! Single events for the tests of the reports.
+
+use super::{FIRST, check, planning_tape, success_tape, warning};
+use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
+use crate::domain::counts::Counts;
+use crate::domain::event::{Event, EventKind, RetryKind};
+use crate::domain::verdict::{CheckOutcome, CheckResult};
+
+/// The event of a nudge after a turn of planning.
+pub fn nudge() -> Event {
+    let events = planning_tape().events;
+    let is_nudge = |event: &Event| matches!(event.kind, EventKind::RetryScheduled { .. });
+    events.into_iter().find(is_nudge).unwrap()
+}
+
+pub fn agent_events() -> Vec<AgentEvent> {
+    let todo = |text: &str, status| TodoItem {
+        text: text.into(),
+        status,
+    };
+    vec![
+        AgentEvent::SessionStarted {
+            session_id: "session-1".into(),
+        },
+        AgentEvent::Message {
+            text: "I read the router.\nNow the CSV.".into(),
+        },
+        AgentEvent::Reasoning {
+            text: "columns first".into(),
+        },
+        AgentEvent::ToolCall {
+            id: Some("c1".into()),
+            name: "shell".into(),
+            summary: "cargo test\n::error::x".into(),
+        },
+        AgentEvent::ToolResult {
+            id: Some("c1".into()),
+            ok: false,
+            exit_code: Some(101),
+            summary: "test csv ... FAILED".into(),
+        },
+        AgentEvent::FileChange {
+            path: "src/report.rs".into(),
+            kind: "update".into(),
+        },
+        AgentEvent::Todo {
+            items: vec![
+                todo("read", TodoStatus::Completed),
+                todo("write", TodoStatus::InProgress),
+                todo("test", TodoStatus::Pending),
+            ],
+        },
+        AgentEvent::Usage(Usage {
+            tokens_in: Some(5),
+            ..Usage::default()
+        }),
+        AgentEvent::Error {
+            message: "Reconnecting 2/5".into(),
+            is_final: false,
+        },
+        AgentEvent::Raw {
+            line: "not \u{1b}[31mJSON".into(),
+        },
+    ]
+}
+
+/// At least one event of every kind.
+pub fn every_event() -> Vec<Event> {
+    let mut tape = success_tape();
+    tape.events.pop();
+    tape.at = (Some("t2".into()), Some(1), Some(1));
+    for agent in agent_events() {
+        tape.push(EventKind::Agent(agent));
+    }
+    for outcome in [
+        CheckOutcome::Signalled { signal: 9 },
+        CheckOutcome::TimedOut { after_ms: 600_000 },
+        CheckOutcome::NotStarted {
+            why: "no such directory".into(),
+        },
+        CheckOutcome::Aborted,
+        CheckOutcome::Skipped {
+            because: "the build failed".into(),
+        },
+    ] {
+        let result = CheckResult {
+            outcome,
+            counts: Counts::default(),
+            ..check("lint", None)
+        };
+        tape.push(EventKind::CheckEnded(Box::new(result)));
+    }
+    tape.schedule(RetryKind::Wait, 1, 5, &[]);
+    tape.push(EventKind::VerificationSkipped {
+        reason: "known".into(),
+    });
+    tape.push(EventKind::AgentCommits {
+        commits: vec!["abc123 somebody Fix".into()],
+    });
+    tape.push(EventKind::CommitRejected {
+        reason: "hook says no".into(),
+    });
+    tape.push(EventKind::PushEnded {
+        branch: "feature/csv".into(),
+        head: Some(FIRST.into()),
+        pushed: true,
+        detail: "pushed 2 commits".into(),
+    });
+    tape.push(EventKind::CancelRequested { signal: 2 });
+    tape.push(warning("the plan file is not in the work tree"));
+    tape.end();
+    tape.events
+}

@@ -1,0 +1,393 @@
+//! The sentences that log, events and reports share, so that they never say different things.
+
+use super::text;
+use crate::domain::assess::AssessmentKind;
+use crate::domain::event::RetryKind;
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::summary::{RunSummary, TaskSummary};
+
+/// Most indicators shown with one turn.
+pub const MOST_INDICATORS: usize = 5;
+/// Most characters of one indicator.
+pub const INDICATOR_CHARS: usize = 120;
+
+/// Indicators within the limits of the contract, each one clean line.
+pub fn indicators(all: &[String]) -> Vec<String> {
+    let shown = all
+        .iter()
+        .map(|text| text::short_line(text, INDICATOR_CHARS));
+    shown
+        .filter(|text| !text.is_empty())
+        .take(MOST_INDICATORS)
+        .collect()
+}
+
+/// A scheduled nudge, retry or wait as the log says it. `last` is what the task's last turn did.
+pub fn scheduled(
+    how: RetryKind,
+    (n, of): (u32, u32),
+    reason: &str,
+    delay_ms: u64,
+    last: Option<AssessmentKind>,
+) -> String {
+    match how {
+        RetryKind::Retry => format!("Implementation retry {n}/{of}"),
+        RetryKind::Wait => {
+            let why = text::short_line(reason, 300);
+            format!("Waiting {} ({n}/{of}): {why}", text::duration(delay_ms))
+        }
+        RetryKind::Nudge => {
+            let (attempt, all) = (n.saturating_add(1), of.saturating_add(1));
+            format!(
+                "{}. Retrying (attempt {attempt}/{all})...",
+                instead_of_work(last, reason)
+            )
+        }
+    }
+}
+
+/// Nudges that helped, as the log says it. `unchanged` is what the last turn without a change did.
+pub fn resolved((k, of): (u32, u32), unchanged: Option<AssessmentKind>) -> String {
+    let what = match unchanged {
+        None | Some(AssessmentKind::PlanningOnly) => "Planning without changes",
+        Some(AssessmentKind::AwaitingInput) => "Waiting for an answer",
+        Some(AssessmentKind::ReportsBlocked) => "Being blocked",
+        Some(AssessmentKind::Empty) => "Silence",
+        Some(_) => "Lack of changes",
+    };
+    format!("{what} resolved on attempt {k}/{of}")
+}
+
+/// What the task's last turn did.
+pub fn last_assessment(summary: &RunSummary, task: Option<&str>) -> Option<AssessmentKind> {
+    let task = summary.task(task?)?;
+    task.turns.last().map(|turn| turn.assessment)
+}
+
+/// What the last turn did that left no change.
+pub fn last_unchanged(summary: &RunSummary, task: Option<&str>) -> Option<AssessmentKind> {
+    let task = summary.task(task?)?;
+    let mut turns = task.turns.iter().rev().map(|turn| turn.assessment);
+    turns.find(|kind| *kind != AssessmentKind::Changed)
+}
+
+fn instead_of_work(last: Option<AssessmentKind>, reason: &str) -> String {
+    let known = match last {
+        Some(AssessmentKind::PlanningOnly) => "appears to have planned but not executed",
+        Some(AssessmentKind::AwaitingInput) => "asked instead of executing",
+        Some(AssessmentKind::ReportsBlocked) => {
+            "says that it cannot go on but gave no FAILED report"
+        }
+        Some(AssessmentKind::ClaimsDone) => "says that the work is done but changed no file",
+        Some(AssessmentKind::AlreadySatisfied) => {
+            "says that nothing needs doing after it changed files"
+        }
+        Some(AssessmentKind::Empty) => "ended without a message or a change",
+        Some(AssessmentKind::NoChange) => "changed no file",
+        _ => {
+            let reason = text::short_line(reason, 200);
+            return match reason.is_empty() {
+                true => "Implementer changed no file".into(),
+                false => format!("Implementer: {}", reason.trim_end_matches('.')),
+            };
+        }
+    };
+    format!("Implementer {known}")
+}
+
+/// What a turn did, in words.
+pub fn assessment(kind: AssessmentKind) -> &'static str {
+    use AssessmentKind as K;
+    match kind {
+        K::AgentUnavailable => "agent unavailable",
+        K::AgentTransient => "temporary error of the agent's API",
+        K::AgentCrashed => "agent crashed",
+        K::TurnTimeout => "turn timed out",
+        K::PolicyViolation => "policy violation",
+        K::FailedReport => "FAILED report",
+        K::Changed => "changed files",
+        K::AwaitingInput => "asked and waited, changed nothing",
+        K::ReportsBlocked => "said it is blocked, changed nothing",
+        K::AlreadySatisfied => "said nothing needs doing",
+        K::ClaimsDone => "said it is done, changed nothing",
+        K::PlanningOnly => "planned, changed nothing",
+        K::Empty => "said nothing, changed nothing",
+        K::NoChange => "changed nothing",
+        K::Unknown => "state of the repository unknown",
+    }
+}
+
+/// A status as a person says it.
+pub fn status(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Success => "success",
+        RunStatus::Unverified => "unverified",
+        RunStatus::NoWork => "no work",
+        RunStatus::Failed => "failed",
+        RunStatus::Partial => "partly done",
+        RunStatus::Invalid => "invalid",
+        RunStatus::Blocked => "blocked",
+        RunStatus::Environment => "environment not usable",
+        RunStatus::Budget => "budget used up",
+        RunStatus::Deadline => "deadline reached",
+        RunStatus::Cancelled => "cancelled",
+    }
+}
+
+/// A reason in words, for where the code alone would be too little.
+pub fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Verified => "the checks passed",
+        Reason::Unverified => "no check is configured",
+        Reason::AlreadySatisfied => "nothing needed doing",
+        Reason::NoProgress => "the agent made no progress",
+        Reason::PlanningOnly => "the agent planned and never changed a file",
+        Reason::VerificationFailed => "the checks still fail and no retry is left",
+        Reason::RepeatingFailure => "the same failure came back again and again",
+        Reason::FailedReport => "the agent reported that it cannot do the task",
+        Reason::PolicyViolation => "the agent did what the policy forbids",
+        Reason::AgentUnavailable => "there is no agent to work with",
+        Reason::AgentCrashed => "the agent crashed",
+        Reason::TurnTimeout => "the agent's turn hit its time limit",
+        Reason::CommitRejected => "the commit was rejected",
+        Reason::Budget => "the token or cost limit was reached",
+        Reason::Deadline => "the run's deadline was reached",
+        Reason::Cancelled => "the run was stopped",
+        Reason::DependencyFailed => "a task that it depends on is not done",
+        Reason::NoWork => "there was nothing to do",
+        Reason::Invalid => "usage, configuration or plan is not valid",
+        Reason::Environment => "agent, git, GitHub or a permission is missing",
+        Reason::Internal => "Sprag failed itself",
+    }
+}
+
+/// Tokens and cost in one phrase, where any of it is known.
+pub fn usage(usage: &crate::domain::summary::RunUsage) -> Option<String> {
+    let tokens = match (usage.tokens_in, usage.tokens_out) {
+        (None, None) => None,
+        (a, b) => {
+            let part = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), text::tokens);
+            Some(format!("{} in / {} out tokens", part(a), part(b)))
+        }
+    };
+    let cost = usage.cost_usd.map(text::dollars);
+    let parts: Vec<String> = tokens.into_iter().chain(cost).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What remains of a run that is not wholly done, one sentence each.
+pub fn kept(summary: &RunSummary) -> Vec<String> {
+    let mut kept = Vec::new();
+    if !summary.commits.is_empty() {
+        let ids: Vec<String> = summary.commits.iter().map(|id| short_id(id)).collect();
+        let on = summary.branch.as_deref().map_or(String::new(), |branch| {
+            format!(" on {}", text::short_line(branch, 100))
+        });
+        let commits = text::count(ids.len() as u64, "commit");
+        kept.push(format!("{commits}{on}: {}", text::some_of(&ids, 8)));
+    }
+    for task in summary.tasks.iter().filter(|task| is_undone(task)) {
+        if let Some(patch) = &task.patch {
+            let id = text::short_line(&task.id, 60);
+            kept.push(format!(
+                "the work of {id} as a patch: {}",
+                patch_path(summary, patch)
+            ));
+        }
+    }
+    if let Some(task) = left_in_tree(summary) {
+        let id = text::short_line(&task.id, 60);
+        kept.push(format!(
+            "the changes of {id} are still in the work tree, not committed"
+        ));
+    }
+    kept
+}
+
+/// What a person can do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextStep {
+    /// What it is for, a fragment that a command or nothing follows.
+    pub what: String,
+    /// The command to type.
+    pub command: Option<String>,
+}
+
+/// What a person can do next, the most useful first; nothing when all is done and verified.
+pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
+    let step = |what: &str, command: String| NextStep {
+        what: what.into(),
+        command: Some(command),
+    };
+    let mut steps: Vec<NextStep> = advice(summary)
+        .into_iter()
+        .map(|what| NextStep {
+            what: what.into(),
+            command: None,
+        })
+        .collect();
+    match summary.status {
+        None | Some(RunStatus::Success | RunStatus::NoWork | RunStatus::Invalid) => return steps,
+        Some(RunStatus::Unverified) => {
+            let check = "verify: [{ name: test, run: <command>, kind: test }]";
+            steps.push(step(
+                "add a check to .sprag/config.yaml, so that work is verified",
+                check.into(),
+            ));
+            steps.push(step(
+                "or name one for a single run",
+                "sprag run --verify '<command>'".into(),
+            ));
+            return steps;
+        }
+        Some(RunStatus::Environment) => {
+            steps.push(step("see what is missing", "sprag doctor".into()))
+        }
+        Some(_) => {}
+    }
+    steps.push(step("go on from here", resume(summary)));
+    let patches = summary.tasks.iter().filter(|task| is_undone(task));
+    if let Some(patch) = patches.filter_map(|task| task.patch.as_ref()).next() {
+        let command = format!("git apply {}", quoted(&patch_path(summary, patch)));
+        steps.push(step(
+            "take the unfinished work to a clean checkout",
+            command,
+        ));
+    }
+    steps
+}
+
+fn advice(summary: &RunSummary) -> Option<&'static str> {
+    match summary.reason? {
+        Reason::PlanningOnly | Reason::NoProgress => {
+            Some("say in the task which files are to change and how, or try another model")
+        }
+        Reason::FailedReport => {
+            Some("do what the report asks for, or change the task, then run it again")
+        }
+        Reason::PolicyViolation => Some("read what the agent did before you run the task again"),
+        Reason::RepeatingFailure | Reason::VerificationFailed => {
+            Some("look at the failing check: its log is in the run directory")
+        }
+        Reason::CommitRejected => Some("make the commit hook pass, or change what it asks for"),
+        Reason::Budget => Some("raise --max-tokens or --max-cost-usd"),
+        Reason::Deadline | Reason::TurnTimeout => {
+            Some("give it more time (--deadline, --turn-timeout) or split the task")
+        }
+        _ => None,
+    }
+}
+
+fn resume(summary: &RunSummary) -> String {
+    match summary.run_dir.is_empty() {
+        true => "sprag run --resume".into(),
+        false => format!(
+            "sprag run --resume --run-dir {}",
+            quoted(&text::line(&summary.run_dir))
+        ),
+    }
+}
+
+/// The first twelve characters of a commit's id, as one clean word.
+pub fn short_id(id: &str) -> String {
+    let id = text::line(id);
+    id.chars().take(12).collect()
+}
+
+fn patch_path(summary: &RunSummary, patch: &str) -> String {
+    let patch = text::line(patch);
+    match summary.run_dir.is_empty() {
+        true => patch,
+        false => format!(
+            "{}/{patch}",
+            text::line(&summary.run_dir).trim_end_matches('/')
+        ),
+    }
+}
+
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// Whether a task was worked on and is not done.
+pub fn is_undone(task: &TaskSummary) -> bool {
+    task.reason.is_some() && task.status != TaskEnd::Done
+}
+
+/// The last task whose failed work the run left in the tree. A run that went on after a failed task
+/// (`keep_going`) restores the tree, so nothing is said of it there.
+fn left_in_tree(summary: &RunSummary) -> Option<&TaskSummary> {
+    let worked = |task: &&TaskSummary| task.attempts > 0;
+    let last = summary.tasks.iter().rfind(worked)?;
+    let mut others = summary
+        .tasks
+        .iter()
+        .filter(worked)
+        .filter(|task| task.id != last.id);
+    if others.any(is_undone) {
+        return None;
+    }
+    (last.status != TaskEnd::Done && !last.changed_files.is_empty()).then_some(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    fn commands(summary: &RunSummary) -> Vec<String> {
+        next_steps(summary)
+            .into_iter()
+            .filter_map(|step| step.command)
+            .collect()
+    }
+
+    #[test]
+    fn every_run_that_is_not_a_success_names_a_command() {
+        for (name, summary) in samples::all() {
+            assert_eq!(commands(&summary).is_empty(), name == "success", "{name}");
+        }
+    }
+
+    #[test]
+    fn paths_are_quoted_for_the_shell() {
+        let mut summary = samples::partial();
+        summary.run_dir = "/runs/a b/$(x)".into();
+        assert_eq!(
+            commands(&summary),
+            [
+                "sprag run --resume --run-dir '/runs/a b/$(x)'",
+                "git apply '/runs/a b/$(x)/patches/t2.patch'"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_only_what_is_there() {
+        assert_eq!(kept(&samples::planning_only()), Vec::<String>::new());
+        let mut summary = samples::partial();
+        assert_eq!(
+            kept(&summary),
+            [
+                "1 commit on feature/csv: 9b1e44c0aa27",
+                "the work of t2 as a patch: /runs/01H-run/patches/t2.patch",
+                "the changes of t2 are still in the work tree, not committed",
+            ]
+        );
+        // The run went on after a failed task, so it put the tree back.
+        summary.tasks[0].status = TaskEnd::Failed;
+        assert!(
+            kept(&summary)
+                .iter()
+                .all(|entry| !entry.contains("work tree"))
+        );
+    }
+
+    #[test]
+    fn a_missing_agent_is_a_case_for_the_doctor() {
+        let mut summary = samples::planning_only();
+        summary.status = Some(RunStatus::Environment);
+        summary.reason = Some(Reason::AgentUnavailable);
+        assert_eq!(commands(&summary)[0], "sprag doctor");
+    }
+}

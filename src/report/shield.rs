@@ -1,0 +1,226 @@
+//! What is written to the log of GitHub Actions. The runner takes commands out of every line of a
+//! step's output, so everything but Sprag's own commands goes out between `::stop-commands::` and
+//! its token, and is neutralised on top of that.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Longest line written in one piece, in bytes. A longer one goes on in the next line, so that a
+/// line of any length needs bounded memory.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// Makes the token of one stretch. It must not be guessable by an agent.
+pub type Token = Box<dyn FnMut() -> String + Send>;
+
+/// The log of a step. Everything written to it as [`Write`] is text in which no command survives;
+/// [`Shielded::command`] is the only way to say one. Clones write to the same log.
+#[derive(Clone)]
+pub struct Shielded(Arc<Mutex<Log>>);
+
+struct Log {
+    out: Box<dyn Write + Send>,
+    token: Token,
+    stopped: Option<String>,
+    pending: Vec<u8>,
+    after_return: bool,
+}
+
+impl Shielded {
+    /// Shields `out`; `token` gives a fresh random token for each stretch of text.
+    pub fn new(out: Box<dyn Write + Send>, token: Token) -> Self {
+        let log = Log {
+            out,
+            token,
+            stopped: None,
+            pending: Vec::new(),
+            after_return: false,
+        };
+        Self(Arc::new(Mutex::new(log)))
+    }
+
+    /// Writes workflow commands, one a line, that the runner obeys. They must be made by
+    /// [`super::workflow_command`], which escapes what is in them.
+    ///
+    /// # Errors
+    /// Those of the writer below.
+    pub fn command(&self, commands: &[String]) -> io::Result<()> {
+        match commands {
+            [] => Ok(()),
+            _ => self.log().command(commands),
+        }
+    }
+
+    /// Ends the open line and lets the runner take commands again, so that what other programs of
+    /// the step write afterwards is not affected. Text may still follow: it opens a new stretch.
+    ///
+    /// # Errors
+    /// Those of the writer below.
+    pub fn finish(&self) -> io::Result<()> {
+        let mut log = self.log();
+        log.end_line()?;
+        log.resume()?;
+        log.out.flush()
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Shielded {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.log().text(text)?;
+        Ok(text.len())
+    }
+
+    /// Flushes whole lines. An open line waits for its end, because only then it is known what the
+    /// runner will take it for.
+    fn flush(&mut self) -> io::Result<()> {
+        self.log().out.flush()
+    }
+}
+
+impl Log {
+    fn text(&mut self, text: &[u8]) -> io::Result<()> {
+        for &byte in text {
+            match byte {
+                b'\n' if self.after_return => self.after_return = false,
+                b'\n' | b'\r' => {
+                    self.after_return = byte == b'\r';
+                    self.line()?;
+                }
+                _ => {
+                    self.after_return = false;
+                    self.pending.push(byte);
+                    if self.pending.len() >= LONGEST_LINE {
+                        self.piece()?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes as much of an overlong line as ends on a character.
+    fn piece(&mut self) -> io::Result<()> {
+        let whole = match std::str::from_utf8(&self.pending) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.pending.len(),
+        };
+        let rest = self.pending.split_off(whole);
+        self.line()?;
+        self.pending = rest;
+        Ok(())
+    }
+
+    fn line(&mut self) -> io::Result<()> {
+        self.stop()?;
+        let line = neutral(&String::from_utf8_lossy(&self.pending));
+        self.pending.clear();
+        self.out.write_all(format!("{line}\n").as_bytes())
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        match self.pending.is_empty() {
+            true => Ok(()),
+            false => self.line(),
+        }
+    }
+
+    fn command(&mut self, commands: &[String]) -> io::Result<()> {
+        self.end_line()?;
+        self.resume()?;
+        for command in commands {
+            self.out.write_all(format!("{command}\n").as_bytes())?;
+        }
+        self.out.flush()
+    }
+
+    fn stop(&mut self) -> io::Result<()> {
+        if self.stopped.is_none() {
+            let token = (self.token)();
+            self.out
+                .write_all(format!("::stop-commands::{token}\n").as_bytes())?;
+            self.stopped = Some(token);
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        match self.stopped.take() {
+            None => Ok(()),
+            Some(token) => self.out.write_all(format!("::{token}::\n").as_bytes()),
+        }
+    }
+}
+
+impl Drop for Log {
+    /// Whatever ends the log, what other programs of the step write afterwards is taken as before.
+    fn drop(&mut self) {
+        // There is nobody left to tell of an error.
+        let _ = self.end_line().and_then(|()| self.resume());
+        let _ = self.out.flush();
+    }
+}
+
+/// JSON in which the runner finds no command, with the same meaning: a `#` can only stand in a
+/// string, where it may be written in another way. Line ends in strings are escaped already.
+pub fn neutral_json(json: String) -> String {
+    let seen: String = json.chars().filter(|&c| !is_passed_over(c)).collect();
+    match seen.contains("##[") {
+        true => json.replace('#', "\\u0023"),
+        false => json,
+    }
+}
+
+/// One line in which the runner finds no command: `##[` nowhere, `::` not at its beginning. What a
+/// comparison by culture passes over (control, zero-width and other invisible characters) is gone
+/// beforehand, so that nothing can hide a command from here and show it there. Colours stay.
+pub fn neutral(line: &str) -> String {
+    let mut safe = String::with_capacity(line.len());
+    let mut hashes = 0;
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let (kept, next) = match colour(rest) {
+            Some(length) => rest.split_at(length),
+            None => rest.split_at(c.len_utf8()),
+        };
+        rest = next;
+        let opens = c == '[' || kept.len() > c.len_utf8();
+        if kept.chars().count() == 1 && is_passed_over(c) {
+            continue;
+        }
+        if opens && hashes >= 2 {
+            safe.push(' ');
+        }
+        hashes = if c == '#' { hashes + 1 } else { 0 };
+        safe.push_str(if c == '\t' { "    " } else { kept });
+    }
+    let content = safe.trim_start_matches(is_trimmed);
+    match content
+        .strip_prefix(':')
+        .filter(|after| after.starts_with(':'))
+    {
+        Some(after) => format!(": {after}"),
+        None => safe,
+    }
+}
+
+/// The length of the colour sequence with which `text` begins: `ESC [ digits and ; m`.
+fn colour(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\u{1b}[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    parameters.get(end..)?.starts_with('m').then_some(end + 3)
+}
+
+fn is_passed_over(c: char) -> bool {
+    (c.is_control() && c != '\t') || super::text::is_invisible(c)
+}
+
+fn is_trimmed(c: char) -> bool {
+    c.is_whitespace() || is_passed_over(c)
+}
+
+#[cfg(test)]
+#[path = "shield_tests.rs"]
+mod tests;

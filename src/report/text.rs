@@ -1,0 +1,239 @@
+//! Foreign text made fit for one line, and the few words that every report uses alike.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthChar;
+
+/// One line of plain text: ANSI sequences, control, bidirectional, zero-width and tag characters
+/// are gone, line ends and tabs are spaces, the ends are trimmed. Everything that an agent, a plan or
+/// a check wrote passes through here, or through [`block`], before a person sees it.
+pub fn line(text: &str) -> String {
+    let unified = text.replace("\r\n", "\n");
+    let flat: Vec<String> = unified.split(is_line_end).map(visible).collect();
+    flat.join(" ").trim().to_owned()
+}
+
+/// As [`line`], at most `max` characters with an ellipsis where something was cut.
+pub fn short_line(text: &str, max: usize) -> String {
+    clip_chars(&line(text), max).into_owned()
+}
+
+/// Several lines of plain text, each cleaned as by [`line`] but with its indentation, tabs being
+/// four spaces. A carriage return ends a line, as it does for the runner of GitHub Actions.
+pub fn block(text: &str) -> String {
+    let unified = text.replace("\r\n", "\n");
+    let lines: Vec<String> = unified
+        .split(is_line_end)
+        .map(|line| visible(line).trim_end().to_owned())
+        .collect();
+    lines.join("\n").trim_matches('\n').to_owned()
+}
+
+/// At most `max` characters; the last is an ellipsis where something was cut.
+pub fn clip_chars(text: &str, max: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(max) {
+        None => Cow::Borrowed(text),
+        Some(_) => {
+            let kept: String = text.chars().take(max.saturating_sub(1)).collect();
+            Cow::Owned(format!("{}…", kept.trim_end()))
+        }
+    }
+}
+
+/// At most `columns` terminal columns; the last is an ellipsis where something was cut. `text` must
+/// be plain.
+pub fn clip_columns(text: &str, columns: usize) -> Cow<'_, str> {
+    let width = |c: char| c.width().unwrap_or(0);
+    if text.chars().map(width).sum::<usize>() <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        if used + width(c) + 1 > columns {
+            break;
+        }
+        used += width(c);
+        kept.push(c);
+    }
+    if columns > 0 {
+        kept.push('…');
+    }
+    Cow::Owned(kept)
+}
+
+/// The longest beginning of at most `max` bytes that ends on a character.
+pub fn head_bytes(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max)).unwrap_or("")
+}
+
+/// The longest end of at most `max` bytes that begins on a character.
+pub fn tail_bytes(text: &str, max: usize) -> &str {
+    let from = text.len().saturating_sub(max);
+    text.get(text.ceil_char_boundary(from)..).unwrap_or("")
+}
+
+/// A duration for a person: `0.4s`, `12s`, `3m 05s`, `2h 07m`.
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, 0) if ms == 0 => "0s".into(),
+        (0, 0, s) if s < 10 => format!("{s}.{}s", ms % 1000 / 100),
+        (0, 0, s) => format!("{s}s"),
+        (0, m, s) => format!("{m}m {s:02}s"),
+        (h, m, _) => format!("{h}h {m:02}m"),
+    }
+}
+
+/// `1 task`, `2 tasks`.
+pub fn count(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        _ if one.ends_with("ch") => format!("{n} {one}es"),
+        _ => match one.strip_suffix("ry") {
+            Some(stem) => format!("{n} {stem}ries"),
+            None => format!("{n} {one}s"),
+        },
+    }
+}
+
+/// A number with a thin unit: `950`, `12.3k`, `4.1M`.
+pub fn tokens(n: u64) -> String {
+    let scaled = |unit: u64| (n / unit, n % unit * 10 / unit);
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..1_000_000 => {
+            let (whole, tenth) = scaled(1_000);
+            format!("{whole}.{tenth}k")
+        }
+        _ => {
+            let (whole, tenth) = scaled(1_000_000);
+            format!("{whole}.{tenth}M")
+        }
+    }
+}
+
+/// Dollars: cents, or four places below one cent.
+pub fn dollars(usd: f64) -> String {
+    let mut text = String::new();
+    let written = match usd > 0.0 && usd < 0.01 {
+        true => write!(text, "${usd:.4}"),
+        false => write!(text, "${usd:.2}"),
+    };
+    match written {
+        Ok(()) => text,
+        Err(_) => String::new(),
+    }
+}
+
+/// The first names of a list, and how many more there are.
+pub fn some_of(names: &[String], most: usize) -> String {
+    let mut shown: Vec<String> = names.iter().take(most).map(|name| line(name)).collect();
+    if names.len() > most {
+        shown.push(format!("{} more", names.len() - most));
+    }
+    shown.join(", ")
+}
+
+/// Whether a character shows nothing and can mislead: bidirectional controls, zero-width and
+/// filler characters, variation selectors, tags, interlinear and format marks.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+fn is_line_end(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{0b}' | '\u{0c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// One line without its ANSI sequences and invisible characters. Escape sequences never reach over
+/// the end of a line, so that one that is not closed hides no more than its own line.
+fn visible(line: &str) -> String {
+    let spaced = line.replace('\t', "    ");
+    let plain = match spaced.contains(['\u{1b}', '\u{9b}']) {
+        true => crate::domain::text::plain(&spaced).into_owned(),
+        false => spaced,
+    };
+    plain
+        .chars()
+        .filter(|&c| !c.is_control() && !is_invisible(c))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_is_one_line_of_what_can_be_seen() {
+        let text = "\u{1b}[31mred\u{1b}[0m\r\nnext\tcol\0\u{202e}rtl\u{200b}\u{e0041}\u{2028}end ";
+        assert_eq!(line(text), "red next    colrtl end");
+    }
+
+    #[test]
+    fn an_escape_that_is_not_closed_hides_its_own_line_only() {
+        assert_eq!(block("a\u{1b}]0;title\nsecond\rthird"), "a\nsecond\nthird");
+    }
+
+    #[test]
+    fn durations_counts_and_amounts_read_well() {
+        let durations: Vec<String> = [0, 400, 9_900, 12_000, 185_000, 7_620_000]
+            .map(duration)
+            .into();
+        assert_eq!(durations, ["0s", "0.4s", "9.9s", "12s", "3m 05s", "2h 07m"]);
+        let counts = [
+            count(1, "task"),
+            count(2, "retry"),
+            count(0, "branch"),
+            count(3, "turn"),
+        ];
+        assert_eq!(counts, ["1 task", "2 retries", "0 branches", "3 turns"]);
+        assert_eq!(
+            [tokens(999), tokens(12_345), tokens(4_190_000)],
+            ["999", "12.3k", "4.1M"]
+        );
+        assert_eq!(
+            [dollars(0.0), dollars(0.004), dollars(1.5)],
+            ["$0.00", "$0.0040", "$1.50"]
+        );
+    }
+
+    #[test]
+    fn cuts_say_so() {
+        assert_eq!(short_line("one two three", 5), "one…");
+        assert_eq!(short_line("three", 5), "three");
+        assert_eq!(clip_columns("日本語", 5), "日本…");
+        assert_eq!(clip_columns("日本語", 6), "日本語");
+    }
+
+    proptest! {
+        #[test]
+        fn lines_and_blocks_hold_nothing_invisible(text in any::<String>(), max in 0usize..40) {
+            let one = line(&text);
+            prop_assert!(!one.chars().any(|c| c.is_control() || is_invisible(c)));
+            let several = block(&text);
+            prop_assert!(!several.chars().any(|c| c != '\n' && (c.is_control() || is_invisible(c))));
+            prop_assert!(clip_chars(&one, max).chars().count() <= max.max(1));
+            prop_assert!(head_bytes(&text, max).len() <= max);
+            prop_assert!(tail_bytes(&text, max).len() <= max);
+            prop_assert!(text.starts_with(head_bytes(&text, max)));
+            prop_assert!(text.ends_with(tail_bytes(&text, max)));
+        }
+
+        #[test]
+        fn clipped_text_fits_the_columns(text in any::<String>(), columns in 0usize..40) {
+            let clean = line(&text);
+            let clipped = clip_columns(&clean, columns);
+            let width: usize = clipped.chars().map(|c| c.width().unwrap_or(0)).sum();
+            prop_assert!(width <= columns);
+        }
+    }
+}

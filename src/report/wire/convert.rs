@@ -1,0 +1,367 @@
+//! From the internal events to the public ones, and back for those of an agent.
+
+use super::{
+    Body, WireCheckOutcome, WireFailedReport, WireNote, WirePlan, WireRetry, WireTask, WireTodo,
+    WireTodoStatus, WireUsage,
+};
+use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
+use crate::domain::event::{
+    Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
+};
+use crate::domain::outcome::signal_name;
+use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
+use crate::domain::verdict::{CheckOutcome, CheckResult};
+use crate::report::{sentence, text};
+
+pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
+    match &event.kind {
+        EventKind::RunStarted(started) => run_started(started),
+        EventKind::TaskStarted { title } => Body::TaskStarted {
+            title: title.clone(),
+        },
+        EventKind::TurnStarted {
+            purpose,
+            agent,
+            prompt,
+        } => Body::TurnStarted {
+            purpose: purpose.clone(),
+            agent: agent.clone(),
+            prompt: prompt.clone(),
+        },
+        EventKind::Agent(agent) => agent_body(agent),
+        EventKind::TurnEnded { exit, elapsed_ms } => Body::TurnEnded {
+            exit: exit.clone(),
+            duration_ms: *elapsed_ms,
+        },
+        EventKind::TurnAssessed(line) => turn_assessed(line),
+        EventKind::CheckStarted { name, check } => Body::CheckStarted {
+            name: name.clone(),
+            kind: *check,
+        },
+        EventKind::CheckEnded(result) => check_ended(result),
+        EventKind::RetryScheduled {
+            how,
+            n,
+            of,
+            reason,
+            indicators,
+            delay_ms,
+        } => {
+            let last = sentence::last_assessment(summary, event.task.as_deref());
+            Body::RetryScheduled {
+                kind: retry_kind(*how),
+                n: *n,
+                of: *of,
+                reason: reason.clone(),
+                indicators: sentence::indicators(indicators),
+                delay_ms: *delay_ms,
+                message: sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last),
+            }
+        }
+        EventKind::NudgeResolved { k, of } => {
+            let unchanged = sentence::last_unchanged(summary, event.task.as_deref());
+            let message = sentence::resolved((*k, *of), unchanged);
+            note(
+                message,
+                WireNote::NudgeResolved,
+                Some((*k, *of)),
+                Vec::new(),
+            )
+        }
+        EventKind::VerificationSkipped { reason } => Body::VerificationSkipped {
+            reason: reason.clone(),
+        },
+        EventKind::CommitCreated {
+            commit,
+            subject,
+            files,
+        } => Body::CommitCreated {
+            commit: commit.clone(),
+            subject: subject.clone(),
+            files: files.clone(),
+        },
+        EventKind::AgentCommits { commits } => {
+            let count = text::count(commits.len() as u64, "commit");
+            let message = format!("the agent made {count} itself");
+            note(message, WireNote::AgentCommits, None, commits.clone())
+        }
+        EventKind::CommitRejected { reason } => Body::CommitRejected {
+            reason: reason.clone(),
+        },
+        EventKind::PushEnded {
+            branch,
+            head,
+            pushed,
+            detail,
+        } => Body::PushEnded {
+            branch: branch.clone(),
+            head: head.clone(),
+            pushed: *pushed,
+            detail: detail.clone(),
+        },
+        EventKind::TaskEnded(ended) => task_ended(ended),
+        EventKind::CancelRequested { signal } => Body::CancelRequested { signal: *signal },
+        EventKind::Warning { message } => Body::Warning {
+            message: message.clone(),
+            code: None,
+            k: None,
+            of: None,
+            commits: Vec::new(),
+        },
+        EventKind::RunEnded {
+            status,
+            reason,
+            exit_code,
+            head,
+            changed_files,
+        } => Body::RunEnded {
+            status: *status,
+            reason: *reason,
+            exit_code: *exit_code,
+            head: head.clone(),
+            changed_files: changed_files.clone(),
+        },
+    }
+}
+
+fn note(message: String, code: WireNote, counts: Option<(u32, u32)>, commits: Vec<String>) -> Body {
+    let (k, of) = counts.unzip();
+    Body::Warning {
+        message,
+        code: Some(code),
+        k,
+        of,
+        commits,
+    }
+}
+
+fn run_started(started: &RunStarted) -> Body {
+    Body::RunStarted {
+        run_id: started.run_id.clone(),
+        plan: WirePlan {
+            title: started.plan_title.clone(),
+            path: started.plan_path.clone(),
+        },
+        branch: started.branch.clone(),
+        base: started.base.clone(),
+        agent: started.agent.clone(),
+        checks: started.checks.clone(),
+        tasks: started.tasks.iter().map(task_line).collect(),
+        run_dir: started.run_dir.clone(),
+        resumed: started.resumed,
+    }
+}
+
+fn task_line(line: &TaskLine) -> WireTask {
+    WireTask {
+        id: line.id.clone(),
+        title: line.title.clone(),
+        done: line.done,
+        selected: line.selected,
+        line: line.line,
+        max_retries: line.max_retries,
+    }
+}
+
+fn agent_body(event: &AgentEvent) -> Body {
+    match event.clone() {
+        AgentEvent::SessionStarted { session_id } => Body::AgentRaw {
+            line: String::new(),
+            session_id: Some(session_id),
+        },
+        AgentEvent::Message { text } => Body::AgentMessage {
+            text,
+            reasoning: false,
+        },
+        AgentEvent::Reasoning { text } => Body::AgentMessage {
+            text,
+            reasoning: true,
+        },
+        AgentEvent::ToolCall { id, name, summary } => Body::AgentToolCall { id, name, summary },
+        AgentEvent::ToolResult {
+            id,
+            ok,
+            exit_code,
+            summary,
+        } => Body::AgentToolResult {
+            id,
+            ok,
+            exit_code,
+            summary,
+        },
+        AgentEvent::FileChange { path, kind } => Body::AgentFileChange { path, kind },
+        AgentEvent::Todo { items } => {
+            let status = |status| match status {
+                TodoStatus::Pending => WireTodoStatus::Pending,
+                TodoStatus::InProgress => WireTodoStatus::InProgress,
+                TodoStatus::Completed => WireTodoStatus::Completed,
+            };
+            let items = items.into_iter();
+            let items = items.map(|item| WireTodo {
+                text: item.text,
+                status: status(item.status),
+            });
+            Body::AgentTodo {
+                items: items.collect(),
+            }
+        }
+        AgentEvent::Usage(usage) => Body::AgentUsage {
+            usage: WireUsage::from(usage),
+        },
+        AgentEvent::Error { message, is_final } => Body::AgentError { message, is_final },
+        AgentEvent::Raw { line } => Body::AgentRaw {
+            line,
+            session_id: None,
+        },
+    }
+}
+
+pub(super) fn agent_event(body: Body) -> Option<AgentEvent> {
+    let event = match body {
+        Body::AgentRaw {
+            session_id: Some(session_id),
+            ..
+        } => AgentEvent::SessionStarted { session_id },
+        Body::AgentRaw {
+            line,
+            session_id: None,
+        } => AgentEvent::Raw { line },
+        Body::AgentMessage {
+            text,
+            reasoning: false,
+        } => AgentEvent::Message { text },
+        Body::AgentMessage {
+            text,
+            reasoning: true,
+        } => AgentEvent::Reasoning { text },
+        Body::AgentToolCall { id, name, summary } => AgentEvent::ToolCall { id, name, summary },
+        Body::AgentToolResult {
+            id,
+            ok,
+            exit_code,
+            summary,
+        } => AgentEvent::ToolResult {
+            id,
+            ok,
+            exit_code,
+            summary,
+        },
+        Body::AgentFileChange { path, kind } => AgentEvent::FileChange { path, kind },
+        Body::AgentTodo { items } => {
+            let status = |status| match status {
+                WireTodoStatus::Pending => TodoStatus::Pending,
+                WireTodoStatus::InProgress => TodoStatus::InProgress,
+                WireTodoStatus::Completed => TodoStatus::Completed,
+            };
+            let items = items.into_iter();
+            let items = items.map(|item| TodoItem {
+                text: item.text,
+                status: status(item.status),
+            });
+            AgentEvent::Todo {
+                items: items.collect(),
+            }
+        }
+        Body::AgentUsage { usage } => AgentEvent::Usage(Usage {
+            tokens_in: usage.tokens_in,
+            tokens_cached: usage.tokens_cached,
+            tokens_out: usage.tokens_out,
+            cost_usd: usage.cost_usd,
+        }),
+        Body::AgentError { message, is_final } => AgentEvent::Error { message, is_final },
+        _ => return None,
+    };
+    Some(event)
+}
+
+fn turn_assessed(line: &TurnLine) -> Body {
+    Body::TurnAssessed {
+        purpose: line.purpose.clone(),
+        assessment: line.assessment,
+        indicators: sentence::indicators(&line.indicators),
+        detail: line.detail.clone(),
+        before: StateLine::from(&line.before),
+        after: StateLine::from(&line.after),
+        exit: line.exit.clone(),
+        duration_ms: line.elapsed_ms,
+        usage: WireUsage::from(line.usage),
+        failed_report: line.failed_report.as_ref().map(|report| WireFailedReport {
+            summary: report.summary.clone(),
+            requirements: report.requirements.clone(),
+            problems: report.problems.clone(),
+            solutions: report.solutions.clone(),
+        }),
+    }
+}
+
+fn check_ended(result: &CheckResult) -> Body {
+    let (outcome, exit_code, detail) = match &result.outcome {
+        CheckOutcome::Passed => (WireCheckOutcome::Passed, Some(0), None),
+        CheckOutcome::Failed { exit } => (WireCheckOutcome::Failed, Some(*exit), None),
+        CheckOutcome::Signalled { signal } => (
+            WireCheckOutcome::Signalled,
+            None,
+            Some(signal_name(*signal)),
+        ),
+        CheckOutcome::TimedOut { after_ms } => {
+            let detail = format!("after {}", text::duration(*after_ms));
+            (WireCheckOutcome::TimedOut, None, Some(detail))
+        }
+        CheckOutcome::NotStarted { why } => (WireCheckOutcome::NotStarted, None, Some(why.clone())),
+        CheckOutcome::Aborted => (WireCheckOutcome::Aborted, None, None),
+        CheckOutcome::Skipped { because } => {
+            (WireCheckOutcome::Skipped, None, Some(because.clone()))
+        }
+    };
+    Body::CheckEnded {
+        name: result.name.clone(),
+        kind: result.kind,
+        outcome,
+        passed: outcome == WireCheckOutcome::Passed,
+        exit_code,
+        detail,
+        passed_count: result.counts.passed,
+        failed_count: result.counts.failed,
+        duration_ms: result.elapsed_ms,
+        log: result.log.clone(),
+        errors: result.errors.clone(),
+    }
+}
+
+fn retry_kind(how: RetryKind) -> WireRetry {
+    match how {
+        RetryKind::Nudge => WireRetry::Nudge,
+        RetryKind::Retry => WireRetry::Retry,
+        RetryKind::Wait => WireRetry::Wait,
+    }
+}
+
+fn task_ended(ended: &TaskEnded) -> Body {
+    Body::TaskEnded {
+        status: ended.outcome.task_end(),
+        reason: ended.outcome.reason(),
+        message: ended.outcome.message(),
+        commit: ended.outcome.commit().map(|id| id.0.clone()),
+        attempts: ended.attempts,
+        turns: ended.turns,
+        nudges: ended.nudges,
+        verifications: ended.verifications,
+        history: ended.history.iter().map(HistoryLine::from).collect(),
+        changes_made: ended.changes_made,
+        changed_files: ended.changed_files.clone(),
+        patch: ended.patch.clone(),
+        agent_commits: ended.agent_commits,
+        duration_ms: ended.elapsed_ms,
+    }
+}
+
+impl From<Usage> for WireUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            tokens_in: usage.tokens_in,
+            tokens_cached: usage.tokens_cached,
+            tokens_out: usage.tokens_out,
+            cost_usd: usage.cost_usd,
+        }
+    }
+}

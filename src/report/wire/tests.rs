@@ -1,0 +1,227 @@
+use super::*;
+use crate::domain::event::EventKind;
+use crate::report::samples;
+use std::collections::BTreeSet;
+
+/// The names of the contract, `agent.*` and `commit.*` written out.
+const NAMES: [&str; 24] = [
+    "run.started",
+    "task.started",
+    "turn.started",
+    "agent.message",
+    "agent.tool_call",
+    "agent.tool_result",
+    "agent.file_change",
+    "agent.todo",
+    "agent.usage",
+    "agent.error",
+    "agent.raw",
+    "turn.ended",
+    "turn.assessed",
+    "check.started",
+    "check.ended",
+    "retry.scheduled",
+    "verification.skipped",
+    "commit.created",
+    "commit.rejected",
+    "push.ended",
+    "task.ended",
+    "cancel.requested",
+    "warning",
+    "run.ended",
+];
+
+fn name(value: &serde_json::Value) -> String {
+    value["event"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_event_validates_against_the_schema_and_reads_back() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let mut summary = RunSummary::default();
+    for event in samples::every_event() {
+        summary.apply(&event);
+        let wire = WireEvent::new(&event, &summary);
+        let json = serde_json::to_value(&wire).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&json)
+            .map(|error| error.to_string())
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{json:#}");
+        assert_eq!(serde_json::from_value::<WireEvent>(json).unwrap(), wire);
+    }
+}
+
+#[test]
+fn the_schema_rejects_what_is_no_event() {
+    let validator = jsonschema::validator_for(&schema()).unwrap();
+    let event = samples::event(1, samples::warning("x"));
+    let good = serde_json::to_value(WireEvent::new(&event, &RunSummary::default())).unwrap();
+    assert!(validator.is_valid(&good));
+    for (key, value) in [
+        ("event", "run.stopped".into()),
+        ("seq", serde_json::json!(-1)),
+        ("message", 1.into()),
+    ] {
+        let mut bad = good.clone();
+        bad[key] = value;
+        assert!(!validator.is_valid(&bad), "{key}");
+    }
+}
+
+#[test]
+fn the_names_are_those_of_the_contract() {
+    let summary = RunSummary::default();
+    let said: BTreeSet<String> = samples::every_event()
+        .iter()
+        .map(|event| name(&serde_json::to_value(WireEvent::new(event, &summary)).unwrap()))
+        .collect();
+    assert_eq!(said, NAMES.map(str::to_owned).into());
+    let schema = schema();
+    let variants = schema["oneOf"].as_array().unwrap();
+    let described: BTreeSet<String> = variants
+        .iter()
+        .map(|variant| {
+            variant["properties"]["event"]["const"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(described, said);
+}
+
+#[test]
+fn the_documentation_names_every_event_output_and_exit_code() {
+    let page = include_str!("../../../docs/events.md");
+    let outputs = crate::report::outputs::outputs(&RunSummary::default(), &Default::default());
+    let mut names: Vec<&str> = outputs.iter().map(|(name, _)| *name).collect();
+    names.extend(NAMES);
+    let words = |json: serde_json::Value| -> Vec<String> {
+        json.as_object().unwrap().keys().cloned().collect()
+    };
+    let summary = serde_json::to_value(samples::partial()).unwrap();
+    let mut fields = words(summary.clone());
+    fields.extend(words(summary["tasks"][1].clone()));
+    fields.extend(words(summary["totals"].clone()));
+    fields.extend(words(summary["tasks"][1]["checks"][0].clone()));
+    fields.extend(words(summary["tasks"][1]["turns"][0].clone()));
+    names.extend(fields.iter().map(String::as_str));
+    let named = |name: &&&str| {
+        page.split(|c: char| !"._-".contains(c) && !c.is_alphanumeric())
+            .any(|word| word == **name)
+    };
+    let missing: Vec<&&str> = names.iter().filter(|name| !named(name)).collect();
+    assert_eq!(missing, Vec::<&&str>::new());
+}
+
+#[test]
+fn the_samples_hold_every_kind_of_event() {
+    // Fails to compile or to hold when a kind is added and not sampled.
+    let kinds: BTreeSet<usize> = samples::every_event()
+        .iter()
+        .map(|event| match event.kind {
+            EventKind::RunStarted(_) => 0,
+            EventKind::TaskStarted { .. } => 1,
+            EventKind::TurnStarted { .. } => 2,
+            EventKind::Agent(AgentEvent::SessionStarted { .. }) => 3,
+            EventKind::Agent(AgentEvent::Message { .. }) => 4,
+            EventKind::Agent(AgentEvent::Reasoning { .. }) => 5,
+            EventKind::Agent(AgentEvent::ToolCall { .. }) => 6,
+            EventKind::Agent(AgentEvent::ToolResult { .. }) => 7,
+            EventKind::Agent(AgentEvent::FileChange { .. }) => 8,
+            EventKind::Agent(AgentEvent::Todo { .. }) => 9,
+            EventKind::Agent(AgentEvent::Usage(_)) => 10,
+            EventKind::Agent(AgentEvent::Error { .. }) => 11,
+            EventKind::Agent(AgentEvent::Raw { .. }) => 12,
+            EventKind::TurnEnded { .. } => 13,
+            EventKind::TurnAssessed(_) => 14,
+            EventKind::CheckStarted { .. } => 15,
+            EventKind::CheckEnded(_) => 16,
+            EventKind::RetryScheduled { .. } => 17,
+            EventKind::NudgeResolved { .. } => 18,
+            EventKind::VerificationSkipped { .. } => 19,
+            EventKind::CommitCreated { .. } => 20,
+            EventKind::AgentCommits { .. } => 21,
+            EventKind::CommitRejected { .. } => 22,
+            EventKind::PushEnded { .. } => 23,
+            EventKind::TaskEnded(_) => 24,
+            EventKind::CancelRequested { .. } => 25,
+            EventKind::Warning { .. } => 26,
+            EventKind::RunEnded { .. } => 27,
+        })
+        .collect();
+    assert_eq!(kinds, (0..28).collect());
+}
+
+#[test]
+fn an_event_has_the_fields_of_the_contract_in_their_order() {
+    let event = samples::nudge();
+    let summary = samples::planning_only();
+    let json = serde_json::to_string_pretty(&WireEvent::new(&event, &summary)).unwrap();
+    insta::assert_snapshot!(json, @r#"
+    {
+      "v": 1,
+      "seq": 6,
+      "ts": "2026-03-01T12:00:00Z",
+      "elapsed_ms": 43800,
+      "event": "retry.scheduled",
+      "kind": "nudge",
+      "n": 1,
+      "of": 3,
+      "reason": "the tree is unchanged",
+      "indicators": [
+        "I'll implement the route next",
+        "1. Plan the columns"
+      ],
+      "delay_ms": 0,
+      "message": "Implementer appears to have planned but not executed. Retrying (attempt 2/4)...",
+      "task": "t1",
+      "attempt": 1,
+      "turn": 1
+    }
+    "#);
+}
+
+#[test]
+fn the_events_of_an_agent_go_there_and_back() {
+    let mut seen = 0;
+    for event in samples::every_event() {
+        let body = WireEvent::new(&event, &RunSummary::default()).body;
+        match event.kind {
+            EventKind::Agent(agent) => {
+                seen += 1;
+                assert_eq!(body.into_agent_event(), Some(agent));
+            }
+            _ => assert_eq!(body.into_agent_event(), None),
+        }
+    }
+    assert!(seen >= 10);
+}
+
+#[test]
+fn a_command_may_leave_out_what_it_does_not_know() {
+    let line = r#"{"event":"agent.tool_call","name":"shell","more":1}"#;
+    let event = serde_json::from_str::<Body>(line)
+        .unwrap()
+        .into_agent_event();
+    let expected = AgentEvent::ToolCall {
+        id: None,
+        name: "shell".into(),
+        summary: String::new(),
+    };
+    assert_eq!(event, Some(expected));
+}
+
+#[test]
+fn every_summary_validates_against_its_schema() {
+    let validator = jsonschema::validator_for(&summary_schema()).unwrap();
+    for (name, summary) in samples::all() {
+        let json = serde_json::to_value(&summary).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&json)
+            .map(|error| error.to_string())
+            .collect();
+        assert_eq!(errors, Vec::<String>::new(), "{name}");
+    }
+}

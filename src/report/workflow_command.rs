@@ -1,0 +1,218 @@
+//! Workflow commands of GitHub Actions: groups and annotations in the log of the step.
+
+use super::annotation::{Annotation, Level, annotations};
+use super::shield::{Shielded, neutral};
+use super::{Reporter, text};
+use crate::domain::event::{Event, EventKind};
+use crate::domain::summary::RunSummary;
+use std::io;
+
+/// Annotations of one level that GitHub shows for a step; it drops the rest silently.
+pub const MOST_PER_LEVEL: usize = 10;
+
+/// Writes groups as tasks come and go, and annotations at the end. It is to be added before the
+/// console, so that a task's end is told outside of its group.
+pub struct WorkflowCommands {
+    log: Shielded,
+    in_group: bool,
+    failure: Option<io::Error>,
+}
+
+impl WorkflowCommands {
+    /// Writes to `log`, to which the console writes its text.
+    pub fn new(log: Shielded) -> Self {
+        Self {
+            log,
+            in_group: false,
+            failure: None,
+        }
+    }
+
+    fn commands(&mut self, event: &Event, summary: &RunSummary) -> Vec<String> {
+        let mut commands = Vec::new();
+        let ends = matches!(
+            event.kind,
+            EventKind::TaskStarted { .. } | EventKind::TaskEnded(_) | EventKind::RunEnded { .. }
+        );
+        if ends && std::mem::take(&mut self.in_group) {
+            commands.push("::endgroup::".to_owned());
+        }
+        match &event.kind {
+            EventKind::TaskStarted { title } => {
+                self.in_group = true;
+                commands.push(group(&format!(
+                    "{} {title}",
+                    event.task.as_deref().unwrap_or("")
+                )));
+            }
+            EventKind::RunEnded { .. } => {
+                commands.extend(annotation_commands(&annotations(summary)))
+            }
+            _ => {}
+        }
+        commands
+    }
+}
+
+impl Reporter for WorkflowCommands {
+    fn report(&mut self, event: &Event, summary: &RunSummary) {
+        let commands = self.commands(event, summary);
+        let written = self.log.command(&commands);
+        let finished = match event.kind {
+            EventKind::RunEnded { .. } => self.log.finish(),
+            _ => Ok(()),
+        };
+        self.failure = written.and(finished).err();
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failure.take().map(|error| error.to_string())
+    }
+}
+
+/// Opens a group that the log folds.
+pub fn group(title: &str) -> String {
+    format!("::group::{}", data(&text::short_line(title, 200)))
+}
+
+/// Annotations as commands, within what GitHub shows of a step. What goes beyond is counted in the
+/// last one of its level.
+pub fn annotation_commands(notes: &[Annotation]) -> Vec<String> {
+    [Level::Error, Level::Warning, Level::Notice]
+        .into_iter()
+        .flat_map(|level| {
+            let of_level: Vec<&Annotation> =
+                notes.iter().filter(|note| note.level == level).collect();
+            let shown = match of_level.len() > MOST_PER_LEVEL {
+                true => MOST_PER_LEVEL - 1,
+                false => of_level.len(),
+            };
+            let rest = of_level.len() - shown;
+            let mut commands: Vec<String> = of_level
+                .iter()
+                .take(shown)
+                .map(|note| command(note))
+                .collect();
+            if rest > 0 {
+                let more = text::count(rest as u64, name(level));
+                commands.push(format!(
+                    "::{} title=Sprag::{}",
+                    name(level),
+                    data(&format!("{more} more: see the step summary"))
+                ));
+            }
+            commands
+        })
+        .collect()
+}
+
+fn command(note: &Annotation) -> String {
+    let line = note
+        .line
+        .map_or(String::new(), |line| format!(",line={line}"));
+    format!(
+        "::{} file={}{line},title={}::{}",
+        name(note.level),
+        property(&note.path),
+        property(&note.title),
+        data(&note.message)
+    )
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Notice => "notice",
+    }
+}
+
+/// Escapes a command's text. What the runner prints of it afterwards holds no command either.
+pub fn data(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(neutral).collect();
+    lines
+        .join("\n")
+        .replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// Escapes a property of a command.
+pub fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use proptest::prelude::*;
+
+    fn note(level: Level, n: u32) -> Annotation {
+        Annotation {
+            level,
+            path: "src/a,b.rs".into(),
+            line: Some(n),
+            title: "test: failed".into(),
+            message: "100%\nleft: 1".into(),
+        }
+    }
+
+    #[test]
+    fn a_command_is_escaped() {
+        assert_eq!(
+            annotation_commands(&[note(Level::Error, 7)]),
+            ["::error file=src/a%2Cb.rs,line=7,title=test%3A failed::100%25%0Aleft: 1"]
+        );
+    }
+
+    #[test]
+    fn what_github_would_drop_is_counted() {
+        let notes: Vec<Annotation> = (1..=12)
+            .map(|n| note(Level::Error, n))
+            .chain((1..=10).map(|n| note(Level::Warning, n)))
+            .collect();
+        let commands = annotation_commands(&notes);
+        assert_eq!(commands.len(), 20);
+        assert_eq!(
+            commands[9],
+            "::error title=Sprag::3 errors more: see the step summary"
+        );
+        assert!(commands[19].starts_with("::warning file="));
+    }
+
+    #[test]
+    fn failing_lines_come_first_then_stagnation_on_the_plan() {
+        insta::assert_snapshot!(annotation_commands(&annotations(&samples::partial())).join("\n"), @r"
+        ::error file=src/report.rs,line=41,title=test failed::assertion `left == right` failed: header differs
+        ::error file=plans/csv.yaml,line=8,title=t2 failed (verification_failed)::the checks still fail and no retry is left
+        ::warning file=plans/csv.yaml,title=Sprag::droppings left by the checks: target/out.csv
+        ::notice file=plans/csv.yaml,line=12,title=t3 pending::not reached
+        ");
+        insta::assert_snapshot!(annotation_commands(&annotations(&samples::planning_only())).join("\n"), @r"
+        ::warning file=plans/csv.yaml,line=4,title=t1 failed (planning_only)::the agent planned and never changed a file
+        ::warning file=plans/csv.yaml,line=4,title=t1%3A 3 nudges::turn 1: planned, changed nothing: I'll implement the route next · 1. Plan the columns%0Aturn 2: planned, changed nothing: Proceeding with the route%0Aturn 3: planned, changed nothing: Proceeding with the route%0Aturn 4: planned, changed nothing: Proceeding with the route
+        ");
+    }
+
+    #[test]
+    fn without_a_plan_file_notes_are_on_github() {
+        let mut summary = samples::planning_only();
+        summary.plan.path = None;
+        assert!(
+            annotations(&summary)
+                .iter()
+                .all(|note| note.path == ".github" && note.line.is_none())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_property_ends_no_command_and_data_ends_no_line(text in any::<String>()) {
+            prop_assert!(!property(&text).contains([':', ',', '\r', '\n']));
+            let data = data(&text);
+            prop_assert!(!data.contains(['\r', '\n']));
+            prop_assert!(!data.contains("##["));
+        }
+    }
+}
