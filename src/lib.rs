@@ -10,5 +10,15 @@ pub mod process;
 
 pub mod agent;
 pub mod vcs;
+pub mod verify;
+
+pub mod perform;
+pub mod run;
 
 pub mod report;
+
+pub mod cli;
+pub mod config;
+pub mod context;
+pub mod error;
+pub mod run_dir;

@@ -1,0 +1,391 @@
+//! Flags, action inputs, variables, task, plan and file become one configuration, in this order of
+//! precedence. What leaves here is valid.
+
+use crate::agent::CliAgent;
+use crate::cli::SettingFlags;
+use crate::context::Context;
+use crate::domain::outcome::NoChanges;
+use crate::domain::plan::{self, Plan, Task};
+use crate::domain::settings::{self, AgentCommits, IfUnverified, OnNoChanges, Settings};
+use crate::domain::text_error::Located;
+use crate::domain::verdict::Check;
+use crate::error::{Error, Place, Result};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the configuration file lies when no other is named, relative to the work tree.
+pub const DEFAULT_FILE: &str = ".sprag/config.yaml";
+
+/// Paths that no task may change where the configuration names none.
+pub const PROTECTED_PATHS: &[&str] = &[
+    ".github/**",
+    "action.yml",
+    "action.yaml",
+    ".sprag/**",
+    "**/CODEOWNERS",
+    "**/AGENTS.md",
+    "**/CLAUDE.md",
+    "**/GEMINI.md",
+    ".claude/**",
+    ".codex/**",
+    ".gemini/**",
+    ".mcp.json",
+    ".cursor/**",
+    ".cursorrules",
+];
+
+/// Deadline of a run in Actions, where the runner does not tell a job's limit.
+const ACTIONS_DEADLINE: Duration = Duration::from_secs(5 * 3600 + 30 * 60);
+
+/// Every source of settings but the task.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// Flags, action inputs and variables, already merged.
+    pub above: Settings,
+    /// Plan and configuration file, already merged.
+    pub below: Settings,
+}
+
+/// What concerns the whole run.
+#[derive(Debug, Clone)]
+pub struct RunConfig {
+    /// Limit of the run.
+    pub deadline: Option<Duration>,
+    /// Token limit.
+    pub max_tokens: Option<u64>,
+    /// Cost limit in US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Start on a dirty tree and commit nothing.
+    pub allow_dirty: bool,
+    /// Go on after a failed task.
+    pub keep_going: bool,
+    /// What a task that changed nothing counts as.
+    pub no_changes: NoChanges,
+    /// Changes that are no progress.
+    pub progress_ignore: GlobSet,
+    /// Where the run keeps what it leaves behind, when that is asked for.
+    pub run_dir: Option<PathBuf>,
+    /// Commands that run once before the first turn.
+    pub setup: Vec<String>,
+}
+
+/// What concerns one task.
+#[derive(Debug, Clone)]
+pub struct TaskConfig {
+    /// The agent.
+    pub agent: CliAgent,
+    /// Arguments added to the agent's own.
+    pub agent_args: Vec<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Text added to every prompt.
+    pub instructions: Option<String>,
+    /// The checks.
+    pub checks: Vec<Check>,
+    /// Attempts after the first.
+    pub max_retries: u32,
+    /// Nudges.
+    pub nudges: u32,
+    /// Identical failures in a row that end the task.
+    pub identical_failures: u32,
+    /// Limit of a turn.
+    pub turn_timeout: Duration,
+    /// Limit of silence.
+    pub stall_timeout: Duration,
+    /// What becomes of the agent's own commits.
+    pub agent_commits: AgentCommits,
+    /// Whether work without a check is taken.
+    pub accept_unverified: bool,
+    /// What is said when the agent changes tests.
+    pub test_changes: OnNoChanges,
+    /// Paths that the task may not change.
+    pub protected_paths: GlobSet,
+    /// Variables that the agent may see.
+    pub agent_env: Vec<String>,
+    /// Variables that checks and hooks may see.
+    pub verify_env: Vec<String>,
+}
+
+/// Flags over action inputs over `SPRAG_*` variables.
+///
+/// # Errors
+/// A value that cannot be read, named by the flag, input or variable that has it.
+pub fn above(context: &Context, flags: &SettingFlags) -> Result<Settings> {
+    let mut inputs = Settings::default();
+    let mut variables = Settings::default();
+    for (key, _) in settings::NAMES {
+        let input = key.replace('_', "-");
+        if let Some(text) = context.input(&input) {
+            set(&mut inputs, key, text, &format!("action input {input}"))?;
+        }
+        let variable = format!("SPRAG_{}", key.to_ascii_uppercase());
+        if let Some(text) = context.var(&variable) {
+            set(&mut variables, key, text, &variable)?;
+        }
+    }
+    let mut given = flag_settings(flags)?;
+    if let Some(earlier) = &flags.earlier {
+        given = given.or(flag_settings(earlier)?);
+    }
+    Ok(given.or(inputs).or(variables))
+}
+
+fn flag_settings(flags: &SettingFlags) -> Result<Settings> {
+    let mut settings = Settings::default();
+    let verify = (!flags.verify.is_empty()).then(|| flags.verify.join("\n"));
+    let run_dir = flags.run_dir.as_ref().map(|dir| dir.display().to_string());
+    let texts = [
+        ("agent", &flags.agent),
+        ("agent_command", &flags.agent_command),
+        ("model", &flags.model),
+        ("verify", &verify),
+        ("max_retries", &flags.max_retries),
+        ("turn_timeout", &flags.turn_timeout),
+        ("stall_timeout", &flags.stall_timeout),
+        ("verify_timeout", &flags.verify_timeout),
+        ("deadline", &flags.deadline),
+        ("max_tokens", &flags.max_tokens),
+        ("max_cost_usd", &flags.max_cost_usd),
+        ("agent_commits", &flags.agent_commits),
+        ("if_no_changes", &flags.if_no_changes),
+        ("if_unverified", &flags.if_unverified),
+        ("instructions", &flags.instructions),
+        ("run_dir", &run_dir),
+    ];
+    for (key, text) in texts {
+        let Some(text) = text else { continue };
+        let flag = format!("--{}", key.replace('_', "-"));
+        if text.trim().is_empty() {
+            return Err(Error::usage(format!("{flag} has an empty value"))
+                .hint("give it a value, or leave the flag out"));
+        }
+        set(&mut settings, key, text, &flag)?;
+    }
+    if !flags.agent_args.is_empty() {
+        settings.agent_args = Some(flags.agent_args.clone());
+    }
+    settings.allow_dirty = flags.allow_dirty.then_some(true);
+    settings.keep_going = flags.keep_going.then_some(true);
+    Ok(settings)
+}
+
+fn set(settings: &mut Settings, key: &str, text: &str, place: &str) -> Result<()> {
+    settings.set_from_text(key, text).map_err(|why| {
+        // The place says the key already, in the spelling that the person used.
+        Error::usage(match why.strip_prefix(key) {
+            Some(rest) => format!("{place}{rest}"),
+            None => format!("{place}: {why}"),
+        })
+    })
+}
+
+/// The error of a place in a plan or configuration file.
+pub fn located(located: Located) -> Error {
+    let whole = located.to_string();
+    let place = Place {
+        file: located.file,
+        line: located.at.line,
+        what: located.message,
+    };
+    Error::located(whole, place)
+}
+
+/// Reads a whole text file within the limit for plans and configuration.
+///
+/// # Errors
+/// When it is missing, no file, too large or unreadable.
+pub fn read_file(path: &Path, what: &str) -> Result<Vec<u8>> {
+    let shown = path.display();
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::config(format!("there is no {what} {shown}"))
+            .hint("check the path; it is relative to the current directory"),
+        _ => Error::config(format!("the {what} {shown} cannot be read: {error}")),
+    })?;
+    if metadata.is_dir() {
+        return Err(
+            Error::config(format!("the {what} {shown} is a directory, not a file"))
+                .hint("name a file in it"),
+        );
+    }
+    plan::check_size(&shown.to_string(), metadata.len()).map_err(located)?;
+    let limit = u64::try_from(plan::MAX_FILE_BYTES)
+        .unwrap_or(u64::MAX)
+        .saturating_add(1);
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        .map_err(|error| Error::config(format!("the {what} {shown} cannot be read: {error}")))?;
+    Ok(bytes)
+}
+
+/// The settings that concern the whole run.
+///
+/// # Errors
+/// A combination that makes no sense, or a setting that this version does not have.
+pub fn run_config(context: &Context, sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
+    let all = sources.above.clone().or(sources.below.clone());
+    refuse_unsupported(&all)?;
+    let allow_dirty = all.allow_dirty.unwrap_or(false);
+    let keep_going = all.keep_going.unwrap_or(false);
+    if allow_dirty && keep_going {
+        return Err(
+            Error::usage("--allow-dirty and --keep-going exclude each other").hint(
+                "going on restores the tree after a failed task, which would destroy your changes",
+            ),
+        );
+    }
+    let in_actions = context.in_actions().then_some(ACTIONS_DEADLINE);
+    Ok(RunConfig {
+        deadline: all.deadline.or(in_actions),
+        max_tokens: all.max_tokens,
+        max_cost_usd: all.max_cost_usd,
+        allow_dirty,
+        keep_going,
+        no_changes: match all.if_no_changes {
+            None | Some(OnNoChanges::Fail) => NoChanges::Fail,
+            Some(OnNoChanges::Warn) => NoChanges::Warn,
+            Some(OnNoChanges::Ok) => NoChanges::Ok,
+        },
+        progress_ignore: glob_set(&all.progress.unwrap_or_default().ignore)?,
+        run_dir: all.run_dir.map(|dir| context.cwd.join(dir)),
+        setup,
+    })
+}
+
+/// The settings that hold for one task.
+///
+/// # Errors
+/// An unknown agent, or no agent at all.
+pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
+    let all = sources
+        .above
+        .clone()
+        .or(task.settings.clone())
+        .or(sources.below.clone());
+    refuse_unsupported(&all)?;
+    let protected = match &all.protected_paths {
+        Some(globs) => glob_set(globs)?,
+        None => glob_set(PROTECTED_PATHS)?,
+    };
+    Ok(TaskConfig {
+        agent: agent(&all)?,
+        agent_args: all.agent_args.clone().unwrap_or_default(),
+        model: all.model.clone(),
+        instructions: all.instructions.clone(),
+        checks: all.checks(),
+        max_retries: all.max_retries.unwrap_or(settings::DEFAULT_MAX_RETRIES),
+        nudges: all.nudges.unwrap_or(settings::DEFAULT_NUDGES),
+        identical_failures: all
+            .identical_failures
+            .unwrap_or(settings::DEFAULT_IDENTICAL_FAILURES),
+        turn_timeout: all.turn_timeout.unwrap_or(settings::DEFAULT_TURN_TIMEOUT),
+        stall_timeout: all.stall_timeout.unwrap_or(settings::DEFAULT_STALL_TIMEOUT),
+        agent_commits: all.agent_commits.unwrap_or(AgentCommits::Accept),
+        accept_unverified: all.if_unverified != Some(IfUnverified::Fail),
+        test_changes: all.test_changes.unwrap_or(OnNoChanges::Warn),
+        protected_paths: protected,
+        agent_env: all.agent_env.clone().unwrap_or_default(),
+        verify_env: all.verify_env.clone().unwrap_or_default(),
+    })
+}
+
+/// The agent that the settings choose.
+fn agent(all: &Settings) -> Result<CliAgent> {
+    const REMEDY: &str = "--agent codex, --agent claude, or --agent-command 'COMMAND'";
+    match (all.agent.as_deref(), all.agent_command.as_deref()) {
+        (None | Some("command" | "auto"), Some(command)) => Ok(CliAgent::Command {
+            command: command.to_owned(),
+        }),
+        (Some("codex"), _) => Ok(CliAgent::Codex),
+        (Some("claude"), _) => Ok(CliAgent::Claude),
+        (Some("command"), None) => Err(Error::config("agent `command` needs a command")
+            .hint("give one with --agent-command, or agent_command in plan or configuration")),
+        (None | Some("auto"), None) => Err(Error::environment("no agent is configured").hint(
+            format!("name one: {REMEDY}; or set `agent` in {DEFAULT_FILE}"),
+        )),
+        (Some(known @ ("gemini" | "opencode" | "acp" | "builtin")), _) => Err(Error::config(
+            format!("agent `{known}` is not part of this version"),
+        )
+        .hint(format!("use {REMEDY}"))),
+        (Some(other), _) => {
+            let known = ["codex", "claude", "command"];
+            let nearest = crate::domain::suggest::did_you_mean(other, known);
+            Err(Error::config(format!("unknown agent `{other}`{nearest}"))
+                .hint(format!("use {REMEDY}")))
+        }
+    }
+}
+
+/// Settings that are read, so that a plan can carry them, and that this version cannot honour.
+fn refuse_unsupported(all: &Settings) -> Result<()> {
+    let asked = [
+        ("tdd", all.tdd == Some(true)),
+        ("review", all.review == Some(true)),
+        ("roles", all.roles.is_some()),
+        ("baseline", all.baseline == Some(true)),
+        ("flaky_reruns", all.flaky_reruns.is_some_and(|n| n > 0)),
+        ("push", all.push == Some(true)),
+        (
+            "sandbox: required",
+            all.sandbox == Some(settings::Sandbox::Required),
+        ),
+        (
+            "report: github",
+            all.report == Some(settings::Report::Github),
+        ),
+        (
+            "pull_request",
+            all.pull_request
+                .is_some_and(|kind| kind != settings::PullRequest::None),
+        ),
+    ];
+    match asked.iter().find(|(_, asked)| *asked) {
+        Some((name, _)) => Err(
+            Error::config(format!("`{name}` is not part of this version"))
+                .hint("leave it out; CHANGELOG.md says what each version can do"),
+        ),
+        None => Ok(()),
+    }
+}
+
+fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
+    let mut builder = GlobSetBuilder::new();
+    for glob in globs {
+        let glob = GlobBuilder::new(glob.as_ref())
+            .literal_separator(true)
+            .build()
+            .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))?;
+        builder.add(glob);
+    }
+    builder
+        .build()
+        .map_err(|error| Error::config(format!("the globs cannot be used: {error}")))
+}
+
+/// A plan of one task from a prompt: the first line is its title.
+///
+/// # Errors
+/// When the prompt is empty.
+pub fn plan_of_prompt(prompt: &str) -> Result<Plan> {
+    let text = prompt.trim();
+    let Some(first) = text.lines().next() else {
+        return Err(Error::usage("the prompt is empty").hint("say what is to be done"));
+    };
+    let title = crate::domain::text::cap_chars(first.trim_start_matches(['#', ' ']), 72);
+    let whole = text == title;
+    let yaml = serde_json::json!({
+        "title": title,
+        "tasks": [{
+            "id": "t1",
+            "title": title,
+            "description": if whole { "" } else { text },
+        }],
+    });
+    let bytes = yaml.to_string().into_bytes();
+    plan::parse("prompt.yaml", &bytes)
+        .map(|parsed| parsed.value)
+        .map_err(|located| Error::usage(format!("the prompt cannot be used: {}", located.message)))
+}

@@ -1,0 +1,88 @@
+//! The only reader of the process's environment: variables, working directory, terminals.
+
+use anyhow::Context as _;
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+/// The process's surroundings, read once at the start.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// Every variable.
+    pub env: Vec<(OsString, OsString)>,
+    /// Whether standard output is a terminal.
+    pub stdout_is_terminal: bool,
+    /// Whether standard error is a terminal.
+    pub stderr_is_terminal: bool,
+    /// Whether the process runs as root.
+    pub is_root: bool,
+}
+
+impl Context {
+    /// Reads the surroundings of this process.
+    ///
+    /// # Errors
+    /// When the working directory is gone.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that reads them"
+    )]
+    pub fn of_process() -> anyhow::Result<Self> {
+        Ok(Self {
+            cwd: std::env::current_dir().context("the working directory cannot be read")?,
+            env: std::env::vars_os().collect(),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            is_root: rustix::process::geteuid().is_root(),
+        })
+    }
+
+    /// A variable's value, unless it is unset or empty.
+    pub fn var_os(&self, name: &str) -> Option<&OsStr> {
+        let value = self
+            .env
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_os_str());
+        value.filter(|value| !value.is_empty())
+    }
+
+    /// A variable's value, unless it is unset, empty or not UTF-8.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.var_os(name).and_then(OsStr::to_str)
+    }
+
+    /// A variable's value as a path.
+    pub fn path_var(&self, name: &str) -> Option<PathBuf> {
+        self.var_os(name).map(PathBuf::from)
+    }
+
+    /// Whether this is a step of a GitHub Actions job.
+    pub fn in_actions(&self) -> bool {
+        self.var("GITHUB_ACTIONS") == Some("true")
+    }
+
+    /// An action input (`max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` where a
+    /// composite action passes it on by hand).
+    pub fn input(&self, name: &str) -> Option<&str> {
+        let upper = name.to_ascii_uppercase();
+        self.var(&format!("INPUT_{upper}"))
+            .or_else(|| self.var(&format!("INPUT_{}", upper.replace('-', "_"))))
+    }
+
+    /// The directory for runs outside of Actions: `$XDG_STATE_HOME/sprag`, by default
+    /// `~/.local/state/sprag`; without a home, a directory of the user's in the temporary one.
+    pub fn state_home(&self) -> PathBuf {
+        let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+        if let Some(dir) = self.path_var("XDG_STATE_HOME").and_then(absolute) {
+            return dir.join("sprag");
+        }
+        if let Some(home) = self.path_var("HOME").and_then(absolute) {
+            return home.join(".local/state/sprag");
+        }
+        let user = rustix::process::geteuid().as_raw();
+        std::env::temp_dir().join(format!("sprag-{user}"))
+    }
+}

@@ -1,0 +1,94 @@
+//! Says what comes next before it happens.
+
+use super::{Performer, TaskRun};
+use crate::domain::attempt::{Last, Step, TurnPurpose};
+use crate::domain::event::{EventKind, RetryKind};
+use crate::domain::outcome::Outcome;
+use crate::domain::text::first_line;
+
+impl Performer<'_> {
+    /// Places the following events and says when the work takes another way than the straight one.
+    pub fn announce(&mut self, run: &TaskRun<'_>, step: &Step) {
+        let state = &run.journal.state;
+        let (attempt, turn) = match step {
+            Step::RunAgent { key, .. } => (key.attempt, key.turn),
+            _ => (state.attempt(), state.turns()),
+        };
+        // What is scheduled belongs to the attempt that made it necessary.
+        self.emit.at(
+            Some(run.task.id.as_str()),
+            Some(state.attempt()),
+            Some(state.turns()),
+        );
+        if let Some(kind) = scheduled(run, step) {
+            self.emit.emit(kind);
+        }
+        self.emit.at(
+            Some(run.task.id.as_str()),
+            Some(attempt),
+            (turn > 0).then_some(turn),
+        );
+        if let Step::Finish(Outcome::Cancelled { signal }) = step {
+            self.emit
+                .emit(EventKind::CancelRequested { signal: *signal });
+        }
+    }
+}
+
+fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
+    let state = &run.journal.state;
+    // A turn that is only taken up again was announced when it was decided.
+    if matches!(state.last, Last::Resumed(_) | Last::Waited) {
+        return None;
+    }
+    let (reason, indicators) = match &state.last {
+        Last::Turn(turn) => (
+            turn.assessment.detail.clone(),
+            turn.assessment.indicators.clone(),
+        ),
+        Last::Verified(_, ended) => (reason_of(&ended.failing_checks, &ended.errors), Vec::new()),
+        Last::HookRejected(message) => (first_line(message).to_owned(), Vec::new()),
+        _ => (String::new(), Vec::new()),
+    };
+    match step {
+        Step::RunAgent {
+            purpose: TurnPurpose::Nudge { n, .. },
+            ..
+        } => Some(EventKind::RetryScheduled {
+            how: RetryKind::Nudge,
+            n: *n,
+            of: run.config.nudges,
+            reason,
+            indicators,
+            delay_ms: 0,
+        }),
+        Step::RunAgent {
+            key,
+            purpose: TurnPurpose::Retry { .. },
+        } => Some(EventKind::RetryScheduled {
+            how: RetryKind::Retry,
+            n: key.attempt - 1,
+            of: run.config.max_retries,
+            reason,
+            indicators,
+            delay_ms: 0,
+        }),
+        Step::Wait { ms, why } => Some(EventKind::RetryScheduled {
+            how: RetryKind::Wait,
+            n: state.waits + 1,
+            of: run.policy.waits,
+            reason: why.clone(),
+            indicators: Vec::new(),
+            delay_ms: *ms,
+        }),
+        _ => None,
+    }
+}
+
+fn reason_of(checks: &[String], errors: &[String]) -> String {
+    let failed = format!("{} failed", checks.join(", "));
+    match errors.first() {
+        Some(error) => format!("{failed}: {error}"),
+        None => failed,
+    }
+}

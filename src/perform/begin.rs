@@ -1,0 +1,102 @@
+//! The beginning of a task, new or taken up again.
+
+use super::{Journal, Performer, TaskRun};
+use crate::config::TaskConfig;
+use crate::domain::attempt::{Observation, Record};
+use crate::domain::event::EventKind;
+use crate::domain::plan::Task;
+use std::fs;
+
+/// The last final message and the session to be continued, relative to the run directory.
+const FINAL_MESSAGE: &str = "state/final-message.md";
+const SESSION: &str = "state/session";
+
+/// What a task begins with.
+#[derive(Debug, Clone)]
+pub struct TaskStart {
+    /// Its settings.
+    pub config: TaskConfig,
+    /// Its history, when it was begun by an earlier process of this run.
+    pub earlier: Vec<Record>,
+}
+
+impl Performer<'_> {
+    /// Begins a task, or takes it up where it stopped.
+    ///
+    /// # Errors
+    /// When the run's own state cannot be read or written.
+    pub fn begin_task<'t>(
+        &mut self,
+        task: &'t Task,
+        start: &TaskStart,
+    ) -> anyhow::Result<TaskRun<'t>> {
+        let journal = Journal::new(task.id.as_str(), self.run_dir.history()?, &start.earlier);
+        let mut run = TaskRun {
+            task,
+            config: start.config.clone(),
+            policy: self.policy(&start.config),
+            journal,
+            final_message: None,
+            session: None,
+            token: None,
+            agent_commits: Vec::new(),
+            began_ms: self.emit.elapsed_ms(),
+        };
+        self.emit.at(Some(task.id.as_str()), None, None);
+        if run.journal.state.task_start.is_none() {
+            self.forget_words()?;
+            let (_, start) = self.look();
+            let elapsed_ms = self.emit.elapsed_ms();
+            run.journal
+                .observe(Observation::TaskStarted { start, elapsed_ms })?;
+            self.emit.emit(EventKind::TaskStarted {
+                title: task.title.clone(),
+            });
+        } else {
+            self.take_up(&mut run)?;
+        }
+        Ok(run)
+    }
+
+    /// Finds out how far the dead process came with the task.
+    fn take_up(&mut self, run: &mut TaskRun<'_>) -> anyhow::Result<()> {
+        self.recover_commit(run)?;
+        if run.journal.state.key.is_none() {
+            // It was only just begun, or it failed and is taken again with fresh counts.
+            self.forget_words()?;
+            self.emit.emit(EventKind::TaskStarted {
+                title: run.task.title.clone(),
+            });
+        } else {
+            run.final_message = self.word(FINAL_MESSAGE);
+            run.session = self.word(SESSION);
+        }
+        run.journal.observe(Observation::Resumed)
+    }
+
+    /// What an agent said in an earlier task is none of the next one's.
+    fn forget_words(&self) -> anyhow::Result<()> {
+        self.run_dir.write(FINAL_MESSAGE, b"")?;
+        self.run_dir.write(SESSION, b"")?;
+        Ok(())
+    }
+
+    fn word(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.run_dir.path(name)).ok()?;
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Keeps what the agent said last, for the report and for a process that takes the run up.
+    pub(super) fn keep_final_message(&mut self, run: &TaskRun<'_>, number: u32) {
+        let text = run.final_message.clone().unwrap_or_default();
+        let session = run.session.clone().unwrap_or_default();
+        let kept = self
+            .run_dir
+            .write(&format!("turns/{number:02}-final.md"), text.as_bytes())
+            .and_then(|_| self.run_dir.write(FINAL_MESSAGE, text.as_bytes()))
+            .and_then(|_| self.run_dir.write(SESSION, session.as_bytes()));
+        if let Err(error) = kept {
+            self.warn(format!("{error:#}"));
+        }
+    }
+}

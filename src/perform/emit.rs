@@ -1,0 +1,75 @@
+//! Gives every event its number, time and place.
+
+use crate::domain::event::{Event, EventKind};
+use std::collections::HashSet;
+use std::time::Instant;
+
+/// Where events go.
+pub struct Emitter<'a> {
+    sink: &'a mut dyn FnMut(Event),
+    seq: u64,
+    began: Instant,
+    before_ms: u64,
+    task: Option<String>,
+    attempt: Option<u32>,
+    turn: Option<u32>,
+    warned: HashSet<String>,
+}
+
+impl<'a> Emitter<'a> {
+    /// Events after the `seq`th, on a clock that already shows `before_ms` milliseconds.
+    pub fn new(sink: &'a mut dyn FnMut(Event), seq: u64, before_ms: u64) -> Self {
+        Self {
+            sink,
+            seq,
+            began: Instant::now(),
+            before_ms,
+            task: None,
+            attempt: None,
+            turn: None,
+            warned: HashSet::new(),
+        }
+    }
+
+    /// Sends an event.
+    pub fn emit(&mut self, kind: EventKind) {
+        self.seq += 1;
+        let event = Event {
+            seq: self.seq,
+            ts: jiff::Timestamp::now().to_string(),
+            elapsed_ms: self.elapsed_ms(),
+            task: self.task.clone(),
+            attempt: self.attempt,
+            turn: self.turn,
+            kind,
+        };
+        (self.sink)(event);
+    }
+
+    /// Sends a warning.
+    pub fn warn(&mut self, message: impl Into<String>) {
+        self.emit(EventKind::Warning {
+            message: message.into(),
+        });
+    }
+
+    /// Sends a warning unless the same was sent before.
+    pub fn warn_once(&mut self, message: &str) {
+        if self.warned.insert(message.to_owned()) {
+            self.warn(message);
+        }
+    }
+
+    /// The run's clock, in milliseconds.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.before_ms
+            .saturating_add(super::millis(self.began.elapsed()))
+    }
+
+    /// What the following events are about.
+    pub fn at(&mut self, task: Option<&str>, attempt: Option<u32>, turn: Option<u32>) {
+        self.task = task.map(str::to_owned);
+        self.attempt = attempt;
+        self.turn = turn;
+    }
+}

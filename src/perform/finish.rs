@@ -1,0 +1,203 @@
+//! The end of a task: what failed is kept as a patch, HEAD only ever moves by verified work.
+
+use super::turn::{TURN_MARK, changed_paths};
+use super::{Performer, TaskRun};
+use crate::domain::attempt::TaskState;
+use crate::domain::event::{EventKind, TaskEnded};
+use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::plan::{StatusUpdate, TaskStatus};
+use crate::domain::snapshot::Snapshot;
+use crate::domain::verdict::{AttemptOutcome, HistoryEntry};
+
+impl Performer<'_> {
+    /// Ends a task.
+    ///
+    /// # Errors
+    /// When the run's own state cannot be written.
+    pub fn finish_task(&mut self, run: &mut TaskRun<'_>, outcome: &Outcome) -> anyhow::Result<()> {
+        if let Outcome::NoProgress {
+            preflight: true,
+            message,
+            ..
+        } = outcome
+        {
+            self.emit.emit(EventKind::VerificationSkipped {
+                reason: message.clone(),
+            });
+        }
+        let ended = match outcome.task_end() {
+            TaskEnd::Done => self.finish_done(run, outcome)?,
+            _ => self.finish_undone(run, outcome)?,
+        };
+        // Told first: a run that dies in between tells it once more rather than never.
+        self.emit.emit(EventKind::TaskEnded(Box::new(ended)));
+        run.journal.finish(outcome.clone())?;
+        self.spent.tokens = self
+            .spent
+            .tokens
+            .saturating_add(run.journal.state.spend.tokens);
+        self.spent.cost_usd += run.journal.state.spend.cost_usd;
+        Ok(())
+    }
+
+    fn finish_done(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        outcome: &Outcome,
+    ) -> anyhow::Result<TaskEnded> {
+        if matches!(outcome, Outcome::AlreadySatisfied { .. }) {
+            let update = StatusUpdate {
+                status: TaskStatus::Done,
+                attempts: Some(run.journal.state.attempt()),
+                completed_at: None,
+            };
+            self.book.set(&run.task.id, update);
+            if !self.config.allow_dirty {
+                self.book.save_outside()?;
+            }
+        }
+        Ok(self.ended(run, outcome, None))
+    }
+
+    fn finish_undone(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        outcome: &Outcome,
+    ) -> anyhow::Result<TaskEnded> {
+        if !self.config.allow_dirty {
+            self.take_back_head(run);
+        }
+        let patch = self.save_patch(run);
+        let ended = self.ended(run, outcome, patch.clone());
+        if self.config.keep_going && !outcome.ends_run() && !self.config.allow_dirty {
+            self.restore(run, outcome, patch.is_some());
+        }
+        Ok(ended)
+    }
+
+    /// The agent's own commits of a failed task leave the branch; they stay reachable.
+    fn take_back_head(&mut self, run: &TaskRun<'_>) {
+        match self.repo.set_aside(&self.run_id, run.task.id.as_str()) {
+            Ok(None) => {}
+            Ok(Some(kept)) => {
+                // HEAD and refs are not those of the turn's beginning any more: a turn that is
+                // taken up is judged from here.
+                let _ = std::fs::remove_file(self.run_dir.path(TURN_MARK));
+                self.warn(format!(
+                    "the branch is back where the task began; the agent's commits are kept under {kept}"
+                ));
+            }
+            Err(error) => self.warn(format!(
+                "the agent's commits could not be set aside: {error}"
+            )),
+        }
+    }
+
+    fn save_patch(&mut self, run: &TaskRun<'_>) -> Option<String> {
+        let (raw, _) = self.look();
+        let raw = raw.filter(|raw| !raw.changes.is_empty() || !raw.uncounted.is_empty())?;
+        let name = format!("patches/{}.patch", run.task.id);
+        let saved = self
+            .repo
+            .patch(&raw)
+            .map_err(anyhow::Error::from)
+            .and_then(|patch| self.run_dir.write(&name, &patch));
+        match saved {
+            Ok(_) => Some(name),
+            Err(error) => {
+                self.warn(format!("the work could not be saved as a patch: {error:#}"));
+                None
+            }
+        }
+    }
+
+    /// Makes room for the next task. Work that could not be saved is never removed.
+    fn restore(&mut self, run: &TaskRun<'_>, outcome: &Outcome, saved: bool) {
+        let nothing_to_lose = run.journal.state.changes.is_empty();
+        if !saved && !nothing_to_lose {
+            self.warn("the tree stays as it is: the failed work could not be saved");
+            return;
+        }
+        match self.repo.restore_tree(&self.exempt()) {
+            Ok(restored) => restored
+                .left
+                .iter()
+                .for_each(|left| self.emit.warn_once(left)),
+            Err(error) => self.warn(format!("the tree could not be restored: {error}")),
+        }
+        let status = match outcome.task_end() {
+            TaskEnd::Blocked => TaskStatus::Blocked,
+            _ => TaskStatus::Failed,
+        };
+        let attempts = Some(run.journal.state.attempt());
+        self.book.set(
+            &run.task.id,
+            StatusUpdate {
+                status,
+                attempts,
+                completed_at: None,
+            },
+        );
+    }
+
+    fn ended(&mut self, run: &TaskRun<'_>, outcome: &Outcome, patch: Option<String>) -> TaskEnded {
+        let state = &run.journal.state;
+        let committed = matches!(
+            outcome,
+            Outcome::Verified { .. } | Outcome::Unverified { .. }
+        );
+        let (raw, now) = self.look();
+        let left = raw.as_ref().map(changed_paths).unwrap_or_default();
+        let changed_files = if committed && left.is_empty() {
+            state.changes.clone()
+        } else {
+            left
+        };
+        TaskEnded {
+            attempts: state.attempt(),
+            turns: state.turns(),
+            nudges: state.nudges,
+            verifications: state.verifications,
+            history: history(state, outcome),
+            changes_made: changes_made(state, &now, outcome),
+            changed_files,
+            patch,
+            agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
+            elapsed_ms: self.emit.elapsed_ms().saturating_sub(run.began_ms),
+            outcome: outcome.clone(),
+        }
+    }
+}
+
+/// What the attempts came to, the last one included when nothing was verified in it.
+fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
+    let mut history = state.history.clone();
+    let idle = matches!(outcome, Outcome::NoProgress { .. } | Outcome::PlanningOnly);
+    if idle
+        && history
+            .last()
+            .is_none_or(|last| last.attempt < state.attempt())
+    {
+        history.push(HistoryEntry {
+            attempt: state.attempt(),
+            changes: Vec::new(),
+            outcome: AttemptOutcome::NoChange,
+            errors: Vec::new(),
+        });
+    }
+    history
+}
+
+/// Whether the task's last word is a changed tree. A pre-flight stop means that the last attempt
+/// changed nothing. What a turn that was cut short has left is seen only by looking `now`.
+fn changes_made(state: &TaskState, now: &Snapshot, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::NoProgress { .. } | Outcome::PlanningOnly | Outcome::AlreadySatisfied { .. } => {
+            false
+        }
+        _ => state
+            .task_start
+            .as_ref()
+            .is_some_and(|start| start.same_as(now) != Some(true)),
+    }
+}

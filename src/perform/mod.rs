@@ -1,0 +1,217 @@
+//! Step → effect → observation. Everything that a run does to the world happens below here.
+
+mod agent_turn;
+mod announce;
+mod begin;
+mod book;
+mod commit;
+mod emit;
+mod finish;
+mod journal;
+mod left;
+mod resume;
+mod setup;
+mod turn;
+mod verification;
+
+pub use begin::TaskStart;
+pub use book::{PlanBook, PlanFile};
+pub use emit::Emitter;
+pub use journal::Journal;
+pub use resume::finish_landing;
+pub use turn::agent_name;
+
+use crate::config::{RunConfig, TaskConfig};
+use crate::domain::agent::Usage;
+use crate::domain::attempt::Expect;
+use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role, Spend, Step};
+use crate::domain::committable::Committable;
+use crate::domain::event::EventKind;
+use crate::domain::plan::Task;
+use crate::domain::snapshot::{Fingerprint, Snapshot};
+use crate::process::{Cancel, CancelReason};
+use crate::run_dir::RunDir;
+use crate::vcs::git::{Exempt, RawSnapshot, Repo};
+use crate::verify::Verification;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// The longest that a commit hook may run.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// The first wait for a transient error; each further one is three times as long.
+const WAIT_BASE_MS: u64 = 1_000;
+
+/// Waits for transient errors within an attempt.
+const WAITS: u32 = 5;
+
+/// Everything that a run works with.
+pub struct Performer<'a> {
+    /// The repository and the run's private git directory.
+    pub repo: Repo,
+    /// Where the run keeps what it leaves behind.
+    pub run_dir: RunDir,
+    /// The run's id.
+    pub run_id: String,
+    /// The process's own environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// Whether the process runs as root.
+    pub is_root: bool,
+    /// Whether this is a step of a GitHub Actions job.
+    pub in_actions: bool,
+    /// Raised by signals and by the deadline.
+    pub cancel: Cancel,
+    /// What concerns the whole run.
+    pub config: RunConfig,
+    /// The plan, its file and what is known of its tasks.
+    pub book: PlanBook,
+    /// Where events go.
+    pub emit: Emitter<'a>,
+    /// Untracked files that only verification created.
+    pub droppings: BTreeSet<Vec<u8>>,
+    /// Turns begun in the run, for the names of files.
+    pub turns: u32,
+    /// Checks begun in the run, for the names of files.
+    pub checks: u32,
+    /// Spend of the tasks before this one.
+    pub spent: Spend,
+    /// Verdicts by tree and set of checks.
+    pub verdicts: HashMap<(Fingerprint, String), Verification>,
+    /// What the agent's sessions have reported so far, where they report totals.
+    pub session_usage: HashMap<String, Usage>,
+    /// Files that the run's commits changed.
+    pub changed_files: BTreeSet<String>,
+}
+
+/// One task while it is worked on.
+pub struct TaskRun<'a> {
+    /// The task.
+    pub task: &'a Task,
+    /// Its settings.
+    pub config: TaskConfig,
+    /// What is allowed.
+    pub policy: Policy,
+    /// Its history and the state that follows from it.
+    pub journal: Journal,
+    /// The last final message, for the commit's message and the failure's record.
+    pub final_message: Option<String>,
+    /// The session that a further turn can continue.
+    pub session: Option<String>,
+    /// Leave to commit, minted by the last verification.
+    pub token: Option<Committable>,
+    /// Commits that the agent made itself.
+    pub agent_commits: Vec<String>,
+    /// When the task began, on the run's clock.
+    pub began_ms: u64,
+}
+
+impl<'a> Performer<'a> {
+    /// Performs one step and says what came of it.
+    ///
+    /// # Errors
+    /// Only what makes it impossible to go on at all: the run's own state cannot be written.
+    pub async fn perform(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        step: &Step,
+    ) -> anyhow::Result<Observation> {
+        if let Some(by) = self.interruption() {
+            return Ok(Observation::Interrupted { by });
+        }
+        match step {
+            Step::RunAgent { key, purpose } => self.turn(run, *key, purpose).await,
+            Step::Verify { purpose, .. } => self.verification(run, *purpose).await,
+            Step::Commit { unverified } => self.commit(run, *unverified).await,
+            Step::Wait { ms, .. } => Ok(self.wait(*ms).await),
+            Step::Finish(_) => Ok(Observation::Waited),
+        }
+    }
+
+    /// What asks the run to stop.
+    pub fn interruption(&self) -> Option<Interruption> {
+        self.cancel.reason().map(interruption)
+    }
+
+    /// What is allowed for a task with these settings.
+    pub fn policy(&self, config: &TaskConfig) -> Policy {
+        Policy {
+            phases: vec![PhaseSpec {
+                role: Role::Implement,
+                expect: Expect::Pass,
+                retries: config.max_retries,
+            }],
+            nudges: config.nudges,
+            identical_failures: config.identical_failures,
+            waits: WAITS,
+            has_checks: !config.checks.is_empty(),
+            accept_unverified: config.accept_unverified,
+            commits: !self.config.allow_dirty,
+            max_tokens: self.config.max_tokens,
+            max_cost_usd: self.config.max_cost_usd,
+            spent_before: self.spent,
+            deadline_ms: self.config.deadline.map(millis),
+            wait_base_ms: WAIT_BASE_MS,
+        }
+    }
+
+    /// What does not count as change.
+    pub fn exempt(&self) -> Exempt {
+        Exempt {
+            progress_ignore: self.config.progress_ignore.clone(),
+            droppings: self.droppings.clone(),
+            plan: self.book.exempt(),
+        }
+    }
+
+    /// The state of the repository, and the same as a value of the domain. What a person should
+    /// know of it is said.
+    pub fn look(&mut self) -> (Option<RawSnapshot>, Snapshot) {
+        match self.repo.snapshot(&self.exempt()) {
+            Ok(raw) => {
+                for warning in &raw.warnings {
+                    self.emit.warn_once(warning);
+                }
+                let known = Snapshot::Known(raw.known.clone());
+                (Some(raw), known)
+            }
+            Err(error) => {
+                let why = format!("{:#}", anyhow::Error::from(error));
+                self.emit.warn(format!(
+                    "the state of the repository could not be read ({why}); progress detection is off for this turn"
+                ));
+                (None, Snapshot::Unknown { why })
+            }
+        }
+    }
+
+    async fn wait(&mut self, ms: u64) -> Observation {
+        let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
+        let pause = tokio::time::sleep(Duration::from_millis(ms.saturating_add(jitter)));
+        tokio::select! {
+            () = pause => Observation::Waited,
+            reason = self.cancel.cancelled() => Observation::Interrupted { by: interruption(reason) },
+        }
+    }
+
+    /// Says something that a person should know.
+    pub fn warn(&mut self, message: impl Into<String>) {
+        self.emit.emit(EventKind::Warning {
+            message: message.into(),
+        });
+    }
+}
+
+/// What a raised flag means to the domain.
+pub fn interruption(reason: CancelReason) -> Interruption {
+    match reason {
+        CancelReason::Interrupt => Interruption::Cancel { signal: 2 },
+        CancelReason::Terminate => Interruption::Cancel { signal: 15 },
+        CancelReason::Deadline => Interruption::Deadline,
+    }
+}
+
+/// Whole milliseconds of a duration.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

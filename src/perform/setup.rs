@@ -1,0 +1,76 @@
+//! What runs once before the first turn.
+
+use super::Performer;
+use crate::domain::outcome::Outcome;
+use crate::error::{Error, Result};
+use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run as run_process};
+use std::time::Duration;
+
+/// The longest that a setup command may run.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// Says that the setup commands have run, relative to the run directory.
+const SETUP_DONE: &str = "state/setup-done";
+
+/// How much of the end of a setup command's output an error shows.
+const SHOWN: usize = 4 << 10;
+
+impl Performer<'_> {
+    /// Runs the setup commands, unless there is nothing to do or an earlier process of the run did.
+    /// Files that they create are no work of the agent's.
+    ///
+    /// # Errors
+    /// When a command fails: nothing was begun then.
+    pub async fn setup(&mut self, has_work: bool) -> Result<Option<Outcome>> {
+        if !has_work || !self.has_setup_to_do() {
+            return Ok(None);
+        }
+        let (before, _) = self.look();
+        self.note_untracked(before.as_ref())?;
+        let env = self.scrubbed(&[]);
+        for command in self.config.setup.clone() {
+            let spec = CommandSpec {
+                program: "sh".into(),
+                args: vec!["-c".into(), command.clone().into()],
+                cwd: self.repo.real().work_tree().to_path_buf(),
+                env: env.clone(),
+                stdin: Input::Null,
+                limits: Limits {
+                    timeout: Some(SETUP_TIMEOUT),
+                    ..Limits::default()
+                },
+            };
+            let mut kept = HeadTail::new(0, SHOWN);
+            let ended =
+                run_process(&spec, &self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
+            match ended.exit {
+                Exit::Code(0) => {}
+                Exit::Cancelled(reason) => {
+                    return Ok(Some(match super::interruption(reason) {
+                        crate::domain::attempt::Interruption::Cancel { signal } => {
+                            Outcome::Cancelled { signal }
+                        }
+                        crate::domain::attempt::Interruption::Deadline => Outcome::Deadline,
+                    }));
+                }
+                exit => {
+                    let said = clean_text(&kept.into_parts().1);
+                    let message = format!(
+                        "the setup command `{command}` ended with {exit}:\n{}",
+                        said.trim()
+                    );
+                    return Err(Error::environment(message)
+                        .hint("no agent was started; mend the command or remove it from `setup`"));
+                }
+            }
+        }
+        self.settle(before.as_ref());
+        self.run_dir.write(SETUP_DONE, b"")?;
+        Ok(None)
+    }
+
+    /// Whether there are setup commands that have not run to their end.
+    pub(super) fn has_setup_to_do(&self) -> bool {
+        !self.config.setup.is_empty() && !self.run_dir.path(SETUP_DONE).exists()
+    }
+}

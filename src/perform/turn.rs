@@ -1,0 +1,445 @@
+//! One turn of the agent: look, run, look again, assess.
+
+use super::agent_turn::AgentEnd;
+use super::{Performer, TaskRun, interruption};
+use crate::agent::CliAgent;
+use crate::domain::agent::{Usage, UsageBasis};
+use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
+use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
+use crate::domain::event::{EventKind, TurnLine};
+use crate::domain::prompt::{
+    PromptInput, Purpose, Retry, TaskName, TaskText, prompt, resumed_prompt,
+};
+use crate::domain::settings::{AgentCommits, OnNoChanges};
+use crate::domain::snapshot::{Head, Snapshot};
+use crate::domain::tests_changed::is_test;
+use crate::process::Exit;
+use crate::vcs::git::{ChangeKind, GitError, RawSnapshot, TurnMark, TurnReport, display_path};
+
+/// HEAD and refs at the start of the open turn, relative to the run directory.
+pub(super) const TURN_MARK: &str = "state/turn-mark.json";
+
+impl Performer<'_> {
+    pub(super) async fn turn(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        key: TurnKey,
+        purpose: &TurnPurpose,
+    ) -> anyhow::Result<Observation> {
+        self.turns += 1;
+        let mut number = self.turns;
+        let (_, now) = self.look();
+        run.journal.observe(Observation::TurnStarted {
+            before: now.clone(),
+        })?;
+        // A turn that a crash cut short goes on from where it began, not from where it stopped.
+        let before = run.journal.state.turn_start.clone().unwrap_or(now);
+        let mark = self.turn_mark(run, key);
+        let text = self.prompt_text(run, purpose, run.session.is_some());
+        let name = format!("prompts/{number:02}.md");
+        let prompt_file = self.run_dir.write(&name, text.as_bytes())?;
+        let agent = agent_name(&run.config.agent);
+        self.emit.emit(EventKind::TurnStarted {
+            purpose: purpose.as_str().into(),
+            agent: agent.into(),
+            prompt: name,
+        });
+        let mut end = self
+            .run_agent(run, key, purpose, number, &prompt_file, text)
+            .await?;
+        if end.may_have_lost_its_session() && self.look().1.same_as(&before) == Some(true) {
+            run.session = None;
+            self.turns += 1;
+            number = self.turns;
+            let text = self.prompt_text(run, purpose, false);
+            let prompt_file = self
+                .run_dir
+                .write(&format!("prompts/{number:02}.md"), text.as_bytes())?;
+            end = self
+                .run_agent(run, key, purpose, number, &prompt_file, text)
+                .await?;
+        }
+        self.emit.emit(EventKind::TurnEnded {
+            exit: end.exit.describe(),
+            elapsed_ms: end.elapsed_ms,
+        });
+        let inspected = match &mark {
+            Ok(mark) => self.repo.inspect_turn(mark),
+            Err(error) => {
+                let why = error.to_string();
+                self.warn(format!(
+                    "the repository's refs could not be read before the turn: {why}"
+                ));
+                self.repo
+                    .mark_turn()
+                    .and_then(|mark| self.repo.inspect_turn(&mark))
+            }
+        };
+        let (raw, after) = self.look();
+        let violations = self.violations(run, inspected, raw.as_ref());
+        if let Some(reason) = end.cancelled {
+            return Ok(Observation::Interrupted {
+                by: interruption(reason),
+            });
+        }
+        let usage = self.turn_usage(&end);
+        run.session.clone_from(&end.report.session_id);
+        run.final_message.clone_from(&end.report.final_message);
+        self.keep_final_message(run, number);
+        let assessment = assess(&TurnFacts {
+            before: &before,
+            after: &after,
+            exit: &end.exit,
+            report: &end.report,
+            agent,
+            violations: &violations,
+        });
+        self.tell(
+            run,
+            key,
+            purpose,
+            &assessment,
+            (&before, &after),
+            &end,
+            usage,
+        );
+        let changes = raw.as_ref().map(changed_paths).unwrap_or_default();
+        Ok(Observation::TurnEnded(Box::new(TurnEnded {
+            assessment,
+            after,
+            changes,
+            spend: spend(&usage),
+            elapsed_ms: self.emit.elapsed_ms(),
+        })))
+    }
+
+    /// HEAD and refs at the start of the turn. A turn that a crash cut short is judged from where it
+    /// began.
+    fn turn_mark(&mut self, run: &TaskRun<'_>, key: TurnKey) -> Result<TurnMark, GitError> {
+        let of_turn = (run.task.id.to_string(), key.turn);
+        if matches!(run.journal.state.last, Last::Resumed(_))
+            && let Ok(bytes) = std::fs::read(self.run_dir.path(TURN_MARK))
+            && let Ok((turn, mark)) = serde_json::from_slice::<((String, u32), TurnMark)>(&bytes)
+            && turn == of_turn
+        {
+            return Ok(mark);
+        }
+        let mark = self.repo.mark_turn()?;
+        let kept = serde_json::to_vec(&(of_turn, &mark))
+            .map_err(anyhow::Error::from)
+            .and_then(|bytes| self.run_dir.write(TURN_MARK, &bytes));
+        if let Err(error) = kept {
+            self.warn(format!("{error:#}"));
+        }
+        Ok(mark)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "an event has that many parts")]
+    fn tell(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        key: TurnKey,
+        purpose: &TurnPurpose,
+        assessment: &Assessment,
+        (before, after): (&Snapshot, &Snapshot),
+        end: &AgentEnd,
+        usage: Usage,
+    ) {
+        if !run.agent_commits.is_empty() {
+            self.emit.emit(EventKind::AgentCommits {
+                commits: run.agent_commits.clone(),
+            });
+        }
+        self.emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
+            turn: key.turn,
+            purpose: purpose.as_str().into(),
+            assessment: assessment.kind,
+            indicators: assessment.indicators.clone(),
+            detail: assessment.detail.clone(),
+            before: before.clone(),
+            after: after.clone(),
+            exit: end.exit.describe(),
+            elapsed_ms: end.elapsed_ms,
+            usage,
+            failed_report: assessment.failed_report.clone(),
+        })));
+        if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind)
+        {
+            self.emit.emit(EventKind::NudgeResolved {
+                k: n + 1,
+                of: run.config.nudges + 1,
+            });
+        }
+    }
+
+    /// What the turn did that no task may do. What was undone already is said as a warning.
+    fn violations(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        inspected: Result<TurnReport, GitError>,
+        raw: Option<&RawSnapshot>,
+    ) -> Vec<String> {
+        let mut violations = Vec::new();
+        match inspected {
+            Ok(report) => {
+                for warning in &report.warnings {
+                    self.warn(warning.clone());
+                }
+                violations.extend(report.violations.iter().map(ToString::to_string));
+                if let Some(operation) = report.operation {
+                    violations.push(format!("{operation} was left in progress"));
+                }
+                let made = report.agent_commits.iter();
+                let made: Vec<String> = made
+                    .map(|commit| format!("{} {} {}", commit.id, commit.author, commit.subject))
+                    .filter(|line| !run.agent_commits.contains(line))
+                    .collect();
+                if run.config.agent_commits == AgentCommits::Reject && !made.is_empty() {
+                    violations.push(format!("the agent made {} commits of its own", made.len()));
+                }
+                run.agent_commits.extend(made);
+            }
+            Err(error) => self.warn(format!("the repository could not be inspected: {error}")),
+        }
+        let changes = raw.map(|raw| raw.changes.as_slice()).unwrap_or_default();
+        let plan = self
+            .book
+            .file
+            .as_ref()
+            .and_then(|file| file.in_tree.as_deref());
+        let protected: Vec<String> = changes
+            .iter()
+            .filter(|change| Some(change.path.as_slice()) != plan)
+            .map(|change| display_path(&change.path))
+            .filter(|path| run.config.protected_paths.is_match(path))
+            .collect();
+        let weakened: Vec<String> = changes
+            .iter()
+            .filter(|change| change.kind != ChangeKind::Added)
+            .map(|change| display_path(&change.path))
+            .filter(|path| is_test(path))
+            .collect();
+        match run.config.test_changes {
+            _ if weakened.is_empty() => {}
+            OnNoChanges::Ok => {}
+            OnNoChanges::Warn => self.emit.warn_once(&format!(
+                "task {} changes tests that were there before: {}",
+                run.task.id,
+                weakened.join(", ")
+            )),
+            OnNoChanges::Fail => {
+                violations.push(format!("tests were changed: {}", weakened.join(", ")));
+            }
+        }
+        if !protected.is_empty() {
+            violations.push(format!(
+                "protected paths were changed: {}",
+                protected.join(", ")
+            ));
+        }
+        violations
+    }
+
+    /// The turn's own usage: some agents report the total of their session.
+    fn turn_usage(&mut self, end: &AgentEnd) -> Usage {
+        let usage = end.report.usage;
+        let Some(session) = &end.report.session_id else {
+            return usage;
+        };
+        if end.report.usage_basis != UsageBasis::Session {
+            return usage;
+        }
+        let before = self
+            .session_usage
+            .insert(session.clone(), usage)
+            .unwrap_or_default();
+        let less = |now: Option<u64>, before: Option<u64>| {
+            now.map(|now| now.saturating_sub(before.unwrap_or(0)))
+        };
+        Usage {
+            tokens_in: less(usage.tokens_in, before.tokens_in),
+            tokens_cached: less(usage.tokens_cached, before.tokens_cached),
+            tokens_out: less(usage.tokens_out, before.tokens_out),
+            cost_usd: usage
+                .cost_usd
+                .map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
+        }
+    }
+
+    /// The prompt of a turn.
+    pub fn prompt_text(&self, run: &TaskRun<'_>, purpose: &TurnPurpose, resumed: bool) -> String {
+        let state = &run.journal.state;
+        let status = unchanged_status(state.current.as_ref(), &state.changes);
+        let retry = retry(run, purpose);
+        let purpose = match purpose {
+            TurnPurpose::Implement => Purpose::Implement,
+            TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
+                number: *n,
+                kind: *kind,
+                status: &status,
+                retry,
+            },
+            TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
+        };
+        let plan = &self.book.plan;
+        let others = || plan.tasks.iter().filter(|task| task.id != run.task.id);
+        let name = |task: &'_ crate::domain::plan::Task| -> (String, String) {
+            (task.id.to_string(), task.title.clone())
+        };
+        let done: Vec<_> = others()
+            .filter(|task| self.book.is_done(&task.id))
+            .map(name)
+            .collect();
+        let left: Vec<_> = others()
+            .filter(|task| !self.book.is_done(&task.id))
+            .map(name)
+            .collect();
+        let input = PromptInput {
+            plan_title: &plan.title,
+            goal: some(&plan.goal),
+            details: some(&plan.details),
+            task: TaskText {
+                id: run.task.id.as_str(),
+                title: &run.task.title,
+                description: some(&run.task.description),
+                acceptance: run.task.acceptance.iter().map(String::as_str).collect(),
+            },
+            done: names(&done),
+            pending: names(&left),
+            instructions: run.config.instructions.as_deref(),
+            purpose,
+        };
+        if resumed {
+            resumed_prompt(&input)
+        } else {
+            prompt(&input)
+        }
+    }
+}
+
+fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>> {
+    let state = &run.journal.state;
+    let number = match purpose {
+        TurnPurpose::Retry { .. } => state.attempt().max(1),
+        _ if state.attempt() > 1 => state.attempt(),
+        _ => return None,
+    };
+    let failure = state.last_failure.as_deref();
+    let cut_off = match purpose {
+        TurnPurpose::Retry { cut_off } => cut_off.as_deref(),
+        _ => None,
+    };
+    Some(Retry {
+        number: number.saturating_sub(1),
+        of: run.config.max_retries,
+        cut_off,
+        failing_checks: failure
+            .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())
+            .unwrap_or_default(),
+        failing: failure.map_or("", |failure| failure.failing_output.as_str()),
+        hints: failure
+            .map(|failure| failure.hints.clone())
+            .unwrap_or_default(),
+        commit_rejected: state.hook_message.as_deref(),
+        history: &state.history,
+    })
+}
+
+fn names(pairs: &[(String, String)]) -> Vec<TaskName<'_>> {
+    pairs
+        .iter()
+        .map(|(id, title)| TaskName { id, title })
+        .collect()
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// What a nudge shows of a tree in which nothing happened.
+fn unchanged_status(current: Option<&Snapshot>, changes: &[String]) -> String {
+    let head = match current {
+        Some(Snapshot::Known(known)) => match &known.head {
+            Head::At(id) => format!("HEAD is {}", crate::domain::outcome::short(id)),
+            Head::Unborn => "there is no commit yet".into(),
+        },
+        _ => "HEAD is unknown".into(),
+    };
+    match changes {
+        [] => format!("{head}, no file has changed"),
+        some => format!(
+            "{head}, changed files as before this turn: {}",
+            some.join(", ")
+        ),
+    }
+}
+
+pub(super) fn changed_paths(raw: &RawSnapshot) -> Vec<String> {
+    raw.changes
+        .iter()
+        .map(|change| display_path(&change.path))
+        .collect()
+}
+
+fn spend(usage: &Usage) -> Spend {
+    Spend {
+        tokens: usage
+            .tokens_in
+            .unwrap_or(0)
+            .saturating_add(usage.tokens_out.unwrap_or(0)),
+        cost_usd: usage.cost_usd.unwrap_or(0.0),
+    }
+}
+
+/// The agent's name for people.
+pub fn agent_name(agent: &CliAgent) -> &'static str {
+    match agent {
+        CliAgent::Codex => "codex",
+        CliAgent::Claude => "claude",
+        CliAgent::Command { .. } => "command",
+    }
+}
+
+/// How the process's end reads in the domain. A command runs in a shell, which reports the signal
+/// that ended it as 128 and its number.
+pub(super) fn turn_exit(exit: &Exit, agent: &CliAgent) -> crate::domain::assess::TurnExit {
+    use crate::domain::assess::TurnExit;
+    let in_shell = matches!(agent, CliAgent::Command { .. });
+    match exit {
+        Exit::Code(code @ 129..=143) if in_shell => TurnExit::Signal(code - 128),
+        Exit::Code(code) => TurnExit::Code(*code),
+        Exit::Signal(signal) => TurnExit::Signal(*signal),
+        Exit::TimedOut { after } => TurnExit::TimedOut {
+            after_ms: super::millis(*after),
+        },
+        Exit::Stalled { after } => TurnExit::Stalled {
+            after_ms: super::millis(*after),
+        },
+        Exit::Cancelled(_) => TurnExit::Signal(15),
+        Exit::NotFound => TurnExit::NotFound,
+        Exit::NotExecutable { why } | Exit::SpawnFailed { why } => {
+            TurnExit::NotStarted { why: why.clone() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::assess::TurnExit;
+
+    #[test]
+    fn a_shell_reports_the_signal_that_ended_its_command() {
+        let command = CliAgent::Command {
+            command: "agent".into(),
+        };
+        let ends = |agent: &CliAgent| {
+            [0, 1, 126, 127, 128, 130, 137, 143, 144, 255]
+                .map(|code| turn_exit(&Exit::Code(code), agent))
+        };
+        let mut expected = [0, 1, 126, 127, 128, 130, 137, 143, 144, 255].map(TurnExit::Code);
+        assert_eq!(ends(&CliAgent::Codex), expected);
+        expected[5..8].clone_from_slice(&[2, 9, 15].map(TurnExit::Signal));
+        assert_eq!(ends(&command), expected);
+    }
+}

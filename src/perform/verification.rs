@@ -1,0 +1,227 @@
+//! One verification: run the checks, or recall what they said of this tree.
+
+use super::{Performer, TaskRun};
+use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
+use crate::domain::event::EventKind;
+use crate::domain::snapshot::{Fingerprint, Snapshot};
+use crate::domain::verdict::Verdict;
+use crate::process::RUN_ID;
+use crate::process::environment::environment;
+use crate::vcs::git::{ChangeKind, RawSnapshot};
+use crate::verify::{Progress, Surroundings, Verification, run_checks};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+/// The droppings, and what was there before the checks that are running, relative to the run
+/// directory.
+const DROPPINGS: &str = "state/droppings.json";
+const BEFORE_CHECKS: &str = "state/before-checks.json";
+
+impl Performer<'_> {
+    pub(super) async fn verification(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        _purpose: VerifyPurpose,
+    ) -> anyhow::Result<Observation> {
+        let (raw_before, before) = self.look();
+        let key = before.tree().map(|tree| (tree.clone(), check_set(run)));
+        let recalled = key.as_ref().and_then(|key| self.verdicts.get(key)).cloned();
+        let verification = match recalled {
+            Some(verification) => {
+                self.emit.emit(EventKind::VerificationSkipped {
+                    reason: "the checks have already judged this very tree".into(),
+                });
+                verification
+            }
+            None => self.run_checks(run, raw_before.as_ref()).await?,
+        };
+        if verification.verdict == Verdict::Aborted {
+            let by = self.interruption().unwrap_or(Interruption::Deadline);
+            return Ok(Observation::Interrupted { by });
+        }
+        let (_, after) = self.settle(raw_before.as_ref());
+        self.remember(run, &before, &after, &verification);
+        run.token = after.tree().and_then(|tree| verification.permit(tree));
+        Ok(Observation::Verified(Box::new(VerificationEnded {
+            errors: verification.errors(),
+            failing_checks: verification.failing_checks(),
+            hints: verification.hints(),
+            failing_output: verification.failing_output,
+            verdict: verification.verdict,
+            before,
+            after,
+            elapsed_ms: self.emit.elapsed_ms(),
+        })))
+    }
+
+    async fn run_checks(
+        &mut self,
+        run: &TaskRun<'_>,
+        before: Option<&RawSnapshot>,
+    ) -> anyhow::Result<Verification> {
+        self.note_untracked(before)?;
+        let env = self.scrubbed(&run.config.verify_env);
+        let logs = self.run_dir.path("verify");
+        let emit = &mut self.emit;
+        let around = Surroundings {
+            work_tree: self.repo.real().work_tree(),
+            env: &env,
+            cancel: &self.cancel,
+            logs: &logs,
+        };
+        let mut on_progress = |progress: Progress<'_>| match progress {
+            Progress::Started(check) => emit.emit(EventKind::CheckStarted {
+                name: check.name.clone(),
+                check: check.kind,
+            }),
+            Progress::Ended(result) => {
+                emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
+            }
+            Progress::Leaked(check, count) => {
+                emit.warn(format!(
+                    "check {} left {count} processes behind; they were ended",
+                    check.name
+                ));
+            }
+            Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
+        };
+        Ok(run_checks(
+            &run.config.checks,
+            &around,
+            &mut self.checks,
+            &mut on_progress,
+        )
+        .await)
+    }
+
+    /// The allow-listed environment of agents, checks and hooks, and nothing of the runner's.
+    pub(super) fn scrubbed(&mut self, extra: &[String]) -> Vec<(OsString, OsString)> {
+        let allowed = environment(&self.env, extra);
+        for name in &allowed.refused {
+            self.emit.warn_once(&format!(
+                "{name} is the runner's own and is not passed on; remove it from agent_env or verify_env"
+            ));
+        }
+        let mut env = allowed.variables;
+        env.push((RUN_ID.into(), self.run_id.clone().into()));
+        env
+    }
+
+    /// Files that only the checks created are droppings from now on; what they changed in tracked
+    /// files stays.
+    pub(super) fn settle(
+        &mut self,
+        before: Option<&RawSnapshot>,
+    ) -> (Option<RawSnapshot>, Snapshot) {
+        let settled = self.take_droppings(before);
+        // Nothing is there to be removed when what ran was no check of ours.
+        let _ = std::fs::remove_file(self.run_dir.path(BEFORE_CHECKS));
+        settled
+    }
+
+    fn take_droppings(&mut self, before: Option<&RawSnapshot>) -> (Option<RawSnapshot>, Snapshot) {
+        let (after, known) = self.look();
+        let (Some(before), Some(after)) = (before, after) else {
+            return (None, known);
+        };
+        let there: BTreeSet<&[u8]> = paths(before).collect();
+        let new: Vec<Vec<u8>> = after
+            .changes
+            .iter()
+            .filter(|change| change.kind == ChangeKind::Added && change.untracked)
+            .map(|change| change.path.clone())
+            .filter(|path| !there.contains(path.as_slice()))
+            .collect();
+        if new.is_empty() {
+            return (Some(after), known);
+        }
+        self.droppings.extend(new);
+        self.save_droppings();
+        self.look()
+    }
+
+    fn remember(
+        &mut self,
+        run: &TaskRun<'_>,
+        before: &Snapshot,
+        after: &Snapshot,
+        verification: &Verification,
+    ) {
+        if !verification.is_lasting() {
+            return;
+        }
+        for tree in [before.tree(), after.tree()].into_iter().flatten() {
+            self.verdicts
+                .insert((tree.clone(), check_set(run)), verification.clone());
+        }
+    }
+
+    /// A tree of which is known what the checks said under another fingerprint.
+    pub(super) fn alias_verdict(
+        &mut self,
+        run: &TaskRun<'_>,
+        judged: Fingerprint,
+        now: Fingerprint,
+    ) {
+        let set = check_set(run);
+        if let Some(verification) = self.verdicts.get(&(judged, set.clone())).cloned() {
+            self.verdicts.insert((now, set), verification);
+        }
+    }
+
+    /// What is there before the checks run is on the disk until they are over, so that a run that
+    /// dies under them still knows their droppings.
+    pub(super) fn note_untracked(&self, before: Option<&RawSnapshot>) -> anyhow::Result<()> {
+        let Some(before) = before else { return Ok(()) };
+        let there: Vec<&[u8]> = paths(before).collect();
+        self.run_dir
+            .write(BEFORE_CHECKS, &serde_json::to_vec(&there)?)?;
+        Ok(())
+    }
+
+    /// Takes up the droppings of an earlier process of this run; those of checks under which it
+    /// died included.
+    pub(super) fn recall_droppings(&mut self) {
+        let read = |name: &str| -> Option<Vec<Vec<u8>>> {
+            serde_json::from_slice(&std::fs::read(self.run_dir.path(name)).ok()?).ok()
+        };
+        self.droppings.extend(read(DROPPINGS).unwrap_or_default());
+        let Some(there) = read(BEFORE_CHECKS) else {
+            return;
+        };
+        let there: BTreeSet<Vec<u8>> = there.into_iter().collect();
+        let Ok(now) = self.repo.snapshot(&self.exempt()) else {
+            return;
+        };
+        let new = now.changes.into_iter().filter(|change| {
+            change.kind == ChangeKind::Added && change.untracked && !there.contains(&change.path)
+        });
+        self.droppings.extend(new.map(|change| change.path));
+        self.save_droppings();
+        let _ = std::fs::remove_file(self.run_dir.path(BEFORE_CHECKS));
+    }
+
+    fn save_droppings(&mut self) {
+        let list: Vec<&Vec<u8>> = self.droppings.iter().collect();
+        let saved = serde_json::to_vec(&list)
+            .map_err(anyhow::Error::from)
+            .and_then(|bytes| self.run_dir.write(DROPPINGS, &bytes));
+        if let Err(error) = saved {
+            self.warn(format!("{error:#}"));
+        }
+    }
+}
+
+fn paths(snapshot: &RawSnapshot) -> impl Iterator<Item = &[u8]> {
+    let all = snapshot.changes.iter().chain(&snapshot.uncounted);
+    all.map(|change| change.path.as_slice())
+}
+
+/// Names the set of checks, for the memory of verdicts.
+fn check_set(run: &TaskRun<'_>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for check in &run.config.checks {
+        hasher.update(format!("{check:?}\0").as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}

@@ -1,0 +1,258 @@
+//! Runs the project's checks on the tree as it stands, and mints the leave to commit it.
+
+use crate::domain::committable::Committable;
+use crate::domain::failure::{FailingCheck, excerpts, hints};
+use crate::domain::snapshot::Fingerprint;
+use crate::domain::verdict::{
+    Check, CheckOutcome, CheckResult, MAX_EXCERPT, Verdict, ordered, verdict,
+};
+use crate::process::{
+    Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
+};
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// How much of the beginning and the end of a check's output is read for what it says. The log
+/// keeps more.
+const HEAD: usize = 512 << 10;
+const TAIL: usize = 2 << 20;
+
+/// Errors of an attempt that its history keeps.
+const ERRORS: usize = crate::domain::verdict::HISTORY_ERRORS;
+
+/// Where and how checks run.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The work tree.
+    pub work_tree: &'a Path,
+    /// The complete environment.
+    pub env: &'a [(OsString, OsString)],
+    /// Raised when the run is to stop.
+    pub cancel: &'a Cancel,
+    /// The directory of the logs.
+    pub logs: &'a Path,
+}
+
+/// What a verification said, for the verdict's memory and the next prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The results in the order in which the checks ran.
+    pub results: Vec<CheckResult>,
+    /// Failing output for the next prompt.
+    pub failing_output: String,
+}
+
+/// What happens while checks run.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A check begins.
+    Started(&'a Check),
+    /// A check ended, or was skipped.
+    Ended(&'a CheckResult),
+    /// A check left processes behind, which were ended.
+    Leaked(&'a Check, usize),
+    /// A log is incomplete.
+    LogLost(String),
+}
+
+/// Runs the checks: builds first, then the others, in listed order within a kind; a failing build
+/// skips the rest. `number` names the logs and counts up.
+pub async fn run_checks(
+    checks: &[Check],
+    around: &Surroundings<'_>,
+    number: &mut u32,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Verification {
+    let mut results: Vec<CheckResult> = Vec::new();
+    let mut outputs = Vec::new();
+    for check in ordered(checks) {
+        let result = match skip_reason(&results) {
+            Some(because) => CheckResult::skipped(check, because),
+            None => {
+                *number += 1;
+                on_progress(Progress::Started(check));
+                let (result, output) = run_check(check, around, *number, on_progress).await;
+                outputs.push(output);
+                result
+            }
+        };
+        on_progress(Progress::Ended(&result));
+        results.push(result);
+    }
+    let failing_output = failing_output(&results, &outputs);
+    Verification {
+        verdict: verdict(&results),
+        results,
+        failing_output,
+    }
+}
+
+impl Verification {
+    /// The leave to commit `tree`, if this is what was verified and it passed.
+    pub fn permit(&self, tree: &Fingerprint) -> Option<Committable> {
+        (self.verdict == Verdict::Passed).then(|| Committable::verified(tree.clone()))
+    }
+
+    /// One line for each of the first errors, one of each failing check before a second of any.
+    pub fn errors(&self) -> Vec<String> {
+        let ranked = (0..ERRORS).flat_map(|rank| {
+            self.results
+                .iter()
+                .filter_map(move |result| result.errors.get(rank))
+        });
+        ranked.take(ERRORS).cloned().collect()
+    }
+
+    /// Names of the checks that speak against the tree.
+    pub fn failing_checks(&self) -> Vec<String> {
+        let failing = self
+            .results
+            .iter()
+            .filter(|result| result.outcome.is_failure());
+        failing.map(|result| result.name.clone()).collect()
+    }
+
+    /// What would help.
+    pub fn hints(&self) -> Vec<String> {
+        hints(&self.failing_output)
+    }
+
+    /// Whether the verdict may be remembered: a timed-out or interrupted one may not.
+    pub fn is_lasting(&self) -> bool {
+        matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. })
+    }
+}
+
+/// The leave to commit a tree for which no check is configured.
+pub fn permit_unchecked(checks: &[Check], tree: &Fingerprint) -> Option<Committable> {
+    checks
+        .is_empty()
+        .then(|| Committable::no_checks(tree.clone()))
+}
+
+fn skip_reason(results: &[CheckResult]) -> Option<&'static str> {
+    use crate::domain::verdict::CheckKind;
+    let aborted = results
+        .iter()
+        .any(|result| result.outcome == CheckOutcome::Aborted);
+    let broken =
+        |result: &CheckResult| result.kind == CheckKind::Build && result.outcome.is_failure();
+    match aborted {
+        true => Some("the run was stopped"),
+        false => results.iter().any(broken).then_some("the build failed"),
+    }
+}
+
+async fn run_check(
+    check: &Check,
+    around: &Surroundings<'_>,
+    number: u32,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> (CheckResult, String) {
+    let name = format!("{number:02}-{}.log", file_name(&check.name));
+    let mut log = CappedLog::create(&around.logs.join(&name)).ok();
+    let mut kept = HeadTail::new(HEAD, TAIL);
+    let spec = CommandSpec {
+        program: "sh".into(),
+        args: vec!["-c".into(), check.run.clone().into()],
+        cwd: around.work_tree.to_path_buf(),
+        env: around.env.to_vec(),
+        stdin: Input::Null,
+        limits: Limits {
+            timeout: Some(Duration::from_millis(check.timeout_ms)),
+            ..Limits::default()
+        },
+    };
+    let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
+    let ended = run(&spec, around.cancel, &mut |_: StreamKind, chunk: &[u8]| {
+        kept.push(chunk);
+        if let Some(file) = &mut log
+            && let Err(error) = file.write(chunk)
+        {
+            lost = Some(format!("{name}: {error}"));
+            log = None;
+        }
+    })
+    .await;
+    if let Some(Err(error)) = log.map(CappedLog::close) {
+        lost = Some(format!("{name}: {error}"));
+    }
+    if let Some(why) = lost {
+        on_progress(Progress::LogLost(why));
+    }
+    if !ended.leaked.is_empty() {
+        on_progress(Progress::Leaked(check, ended.leaked.len()));
+    }
+    let output = text_of(kept);
+    let elapsed_ms = u64::try_from(ended.elapsed.as_millis()).unwrap_or(u64::MAX);
+    let root = around.work_tree.display().to_string();
+    let mut result = CheckResult::read(check, outcome(&ended.exit), &output, elapsed_ms, &root);
+    result.log = Some(format!("verify/{name}"));
+    (result, output)
+}
+
+fn text_of(kept: HeadTail) -> String {
+    let omitted = kept.omitted();
+    let (head, tail) = kept.into_parts();
+    match omitted {
+        0 => clean_text(&[head, tail].concat()),
+        cut => format!(
+            "{}\n[… {cut} bytes cut …]\n{}",
+            clean_text(&head),
+            clean_text(&tail)
+        ),
+    }
+}
+
+fn outcome(exit: &Exit) -> CheckOutcome {
+    match exit {
+        Exit::Code(0) => CheckOutcome::Passed,
+        Exit::Code(exit) => CheckOutcome::Failed { exit: *exit },
+        Exit::Signal(signal) => CheckOutcome::Signalled { signal: *signal },
+        Exit::TimedOut { after } | Exit::Stalled { after } => CheckOutcome::TimedOut {
+            after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+        },
+        Exit::Cancelled(_) => CheckOutcome::Aborted,
+        Exit::NotFound => CheckOutcome::NotStarted {
+            why: "there is no sh".into(),
+        },
+        Exit::NotExecutable { why } | Exit::SpawnFailed { why } => {
+            CheckOutcome::NotStarted { why: why.clone() }
+        }
+    }
+}
+
+fn failing_output(results: &[CheckResult], outputs: &[String]) -> String {
+    let failing: Vec<FailingCheck<'_>> = results
+        .iter()
+        .zip(outputs)
+        .filter(|(result, _)| result.outcome.is_failure())
+        .map(|(result, output)| FailingCheck {
+            name: &result.name,
+            output,
+            outcome: &result.outcome,
+        })
+        .collect();
+    excerpts(&failing, MAX_EXCERPT)
+}
+
+/// A check's name as a part of a file's name.
+fn file_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = name.chars().map(safe).take(40).collect();
+    let name = name.trim_matches('-').to_ascii_lowercase();
+    if name.is_empty() {
+        "check".into()
+    } else {
+        name
+    }
+}
