@@ -22,3 +22,8 @@ pub mod config;
 pub mod context;
 pub mod error;
 pub mod run_dir;
+
+pub mod detect;
+pub mod init;
+
+pub mod commands;

@@ -1,0 +1,158 @@
+//! A new run: its directory, its private git directory, and the last look that nothing is in its way.
+
+use super::prepare::{Prepared, Source};
+use super::reporting::Reporting;
+use crate::cli::RunArgs;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::run_dir::{Manifest, PlanPath, RunDir};
+use crate::vcs::git::{Repo, display_path};
+use std::path::{Path, PathBuf};
+
+/// The plan as it was when the run began, relative to the run directory.
+pub(super) const PLAN_COPY: &str = "state/plan";
+
+/// The run directory and the private git directory of a new run, after the last look that nothing
+/// is in its way.
+pub(super) fn begin_new(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+) -> Result<(RunDir, String, Repo, Reporting)> {
+    let run_id = uuid::Uuid::now_v7().to_string();
+    let root = match &prepared.run.run_dir {
+        Some(dir) => dir.clone(),
+        None => runs_of(context, prepared.real.work_tree()).join(&run_id),
+    };
+    let absolute = resolved(&root);
+    if prepared.real.contains(&absolute) {
+        return Err(Error::usage(format!(
+            "the run directory {} lies inside the repository",
+            root.display()
+        ))
+        .hint("choose a place outside of the work tree: the agent could write there"));
+    }
+    let existed = root.exists();
+    let run_dir =
+        RunDir::create(&root).map_err(|error| Error::environment(format!("{error:#}")))?;
+    let ready = open_repository(prepared, &run_dir)
+        .and_then(|repo| Ok((repo, Reporting::open(context, args, &run_dir, None)?)));
+    let (repo, reporting) = ready.inspect_err(|_| discard(&run_dir, existed))?;
+    let manifest = Manifest {
+        v: 1,
+        run_id: run_id.clone(),
+        work_tree: prepared.real.work_tree().to_path_buf(),
+        plan: prepared
+            .book
+            .file
+            .as_ref()
+            .map(|file| PlanPath(file.path.clone())),
+        prompt: match &prepared.source {
+            Source::Prompt(text) => Some(text.clone()),
+            Source::File(_) | Source::Known { .. } => None,
+        },
+        tasks: args.tasks.clone(),
+        config: args
+            .common
+            .config
+            .as_ref()
+            .map(|path| context.cwd.join(path)),
+        flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
+    };
+    run_dir.write(PLAN_COPY, prepared.book.text().as_bytes())?;
+    run_dir.write_manifest(&manifest)?;
+    run_dir.prune_siblings();
+    Ok((run_dir, run_id, repo, reporting))
+}
+
+/// Nothing was run: nothing is left behind. A directory that was there before stays.
+fn discard(run_dir: &RunDir, existed: bool) {
+    let _ = std::fs::remove_dir_all(run_dir.root());
+    if existed {
+        let _ = std::fs::create_dir(run_dir.root());
+    } else if let Some(parent) = run_dir.root().parent() {
+        // It goes only if no other run is in it.
+        let _ = std::fs::remove_dir(parent);
+    }
+}
+
+fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Repo> {
+    let repo = Repo::create(prepared.real.clone(), &run_dir.path("git"))
+        .map_err(|error| Error::environment(error.to_string()))?;
+    if !prepared.run.allow_dirty {
+        refuse_dirty(prepared, &repo)?;
+    }
+    Ok(repo)
+}
+
+/// The tree must be clean, so that what is there afterwards is the agent's work. A plan that git
+/// does not know yet is no dirt: it goes into the first commit.
+fn refuse_dirty(prepared: &Prepared, repo: &Repo) -> Result<()> {
+    let exempt = crate::vcs::git::Exempt {
+        plan: prepared.book.exempt(),
+        ..Default::default()
+    };
+    let state = repo
+        .snapshot(&exempt)
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let plan = prepared
+        .book
+        .file
+        .as_ref()
+        .and_then(|file| file.in_tree.as_deref());
+    let untracked_plan = |path: &[u8]| {
+        Some(path) == plan
+            && state
+                .changes
+                .iter()
+                .any(|change| change.path == path && change.untracked)
+    };
+    let dirty: Vec<String> = state
+        .dirty_paths()
+        .into_iter()
+        .filter(|path| !untracked_plan(path))
+        .map(|path| display_path(&path))
+        .collect();
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let shown = dirty
+        .iter()
+        .take(20)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n    ");
+    let more = match dirty.len() {
+        0..=20 => String::new(),
+        n => format!("\n    and {} more", n - 20),
+    };
+    Err(
+        Error::config(format!("the work tree is not clean:\n    {shown}{more}"))
+            .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)")
+            .hint("to go on with an interrupted run use --resume"),
+    )
+}
+
+/// Where the runs of a repository are kept.
+pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
+    if context.in_actions()
+        && let Some(temp) = context.path_var("RUNNER_TEMP")
+    {
+        return temp.join("sprag");
+    }
+    let name = work_tree
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let hash = blake3::hash(work_tree.as_os_str().as_encoded_bytes()).to_hex();
+    let name = format!("{}-{}", name.unwrap_or_default(), &hash[..8]);
+    context.state_home().join(name)
+}
+
+/// A path of which the last parts need not exist yet, without links in those that do.
+fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(path), _, _) => path,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}

@@ -1,0 +1,166 @@
+//! `sprag demo`: the whole main job on a throw-away repository, with a recorded agent.
+
+use super::{run, small};
+use crate::cli::{Common, DemoArgs, Output, RunArgs, SettingFlags};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::run_dir::RunDir;
+use anyhow::Context as _;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The project of the demo: a shell function and its tests, so that nothing but `sh` is needed.
+const PROJECT: &[(&str, &str)] = &[
+    ("slug.sh", include_str!("demo/slug.sh")),
+    ("test.sh", include_str!("demo/test.sh")),
+    ("plan.yaml", include_str!("demo/plan.yaml")),
+];
+
+/// What the recorded agent says and does, turn by turn: `<task>-<turn>.jsonl` is what it prints,
+/// `<task>-<turn>.sh` what slug.sh becomes.
+const RECORDING: &[(&str, &str)] = &[
+    ("agent.sh", include_str!("demo/agent.sh")),
+    ("lowercase-1.jsonl", include_str!("demo/lowercase-1.jsonl")),
+    ("lowercase-2.jsonl", include_str!("demo/lowercase-2.jsonl")),
+    ("lowercase-2.sh", include_str!("demo/lowercase-2.sh")),
+    ("lowercase-3.jsonl", include_str!("demo/lowercase-3.jsonl")),
+    ("lowercase-3.sh", include_str!("demo/lowercase-3.sh")),
+    ("dashes-1.jsonl", include_str!("demo/dashes-1.jsonl")),
+    ("dashes-1.sh", include_str!("demo/dashes-1.sh")),
+];
+
+/// Variables of a runner's: the demo is no step of the job it is run in.
+const RUNNER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_", "SPRAG_"];
+
+/// Runs the demo and says the process's exit code.
+///
+/// # Errors
+/// When the throw-away repository cannot be made, or the run cannot begin.
+pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
+    let place = place(context, args)?;
+    let repository = place.join("repository");
+    make_repository(&repository)?;
+    let recording = place.join("recorded-agent");
+    write_files(&recording, RECORDING)?;
+    let run_dir = place.join("run");
+    small::print(&format!(
+        "A throw-away repository, and an agent that replays a recording: no key, no network.\n\n  {}\n\n",
+        repository.display()
+    ))?;
+    let code = run::command(
+        &surroundings(context, &place, repository),
+        &arguments(&recording, run_dir.clone(), args),
+    )?;
+    small::print(&closing(&place, &RunDir::open(&run_dir)?))?;
+    Ok(code)
+}
+
+fn place(context: &Context, args: &DemoArgs) -> Result<PathBuf> {
+    let Some(dir) = &args.dir else {
+        let dir = tempfile::Builder::new()
+            .prefix("sprag-demo-")
+            .tempdir()
+            .context("no temporary directory can be made")?;
+        return Ok(dir.keep());
+    };
+    let dir = context.cwd.join(dir);
+    let taken = fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some());
+    if taken {
+        return Err(Error::usage(format!("{} is not empty", dir.display()))
+            .hint("name a directory that does not exist yet"));
+    }
+    fs::create_dir_all(&dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+    Ok(fs::canonicalize(&dir).context("the directory is gone")?)
+}
+
+fn write_files(dir: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
+    for (name, text) in files {
+        let path = dir.join(name);
+        fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// A repository with one commit. The identity is the repository's own: nobody's configuration is
+/// needed or changed.
+fn make_repository(path: &Path) -> anyhow::Result<()> {
+    write_files(path, PROJECT)?;
+    let mut options = git2::RepositoryInitOptions::new();
+    options.initial_head("main").external_template(false);
+    let repository = git2::Repository::init_opts(path, &options)?;
+    let mut config = repository.config()?;
+    config.set_str("user.name", "sprag demo")?;
+    config.set_str("user.email", "demo@localhost")?;
+    let mut index = repository.index()?;
+    for (name, _) in PROJECT {
+        index.add_path(Path::new(name))?;
+    }
+    index.write()?;
+    let tree = repository.find_tree(index.write_tree()?)?;
+    let author = git2::Signature::now("sprag demo", "demo@localhost")?;
+    repository.commit(
+        Some("HEAD"),
+        &author,
+        &author,
+        "Slugs for titles",
+        &tree,
+        &[],
+    )?;
+    Ok(())
+}
+
+fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
+    let of_runner = |name: &OsString| {
+        let name = name.to_string_lossy();
+        RUNNER.iter().any(|prefix| name.starts_with(prefix))
+    };
+    let mut env: Vec<_> = context
+        .env
+        .iter()
+        .filter(|(name, _)| !of_runner(name))
+        .cloned()
+        .collect();
+    env.retain(|(name, _)| name != "XDG_STATE_HOME");
+    env.push(("XDG_STATE_HOME".into(), place.join("state").into()));
+    Context {
+        cwd,
+        env,
+        ..context.clone()
+    }
+}
+
+fn arguments(recording: &Path, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
+    let script = recording.join("agent.sh").display().to_string();
+    let quoted =
+        shlex::try_quote(&script).map_or_else(|_| script.clone(), |text| text.into_owned());
+    RunArgs {
+        plan: Some("plan.yaml".into()),
+        common: Common::default(),
+        settings: SettingFlags {
+            agent_command: Some(format!("sh {quoted}")),
+            run_dir: Some(run_dir),
+            ..SettingFlags::default()
+        },
+        output: Output {
+            events: args.output.events.clone(),
+            color: args.output.color,
+            verbose: args.output.verbose,
+            quiet: args.output.quiet,
+        },
+        ..RunArgs::default()
+    }
+}
+
+fn closing(place: &Path, run_dir: &RunDir) -> String {
+    let repository = place.join("repository");
+    format!(
+        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  the events   {}\n  the prompts  {}\nThrow it away:\n  rm -r {}\n",
+        repository.display(),
+        run_dir.path("report.md").display(),
+        run_dir.path("events.jsonl").display(),
+        run_dir.path("prompts").display(),
+        place.display(),
+    )
+}

@@ -1,0 +1,226 @@
+//! Hands every event to every report, and writes what a finished run leaves behind.
+
+use crate::cli::{ColorChoice, Output, RunArgs};
+use crate::context::Context;
+use crate::domain::agent::AgentEvent;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::summary::RunSummary;
+use crate::error::{Error, ErrorKind, Result};
+use crate::report::console::{Color, Console, Size, Style, Verbosity};
+use crate::report::jsonl::Jsonl;
+use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
+use crate::report::shield::{Shielded, Token};
+use crate::report::workflow_command::WorkflowCommands;
+use crate::report::{Format, Reporters, markdown, render};
+use crate::run_dir::{RunDir, append_only};
+use std::fs::File;
+use std::io::{Write, stderr, stdout};
+use std::path::Path;
+
+/// Where the events of a run go.
+pub struct Reporting {
+    reporters: Reporters,
+    summary: RunSummary,
+    /// Events for a process that takes the run up; the agent's own words are not among them.
+    record: Option<File>,
+    status: ReportStatus,
+    /// Number of the last event.
+    seq: u64,
+}
+
+impl Reporting {
+    /// Opens every report.
+    ///
+    /// # Errors
+    /// When a file cannot be opened.
+    pub fn open(
+        context: &Context,
+        args: &RunArgs,
+        run_dir: &RunDir,
+        earlier: Option<&RunSummary>,
+    ) -> Result<Self> {
+        let mut reporters = Reporters::default();
+        let events = append_only(&run_dir.path("events.jsonl"))?;
+        reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
+        let to_stdout = args.output.events.as_deref() == Some(Path::new("-"));
+        match &args.output.events {
+            Some(_) if to_stdout => {
+                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(stdout()))));
+            }
+            Some(path) => {
+                let path = context.cwd.join(path);
+                let file = File::create(&path).map_err(|error| {
+                    Error::usage(format!("--events {}: {error}", path.display()))
+                        .hint("name a file in a directory that exists, or - for standard output")
+                })?;
+                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(file))));
+            }
+            None => {}
+        }
+        add_log(context, &args.output, to_stdout, &mut reporters);
+        let record = append_only(&run_dir.path("state/events.jsonl"))?;
+        Ok(Self {
+            reporters,
+            summary: earlier.cloned().unwrap_or_default(),
+            record: Some(record),
+            status: ReportStatus::Ok,
+            seq: 0,
+        })
+    }
+
+    /// Takes an event in.
+    pub fn take(&mut self, event: Event) {
+        self.seq = event.seq;
+        self.summary.apply(&event);
+        self.keep(&event);
+        for warning in self.reporters.report(&event, &self.summary) {
+            self.status = ReportStatus::Degraded;
+            self.summary.warnings.push(warning);
+        }
+    }
+
+    /// Says that the run ended by an error of its own, not by a decision.
+    pub fn broke_off(&mut self, error: &Error) {
+        let (status, reason) = match error.kind {
+            ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
+            ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
+            ErrorKind::Internal => (RunStatus::Environment, Reason::Internal),
+        };
+        let message = error.to_string();
+        let exit_code = error.exit_code();
+        let head = self.summary.head.clone();
+        let changed_files = self.summary.changed_files_so_far().into_iter().collect();
+        let ended = EventKind::RunEnded {
+            status,
+            reason,
+            exit_code,
+            head,
+            changed_files,
+        };
+        for kind in [EventKind::Warning { message }, ended] {
+            self.seq += 1;
+            self.take(Event {
+                seq: self.seq,
+                ts: jiff::Timestamp::now().to_string(),
+                elapsed_ms: self.summary.elapsed_ms,
+                task: None,
+                attempt: None,
+                turn: None,
+                kind,
+            });
+        }
+    }
+
+    fn keep(&mut self, event: &Event) {
+        let is_words = matches!(&event.kind, EventKind::Agent(kind) if !matches!(kind, AgentEvent::Todo { .. }));
+        let Some(file) = self.record.as_mut().filter(|_| !is_words) else {
+            return;
+        };
+        let written = serde_json::to_vec(event)
+            .map_err(std::io::Error::other)
+            .and_then(|mut line| {
+                line.push(b'\n');
+                file.write_all(&line)
+            });
+        if let Err(error) = written {
+            self.record = None;
+            self.summary
+                .warnings
+                .push(format!("the record of events is incomplete: {error}"));
+        }
+    }
+
+    /// Writes the summary, the report, the step summary and the action's outputs.
+    ///
+    /// # Errors
+    /// When the summary cannot be written. Everything else degrades to a warning on stderr.
+    pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> Result<()> {
+        run_dir.write(
+            "report.md",
+            render(&self.summary, Format::Markdown).as_bytes(),
+        )?;
+        if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
+            let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
+            self.append(&path, &text, "step summary");
+        }
+        if let Some(path) = context.path_var("GITHUB_OUTPUT") {
+            let beyond = Beyond {
+                report_status: self.status,
+                report_path: Some(run_dir.path("report.md").display().to_string()),
+                pull_request: None,
+            };
+            let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+            let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
+            self.append(&path, &text, "outputs");
+        }
+        run_dir.write(
+            "summary.json",
+            render(&self.summary, Format::Json).as_bytes(),
+        )?;
+        Ok(())
+    }
+
+    fn append(&mut self, path: &Path, text: &str, what: &str) {
+        let written = append_only(path).and_then(|mut file| Ok(file.write_all(text.as_bytes())?));
+        if let Err(error) = written {
+            self.status = ReportStatus::Degraded;
+            self.summary
+                .warnings
+                .push(format!("the {what} could not be written: {error:#}"));
+        }
+    }
+}
+
+/// The log for people: in Actions shielded, so that nothing an agent prints is a command to the
+/// runner.
+fn add_log(context: &Context, output: &Output, events_on_stdout: bool, reporters: &mut Reporters) {
+    let (out, terminal): (Box<dyn Write + Send>, bool) = match events_on_stdout {
+        true => (Box::new(stderr()), context.stderr_is_terminal),
+        false => (Box::new(stdout()), context.stdout_is_terminal),
+    };
+    let style = Style {
+        color: color(output.color).enabled(terminal && !is_dumb(context), context.var("NO_COLOR")),
+        verbosity: Verbosity::from_flags(output.verbose, output.quiet),
+        width: None,
+    };
+    if context.in_actions() && !events_on_stdout {
+        let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
+        let shielded = Shielded::new(out, token);
+        reporters.add(
+            "annotations",
+            Box::new(WorkflowCommands::new(shielded.clone())),
+        );
+        reporters.add("log", Box::new(Console::new(Box::new(shielded), style)));
+    } else if terminal && !context.in_actions() && !is_dumb(context) {
+        let size = Box::new(move || size(events_on_stdout));
+        reporters.add("log", Box::new(Console::live(out, style, size)));
+    } else {
+        reporters.add("log", Box::new(Console::new(out, style)));
+    }
+}
+
+fn is_dumb(context: &Context) -> bool {
+    context.var("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// The terminal's size; 80 by 24 where it does not tell.
+fn size(of_stderr: bool) -> Size {
+    let told = match of_stderr {
+        true => rustix::termios::tcgetwinsize(stderr()),
+        false => rustix::termios::tcgetwinsize(stdout()),
+    };
+    let (columns, rows) = told.map_or((0, 0), |told| (told.ws_col, told.ws_row));
+    Size {
+        columns: if columns == 0 { 80 } else { columns },
+        rows: if rows == 0 { 24 } else { rows },
+    }
+}
+
+fn color(asked: Option<ColorChoice>) -> Color {
+    match asked.unwrap_or_default() {
+        ColorChoice::Auto => Color::Auto,
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Never => Color::Never,
+    }
+}

@@ -1,0 +1,346 @@
+//! `sprag run`.
+
+use super::begin::begin_new;
+use super::prepare::{Prepared, prepare, source};
+use super::reporting::Reporting;
+use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
+use crate::cli::RunArgs;
+use crate::context::Context;
+use crate::domain::event::{EventKind, RunStarted, TaskLine};
+use crate::domain::outcome::{NoChanges, Outcome, Reason, run_end};
+use crate::domain::plan::{Plan, Task};
+use crate::domain::schedule::Rules;
+use crate::domain::snapshot::{Head, Snapshot};
+use crate::error::{Error, Result};
+use crate::perform::{Emitter, Performer, TaskStart, agent_name};
+use crate::process::{self, Cancel, CancelReason};
+use crate::run::{RunPlan, run};
+use crate::run_dir::RunDir;
+use crate::vcs::git::{Real, Repo};
+use crate::vcs::lock::RunLock;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Runs the command and says the process's exit code.
+///
+/// # Errors
+/// What keeps the run from beginning, or Sprag's own failure.
+pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
+    if args.resume {
+        return resume(context, args);
+    }
+    let source = source(context, args)?;
+    let prepared = prepare(
+        context,
+        &args.common,
+        &args.settings,
+        &args.tasks,
+        source,
+        None,
+    )?;
+    if args.dry_run {
+        return super::small::dry_run(context, &prepared);
+    }
+    let _lock = lock(context, &prepared.real)?;
+    execute(context, args, prepared, None)
+}
+
+/// One run per repository on a machine.
+pub(super) fn lock(context: &Context, real: &Real) -> Result<RunLock> {
+    let directory = context.state_home().join("locks");
+    let holder = format!("pid {}", std::process::id());
+    RunLock::acquire(&directory, real.common_dir(), &holder)
+        .map_err(|error| Error::environment(error.to_string()))
+}
+
+/// Makes everything ready, runs, and reports the end.
+pub(super) fn execute(
+    context: &Context,
+    args: &RunArgs,
+    prepared: Prepared,
+    taken_up: Option<TakenUp>,
+) -> Result<u8> {
+    super::small::require_agents(context, &prepared)?;
+    let (run_dir, run_id, earlier, repo, mut reporting) = match taken_up {
+        Some(it) => {
+            let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
+            (it.run_dir, it.run_id, Some(it.earlier), it.repo, reporting)
+        }
+        None => {
+            let (run_dir, run_id, repo, reporting) = begin_new(context, args, &prepared)?;
+            (run_dir, run_id, None, repo, reporting)
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::from(anyhow::Error::from(error)))?;
+    let ended = runtime.block_on(work(
+        context,
+        prepared,
+        &run_dir,
+        run_id,
+        earlier,
+        repo,
+        &mut reporting,
+    ));
+    // Children that were ended late must not hold the process up.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    match ended {
+        Ok(code) => reporting.finish(context, &run_dir).map(|()| code),
+        Err(error) => {
+            // What went wrong is told in any case; the report of it where that is possible.
+            reporting.broke_off(&error);
+            let _ = reporting.finish(context, &run_dir);
+            Err(error)
+        }
+    }
+}
+
+async fn work(
+    context: &Context,
+    prepared: Prepared,
+    run_dir: &RunDir,
+    run_id: String,
+    earlier: Option<Earlier>,
+    repo: Repo,
+    reporting: &mut Reporting,
+) -> Result<u8> {
+    let cancel = Cancel::new();
+    process::listen(&cancel).map_err(anyhow::Error::from)?;
+    process::become_subreaper().map_err(anyhow::Error::from)?;
+    if context.in_actions() {
+        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
+    }
+    let before_ms = earlier
+        .as_ref()
+        .map_or(0, |earlier| earlier.summary.elapsed_ms);
+    let seq = earlier.as_ref().map_or(0, |earlier| earlier.seq);
+    watch_deadline(&cancel, prepared.run.deadline);
+    let mut sink = |event| reporting.take(event);
+    let Prepared {
+        mut book,
+        run: mut config,
+        tasks,
+        all,
+        named,
+        warnings,
+        ..
+    } = prepared;
+    // The limit is the job's, and a run that is taken up has a job of its own.
+    config.deadline = config
+        .deadline
+        .map(|limit| limit.saturating_add(Duration::from_millis(before_ms)));
+    let no_changes = config.no_changes;
+    let spent = earlier.as_ref().map(spent).unwrap_or_default();
+    if let Some(earlier) = &earlier {
+        recall_statuses(&mut book, earlier);
+    }
+    let mut performer = Performer {
+        repo,
+        run_dir: run_dir.clone(),
+        run_id,
+        env: context.env.clone(),
+        is_root: context.is_root,
+        in_actions: context.in_actions(),
+        cancel,
+        config,
+        book,
+        emit: Emitter::new(&mut sink, seq, before_ms),
+        droppings: BTreeSet::new(),
+        turns: run_dir.highest_number("prompts"),
+        checks: run_dir.highest_number("verify"),
+        spent,
+        verdicts: HashMap::new(),
+        session_usage: HashMap::new(),
+        changed_files: earlier
+            .as_ref()
+            .map(|earlier| earlier.summary.changed_files_so_far())
+            .unwrap_or_default(),
+    };
+    if let Some(strange) = performer.changed_since_left() {
+        return Err(
+            Error::config(format!("the run cannot be taken up: {strange}"))
+                .hint("undo that, or commit or stash what is there and start a new run"),
+        );
+    }
+    let started = started(&performer, &all, &tasks, run_dir, earlier.is_some());
+    performer
+        .emit
+        .emit(EventKind::RunStarted(Box::new(started)));
+    for warning in warnings {
+        performer.warn(warning);
+    }
+    let taken_up = earlier.is_some();
+    let plan = run_plan(&performer, tasks, &named, earlier, no_changes);
+    if taken_up {
+        performer.take_up_run(plan.tasks.iter().map(|(_, start)| start))?;
+    }
+    let outcomes = match performer.setup(!plan.tasks.is_empty()).await? {
+        None => run(&mut performer, &plan).await?,
+        Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
+    };
+    if outcomes.values().all(|outcome| !outcome.ends_run())
+        && let Err(error) = performer.plan_end()
+    {
+        performer.warn(format!("the plan's status could not be saved: {error:#}"));
+    }
+    Ok(end(&mut performer, &outcomes, no_changes, run_dir)?)
+}
+
+/// Says how the run ended.
+fn end(
+    performer: &mut Performer<'_>,
+    outcomes: &BTreeMap<String, Outcome>,
+    no_changes: NoChanges,
+    run_dir: &RunDir,
+) -> anyhow::Result<u8> {
+    let outcomes = in_plan_order(&performer.book.plan, outcomes);
+    let (status, reason) = run_end(&outcomes, no_changes);
+    let signal = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Cancelled { signal } => Some(*signal),
+        _ => None,
+    });
+    let exit_code = status.exit_code(signal);
+    if exit_code == 0 {
+        run_dir.write("state/finished", b"")?;
+    }
+    if no_changes == NoChanges::Warn && reason_is_idle(reason) {
+        performer.warn("a task changed nothing");
+    }
+    performer.note_left();
+    let head = match performer.look().1 {
+        Snapshot::Known(known) => match known.head {
+            Head::At(id) => Some(id.0),
+            Head::Unborn => None,
+        },
+        Snapshot::Unknown { .. } => None,
+    };
+    let changed_files = performer.changed_files.iter().cloned().collect();
+    performer.emit.at(None, None, None);
+    performer.emit.emit(EventKind::RunEnded {
+        status,
+        reason,
+        exit_code,
+        head,
+        changed_files,
+    });
+    Ok(exit_code)
+}
+
+/// The outcomes as the plan lists their tasks; what is no task's comes first.
+fn in_plan_order<'o>(plan: &Plan, outcomes: &'o BTreeMap<String, Outcome>) -> Vec<&'o Outcome> {
+    let mut ordered: Vec<(Option<usize>, &Outcome)> = outcomes
+        .iter()
+        .map(|(id, outcome)| {
+            let place = plan.tasks.iter().position(|task| task.id.as_str() == id);
+            (place, outcome)
+        })
+        .collect();
+    ordered.sort_by_key(|(place, _)| *place);
+    ordered.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn reason_is_idle(reason: Reason) -> bool {
+    matches!(reason, Reason::NoProgress | Reason::PlanningOnly)
+}
+
+fn started(
+    performer: &Performer<'_>,
+    all: &[Task],
+    tasks: &[(Task, crate::config::TaskConfig)],
+    run_dir: &RunDir,
+    resumed: bool,
+) -> RunStarted {
+    let plan: &Plan = &performer.book.plan;
+    let first = tasks.first();
+    let exempt = performer.exempt();
+    let known = performer.repo.snapshot(&exempt).ok().map(|raw| raw.known);
+    let base = performer.repo.base().map(|id| id.0);
+    RunStarted {
+        run_id: performer.run_id.clone(),
+        plan_title: plan.title.clone(),
+        plan_path: performer.book.file.as_ref().map(|file| file.name.clone()),
+        branch: known
+            .and_then(|known| known.branch)
+            .map(|name| short_branch(&name)),
+        base,
+        agent: first
+            .map_or("none", |(_, config)| agent_name(&config.agent))
+            .to_owned(),
+        checks: first.map_or_else(Vec::new, |(_, config)| {
+            crate::domain::verdict::ordered(&config.checks)
+                .into_iter()
+                .map(|check| check.name.clone())
+                .collect()
+        }),
+        tasks: all
+            .iter()
+            .map(|task| {
+                let selected = tasks.iter().find(|(other, _)| other.id == task.id);
+                TaskLine {
+                    id: task.id.to_string(),
+                    title: task.title.clone(),
+                    done: performer.book.is_done(&task.id),
+                    selected: selected.is_some(),
+                    line: performer
+                        .book
+                        .file
+                        .as_ref()
+                        .and(u32::try_from(task.line).ok()),
+                    max_retries: selected.map_or(0, |(_, config)| config.max_retries),
+                }
+            })
+            .collect(),
+        run_dir: run_dir.root().display().to_string(),
+        resumed,
+    }
+}
+
+fn run_plan(
+    performer: &Performer<'_>,
+    tasks: Vec<(Task, crate::config::TaskConfig)>,
+    named: &[crate::domain::plan::TaskId],
+    earlier: Option<Earlier>,
+    no_changes: NoChanges,
+) -> RunPlan {
+    let (outcomes, mut histories) = match earlier {
+        Some(earlier) => (earlier.outcomes, earlier.histories),
+        None => Default::default(),
+    };
+    let done = performer
+        .book
+        .plan
+        .tasks
+        .iter()
+        .filter(|task| performer.book.is_done(&task.id));
+    RunPlan {
+        done_before: done.map(|task| task.id.to_string()).collect(),
+        tasks: tasks
+            .into_iter()
+            .map(|(task, config)| {
+                let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
+                (task, TaskStart { config, earlier })
+            })
+            .collect(),
+        outcomes,
+        rules: Rules {
+            keep_going: performer.config.keep_going,
+            no_changes,
+            alone: named.iter().map(ToString::to_string).collect(),
+        },
+    }
+}
+
+fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
+    let Some(deadline) = deadline else { return };
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(deadline).await;
+        cancel.trigger(CancelReason::Deadline);
+    });
+}
+
+fn short_branch(name: &str) -> String {
+    name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
+}

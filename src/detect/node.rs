@@ -1,0 +1,161 @@
+//! Projects of JavaScript and TypeScript: package.json and Deno.
+
+use super::{Listing, Toolchain};
+use crate::domain::verdict::CheckKind;
+use serde_json::Value;
+
+/// The scripts that are proposed when a package has them.
+const SCRIPTS: [(&str, CheckKind); 5] = [
+    ("build", CheckKind::Build),
+    ("test", CheckKind::Test),
+    ("lint", CheckKind::Lint),
+    ("typecheck", CheckKind::Lint),
+    ("type-check", CheckKind::Lint),
+];
+
+pub(super) fn package(files: &Listing) -> Option<Toolchain> {
+    let manifest: Value = serde_json::from_str(files.read("package.json")).ok()?;
+    let manager = Manager::of(files, &manifest);
+    let mut found = Toolchain::default();
+    if let Some(install) = manager.install(files, &manifest) {
+        found.setup(install);
+    }
+    for (script, kind) in SCRIPTS {
+        let Some(text) = manifest["scripts"][script].as_str() else {
+            continue;
+        };
+        if never_tells(text) {
+            continue;
+        }
+        // Without CI in its environment this runner waits for files to change.
+        let prefix = if text.contains("react-scripts test") {
+            "CI=true "
+        } else {
+            ""
+        };
+        found.check(
+            manager.name(),
+            kind,
+            format!("{prefix}{}", manager.script(script)),
+        );
+    }
+    Some(found)
+}
+
+pub(super) fn deno(files: &Listing) -> Option<Toolchain> {
+    let name = ["deno.json", "deno.jsonc"]
+        .into_iter()
+        .find(|name| files.has(name))?;
+    // A file with comments is no JSON: its tasks stay unknown and the plain commands are proposed.
+    let manifest: Value = serde_json::from_str(files.read(name)).unwrap_or_default();
+    let has_task = |task: &str| !manifest["tasks"][task].is_null();
+    let mut found = Toolchain::default();
+    if has_task("build") {
+        found.check("deno", CheckKind::Build, "deno task build");
+    }
+    let test = if has_task("test") {
+        "deno task test"
+    } else {
+        "deno test"
+    };
+    found.check("deno", CheckKind::Test, test);
+    let lint = if has_task("lint") {
+        "deno task lint"
+    } else {
+        "deno lint"
+    };
+    found.check("deno", CheckKind::Lint, lint);
+    Some(found)
+}
+
+/// Whether a script is the placeholder of `npm init`, or one that watches and never ends.
+fn never_tells(script: &str) -> bool {
+    script.trim().is_empty()
+        || script.contains("Error: no test specified")
+        || script
+            .split_whitespace()
+            .any(|word| matches!(word, "--watch" | "--watchAll" | "--watch=true" | "watch"))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manager {
+    Npm,
+    Pnpm,
+    Yarn,
+    Bun,
+}
+
+impl Manager {
+    /// The one that the package names, else the one whose lock file is there, else npm.
+    fn of(files: &Listing, manifest: &Value) -> Self {
+        let declared = manifest["packageManager"].as_str().unwrap_or_default();
+        match declared.split('@').next().unwrap_or_default() {
+            "pnpm" => Self::Pnpm,
+            "yarn" => Self::Yarn,
+            "bun" => Self::Bun,
+            "npm" => Self::Npm,
+            _ if files.has("pnpm-lock.yaml") => Self::Pnpm,
+            _ if files.has("yarn.lock") => Self::Yarn,
+            _ if files.has_any(&["bun.lock", "bun.lockb"]) => Self::Bun,
+            _ => Self::Npm,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::Pnpm => "pnpm",
+            Self::Yarn => "yarn",
+            Self::Bun => "bun",
+        }
+    }
+
+    /// The command that runs a script of the package.
+    fn script(self, script: &str) -> String {
+        match (self, script) {
+            (Self::Npm | Self::Pnpm, "test") => format!("{} test", self.name()),
+            _ => format!("{} run {script}", self.name()),
+        }
+    }
+
+    /// The command that installs what the lock file names and leaves it as it is. None for a
+    /// package that needs nothing.
+    fn install(self, files: &Listing, manifest: &Value) -> Option<&'static str> {
+        let needs = |key: &str| {
+            manifest[key]
+                .as_object()
+                .is_some_and(|names| !names.is_empty())
+        };
+        let locked = files.has_any(match self {
+            Self::Npm => &["package-lock.json", "npm-shrinkwrap.json"],
+            Self::Pnpm => &["pnpm-lock.yaml"],
+            Self::Yarn => &["yarn.lock"],
+            Self::Bun => &["bun.lock", "bun.lockb"],
+        });
+        let workspaces = !manifest["workspaces"].is_null() || files.has("pnpm-workspace.yaml");
+        if !locked && !workspaces && !needs("dependencies") && !needs("devDependencies") {
+            return None;
+        }
+        Some(match (self, locked) {
+            (Self::Npm, true) => "npm ci",
+            (Self::Npm, false) => "npm install --no-package-lock",
+            (Self::Pnpm, true) => "pnpm install --frozen-lockfile",
+            (Self::Pnpm, false) => "pnpm install --no-lockfile",
+            (Self::Yarn, true) if is_yarn_2_or_later(files, manifest) => "yarn install --immutable",
+            (Self::Yarn, true) => "yarn install --frozen-lockfile",
+            (Self::Yarn, false) => "yarn install",
+            (Self::Bun, true) => "bun install --frozen-lockfile",
+            (Self::Bun, false) => "bun install --no-save",
+        })
+    }
+}
+
+fn is_yarn_2_or_later(files: &Listing, manifest: &Value) -> bool {
+    match manifest["packageManager"]
+        .as_str()
+        .and_then(|declared| declared.strip_prefix("yarn@"))
+    {
+        Some(version) => !version.starts_with("1."),
+        None => files.has_any(&[".yarnrc.yml", ".pnp.cjs"]),
+    }
+}

@@ -1,0 +1,470 @@
+use super::{CHECK_TIMEOUT_MS, Listing, propose_checks, propose_setup};
+use crate::domain::verdict::{Check, CheckKind};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// The files of a root, the setup commands, and the checks as `name: command`.
+type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a [&'a str]);
+
+fn listing(files: &[(&str, &str)]) -> Listing {
+    let mut listing = Listing::new();
+    for (name, text) in files {
+        listing.text(*name, *text);
+    }
+    listing
+}
+
+fn proposal(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let files = listing(files);
+    let checks = propose_checks(&files)
+        .into_iter()
+        .map(|check| format!("{}: {}", check.name, check.run))
+        .collect();
+    (propose_setup(&files), checks)
+}
+
+#[track_caller]
+fn proposes(files: &[(&str, &str)], setup: &[&str], checks: &[&str]) {
+    let owned = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|&text| text.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(proposal(files), (owned(setup), owned(checks)), "{files:?}");
+}
+
+#[test]
+fn a_check_is_complete() {
+    assert_eq!(
+        propose_checks(&listing(&[("go.mod", "")])),
+        [
+            ("build", "go build ./...", CheckKind::Build),
+            ("test", "go test ./...", CheckKind::Test),
+            ("lint", "go vet ./...", CheckKind::Lint),
+        ]
+        .map(|(name, run, kind)| Check {
+            name: name.to_owned(),
+            run: run.to_owned(),
+            kind,
+            timeout_ms: CHECK_TIMEOUT_MS,
+        })
+    );
+}
+
+#[test]
+fn nothing_is_proposed_for_what_is_not_recognised() {
+    proposes(&[], &[], &[]);
+    proposes(&[("README.md", ""), ("src", "")], &[], &[]);
+    proposes(&[("package.json", "{ broken")], &[], &[]);
+    proposes(&[("composer.json", "")], &[], &[]);
+}
+
+#[test]
+fn cargo() {
+    proposes(
+        &[("Cargo.toml", "[package]")],
+        &[],
+        &["build: cargo build", "test: cargo test"],
+    );
+    proposes(
+        &[
+            ("Cargo.toml", "[workspace]\nmembers = []"),
+            ("Cargo.lock", ""),
+        ],
+        &[],
+        &[
+            "build: cargo build --workspace --locked",
+            "test: cargo test --workspace --locked",
+        ],
+    );
+}
+
+#[test]
+fn package_scripts_by_manager() {
+    let scripts = r#"{"scripts":{"build":"tsc","test":"vitest run","lint":"eslint .","dev":"x"}"#;
+    let plain = format!("{scripts}}}");
+    let with = |manager: &str| format!(r#"{scripts},"packageManager":"{manager}"}}"#);
+    let table: [(&str, &str, &str, [&str; 3]); 6] = [
+        (
+            &plain,
+            "package-lock.json",
+            "npm ci",
+            ["npm run build", "npm test", "npm run lint"],
+        ),
+        (
+            &plain,
+            "pnpm-lock.yaml",
+            "pnpm install --frozen-lockfile",
+            ["pnpm run build", "pnpm test", "pnpm run lint"],
+        ),
+        (
+            &plain,
+            "yarn.lock",
+            "yarn install --frozen-lockfile",
+            ["yarn run build", "yarn run test", "yarn run lint"],
+        ),
+        (
+            &plain,
+            "bun.lockb",
+            "bun install --frozen-lockfile",
+            ["bun run build", "bun run test", "bun run lint"],
+        ),
+        (
+            &with("yarn@4.9.0"),
+            "yarn.lock",
+            "yarn install --immutable",
+            ["yarn run build", "yarn run test", "yarn run lint"],
+        ),
+        (
+            &with("yarn@1.22.22"),
+            "yarn.lock",
+            "yarn install --frozen-lockfile",
+            ["yarn run build", "yarn run test", "yarn run lint"],
+        ),
+    ];
+    for (manifest, lock, setup, [build, test, lint]) in table {
+        proposes(
+            &[("package.json", manifest), (lock, "")],
+            &[setup],
+            &[
+                &format!("build: {build}"),
+                &format!("test: {test}"),
+                &format!("lint: {lint}"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn package_without_a_lock_file() {
+    proposes(
+        &[("package.json", r#"{"scripts":{"test":"node --test"}}"#)],
+        &[],
+        &["test: npm test"],
+    );
+    proposes(
+        &[(
+            "package.json",
+            r#"{"devDependencies":{"x":"1"},"scripts":{"test":"x"}}"#,
+        )],
+        &["npm install --no-package-lock"],
+        &["test: npm test"],
+    );
+}
+
+#[test]
+fn scripts_that_say_nothing_are_left_out() {
+    for script in [
+        r#"echo \"Error: no test specified\" && exit 1"#,
+        "jest --watch",
+        "jest --watchAll",
+        "vitest watch",
+        " ",
+    ] {
+        let manifest = format!(r#"{{"scripts":{{"test":"{script}"}}}}"#);
+        proposes(&[("package.json", &manifest)], &[], &[]);
+    }
+    proposes(
+        &[(
+            "package.json",
+            r#"{"scripts":{"test":"jest --watchAll=false"}}"#,
+        )],
+        &[],
+        &["test: npm test"],
+    );
+    proposes(
+        &[(
+            "package.json",
+            r#"{"scripts":{"test":"react-scripts test"}}"#,
+        )],
+        &[],
+        &["test: CI=true npm test"],
+    );
+}
+
+#[test]
+fn two_linters_of_one_tool_keep_apart() {
+    proposes(
+        &[(
+            "package.json",
+            r#"{"scripts":{"lint":"eslint","typecheck":"tsc"}}"#,
+        )],
+        &[],
+        &["npm-lint: npm run lint", "npm-lint-2: npm run typecheck"],
+    );
+}
+
+#[test]
+fn deno() {
+    proposes(
+        &[("deno.jsonc", "{ // a comment\n}")],
+        &[],
+        &["test: deno test", "lint: deno lint"],
+    );
+    proposes(
+        &[(
+            "deno.json",
+            r#"{"tasks":{"test":"deno test -A","build":"x"}}"#,
+        )],
+        &[],
+        &[
+            "build: deno task build",
+            "test: deno task test",
+            "lint: deno lint",
+        ],
+    );
+}
+
+#[test]
+fn python_by_manager() {
+    let pyproject = "[project]\nname = 'x'\n[tool.pytest.ini_options]\n[tool.ruff]\n";
+    let table: [(&str, &str, &str, &str); 4] = [
+        (
+            "uv.lock",
+            "uv sync --locked",
+            "uv run --locked python -m pytest",
+            "uv run --locked ruff check",
+        ),
+        (
+            "poetry.lock",
+            "poetry install --no-interaction",
+            "poetry run python -m pytest",
+            "poetry run ruff check",
+        ),
+        (
+            "pdm.lock",
+            "pdm install --frozen-lockfile",
+            "pdm run python -m pytest",
+            "pdm run ruff check",
+        ),
+        (
+            "README.md",
+            "python3 -m pip install -e .",
+            "python3 -m pytest",
+            "ruff check",
+        ),
+    ];
+    for (lock, setup, test, lint) in table {
+        proposes(
+            &[("pyproject.toml", pyproject), (lock, "")],
+            &[setup],
+            &[&format!("test: {test}"), &format!("lint: {lint}")],
+        );
+    }
+}
+
+#[test]
+fn python_without_a_lock_file() {
+    proposes(
+        &[(
+            "pyproject.toml",
+            "[project]\n[project.optional-dependencies]\ndocs = []\ndev = ['pytest']\n[tool.x]\ntest = 1",
+        )],
+        &["python3 -m pip install -e '.[dev]'"],
+        &["test: python3 -m pytest"],
+    );
+    proposes(
+        &[
+            ("requirements.txt", "flask"),
+            ("requirements-dev.txt", "pytest>=8"),
+        ],
+        &["python3 -m pip install -r requirements.txt -r requirements-dev.txt"],
+        &["test: python3 -m pytest"],
+    );
+    proposes(
+        &[("setup.py", ""), ("tests", "")],
+        &["python3 -m pip install -e ."],
+        &["test: python3 -m unittest discover -s tests -t ."],
+    );
+    proposes(
+        &[("setup.py", ""), ("tox.ini", "[tox]")],
+        &[],
+        &["test: tox"],
+    );
+    proposes(
+        &[(
+            "pyproject.toml",
+            "[project]\n[tool.hatch.envs.default]\ndependencies = ['pytest']",
+        )],
+        &[],
+        &["test: hatch test"],
+    );
+    proposes(
+        &[("Pipfile", "pytest = '*'"), ("Pipfile.lock", "")],
+        &["pipenv sync --dev"],
+        &["test: pipenv run python -m pytest"],
+    );
+    proposes(
+        &[("requirements.txt", "flask")],
+        &["python3 -m pip install -r requirements.txt"],
+        &[],
+    );
+}
+
+#[test]
+fn make_and_just_stand_in_for_missing_kinds() {
+    let makefile = "CC := gcc\nURL = a:b\n.PHONY: all\nall build: x\n\tcc test: y\ncheck:\n\ttrue\nlint: ; true\n";
+    proposes(
+        &[("Makefile", makefile)],
+        &[],
+        &["build: make build", "test: make check", "lint: make lint"],
+    );
+    proposes(
+        &[("Makefile", makefile), ("Cargo.toml", "")],
+        &[],
+        &["build: cargo build", "test: cargo test", "lint: make lint"],
+    );
+    let justfile = "set shell := ['sh']\nbuild target:\n  x\n@test *args: build\n  y\n[private]\nlint level='a':\n";
+    proposes(
+        &[("justfile", justfile)],
+        &[],
+        &["test: just test", "lint: just lint"],
+    );
+    proposes(
+        &[("Makefile", "test:\n"), ("justfile", "test:\nbuild:\n")],
+        &[],
+        &["build: just build", "test: make test"],
+    );
+}
+
+#[test]
+fn other_toolchains() {
+    let maven =
+        |command: &str, goal: &str| format!("{command} --batch-mode --no-transfer-progress {goal}");
+    let table: [Row; 13] = [
+        (
+            &[("pom.xml", "")],
+            &[],
+            &[
+                &format!("build: {}", maven("mvn", "test-compile")),
+                &format!("test: {}", maven("mvn", "test")),
+            ],
+        ),
+        (
+            &[("pom.xml", ""), ("mvnw", "")],
+            &[],
+            &[
+                &format!("build: {}", maven("./mvnw", "test-compile")),
+                &format!("test: {}", maven("./mvnw", "test")),
+            ],
+        ),
+        (
+            &[("build.gradle.kts", ""), ("gradlew", "")],
+            &[],
+            &[
+                "build: ./gradlew --no-daemon assemble",
+                "test: ./gradlew --no-daemon check",
+            ],
+        ),
+        (
+            &[("App.sln", ""), ("A.csproj", "")],
+            &[],
+            &["build: dotnet build App.sln", "test: dotnet test App.sln"],
+        ),
+        (
+            &[("My App.csproj", "")],
+            &[],
+            &[
+                "build: dotnet build 'My App.csproj'",
+                "test: dotnet test 'My App.csproj'",
+            ],
+        ),
+        (&[("A.csproj", ""), ("B.csproj", "")], &[], &[]),
+        (
+            &[("Gemfile", ""), ("spec", ""), (".rubocop.yml", "")],
+            &["bundle install"],
+            &["test: bundle exec rspec", "lint: bundle exec rubocop"],
+        ),
+        (
+            &[("Gemfile", ""), ("Rakefile", ""), ("test", "")],
+            &["bundle install"],
+            &["test: bundle exec rake test"],
+        ),
+        (
+            &[("composer.json", "{}"), ("phpunit.xml.dist", "")],
+            &["composer install --no-interaction"],
+            &["test: vendor/bin/phpunit"],
+        ),
+        (
+            &[("composer.json", r#"{"scripts":{"test":"x","lint":["y"]}}"#)],
+            &["composer install --no-interaction"],
+            &[
+                "test: composer run-script test",
+                "lint: composer run-script lint",
+            ],
+        ),
+        (
+            &[("CMakeLists.txt", "Enable_Testing()")],
+            &[],
+            &[
+                "build: cmake -S . -B build && cmake --build build",
+                "test: ctest --test-dir build --output-on-failure",
+            ],
+        ),
+        (
+            &[("mix.exs", "")],
+            &["mix deps.get"],
+            &["build: mix compile", "test: mix test"],
+        ),
+        (
+            &[("Package.swift", "")],
+            &[],
+            &["build: swift build --build-tests", "test: swift test"],
+        ),
+    ];
+    for (files, setup, checks) in table {
+        proposes(files, setup, checks);
+    }
+}
+
+#[test]
+fn several_toolchains_are_told_apart() {
+    proposes(
+        &[
+            ("Cargo.toml", ""),
+            ("package.json", r#"{"scripts":{"test":"x","lint":"y"}}"#),
+            ("package-lock.json", ""),
+        ],
+        &["npm ci"],
+        &[
+            "build: cargo build",
+            "cargo-test: cargo test",
+            "npm-test: npm test",
+            "lint: npm run lint",
+        ],
+    );
+}
+
+proptest! {
+    #[test]
+    fn names_are_unique_and_builds_come_first(
+        files in proptest::collection::vec((any_name(), any_text()), 0..12)
+    ) {
+        let mut root = Listing::new();
+        for (name, text) in files {
+            root.text(name, text);
+        }
+        let checks = propose_checks(&root);
+        let names: BTreeSet<_> = checks.iter().map(|check| &check.name).collect();
+        prop_assert_eq!(names.len(), checks.len());
+        prop_assert!(checks.is_sorted_by_key(|check| check.kind));
+    }
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        proptest::sample::select(&super::MANIFESTS[..]).prop_map(str::to_owned),
+        proptest::sample::select(&["go.mod", "a.sln", "mix.exs", "tests", "uv.lock"][..])
+            .prop_map(str::to_owned),
+        "\\PC{0,8}",
+    ]
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(r#"{"scripts":{"test":"x","lint":"y","typecheck":"z","build":"w"}}"#.to_owned()),
+        Just("test:\nbuild:\nlint:\n".to_owned()),
+        "\\PC{0,40}",
+    ]
+}

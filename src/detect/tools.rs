@@ -1,0 +1,271 @@
+//! The other toolchains, and the task runners that stand in where none is known.
+
+use super::{Command, Listing, Toolchain};
+use crate::domain::verdict::CheckKind::{self, Build, Lint, Test};
+use serde_json::Value;
+
+pub(super) fn cargo(files: &Listing) -> Option<Toolchain> {
+    if !files.has("Cargo.toml") {
+        return None;
+    }
+    let mut found = Toolchain::default();
+    let workspace = if files.line_starts("Cargo.toml", "[workspace]") {
+        " --workspace"
+    } else {
+        ""
+    };
+    let locked = if files.has("Cargo.lock") {
+        " --locked"
+    } else {
+        ""
+    };
+    found.check("cargo", Build, format!("cargo build{workspace}{locked}"));
+    found.check("cargo", Test, format!("cargo test{workspace}{locked}"));
+    Some(found)
+}
+
+pub(super) fn go(files: &Listing) -> Option<Toolchain> {
+    if !files.has("go.mod") {
+        return None;
+    }
+    let mut found = Toolchain::default();
+    found.check("go", Build, "go build ./...");
+    found.check("go", Test, "go test ./...");
+    found.check("go", Lint, "go vet ./...");
+    Some(found)
+}
+
+/// Maven or Gradle, through the project's own wrapper where it has one.
+pub(super) fn jvm(files: &Listing) -> Option<Toolchain> {
+    let mut found = Toolchain::default();
+    if files.has("pom.xml") {
+        let maven = if files.has("mvnw") { "./mvnw" } else { "mvn" };
+        found.check(
+            "maven",
+            Build,
+            format!("{maven} --batch-mode --no-transfer-progress test-compile"),
+        );
+        found.check(
+            "maven",
+            Test,
+            format!("{maven} --batch-mode --no-transfer-progress test"),
+        );
+    } else if files.has_any(&[
+        "gradlew",
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "settings.gradle.kts",
+    ]) {
+        let gradle = if files.has("gradlew") {
+            "./gradlew"
+        } else {
+            "gradle"
+        };
+        // A daemon would outlive the check, and be killed with it.
+        found.check("gradle", Build, format!("{gradle} --no-daemon assemble"));
+        found.check("gradle", Test, format!("{gradle} --no-daemon check"));
+    } else {
+        return None;
+    }
+    Some(found)
+}
+
+/// The one solution of the root, else its one project; with several it is anyone's guess.
+pub(super) fn dotnet(files: &Listing) -> Option<Toolchain> {
+    let only = |endings: &[&str]| {
+        let mut names = files.ending(endings);
+        match (names.next(), names.next()) {
+            (Some(name), None) => Some(name.to_owned()),
+            _ => None,
+        }
+    };
+    let name = only(&[".sln", ".slnx"]).or_else(|| only(&[".csproj", ".fsproj", ".vbproj"]))?;
+    let name = shlex::try_quote(&name).ok()?.into_owned();
+    let mut found = Toolchain::default();
+    found.check("dotnet", Build, format!("dotnet build {name}"));
+    found.check("dotnet", Test, format!("dotnet test {name}"));
+    Some(found)
+}
+
+pub(super) fn ruby(files: &Listing) -> Option<Toolchain> {
+    if !files.has("Gemfile") {
+        return None;
+    }
+    let mut found = Toolchain::default();
+    found.setup("bundle install");
+    if files.has_any(&[".rspec", "spec"]) {
+        found.check("ruby", Test, "bundle exec rspec");
+    } else if files.has("test") && files.has("config.ru") && files.has("bin") {
+        found.check("ruby", Test, "bin/rails test");
+    } else if files.has("test") && files.has_any(&["Rakefile", "rakefile", "Rakefile.rb"]) {
+        found.check("ruby", Test, "bundle exec rake test");
+    }
+    if files.has(".rubocop.yml") {
+        found.check("ruby", Lint, "bundle exec rubocop");
+    }
+    Some(found)
+}
+
+pub(super) fn php(files: &Listing) -> Option<Toolchain> {
+    let manifest: Value = serde_json::from_str(files.read("composer.json")).ok()?;
+    let has_script = |script: &str| !manifest["scripts"][script].is_null();
+    let mut found = Toolchain::default();
+    found.setup("composer install --no-interaction");
+    if has_script("test") {
+        found.check("composer", Test, "composer run-script test");
+    } else if files.has_any(&["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"]) {
+        found.check("composer", Test, "vendor/bin/phpunit");
+    }
+    if has_script("lint") {
+        found.check("composer", Lint, "composer run-script lint");
+    }
+    Some(found)
+}
+
+pub(super) fn cmake(files: &Listing) -> Option<Toolchain> {
+    if !files.has("CMakeLists.txt") {
+        return None;
+    }
+    let mut found = Toolchain::default();
+    found.check("cmake", Build, "cmake -S . -B build && cmake --build build");
+    let text = files.read("CMakeLists.txt").to_ascii_lowercase();
+    if text.contains("enable_testing(") || text.contains("include(ctest)") {
+        found.check("cmake", Test, "ctest --test-dir build --output-on-failure");
+    }
+    Some(found)
+}
+
+/// Manifests that need no second look: the name, the tool, its setup, build and test.
+const SIMPLE: [(&str, &str, Option<&str>, &str, &str); 8] = [
+    (
+        "Package.swift",
+        "swift",
+        None,
+        "swift build --build-tests",
+        "swift test",
+    ),
+    (
+        "mix.exs",
+        "mix",
+        Some("mix deps.get"),
+        "mix compile",
+        "mix test",
+    ),
+    (
+        "build.sbt",
+        "sbt",
+        None,
+        "sbt -batch Test/compile",
+        "sbt -batch test",
+    ),
+    ("dune-project", "dune", None, "dune build", "dune runtest"),
+    (
+        "stack.yaml",
+        "stack",
+        None,
+        "stack build --test --no-run-tests",
+        "stack test",
+    ),
+    (
+        "gleam.toml",
+        "gleam",
+        Some("gleam deps download"),
+        "gleam build",
+        "gleam test",
+    ),
+    (
+        "rebar.config",
+        "rebar3",
+        None,
+        "rebar3 compile",
+        "rebar3 eunit",
+    ),
+    (
+        "meson.build",
+        "meson",
+        None,
+        "meson setup build && meson compile -C build",
+        "meson test -C build",
+    ),
+];
+
+pub(super) fn simple(files: &Listing) -> Vec<Toolchain> {
+    SIMPLE
+        .into_iter()
+        .filter(|(name, ..)| files.has(name))
+        .map(|(_, tool, setup, build, test)| {
+            let mut found = Toolchain::default();
+            found.setup.extend(setup.map(str::to_owned));
+            found.check(tool, Build, build);
+            found.check(tool, Test, test);
+            found
+        })
+        .collect()
+}
+
+/// What the makefile or justfile of the root offers, at most one command of a kind.
+pub(super) fn runner(files: &Listing) -> Vec<Command> {
+    let makefile = ["GNUmakefile", "makefile", "Makefile"];
+    let justfile = ["justfile", "Justfile", ".justfile"];
+    let first = |names: [&'static str; 3]| names.into_iter().find(|name| files.has(name));
+    let mut found = Vec::new();
+    if let Some(name) = first(makefile) {
+        offer(&mut found, "make", &make_targets(files.read(name)));
+    }
+    if let Some(name) = first(justfile) {
+        offer(&mut found, "just", &just_recipes(files.read(name)));
+    }
+    found
+}
+
+fn offer(found: &mut Vec<Command>, tool: &'static str, targets: &[&str]) {
+    let wanted: [(CheckKind, &[&str]); 3] = [
+        (Build, &["build"]),
+        (Test, &["test", "tests", "check"]),
+        (Lint, &["lint"]),
+    ];
+    for (kind, names) in wanted {
+        let target = names.iter().find(|name| targets.contains(name));
+        if let Some(target) = target
+            && found.iter().all(|other| other.kind != kind)
+        {
+            found.push(Command {
+                tool,
+                kind,
+                run: format!("{tool} {target}"),
+            });
+        }
+    }
+}
+
+/// The explicit targets of a makefile.
+fn make_targets(text: &str) -> Vec<&str> {
+    text.lines()
+        .filter(|line| !line.starts_with(['\t', ' ', '#', '.']))
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(targets, rest)| !is_assignment(targets, rest))
+        .flat_map(|(targets, _)| targets.split_whitespace())
+        .collect()
+}
+
+/// The recipes of a justfile that run without arguments.
+fn just_recipes(text: &str) -> Vec<&str> {
+    text.lines()
+        .filter(|line| !line.starts_with(['\t', ' ', '#', '[']))
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(head, rest)| !is_assignment(head, rest))
+        .filter_map(|(head, _)| {
+            let mut words = head.split_whitespace();
+            let name = words.next()?.trim_start_matches('@');
+            words
+                .all(|word| word.starts_with('*') || word.contains('='))
+                .then_some(name)
+        })
+        .collect()
+}
+
+/// `A := b`, `A ::= b`, and `A = b:c`, which are no rules.
+fn is_assignment(before: &str, after: &str) -> bool {
+    after.trim_start_matches(':').starts_with('=') || before.split_whitespace().nth(1) == Some("=")
+}

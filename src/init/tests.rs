@@ -1,0 +1,216 @@
+use super::{CONFIG, EXAMPLE_PLAN, WORKFLOW, Written, config, files, list, scalar, write_new};
+use crate::detect::Listing;
+use crate::domain::verdict::{Check, CheckKind};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::fs;
+
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).unwrap()
+}
+
+fn text_of(listing: &Listing, wanted: &str) -> String {
+    let mut found = files(listing);
+    found.retain(|(path, _)| path.as_os_str() == wanted);
+    found.remove(0).1
+}
+
+#[test]
+fn the_configuration_holds_what_was_found() {
+    let mut root = Listing::new();
+    root.name("Cargo.toml");
+    root.name("uv.lock");
+    root.text("pyproject.toml", "[tool.pytest]");
+    assert_eq!(
+        yaml(&text_of(&root, CONFIG)),
+        json!({
+            "setup": ["uv sync --locked"],
+            "verify": [
+                {"name": "build", "run": "cargo build", "kind": "build"},
+                {"name": "cargo-test", "run": "cargo test", "kind": "test"},
+                {"name": "python-test", "run": "uv run --locked python -m pytest", "kind": "test"},
+            ],
+        })
+    );
+}
+
+#[test]
+fn a_configuration_of_nothing_is_all_comment() {
+    let text = text_of(&Listing::new(), CONFIG);
+    assert!(
+        text.lines()
+            .all(|line| line.is_empty() || line.starts_with('#')),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_timeout_is_written_where_it_is_not_the_default() {
+    let check = Check {
+        name: "slow: one".to_owned(),
+        run: "a 'b' # c".to_owned(),
+        kind: CheckKind::Other,
+        timeout_ms: 1_800_500,
+    };
+    assert_eq!(
+        yaml(&config(&[], &[check])),
+        json!({"verify": [
+            {"name": "slow: one", "run": "a 'b' # c", "kind": "other", "timeout": "1801s"}
+        ]})
+    );
+}
+
+#[test]
+fn no_placeholder_is_left() {
+    for (path, text) in files(&Listing::new()) {
+        let mut rest = text.replace("${{", "");
+        rest.retain(|c| !c.is_whitespace());
+        assert!(!rest.contains("{{"), "{}: {text}", path.display());
+        assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{text:?}");
+    }
+}
+
+#[test]
+fn the_example_plan_has_two_tasks_in_order() {
+    let plan = yaml(&text_of(&Listing::new(), EXAMPLE_PLAN));
+    let ids: Vec<_> = plan["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| (&task["id"], &task["depends_on"]))
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            (&json!("commands"), &Value::Null),
+            (&json!("layout"), &json!(["commands"])),
+        ]
+    );
+}
+
+#[test]
+fn the_workflow_grants_little_and_pins_what_it_uses() {
+    let workflow = yaml(&text_of(&Listing::new(), WORKFLOW));
+    let job = &workflow["jobs"]["sprag"];
+    assert_eq!(workflow["permissions"], json!({}));
+    assert_eq!(job["permissions"], json!({"contents": "write"}));
+    assert_eq!(job["timeout-minutes"], json!(60));
+    assert_eq!(
+        job["steps"][0]["with"],
+        json!({"persist-credentials": false})
+    );
+    assert_eq!(
+        job["steps"][1]["run"],
+        json!(concat!(
+            "cargo install sprag --locked --version ",
+            env!("CARGO_PKG_VERSION")
+        ))
+    );
+    assert_eq!(
+        job["steps"][2]["run"],
+        json!(r#"exec sprag run --plan "$PLAN" --deadline 50m"#)
+    );
+    let pins: Vec<_> = job["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|step| step["uses"].as_str())
+        .map(|uses| uses.split_once('@').unwrap().1)
+        .collect();
+    assert_eq!(pins.len(), 2);
+    for pin in pins {
+        assert!(
+            pin.len() == 40 && pin.chars().all(|c| c.is_ascii_hexdigit()),
+            "{pin}"
+        );
+    }
+}
+
+#[test]
+fn existing_files_are_left_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name);
+    fs::create_dir(path(".sprag")).unwrap();
+    fs::write(path(CONFIG), "mine").unwrap();
+    fs::write(path("go.mod"), "module x").unwrap();
+
+    assert_eq!(
+        write_new(root.path()).unwrap(),
+        Written {
+            created: vec![EXAMPLE_PLAN.into(), WORKFLOW.into()],
+            kept: vec![CONFIG.into()],
+        }
+    );
+    assert_eq!(fs::read_to_string(path(CONFIG)).unwrap(), "mine");
+    assert_eq!(
+        fs::read_to_string(path(EXAMPLE_PLAN)).unwrap(),
+        super::example_plan()
+    );
+
+    assert_eq!(
+        write_new(root.path()).unwrap(),
+        Written {
+            created: vec![],
+            kept: vec![CONFIG.into(), EXAMPLE_PLAN.into(), WORKFLOW.into()],
+        }
+    );
+}
+
+#[test]
+fn a_link_to_nowhere_is_not_followed() {
+    let root = tempfile::tempdir().unwrap();
+    let elsewhere = root.path().join("elsewhere");
+    fs::create_dir(root.path().join(".sprag")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, root.path().join(CONFIG)).unwrap();
+    assert_eq!(
+        write_new(root.path()).unwrap().kept,
+        [std::path::Path::new(CONFIG)]
+    );
+    assert!(!elsewhere.exists());
+}
+
+#[test]
+fn a_file_in_the_way_of_a_directory_is_an_error() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join(".sprag"), "").unwrap();
+    assert_eq!(
+        write_new(root.path()).unwrap_err().to_string(),
+        format!("cannot write {CONFIG}")
+    );
+}
+
+#[test]
+fn manifests_are_read_and_other_files_are_named() {
+    let root = tempfile::tempdir().unwrap();
+    let path = |name: &str| root.path().join(name);
+    fs::write(path("Makefile"), "test:\n").unwrap();
+    fs::write(path("notes.txt"), "secret").unwrap();
+    fs::write(path("setup.cfg"), [0xff]).unwrap();
+    fs::create_dir(path("package.json")).unwrap();
+    std::os::unix::fs::symlink("notes.txt", path("tox.ini")).unwrap();
+    fs::write(
+        path("setup.py"),
+        vec![b' '; super::MANIFEST_LIMIT as usize + 1],
+    )
+    .unwrap();
+
+    let mut expected = Listing::new();
+    expected.text("Makefile", "test:\n");
+    for name in [
+        "notes.txt",
+        "setup.cfg",
+        "package.json",
+        "tox.ini",
+        "setup.py",
+    ] {
+        expected.name(name);
+    }
+    assert_eq!(list(root.path()).unwrap(), expected);
+}
+
+proptest! {
+    #[test]
+    fn a_scalar_reads_back_as_the_text(text in "[ -~\u{a0}-\u{2fff}\n\t]{0,24}") {
+        prop_assert_eq!(yaml(&format!("- {}\n", scalar(&text))), json!([text]));
+    }
+}
