@@ -1,3 +1,28 @@
-//! Black-box tests of the built binary.
+//! Black-box tests of the built binary, and of the real agents it drives.
 
-fn main() {}
+#![expect(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "tests start children, give up loudly and say how long things took"
+)]
+
+mod actions;
+mod agent_ends;
+mod architecture;
+mod attacks;
+mod bad_input;
+mod faults;
+mod first_steps;
+mod interrupted;
+mod llmutils;
+mod rafa;
+mod real_agents;
+mod real_cli_smoke;
+mod reports;
+mod resume;
+mod s0026;
+mod s0057;
+mod support;
+mod verification;

@@ -1,0 +1,304 @@
+//! Every way in which an agent's turn can end.
+
+use crate::support::project::{Project, Run, plan};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const CHECK: &str = "grep -qx fixed a.txt";
+
+fn project() -> Project {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let check = project.check(CHECK);
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    project
+}
+
+fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
+    project.run(&project.agent(agent), args)
+}
+
+fn assessments(run: &Run) -> Vec<&str> {
+    let turns = run.task(0)["turns"].as_array().unwrap();
+    turns
+        .iter()
+        .map(|turn| turn["assessment"].as_str().unwrap())
+        .collect()
+}
+
+fn retries(run: &Run) -> &Value {
+    &run.summary["totals"]["retries"]
+}
+
+fn assert_untouched(project: &Project, head: &str) {
+    assert_eq!(
+        (project.head().as_str(), project.status().as_str()),
+        (head, "")
+    );
+}
+
+#[test]
+fn five_ends_five_outcomes() {
+    let plain = |name: &str, project: &Project| {
+        let path = project.outside(name);
+        std::fs::write(&path, "not a program\n").unwrap();
+        path.display().to_string()
+    };
+    let mut outcomes = BTreeSet::new();
+    let mut outcome = |run: Run| {
+        let task = run.task(0);
+        let message = task["message"].as_str().unwrap().to_owned();
+        outcomes.insert((
+            run.code,
+            task["reason"].as_str().unwrap().to_owned(),
+            message,
+        ));
+    };
+    let limit = ["--max-retries", "0"];
+    outcome(project().run("no-such-agent --flag", &limit));
+    let of_file = project();
+    let file = plain("agent.bin", &of_file);
+    outcome(of_file.run(&file, &limit));
+    outcome(run(&project(), "kill -9 $$", &limit));
+    outcome(run(&project(), "echo 'All done.'", &limit));
+    outcome(run(
+        &project(),
+        "echo fixed > a.txt; echo 'All done.'; exit 7",
+        &limit,
+    ));
+    let seen: Vec<_> = outcomes
+        .iter()
+        .map(|(code, reason, _)| (*code, reason.as_str()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (0, "verified"),
+            (1, "agent_crashed"),
+            (1, "no_progress"),
+            (4, "agent_unavailable"),
+            (4, "agent_unavailable"),
+        ],
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn a_missing_program_is_named_with_its_remedy() {
+    let project = project();
+    let head = project.head();
+    let run = project.run("no-such-agent --flag", &[]).expect(4);
+    assert_eq!(run.summary["status"], "environment");
+    assert_eq!(run.task(0)["reason"], "agent_unavailable");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert_eq!(
+        message,
+        "command was not found (exit 127): sh: 1: no-such-agent: not found; install it or name another agent with --agent or --agent-command"
+    );
+    assert!(
+        run.stdout.contains("no-such-agent: not found"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!((retries(&run), project.checks()), (&json!(0), 0));
+    assert_untouched(&project, &head);
+}
+
+#[test]
+fn a_program_that_cannot_be_executed_is_named_with_its_remedy() {
+    let project = project();
+    let path = project.outside("agent.bin");
+    std::fs::write(&path, "not a program\n").unwrap();
+    let run = project.run(path.to_str().unwrap(), &[]).expect(4);
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("command is not executable (exit 126): ")
+            && message.contains("agent.bin: Permission denied"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_refused_login_ends_the_run() {
+    let project = project();
+    let head = project.head();
+    let run = run(
+        &project,
+        "echo 'API Error: 401 Invalid API key. Please run /login'; exit 1",
+        &[],
+    )
+    .expect(4);
+    assert_eq!(project.calls(), 1);
+    assert_eq!((retries(&run), project.checks()), (&json!(0), 0));
+    assert_eq!(assessments(&run), ["agent_unavailable"]);
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("401 Invalid API key. Please run /login"),
+        "{message}"
+    );
+    assert_untouched(&project, &head);
+}
+
+#[test]
+fn a_rate_limit_is_waited_out_in_the_same_attempt() {
+    let project = project();
+    let agent = "test $N = 1 && { echo 'API Error: 429 Too many requests, retry after 1 seconds'; exit 1; }; echo fixed > a.txt; echo Done.";
+    let run = run(&project, agent, &["--max-retries", "0"]).expect(0);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(assessments(&run), ["agent_transient", "changed"]);
+    assert_eq!(
+        (retries(&run), &run.task(0)["attempts"]),
+        (&json!(0), &json!(1))
+    );
+    let waits: Vec<_> = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "retry.scheduled")
+        .map(|event| {
+            (
+                event["kind"].as_str().unwrap(),
+                event["attempt"].as_u64().unwrap(),
+                event["delay_ms"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(waits, [("wait", 1, 1000)]);
+    assert_eq!(project.prompt(2), project.prompt(1));
+}
+
+#[test]
+fn waits_that_do_not_help_end_the_run() {
+    let project = project();
+    let agent = "echo 'API Error: 529 Overloaded, retry-after-ms: 10'; exit 1";
+    let run = run(&project, agent, &[]).expect(4);
+    assert_eq!(project.calls(), 6);
+    assert_eq!(run.task(0)["reason"], "agent_unavailable");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("529 Overloaded") && message.contains("5 waits"),
+        "{message}"
+    );
+    assert_eq!(retries(&run), 0);
+}
+
+#[test]
+fn prose_about_a_rate_limit_in_a_changed_turn_is_no_error() {
+    let project = project();
+    let agent = "echo fixed > a.txt; echo 'API Error: 429 Too many requests'";
+    let run = run(&project, agent, &[]).expect(0);
+    assert_eq!((project.calls(), assessments(&run)), (1, vec!["changed"]));
+}
+
+#[test]
+fn a_crash_without_changes_is_a_failed_attempt() {
+    for (end, exit) in [("kill -9 $$", "SIGKILL"), ("exit 3", "code 3")] {
+        let project = project();
+        let agent = format!("test $N = 1 && {end}; echo fixed > a.txt; echo Done.");
+        let run = run(&project, &agent, &[]).expect(0);
+        assert_eq!(assessments(&run), ["agent_crashed", "changed"], "{end}");
+        assert_eq!((retries(&run), project.checks()), (&json!(1), 1), "{end}");
+        assert_eq!(run.task(0)["turns"][0]["exit"], exit);
+        assert!(
+            project
+                .prompt(2)
+                .contains("Your last turn was cut off before it was finished"),
+            "{}",
+            project.prompt(2)
+        );
+    }
+}
+
+#[test]
+fn what_a_crash_left_is_kept_and_told() {
+    let project = project();
+    let agent = "case $N in 1) echo half > half.txt; kill -9 $$ ;; *) test -e half.txt && echo fixed > a.txt; echo Done. ;; esac";
+    let run = run(&project, agent, &[]).expect(0);
+    assert_eq!(assessments(&run), ["agent_crashed", "changed"]);
+    assert_eq!(project.checks(), 1, "half-work is not verified");
+    let prompt = project.prompt(2);
+    for part in [
+        "Your last turn was cut off before it was finished: command was killed by SIGKILL. Continue where it stopped.",
+        "Your uncommitted changes are still there",
+        "This is retry attempt 1 of 3.",
+    ] {
+        assert!(prompt.contains(part), "{part} in:\n{prompt}");
+    }
+    let files = project.git(&["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(files, "a.txt\nhalf.txt\nplan.yaml");
+}
+
+#[test]
+fn crashes_to_the_limit_commit_nothing() {
+    let project = project();
+    let head = project.head();
+    let run = run(
+        &project,
+        "echo fixed > a.txt; kill -9 $$",
+        &["--max-retries", "1"],
+    )
+    .expect(1);
+    assert_eq!((project.calls(), project.checks()), (2, 0));
+    assert_eq!(run.task(0)["reason"], "agent_crashed");
+    assert_eq!(
+        (project.head(), project.status().as_str()),
+        (head, " M a.txt")
+    );
+}
+
+#[test]
+fn a_turn_over_its_limit_is_a_failed_attempt() {
+    let project = project();
+    let agent = "case $N in 1) echo half > half.txt; echo $$ > \"$OUT/pid\"; sleep 600 & wait ;; *) echo fixed > a.txt; echo Done. ;; esac";
+    let run = run(&project, agent, &["--turn-timeout", "3s"]).expect(0);
+    assert_eq!(assessments(&run), ["turn_timeout", "changed"]);
+    assert_eq!(run.task(0)["turns"][0]["exit"], "timed out after 3 s");
+    assert_eq!((retries(&run), project.checks()), (&json!(1), 1));
+    assert!(
+        project
+            .prompt(2)
+            .contains("command hit the time limit of 3 s. Continue where it stopped."),
+        "{}",
+        project.prompt(2)
+    );
+    let pid = project.notes("pid").remove(0);
+    assert!(!std::path::Path::new("/proc").join(pid).exists());
+}
+
+#[test]
+fn turns_over_their_limit_to_the_end() {
+    let project = project();
+    let run = run(
+        &project,
+        "sleep 600",
+        &["--turn-timeout", "1s", "--max-retries", "0"],
+    )
+    .expect(1);
+    assert_eq!(run.task(0)["reason"], "turn_timeout");
+}
+
+#[test]
+fn silence_past_the_stall_limit_is_transient() {
+    let project = project();
+    let agent = "test $N = 1 && sleep 600; echo fixed > a.txt; echo Done.";
+    let run = run(&project, agent, &["--stall-timeout", "3s"]).expect(0);
+    assert_eq!(assessments(&run), ["agent_transient", "changed"]);
+    assert_eq!(run.task(0)["turns"][0]["exit"], "silent for 3 s");
+    assert_eq!(
+        (retries(&run), &run.task(0)["attempts"]),
+        (&json!(0), &json!(1))
+    );
+}
+
+#[test]
+fn an_exit_code_does_not_undo_a_result() {
+    let project = project();
+    let run = run(
+        &project,
+        "echo fixed > a.txt; echo 'All done.'; exit 7",
+        &[],
+    )
+    .expect(0);
+    assert_eq!(assessments(&run), ["changed"]);
+    assert_eq!(run.task(0)["turns"][0]["exit"], "code 7");
+    assert_eq!(run.task(0)["reason"], "verified");
+}

@@ -1,0 +1,217 @@
+//! The rules of who may import whom, and the invariants that are absences.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Modules that a module may name of the crate's own, besides itself.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("domain", &[]),
+    ("process", &["domain"]),
+    ("agent", &["process", "domain"]),
+    ("vcs", &["process", "domain"]),
+    ("verify", &["process", "domain"]),
+    ("report", &["domain"]),
+    ("run_dir", &["domain"]),
+    ("detect", &["domain"]),
+    ("init", &["detect", "domain"]),
+    ("error", &[]),
+    ("context", &[]),
+    ("cli", &[]),
+    ("config", &["agent", "cli", "context", "domain", "error"]),
+    (
+        "perform",
+        &[
+            "agent", "config", "domain", "error", "process", "run_dir", "vcs", "verify",
+        ],
+    ),
+    ("run", &["perform", "domain"]),
+];
+
+/// What the pure core never names.
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::process",
+    "std::env",
+    "std::net",
+    "std::thread",
+    "std::io",
+    "Instant",
+    "SystemTime",
+    "tokio",
+    "git2",
+    "rustix",
+    "tempfile",
+    "println!",
+    "eprintln!",
+];
+
+#[test]
+fn modules_import_only_what_they_may() {
+    let mut wrong = Vec::new();
+    for (module, allowed) in MAY_IMPORT {
+        for (path, text) in sources(module) {
+            for (number, line) in product_lines(&text) {
+                for other in named(line) {
+                    let known = other == *module || allowed.contains(&other.as_str());
+                    if !known && root_modules().contains(&other) {
+                        wrong.push(format!(
+                            "{}:{number}: {module} names {other}",
+                            path.display()
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_of_the_crate_has_its_rule() {
+    let ruled: Vec<&str> = MAY_IMPORT.iter().map(|(module, _)| *module).collect();
+    let unruled: Vec<String> = root_modules()
+        .into_iter()
+        .filter(|module| !ruled.contains(&module.as_str()) && module != "commands")
+        .collect();
+    assert!(unruled.is_empty(), "add a rule for {unruled:?}");
+}
+
+#[test]
+fn the_domain_does_no_io() {
+    let mut wrong = Vec::new();
+    for (path, text) in sources("domain") {
+        for (number, line) in product_lines(&text) {
+            for name in IMPURE.iter().filter(|name| line.contains(*name)) {
+                wrong.push(format!("{}:{number}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_one_module_starts_children_and_one_reads_the_environment() {
+    let mut wrong = Vec::new();
+    for (path, text) in all_sources() {
+        let shown = path.display().to_string();
+        for (number, line) in product_lines(&text) {
+            let starts = line.contains("Command::new(") && !line.contains("clap");
+            let may_start = shown.contains("/process/") || shown.ends_with("vcs/git/command.rs");
+            if starts && !may_start {
+                wrong.push(format!("{shown}:{number}: starts a child"));
+            }
+            let reads = ["env::var", "env::vars", "env::current_dir"];
+            if reads.iter().any(|name| line.contains(name)) && !shown.ends_with("src/context.rs") {
+                wrong.push(format!("{shown}:{number}: reads the environment"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn leave_to_commit_is_minted_where_it_is_true_and_nowhere_else() {
+    let minted: Vec<String> = all_sources()
+        .into_iter()
+        .filter(|(_, text)| {
+            product_lines(text).any(|(_, line)| {
+                line.contains("Committable::verified(") || line.contains("Committable::no_checks(")
+            })
+        })
+        .map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(minted, ["verify.rs"]);
+}
+
+#[test]
+fn the_loop_fits_on_a_screen() {
+    let text = fs::read_to_string(root().join("src/run.rs")).unwrap();
+    let start = text.find("async fn run_task").unwrap();
+    let body = &text[start..];
+    let lines = body
+        .find("\n}\n")
+        .map(|end| body[..end].lines().count())
+        .unwrap();
+    assert!(lines <= 40, "run_task has {lines} lines");
+}
+
+#[test]
+fn no_unsafe_code_anywhere() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("unsafe_code = \"forbid\""));
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn root_modules() -> Vec<String> {
+    let text = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let names = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod "));
+    names
+        .map(|name| name.trim_end_matches(';').to_owned())
+        .collect()
+}
+
+fn sources(module: &str) -> Vec<(PathBuf, String)> {
+    let mut files = vec![root().join(format!("src/{module}.rs"))];
+    files.extend(rust_files(&root().join("src").join(module)));
+    read(files.into_iter().filter(|path| path.is_file()))
+}
+
+fn all_sources() -> Vec<(PathBuf, String)> {
+    read(rust_files(&root().join("src")).into_iter())
+}
+
+/// Files of the product; those of tests may do what they need.
+fn read(files: impl Iterator<Item = PathBuf>) -> Vec<(PathBuf, String)> {
+    let is_test = |path: &Path| {
+        path.strip_prefix(root()).unwrap().components().any(|part| {
+            let part = part.as_os_str().to_string_lossy();
+            let stem = part.trim_end_matches(".rs");
+            matches!(stem, "tests" | "explore" | "samples") || stem.ends_with("_tests")
+        })
+    };
+    files
+        .filter(|path| !is_test(path))
+        .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
+        .collect()
+}
+
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(rust_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Numbered lines of code before a file's own tests, without comments.
+fn product_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let lines = code
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line));
+    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// The crate's own modules that a line names as `crate::x`.
+fn named(line: &str) -> Vec<String> {
+    line.split("crate::")
+        .skip(1)
+        .map(|rest| {
+            rest.chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        })
+        .collect()
+}

@@ -1,0 +1,501 @@
+//! Hostile agents: whatever they plant, none of it runs, leaves the repository or is committed unseen.
+
+use crate::support::project::{Project, Run, plan};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+const CHECK: &str = "grep -q fixed a.txt";
+
+/// A project with one task, and a program that leaves a note when anything runs it.
+fn project() -> Project {
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(CHECK))]);
+    let canary = project.outside("canary.sh");
+    let text = format!(
+        "#!/bin/sh\necho \"$0 $*\" >> {}\ncat\n",
+        project.outside("canary").display()
+    );
+    fs::write(&canary, text).unwrap();
+    fs::set_permissions(&canary, fs::Permissions::from_mode(0o755)).unwrap();
+    project
+}
+
+/// Runs an agent that does its task and then `script`, in which `$OUT/canary.sh` is the canary.
+fn attack(project: &Project, script: &str) -> Run {
+    let agent = project.agent(&format!("echo fixed > a.txt\n{script}\necho Done."));
+    project.run(&agent, &[])
+}
+
+fn assert_quiet(project: &Project, run: &Run) {
+    assert_eq!(
+        project.notes("canary"),
+        Vec::<String>::new(),
+        "{}",
+        run.stdout
+    );
+}
+
+fn assert_committed(project: &Project, run: &Run, shown: &str) {
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), shown);
+    assert_eq!(project.commits(), 2);
+}
+
+fn warned(run: &Run, what: &str) -> bool {
+    let warnings = run.summary["warnings"].as_array().unwrap();
+    warnings
+        .iter()
+        .any(|one| one.as_str().unwrap().contains(what))
+}
+
+#[test]
+fn planted_hooks_are_removed_and_never_run() {
+    let project = project();
+    let run = attack(
+        &project,
+        "for hook in pre-commit commit-msg prepare-commit-msg post-commit post-index-change \
+         reference-transaction post-checkout pre-push post-rewrite fsmonitor-watchman; do
+           cp \"$OUT/canary.sh\" .git/hooks/$hook
+         done",
+    );
+    assert_quiet(&project, &run);
+    assert_committed(&project, &run, "fixed");
+    assert!(warned(&run, ".git/hooks"), "{}", run.summary["warnings"]);
+    assert!(!project.repo().join(".git/hooks/pre-commit").exists());
+}
+
+#[test]
+fn planted_configuration_runs_nothing_and_is_undone() {
+    let keys = [
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "diff.external",
+        "gpg.program",
+        "credential.helper",
+        "diff.x.textconv",
+        "filter.x.clean",
+        "filter.x.smudge",
+        "alias.update-ref",
+    ];
+    for kind in ["keys", "hooks", "process"] {
+        let project = project();
+        let before = fs::read(project.repo().join(".git/config")).unwrap();
+        let planted = match kind {
+            "hooks" => "mkdir \"$OUT/hooks\"
+                for hook in pre-commit post-index-change reference-transaction; do
+                  cp \"$OUT/canary.sh\" \"$OUT/hooks/$hook\"
+                done
+                git config core.hooksPath \"$OUT/hooks\""
+                .to_owned(),
+            "process" => "git config filter.x.process \"$OUT/canary.sh\"
+                git config filter.x.required true"
+                .to_owned(),
+            _ => keys
+                .iter()
+                .map(|key| format!("git config {key} \"$OUT/canary.sh\"\n"))
+                .collect(),
+        };
+        let script = format!(
+            "mkdir -p .git/info\necho '* filter=x diff=x' > .git/info/attributes\n\
+             {planted}\ngit config commit.gpgSign true\ngit config core.attributesFile \"$OUT/attributes\""
+        );
+        let run = attack(&project, &script);
+        assert_quiet(&project, &run);
+        assert_committed(&project, &run, "fixed");
+        assert!(warned(&run, ".git/config"), "{}", run.summary["warnings"]);
+        let after = fs::read(project.repo().join(".git/config")).unwrap();
+        assert_eq!(after, before, "{kind}");
+        assert!(!project.repo().join(".git/info/attributes").exists());
+    }
+}
+
+#[test]
+fn an_attribute_file_in_the_tree_cannot_bring_a_filter_along() {
+    let project = project();
+    let run = attack(
+        &project,
+        "git config filter.x.clean 'echo evil'\necho '*.txt filter=x' > .gitattributes",
+    );
+    assert_committed(&project, &run, "fixed");
+}
+
+#[test]
+fn a_work_tree_set_elsewhere_is_not_followed() {
+    let project = project();
+    let run = attack(
+        &project,
+        "mkdir \"$OUT/other\"; echo theirs > \"$OUT/other/a.txt\"
+         git config core.worktree \"$OUT/other\"",
+    );
+    assert_committed(&project, &run, "fixed");
+    let theirs = fs::read_to_string(project.outside("other/a.txt")).unwrap();
+    assert_eq!(theirs, "theirs\n");
+}
+
+#[test]
+fn a_git_directory_that_is_not_the_one_of_the_start_is_refused() {
+    let scripts = [
+        "rm -rf .git",
+        "cp -r .git \"$OUT/git\"; rm -rf .git; echo \"gitdir: $OUT/git\" > .git",
+        "cp -r .git \"$OUT/git\"; rm -rf .git; ln -s \"$OUT/git\" .git",
+        "rm -rf .git; git init -q . ; git add a.txt; git -c user.name=x -c user.email=x commit -qm x",
+    ];
+    for script in scripts {
+        let project = project();
+        let run = attack(&project, script);
+        let shown = format!("{script}\n{}\n{}", run.stdout, run.stderr);
+        assert_ne!(run.code, 0, "{shown}");
+        assert_eq!(
+            run.summary["commits"].as_array().unwrap().len(),
+            0,
+            "{shown}"
+        );
+        let copy = project.outside("git");
+        if copy.exists() {
+            let master = fs::read_to_string(copy.join("logs/HEAD")).unwrap();
+            assert_eq!(master.lines().count(), 1, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn hidden_changes_are_seen_verified_and_committed() {
+    let scripts = [
+        "git update-index --assume-unchanged a.txt",
+        "git update-index --skip-worktree a.txt",
+        "git config core.fileMode false",
+        "git config core.checkStat minimal; git config core.trustctime false; touch -r plan.yaml a.txt",
+        "git config core.sparseCheckout true; echo plan.yaml > .git/info/sparse-checkout",
+        "git add a.txt; git -c user.name=x -c user.email=x@y commit -qm theirs",
+    ];
+    for script in scripts {
+        let project = project();
+        let run = attack(&project, script);
+        let shown = format!("{script}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(run.code, 0, "{shown}");
+        assert_eq!(run.task(0)["turns"][0]["assessment"], "changed", "{shown}");
+        assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed", "{shown}");
+        assert_eq!(project.status(), "", "{shown}");
+    }
+}
+
+#[test]
+fn new_files_that_the_agent_hides_by_ignore_rules_are_seen() {
+    for script in [
+        "echo secret > hidden; echo hidden >> .git/info/exclude",
+        "echo secret > hidden; echo hidden > \"$OUT/ignore\"; git config core.excludesFile \"$OUT/ignore\"",
+    ] {
+        let project = project();
+        let run = attack(&project, script);
+        assert_eq!(run.code, 0, "{script}\n{}", run.stdout);
+        assert_eq!(project.git(&["show", "HEAD:hidden"]), "secret", "{script}");
+    }
+}
+
+#[test]
+fn an_only_change_behind_an_edited_gitignore_is_a_change() {
+    let project = project();
+    let agent = project.agent("echo hidden > .gitignore; echo x > hidden; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "0"]);
+    assert_eq!(run.task(0)["turns"][0]["assessment"], "changed");
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "verification_failed");
+}
+
+#[test]
+fn moved_refs_are_put_back_and_block_the_task() {
+    let scripts = [
+        ("git tag evil", "refs/tags/evil"),
+        ("git branch evil", "refs/heads/evil"),
+        ("git checkout -q -b evil", "refs/heads/evil"),
+        (
+            "git replace HEAD $(git commit-tree -m x HEAD^{tree})",
+            "refs/replace/",
+        ),
+        (
+            "git update-ref refs/notes/commits HEAD",
+            "refs/notes/commits",
+        ),
+        (
+            "git symbolic-ref refs/heads/evil refs/heads/main",
+            "refs/heads/evil",
+        ),
+    ];
+    for (script, name) in scripts {
+        let project = project();
+        let base = project.head();
+        let script = format!(
+            "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x\n{script}"
+        );
+        let run = attack(&project, &script);
+        let shown = format!("{script}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(run.code, 3, "{shown}");
+        assert_eq!(run.task(0)["reason"], "policy_violation", "{shown}");
+        assert_eq!(project.head(), base, "{shown}");
+        assert_eq!(project.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+        let refs = project.git(&["for-each-ref", "--format=%(refname)"]);
+        assert!(!refs.contains(name), "{shown}\n{refs}");
+        assert!(
+            run.dir.unwrap().join("patches/fix.patch").exists(),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn an_amended_commit_is_rewritten_history() {
+    let project = project();
+    let base = project.head();
+    let run = attack(
+        &project,
+        "git -c user.name=x -c user.email=x@y commit -qa --amend -m theirs",
+    );
+    assert_eq!(run.code, 3, "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "policy_violation");
+    assert_eq!(project.head(), base);
+}
+
+#[test]
+fn commits_of_the_agents_own_are_taken_squashed_or_refused() {
+    let script = "git -c user.name=Someone -c user.email=s@example.invalid commit -qam theirs";
+    let outcome = |policy: &str| {
+        let project = project();
+        let agent = project.agent(&format!("echo fixed > a.txt\n{script}\necho Done."));
+        let run = project.run(&agent, &["--agent-commits", policy]);
+        let log = project.git(&["log", "--format=%an", "--reverse"]);
+        let authors: Vec<String> = log.lines().map(str::to_owned).collect();
+        (run.code, authors, run)
+    };
+    let (code, authors, run) = outcome("accept");
+    assert_eq!(
+        (code, authors),
+        (0, vec!["Tester".into(), "Someone".into(), "Tester".into()])
+    );
+    assert_eq!(run.task(0)["agent_commits"], 1);
+    assert!(run.stdout.contains("Someone"), "{}", run.stdout);
+    let (code, authors, _) = outcome("squash");
+    assert_eq!((code, authors), (0, vec!["Tester".into(), "Tester".into()]));
+    let (code, authors, run) = outcome("reject");
+    assert_eq!((code, authors), (3, vec!["Tester".into()]));
+    assert_eq!(run.task(0)["reason"], "policy_violation");
+}
+
+#[test]
+fn the_commits_of_a_failed_task_leave_the_branch_and_stay_reachable() {
+    let project = project();
+    let base = project.head();
+    let agent = project.agent(
+        "echo wrong > a.txt; git -c user.name=x -c user.email=x@y commit -qam theirs; echo Done.",
+    );
+    let run = project.run(&agent, &["--max-retries", "0"]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_eq!(project.head(), base);
+    assert_eq!(project.read("a.txt"), "wrong\n");
+    let kept = project.git(&[
+        "for-each-ref",
+        "--format=%(refname) %(subject)",
+        "refs/sprag",
+    ]);
+    assert!(kept.ends_with("/fix theirs"), "{kept}");
+    let patch = fs::read_to_string(run.dir.unwrap().join("patches/fix.patch")).unwrap();
+    assert!(patch.contains("+wrong"), "{patch}");
+}
+
+#[test]
+fn a_run_directory_that_is_a_link_is_refused_and_its_target_left_alone() {
+    let project = project();
+    fs::create_dir(project.outside("target")).unwrap();
+    let link = project.outside("link");
+    std::os::unix::fs::symlink(project.outside("target"), &link).unwrap();
+    let agent = project.agent("echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &["--run-dir", link.to_str().unwrap()]);
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    assert_eq!(project.calls(), 0);
+    assert_eq!(fs::read_dir(project.outside("target")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_runners_variables_and_files_are_out_of_reach() {
+    let mut project = project();
+    let names = [
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "GITHUB_ENV",
+        "GITHUB_PATH",
+        "GITHUB_STATE",
+        "GITHUB_STEP_SUMMARY",
+        "GITHUB_OUTPUT",
+        "ACTIONS_RUNTIME_TOKEN",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+        "INPUT_API-KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "SSH_AUTH_SOCK",
+        "RUNNER_TEMP",
+        "RUNNER_TRACKING_ID",
+    ];
+    for name in names {
+        let value = project.outside(&format!("canary-{name}"));
+        project.env(name, value.to_str().unwrap());
+    }
+    let check = format!("env > {}; {CHECK}", project.outside("env-check").display());
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    project.hook(
+        "pre-commit",
+        &format!("env > {}", project.outside("env-hook").display()),
+    );
+    let script = "for name in ENV PATH OUTPUT STATE STEP_SUMMARY; do
+        eval \"echo evil=1 >> \\\"\\${GITHUB_$name:-/dev/null}\\\"\"
+        done";
+    let run = attack(&project, script);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    for seen in ["env-1", "env-check", "env-hook"] {
+        let text = fs::read_to_string(project.outside(seen)).unwrap();
+        assert!(!text.contains("canary"), "{seen}:\n{text}");
+        assert!(text.contains("PATH="), "{seen}:\n{text}");
+    }
+    for name in ["GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE"] {
+        assert!(
+            !project.outside(&format!("canary-{name}")).exists(),
+            "{name}"
+        );
+    }
+    let output = fs::read_to_string(project.outside("canary-GITHUB_OUTPUT")).unwrap();
+    assert!(!output.contains("evil"), "{output}");
+}
+
+#[test]
+fn nothing_that_is_printed_is_a_command_to_the_runner() {
+    let mut project = project();
+    project.env("GITHUB_ACTIONS", "true");
+    let temp = project.outside("temp");
+    project.env("RUNNER_TEMP", temp.to_str().unwrap());
+    let evil = "::add-mask::canary\\n ::error::canary\\nx\\r::stop-commands::canary\\nmid ##[add-matcher]canary\\n\
+                \\302\\240::set-env name=X::canary\\n::end::\\n";
+    let check = format!("printf '{evil}'; {CHECK}");
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    let agent = project.agent(&format!(
+        "printf '{evil}'; printf '{evil}' >&2; echo x > '::error::canary file'; test $N -gt 1 && echo fixed > a.txt; echo Done."
+    ));
+    let output = project
+        .command(&[
+            "run",
+            "--plan",
+            "plan.yaml",
+            "--agent-command",
+            &agent,
+            "-vv",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let foreign = foreign_commands(&text);
+    assert_eq!(foreign, Vec::<String>::new(), "{text}");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(foreign_commands(&errors), Vec::<String>::new(), "{errors}");
+}
+
+/// The lines that the runner would take for a command and that carry the canary: `##[` anywhere, `::`
+/// at the beginning, unless a stop token is in force.
+fn foreign_commands(text: &str) -> Vec<String> {
+    let mut stopped: Option<String> = None;
+    let mut found = Vec::new();
+    for line in text.split(['\n', '\r']) {
+        let trimmed = line.trim();
+        if let Some(token) = &stopped {
+            if trimmed == format!("::{token}::") || line.contains(&format!("##[{token}]")) {
+                stopped = None;
+            }
+            continue;
+        }
+        if let Some(token) = trimmed.strip_prefix("::stop-commands::") {
+            if token.contains("canary") {
+                found.push(line.to_owned());
+            }
+            stopped = Some(token.to_owned());
+            continue;
+        }
+        let is_command = trimmed.starts_with("::") || line.contains("##[");
+        let own = [
+            "::error ",
+            "::warning ",
+            "::group::",
+            "::endgroup::",
+            "::notice ",
+            "::debug::",
+        ];
+        let is_own = own.iter().any(|prefix| trimmed.starts_with(prefix));
+        if is_command && !is_own {
+            found.push(line.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_plan_marked_done_by_the_agent_is_put_right() {
+    let project = project();
+    let two = format!("{}  - id: second\n    title: Second\n", plan(CHECK));
+    project.write("plan.yaml", &two);
+    project.commit_all("plan");
+    let agent = project.agent(
+        "if [ \"$SPRAG_TASK_ID\" = fix ]; then
+           echo fixed > a.txt
+           sed -i 's/    title: Second/    title: Second\\n    status: done/' plan.yaml
+         else echo second > b.txt; fi
+         echo Done.",
+    );
+    let run = project.run(&agent, &[]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.calls(), 2);
+    let first = project.git(&["show", "HEAD~1:plan.yaml"]);
+    assert_eq!(first.matches("status: done").count(), 1, "{first}");
+}
+
+/// A turn that is cut off by the death of Sprag may have left anything: none of it is believed when the
+/// run is taken up.
+#[test]
+fn what_a_dead_turn_planted_is_not_believed_when_the_run_is_taken_up() {
+    let project = project();
+    let two = format!("{}  - id: second\n    title: Second\n", plan(CHECK));
+    project.write("plan.yaml", &two);
+    project.commit_all("plan");
+    let base = project.head();
+    let agent = project.agent(
+        "if [ \"$N\" = 1 ]; then
+           mkdir -p .sprag
+           echo 'verify: [ \"true\" ]' > .sprag/config.yaml
+           echo 'setup: [ \"touch '$OUT'/canary\" ]' >> .sprag/config.yaml
+           sed -i 's/    title: /    status: done\\n    title: /' plan.yaml
+           cp \"$OUT/canary.sh\" .git/hooks/pre-commit
+           cp \"$OUT/canary.sh\" .git/hooks/post-index-change
+           git config core.fsmonitor \"$OUT/canary.sh\"
+           git tag evil
+           kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)
+           sleep 60
+         fi
+         echo Done.",
+    );
+    let killed = project.run(&agent, &[]);
+    assert_eq!(killed.code, -9, "{}", killed.stdout);
+    let run = project.sprag(&["run", "--resume", "--agent-command", &agent]);
+    assert_quiet(&project, &run);
+    assert_eq!(run.code, 3, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.task(0)["reason"], "policy_violation");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("refs/tags/evil"), "{message}");
+    assert!(message.contains(".sprag/config.yaml"), "{message}");
+    assert_eq!(project.head(), base);
+    assert_eq!(run.task(1)["status"], "pending");
+    assert!(
+        !Path::new(&project.repo())
+            .join(".git/hooks/pre-commit")
+            .exists()
+    );
+}

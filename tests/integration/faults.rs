@@ -1,0 +1,384 @@
+//! Faults of the machine and of git that a run survives, or stops at with its state whole.
+
+use crate::support::project::{Project, plan};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::ffi::OsStrExt as _;
+use std::process::{Command, Stdio};
+
+const CHECK: &str = "grep -q fixed a.txt";
+const FIX: &str = "echo fixed > a.txt; echo Done.";
+
+fn project() -> Project {
+    Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(CHECK))])
+}
+
+/// The largest resident size that a process has had, in KiB.
+fn peak_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[test]
+fn output_of_any_size_in_one_line_is_held_in_little_memory() {
+    let project = project();
+    let agent = project.agent(&format!("head -c 300000000 /dev/zero | tr '\\0' x; {FIX}"));
+    let mut child = project
+        .command(&["run", "--plan", "plan.yaml", "--agent-command", &agent])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut peak = 0;
+    let status = loop {
+        peak = peak.max(peak_kib(child.id()).unwrap_or(0));
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+    };
+    assert_eq!(status.code(), Some(0));
+    assert!(peak > 0 && peak < 150_000, "{peak} KiB");
+    let log = project.run_dirs()[0].join("turns/01-command.jsonl");
+    let length = fs::metadata(log).unwrap().len();
+    assert!(length <= (64 << 20) + 4096, "{length}");
+}
+
+#[test]
+fn odd_bytes_in_all_output_are_survived_and_kept_raw() {
+    let check = format!("printf '\\377\\000\\033[31mred\\r\\n'; {CHECK}");
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(&check))]);
+    let agent = project.agent(&format!(
+        "printf '\\377\\376\\000\\033]0;x\\007\\rx\\n'; {FIX}"
+    ));
+    let run = project.run(&agent, &["-vv"]).expect(0);
+    let raw = fs::read(run.dir.unwrap().join("turns/01-command.jsonl")).unwrap();
+    assert!(raw.starts_with(b"\xff\xfe\x00\x1b]0;x\x07\rx\n"), "{raw:?}");
+    assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
+    assert!(!run.stdout.contains('\0'), "{}", run.stdout);
+}
+
+#[test]
+fn a_closed_standard_output_costs_the_log_and_not_the_work() {
+    let project = project();
+    let agent = project.agent(FIX);
+    let mut child = project.start(&["run", "--plan", "plan.yaml", "--agent-command", &agent]);
+    let mut first = String::new();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    reader.read_line(&mut first).unwrap();
+    drop(reader);
+    let output = child.wait_with_output().unwrap();
+    let run = project.finished(&output).expect(0);
+    assert!(first.starts_with("Sprag: "), "{first}");
+    assert_eq!(project.commits(), 2);
+    assert_eq!(run.summary["status"], "success");
+}
+
+#[test]
+fn a_prompt_that_nobody_reads_holds_nothing_up() {
+    let long = "word ".repeat(100_000);
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let prompt = project.outside("prompt.md");
+    fs::write(&prompt, format!("Fix a.txt\n\n{long}")).unwrap();
+    let run = project.sprag(&[
+        "run",
+        "--prompt-file",
+        prompt.to_str().unwrap(),
+        "--verify",
+        CHECK,
+        "--agent-command",
+        FIX,
+    ]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+}
+
+#[test]
+fn five_ways_of_an_agent_to_end_are_told_apart() {
+    let cases = [
+        ("/no/such/agent", 4, "agent_unavailable"),
+        ("./a.txt", 4, "agent_unavailable"),
+        ("kill -9 $$", 1, "agent_crashed"),
+        ("exit 3", 1, "agent_crashed"),
+        ("true", 1, "planning_only"),
+    ];
+    for (command, code, reason) in cases {
+        let project = project();
+        let run = project.run(command, &["--max-retries", "0"]);
+        let shown = format!("{command}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(run.code, code, "{shown}");
+        assert_eq!(run.task(0)["reason"], reason, "{shown}");
+    }
+    let project = project();
+    let run = project.run("echo fixed > a.txt; echo Done.; exit 3", &[]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+}
+
+#[test]
+fn a_held_index_is_waited_for_and_then_named() {
+    let project = project();
+    let lock = project.repo().join(".git/index.lock");
+    let base = project.head();
+    // The check is the last thing that runs before the commit.
+    let check = format!("{CHECK} && touch {}", lock.display());
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &["--verify", &check]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "commit_rejected");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("index.lock is held"), "{message}");
+    assert!(lock.exists());
+    assert_eq!(project.head(), base);
+    assert!(!project.read("plan.yaml").contains("done"));
+}
+
+#[test]
+fn a_shallow_detached_checkout_works() {
+    let project = project();
+    let clone = project.outside("clone");
+    let url = format!("file://{}", project.repo().display());
+    project.git(&["clone", "-q", "--depth", "1", &url, clone.to_str().unwrap()]);
+    let git = |args: &[&str]| -> String {
+        let mut all = vec!["-C", clone.to_str().unwrap()];
+        all.extend_from_slice(args);
+        project.git(&all)
+    };
+    git(&["checkout", "-q", "--detach"]);
+    let agent = project.agent(FIX);
+    let dir = clone.to_str().unwrap();
+    let plan = clone.join("plan.yaml");
+    let run = project.sprag(&[
+        "run",
+        "-C",
+        dir,
+        "--plan",
+        plan.to_str().unwrap(),
+        "--agent-command",
+        &agent,
+    ]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(git(&["show", "HEAD:a.txt"]), "fixed");
+    assert_eq!(git(&["rev-list", "--count", "HEAD"]), "2");
+}
+
+#[test]
+fn conflict_markers_are_never_committed() {
+    let project = project();
+    let agent = project.agent(
+        "printf '<<<<<<< HEAD\\nfixed\\n=======\\nbroken\\n>>>>>>> other\\n' > a.txt; echo Done.",
+    );
+    let base = project.head();
+    let run = project.run(&agent, &[]);
+    assert_eq!(run.code, 1, "{}", run.stdout);
+    assert_eq!(run.task(0)["reason"], "commit_rejected");
+    assert_eq!(project.head(), base);
+}
+
+#[test]
+fn a_merge_left_in_progress_by_the_agent_is_a_violation() {
+    let project = project();
+    let agent = project.agent(&format!("git rev-parse HEAD > .git/MERGE_HEAD; {FIX}"));
+    let run = project.run(&agent, &[]);
+    assert_eq!(run.code, 3, "{}", run.stdout);
+}
+
+#[test]
+fn a_merge_in_progress_at_the_start_is_refused_before_any_turn() {
+    let project = project();
+    fs::write(project.repo().join(".git/MERGE_HEAD"), project.head()).unwrap();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]);
+    assert_eq!(run.code, 2, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.calls(), 0);
+}
+
+#[test]
+fn odd_file_names_are_committed_patched_and_told() {
+    let project = project();
+    let names: [&[u8]; 5] = [
+        b"-rf",
+        b"with\nnewline",
+        b"\xff\xfe",
+        b"::error::x",
+        b"a 'b\" c;$(d)",
+    ];
+    let script = project.outside("names.sh");
+    let mut text = Vec::new();
+    for name in names {
+        text.extend_from_slice(b"printf x > ./$(printf '");
+        for byte in name {
+            text.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+        }
+        text.extend_from_slice(b"') || printf x > \"./$(printf '");
+        for byte in name {
+            text.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+        }
+        text.extend_from_slice(b"')\"\n");
+    }
+    fs::write(&script, b"set -f; IFS=; \n").unwrap();
+    let mut whole = b"set -f; IFS=\n".to_vec();
+    whole.extend_from_slice(&text);
+    fs::write(&script, whole).unwrap();
+    let sh = format!(". {}", script.display());
+    let agent = project.agent(&format!("{sh}; {FIX}"));
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(project.status(), "");
+    let listed = project.git(&["ls-tree", "-z", "--name-only", "HEAD"]);
+    assert!(
+        listed.contains("-rf") && listed.contains("with\nnewline"),
+        "{listed:?}"
+    );
+    // The five and a.txt; the plan's status is Sprag's own.
+    assert_eq!(run.summary["changed_files"].as_array().unwrap().len(), 6);
+    let failing = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan("false"))]);
+    let agent = failing.agent(&format!("{sh}; {FIX}"));
+    let run = failing.run(&agent, &["--max-retries", "0"]).expect(1);
+    let patch = run.dir.unwrap().join("patches/fix.patch");
+    failing.git(&["stash", "-qu"]);
+    failing.git(&["apply", patch.to_str().unwrap()]);
+    assert_eq!(failing.git(&["status", "--porcelain"]).lines().count(), 6);
+}
+
+#[test]
+fn a_work_tree_of_any_name_works() {
+    let names: [&[u8]; 3] = [b"it's a; \"tree\" $(x)", b"new\nline", b"\xff\xfe"];
+    for name in names {
+        let project = project();
+        let place = project.outside("place").join(OsStr::from_bytes(name));
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::rename(project.repo(), &place).unwrap();
+        let agent = project.agent(FIX);
+        let output = project
+            .command(&["run", "--plan", "plan.yaml", "--agent-command", &agent])
+            .current_dir(&place)
+            .output()
+            .unwrap();
+        let run = project.finished(&output);
+        assert_eq!(run.code, 0, "{name:?}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(fs::read_to_string(place.join("a.txt")).unwrap(), "fixed\n");
+        assert_eq!(run.summary["status"], "success");
+    }
+}
+
+#[test]
+fn a_run_without_a_home_keeps_its_state_in_the_temporary_directory() {
+    let project = project();
+    let agent = project.agent(FIX);
+    let output = project
+        .command(&["run", "--plan", "plan.yaml", "--agent-command", &agent])
+        .env_remove("HOME")
+        .env_remove("XDG_STATE_HOME")
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(project.commits(), 2);
+}
+
+/// A limit on the size of files stands for a full disk: every write beyond it fails. Wherever that
+/// happens, status and commit belong together and the run can be taken up.
+#[test]
+fn a_full_disk_leaves_a_whole_state_that_can_be_taken_up() {
+    let mut failed = 0;
+    for blocks in [1, 2, 3, 4, 5, 6, 7, 8, 10] {
+        let project = project();
+        let agent = project.agent(FIX);
+        let script = format!(
+            "ulimit -f {blocks}; exec {} run --plan plan.yaml --agent-command '{agent}'",
+            env!("CARGO_BIN_EXE_sprag")
+        );
+        let script = format!("trap '' XFSZ; {script}");
+        let output = project.program("sh", &["-c", &script]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let shown = format!("{blocks} blocks: {:?}\n{said}", output.status.code());
+        assert!(!said.contains("panicked"), "{shown}");
+        let code = output.status.code().unwrap();
+        assert!([0, 1, 4, 70].contains(&code), "{shown}");
+        let is_done = project
+            .git(&["show", "HEAD:plan.yaml"])
+            .contains("status: done");
+        assert_eq!(project.commits(), if is_done { 2 } else { 1 }, "{shown}");
+        if code == 0 {
+            assert!(is_done, "{shown}");
+            continue;
+        }
+        failed += 1;
+        if project.run_dirs().is_empty() {
+            continue;
+        }
+        let run = project.sprag(&["run", "--resume", "--agent-command", &agent]);
+        let shown = format!("{shown}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(run.code, 0, "{shown}");
+        assert_eq!(project.commits(), 2, "{shown}");
+        assert_eq!(project.status(), "", "{shown}");
+    }
+    assert!(failed > 2, "only {failed} limits were hit");
+}
+
+#[test]
+fn a_setup_that_fails_is_reported() {
+    let text = format!("setup: [ 'echo no network; exit 7' ]\n{}", plan(CHECK));
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &text)]);
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]);
+    assert_eq!(run.code, 4, "{}", run.stdout);
+    assert!(run.stderr.contains("no network"), "{}", run.stderr);
+    assert_eq!(run.summary["status"], "environment");
+    assert_eq!(run.summary["exit_code"], 4);
+    assert_eq!(run.events.last().unwrap()["event"], "run.ended");
+    assert_eq!(project.calls(), 0);
+}
+
+#[test]
+fn two_runs_on_one_repository_are_one_run_and_a_refusal() {
+    let project = project();
+    let first = project.agent("touch \"$OUT/here\"; while test ! -e \"$OUT/go\"; do sleep 0.05; done; echo fixed > a.txt; echo Done.");
+    let child = project.start(&["run", "--plan", "plan.yaml", "--agent-command", &first]);
+    while !project.outside("here").exists() {
+        std::thread::yield_now();
+    }
+    let second = project.sprag(&["run", "--plan", "plan.yaml", "--agent-command", "true"]);
+    assert_eq!(second.code, 4, "{}", second.stderr);
+    let holder = format!("(pid {})", child.id());
+    assert!(second.stderr.contains(&holder), "{}", second.stderr);
+    let third = project.sprag(&["run", "--resume", "--agent-command", "true"]);
+    assert_eq!(third.code, 4, "{}", third.stderr);
+    fs::write(project.outside("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(project.commits(), 2);
+}
+
+/// The first process of a container has no parent and everybody's orphans.
+#[test]
+fn it_works_as_the_first_process() {
+    let project = project();
+    let agent = project.agent(&format!("sleep 300 & setsid sleep 300 & {FIX}"));
+    let may = Command::new("unshare")
+        .args(["--pid", "--fork", "--mount-proc", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !may {
+        eprintln!("skipped: no new process namespaces here");
+        return;
+    }
+    let own = [
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        env!("CARGO_BIN_EXE_sprag"),
+        "run",
+    ];
+    let given = ["--plan", "plan.yaml", "--agent-command", &agent];
+    let output = project
+        .program("unshare", &[&own[..], &given[..]].concat())
+        .output()
+        .unwrap();
+    let run = project.finished(&output);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.commits(), 2);
+}

@@ -1,0 +1,69 @@
+//! What somebody sees who has just installed Sprag.
+
+use crate::support::project::Project;
+
+const MANIFEST: &str = "[package]\nname = \"new\"\n";
+
+#[test]
+fn init_names_the_steps_that_follow_and_they_work() {
+    let project = Project::new(&[("Cargo.toml", MANIFEST)]);
+    let run = project.sprag(&["init"]).expect(0);
+    assert_eq!(
+        run.stdout,
+        "wrote .sprag/config.yaml\n\
+         wrote .sprag/plans/example.yaml\n\
+         wrote .github/workflows/sprag.yml\n\
+         next: name an agent and read the checks in .sprag/config.yaml, commit these files, then\n  \
+         sprag check .sprag/plans/example.yaml\n  \
+         sprag run --plan .sprag/plans/example.yaml\n"
+    );
+    let configured = format!(
+        "agent_command: 'true'\n{}",
+        project.read(".sprag/config.yaml")
+    );
+    project.write(".sprag/config.yaml", &configured);
+    project.commit_all("sprag init");
+
+    let run = project
+        .sprag(&["check", ".sprag/plans/example.yaml"])
+        .expect(0);
+    assert!(
+        run.stdout.contains("test (test, at most 10m): cargo test"),
+        "{}",
+        run.stdout
+    );
+    let plan = ["run", "--plan", ".sprag/plans/example.yaml", "--dry-run"];
+    project.sprag(&plan).expect(0);
+}
+
+#[test]
+fn check_prints_the_configuration_that_is_in_force() {
+    let project = Project::new(&[]);
+    let check = |configuration: &str, code| {
+        project.write(".sprag/config.yaml", configuration);
+        project.sprag(&["check"]).expect(code)
+    };
+    assert_eq!(
+        check(
+            "agent: claude\nmodel: m\nsetup: [npm ci]\nverify: [cargo test]\nmax_retries: 1\n",
+            0
+        )
+        .stdout,
+        "the configuration is valid\n  \
+         setup: npm ci\n  \
+         agent: claude, model m\n  \
+         retries: 1, nudges: 3\n  \
+         checks:\n    \
+         cargo test (test, at most 10m): cargo test\n"
+    );
+    let without_agent = check("max_retries: 1\n", 0).stdout;
+    assert!(
+        without_agent.contains("agent: none (name one: "),
+        "{without_agent}"
+    );
+    let refused = check("agent: claude\ntdd: true\n", 2).stderr;
+    assert!(
+        refused.contains("`tdd` is not part of this version"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,48 @@
+//! Runs that a person ends with Ctrl-C.
+
+use crate::support::project::{Project, plan};
+use serde_json::json;
+use std::process::Command;
+use std::time::Duration;
+
+#[test]
+fn a_turn_that_is_cut_short_keeps_what_it_left_and_goes_on_with_the_same_flags() {
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan("true"))]);
+    let agent = project.agent(
+        "case $N in 1) echo half > a.txt; touch \"$OUT/began\"; sleep 1000 ;; *) echo fixed > a.txt ;; esac",
+    );
+    let args = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
+    let mut sprag = project.start(&args);
+    while !project.outside("began").exists() {
+        assert_eq!(sprag.try_wait().unwrap(), None, "it ended by itself");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = sprag.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let run = project
+        .finished(&sprag.wait_with_output().unwrap())
+        .expect(130);
+
+    let task = run.task(0);
+    assert_eq!(
+        json!([
+            task["reason"],
+            task["changes_made"],
+            task["changed_files"],
+            task["patch"]
+        ]),
+        json!(["cancelled", true, ["a.txt"], "patches/fix.patch"])
+    );
+    let kept = "the changes of fix are still in the work tree, not committed";
+    assert!(run.stdout.contains(kept), "{}", run.stdout);
+    assert_eq!(project.status(), " M a.txt");
+
+    let dir = run.dir.as_ref().unwrap().display().to_string();
+    let next = format!("sprag run --resume --run-dir {dir}");
+    assert!(run.stdout.contains(&next), "{}", run.stdout);
+    let resumed = ["run", "--resume", "--run-dir", &dir];
+    project.sprag(&resumed).expect(0);
+    assert_eq!(project.read("a.txt"), "fixed\n");
+    assert_eq!((project.commits(), project.status()), (2, String::new()));
+}

@@ -1,0 +1,249 @@
+//! Turns that plan and do nothing: noticed, nudged, and never called done.
+
+use crate::support::tasks::{assert_nothing_recorded, assessments, end, events, fixable, logged};
+use serde_json::json;
+
+const PLAN_ONLY: &str = "echo 'Plan: I will edit a.txt.'";
+
+const NUDGES: [&str; 3] = [
+    "Please implement the changes now, not just plan them.",
+    "IMPORTANT: Execute the actual code changes immediately.",
+    "CRITICAL: You must write actual code files NOW.",
+];
+
+#[test]
+fn planning_detection() {
+    let project = fixable();
+    let agent = project.agent("printf 'Plan:\\n1. Plan the edit of a.txt.\\n'");
+    let run = project.run(&agent, &[]).expect(1);
+    let first = &run.task(0)["turns"][0];
+    assert_eq!(first["assessment"], "planning_only");
+    let indicators = first["indicators"].as_array().unwrap();
+    assert!((1..=5).contains(&indicators.len()), "{indicators:?}");
+    for indicator in indicators {
+        let indicator = indicator.as_str().unwrap();
+        assert!(indicator.chars().count() <= 120);
+        assert!(logged(&run, indicator), "{indicator:?}: {}", run.stdout);
+    }
+    assert!(
+        logged(
+            &run,
+            "Implementer appears to have planned but not executed."
+        ),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn needs_both_signals() {
+    let project = fixable();
+    let agent = project.agent("echo fixed > a.txt; echo 'Plan: I will edit a.txt.'");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(project.calls(), 1);
+    assert_eq!(assessments(run.task(0)), ["changed"]);
+    assert_eq!(run.summary["totals"]["nudges"], 0);
+}
+
+// A claim without a change gets the one nudge that shows the unchanged tree, and no planning retry.
+#[test]
+fn no_text_no_change() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("echo Done.");
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(assessments(run.task(0)), ["claims_done", "claims_done"]);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_eq!(project.checks(), 1);
+    assert_eq!(run.task(0)["changes_made"], false);
+    assert!(!run.stdout.contains("appears to have planned"));
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn at_most_three_retries() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent(PLAN_ONLY);
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(project.calls(), 4);
+    assert_eq!(assessments(run.task(0)), ["planning_only"; 4]);
+    assert_eq!(end(run.task(0)), ("failed", "planning_only"));
+    assert_eq!(end(&run.summary), ("failed", "planning_only"));
+    assert_eq!(
+        run.summary["totals"],
+        json!({
+            "tasks": 1, "done": 0, "attempts": 1, "retries": 0, "nudges": 3, "turns": 4,
+            "verifications": 1, "verifications_skipped": 0,
+        })
+    );
+    assert_eq!(project.checks(), 1, "one verification for evidence");
+    assert_eq!(project.status(), "");
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn exhausted_without_a_check() {
+    let project = fixable();
+    let head = project.head();
+    let plan = "title: Example\ntasks:\n  - { id: fix, title: Fix a.txt }\n";
+    project.write("plan.yaml", plan);
+    project.commit_all("a plan without checks");
+    let agent = project.agent(PLAN_ONLY);
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(project.calls(), 4);
+    assert_eq!(end(run.task(0)), ("failed", "planning_only"));
+    assert_eq!(run.summary["totals"]["verifications"], 0);
+    assert_ne!(project.head(), head);
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn passing_checks_do_not_make_a_plan_a_success() {
+    let project = fixable();
+    project.write("a.txt", "fixed\n");
+    project.commit_all("fixed by somebody else");
+    let head = project.head();
+    let agent = project.agent(PLAN_ONLY);
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(end(run.task(0)), ("failed", "planning_only"));
+    assert_eq!(run.task(0)["checks"][0]["passed"], true);
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn escalating_prompts() {
+    let project = fixable();
+    let agent = project.agent(PLAN_ONLY);
+    project.run(&agent, &[]).expect(1);
+    assert!(!NUDGES.iter().any(|nudge| project.prompt(1).contains(nudge)));
+    for (index, nudge) in NUDGES.iter().enumerate() {
+        let prompt = project.prompt(u32::try_from(index).unwrap() + 2);
+        assert!(prompt.ends_with(nudge), "{prompt}");
+        let others = NUDGES.iter().filter(|other| *other != nudge);
+        assert_eq!(others.filter(|other| prompt.contains(**other)).count(), 0);
+    }
+}
+
+#[test]
+fn context_kept() {
+    let project = fixable();
+    let agent = project.agent(PLAN_ONLY);
+    project.run(&agent, &[]).expect(1);
+    let first = project.prompt(1);
+    assert!(first.contains("# Task fix: Fix a.txt\n\na.txt must say fixed\n"));
+    for n in 2..=4 {
+        let prompt = project.prompt(n);
+        assert!(prompt.starts_with(&first), "{prompt}");
+    }
+}
+
+#[test]
+fn plan_then_act() {
+    let project = fixable();
+    let agent = project
+        .agent("case $N in 1) echo 'Plan: I will edit a.txt.' ;; *) echo fixed > a.txt; echo Done. ;; esac");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(assessments(run.task(0)), ["planning_only", "changed"]);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(run.task(0)["attempts"], 1);
+    assert_eq!(run.task(0)["nudges"], 1);
+    assert!(
+        logged(&run, "Planning without changes resolved on attempt 2/4"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(project.status(), "");
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn resolved_on_the_last_turn() {
+    let project = fixable();
+    let agent = project.agent(
+        "case $N in 4) echo fixed > a.txt; echo Done. ;; *) echo 'Plan: edit a.txt.' ;; esac",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(project.calls(), 4);
+    assert!(logged(&run, "resolved on attempt 4/4"), "{}", run.stdout);
+}
+
+#[test]
+fn counter_logs() {
+    let project = fixable();
+    let agent = project.agent(PLAN_ONLY);
+    let run = project.run(&agent, &[]).expect(1);
+    let said: Vec<&str> = events(&run, "retry.scheduled")
+        .iter()
+        .map(|event| event["message"].as_str().unwrap())
+        .collect();
+    let expected = [2, 3, 4].map(|k| {
+        format!("Implementer appears to have planned but not executed. Retrying (attempt {k}/4)...")
+    });
+    assert_eq!(said, expected);
+    for line in expected {
+        assert!(logged(&run, &line), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn budget_of_nudges_is_the_tasks() {
+    let project = fixable();
+    let agent = project.agent(
+        "case $N in 3) echo wrong > a.txt; echo Done. ;; *) echo 'Plan: I will edit a.txt.' ;; esac",
+    );
+    let run = project.run(&agent, &[]).expect(1);
+    // Two nudges in attempt 1, one in attempt 2; then the budget of three is spent.
+    assert_eq!(project.calls(), 5);
+    assert_eq!(run.task(0)["nudges"], 3);
+    assert_eq!(run.task(0)["attempts"], 2);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_eq!(project.checks(), 1, "no verification of an idle retry");
+}
+
+#[test]
+fn not_plans() {
+    let messages = [
+        "Explanation: the file is a text file.",
+        "Replanning is unnecessary.",
+        "No change needed; matches the plan.",
+    ];
+    for message in messages {
+        let project = fixable();
+        let agent = project.agent(&format!("echo '{message}'"));
+        let run = project.run(&agent, &[]).expect(1);
+        let assessed = assessments(run.task(0));
+        assert!(
+            !assessed.contains(&"planning_only"),
+            "{message}: {assessed:?}"
+        );
+    }
+}
+
+#[test]
+fn plans_in_many_forms() {
+    let messages = [
+        "**Plan**",
+        "1. Plan the edit of a.txt",
+        "Here\u{2019}s what I\u{2019}ll do",
+        "I'll implement the change in a.txt next.",
+        "Let me modify a.txt:",
+        "Proceeding with the edit of a.txt.",
+        "The implementation will replace the line in a.txt.",
+    ];
+    for message in messages {
+        let project = fixable();
+        project.write(
+            "plan.yaml",
+            "title: Example\nnudges: 0\nverify: [ grep -q fixed a.txt ]\ntasks: [ { id: fix, title: Fix } ]\n",
+        );
+        project.commit_all("no nudges");
+        let said = project.outside("said");
+        std::fs::write(&said, message).unwrap();
+        let agent = project.agent(&format!("cat {}", said.display()));
+        let run = project.run(&agent, &[]);
+        assert_eq!(assessments(run.task(0))[0], "planning_only", "{message}");
+    }
+}

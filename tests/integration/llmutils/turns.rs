@@ -1,0 +1,379 @@
+//! Each row of the table of assessments, as far as the others do not show it.
+
+use crate::support::project::Project;
+use crate::support::tasks::{
+    FIX, assert_nothing_recorded, assessments, end, ends, events, fixable, fixable_by, kept,
+    logged, several, statuses, subjects, warnings,
+};
+
+#[test]
+fn awaiting_input() {
+    let project = fixable();
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo 'Should I go ahead and edit a.txt?'; exit; }; echo fixed > a.txt; echo Done.",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["awaiting_input", "changed"]);
+    assert!(project.prompt(2).contains("Nobody will answer"));
+    assert!(
+        logged(
+            &run,
+            "Implementer asked instead of executing. Retrying (attempt 2/4)..."
+        ),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        logged(&run, "Waiting for an answer resolved on attempt 2/4"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn awaiting_input_to_the_end() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("echo 'I need permission to write a.txt. Please grant it.'");
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(project.calls(), 4);
+    assert_eq!(assessments(run.task(0)), ["awaiting_input"; 4]);
+    assert_eq!(end(run.task(0)).0, "failed");
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn reports_blocked() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project
+        .agent("echo 'I cannot go on: the file system is read-only and every write is refused.'");
+    let run = project.run(&agent, &[]).expect(1);
+    // One nudge, then as a claim: one verification for evidence and the end.
+    assert_eq!(
+        assessments(run.task(0)),
+        ["reports_blocked", "reports_blocked"]
+    );
+    assert!(
+        project
+            .prompt(2)
+            .contains("Either do the work after all, or begin your final message with `FAILED:")
+    );
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_eq!(project.checks(), 1);
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn already_satisfied() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(
+        "[ $SPRAG_TASK_ID = one ] && { echo 'ALREADY_SATISFIED: it is there'; exit; }; touch two; echo Done.",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        ends(&run),
+        [("done", "already_satisfied"), ("done", "verified")]
+    );
+    assert_eq!(assessments(run.task(0)), ["already_satisfied"]);
+    assert_eq!(run.task(0)["commit"], serde_json::Value::Null);
+    assert_eq!(run.task(0)["changes_made"], false);
+    assert_eq!(project.checks(), 2);
+    // Its status rides in the next commit.
+    assert_eq!(project.commits(), 3);
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done", "done"]
+    );
+    assert_eq!(end(&run.summary), ("success", "verified"));
+}
+
+#[test]
+fn already_satisfied_at_the_plans_end() {
+    let project = fixable_by("true");
+    let agent = project.agent("echo 'ALREADY_SATISFIED: a.txt is fine as it is'");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "already_satisfied"));
+    assert_eq!(
+        subjects(&project),
+        ["[sprag] Record the status of plan", "plan", "base"]
+    );
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done"]
+    );
+    assert_eq!(project.status(), "");
+    assert_eq!(run.summary["commits"], serde_json::json!([project.head()]));
+    assert_eq!(run.summary["head"], project.head().as_str());
+}
+
+#[test]
+fn already_satisfied_and_the_checks_say_no() {
+    let project = fixable();
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo 'ALREADY_SATISFIED: it says fixed'; exit; }; echo fixed > a.txt; echo Done.",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["already_satisfied", "changed"]);
+    assert_eq!(run.task(0)["attempts"], 2);
+    assert!(project.prompt(2).contains("This is retry attempt 1 of 3."));
+}
+
+#[test]
+fn already_satisfied_without_a_check() {
+    let project = Project::new(&[(
+        "plan.yaml",
+        "title: Example\ntasks: [ { id: fix, title: Fix } ]\n",
+    )]);
+    let agent = project.agent("echo 'ALREADY_SATISFIED: nothing to do'");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "already_satisfied"));
+    assert_eq!(run.summary["status"], "unverified");
+}
+
+#[test]
+fn already_satisfied_after_work_of_its_own_is_a_claim() {
+    let project = fixable();
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo wrong > a.txt; echo Done.; exit; }; echo 'ALREADY_SATISFIED: it says so'",
+    );
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(assessments(run.task(0)), ["changed", "already_satisfied"]);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_eq!(project.checks(), 1);
+    assert_eq!(
+        run.task(0)["message"],
+        "No progress detected - agent made no file changes"
+    );
+    assert_eq!(events(&run, "verification.skipped").len(), 1);
+    assert_eq!(run.summary["totals"]["verifications_skipped"], 1);
+}
+
+#[test]
+fn claims_done() {
+    let project = fixable();
+    let agent = project
+        .agent("[ $N = 2 ] && echo fixed > a.txt; echo 'I have fixed a.txt; all tests pass.'");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["claims_done", "changed"]);
+    let prompt = project.prompt(2);
+    let head = project.git(&["rev-parse", "HEAD~1"]);
+    assert!(
+        prompt.contains(&format!("(HEAD is {}", head.get(..7).unwrap())),
+        "{prompt}"
+    );
+    assert!(prompt.contains("no file has changed"), "{prompt}");
+    for way in [
+        "`ALREADY_SATISFIED: <why>`",
+        "`FAILED: <summary in one line>`",
+    ] {
+        assert!(prompt.contains(way), "{prompt}");
+    }
+}
+
+#[test]
+fn claims_done_with_passing_checks_is_no_success() {
+    let project = fixable_by("true");
+    let head = project.head();
+    let agent = project.agent("echo 'I have fixed a.txt; all tests pass.'");
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_eq!(run.task(0)["checks"][0]["passed"], true);
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn claims_done_on_a_retry_gets_no_nudge() {
+    let project = fixable();
+    let agent = project.agent("[ $N = 1 ] && echo wrong > a.txt; echo 'I have fixed a.txt.'");
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(run.task(0)["nudges"], 0);
+    assert_eq!(project.checks(), 1);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+}
+
+#[test]
+fn empty() {
+    let project = fixable();
+    let agent = project.agent("[ $N = 1 ] && exit; echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["empty", "changed"]);
+    assert!(
+        logged(
+            &run,
+            "Implementer ended without a message or a change. Retrying (attempt 2/4)..."
+        ),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn no_change() {
+    let project = fixable();
+    let agent = project.agent("echo 'The file a.txt is a text file of one line.'");
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(assessments(run.task(0)), ["no_change", "no_change"]);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_eq!(project.checks(), 1);
+}
+
+#[test]
+fn revert_to_the_start_is_no_progress() {
+    let project = fixable_by("grep -q broken a.txt");
+    let head = project.head();
+    let agent =
+        project.agent("[ $N = 1 ] && echo wrong > a.txt || echo broken > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(1);
+    assert_eq!(assessments(run.task(0)), ["changed", "changed"]);
+    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn agent_unavailable() {
+    let cases = [
+        ("exit 127", "127"),
+        ("exit 126", "126"),
+        (
+            "echo 'Error: 401 invalid api key'; exit 1",
+            "invalid api key",
+        ),
+    ];
+    for (script, said) in cases {
+        let project = fixable();
+        let head = project.head();
+        let agent = project.agent(script);
+        let run = project.run(&agent, &[]).expect(4);
+        assert_eq!(project.calls(), 1, "{script}");
+        assert_eq!(
+            end(run.task(0)),
+            ("failed", "agent_unavailable"),
+            "{script}"
+        );
+        assert!(
+            run.task(0)["message"].as_str().unwrap().contains(said),
+            "{}",
+            run.task(0)["message"]
+        );
+        assert_nothing_recorded(&project, &head);
+    }
+}
+
+#[test]
+fn agent_crashed() {
+    let project = fixable();
+    let agent = project
+        .agent("[ $N = 1 ] && { echo half > b.txt; kill -9 $$; }; echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["agent_crashed", "changed"]);
+    assert_eq!(project.checks(), 1, "half-work is not verified");
+    assert_eq!(run.task(0)["attempts"], 2);
+    let prompt = project.prompt(2);
+    assert!(
+        prompt.contains("CRITICAL: Your last turn was cut off before it was finished"),
+        "{prompt}"
+    );
+    assert!(prompt.contains("Continue where it stopped."), "{prompt}");
+    assert_eq!(project.read("b.txt"), "half\n");
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn agent_crashed_to_the_end() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("echo half > b.txt; kill -9 $$");
+    let run = project.run(&agent, &["--max-retries", "1"]).expect(1);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(end(run.task(0)), ("failed", "agent_crashed"));
+    assert_nothing_recorded(&project, &head);
+    assert!(kept(&run, "patches/fix.patch").contains("+half"));
+}
+
+#[test]
+fn turn_timeout() {
+    let project = fixable();
+    let agent = project
+        .agent("[ $N = 1 ] && { echo half > b.txt; sleep 600; }; echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &["--turn-timeout", "2s"]).expect(0);
+    assert_eq!(assessments(run.task(0)), ["turn_timeout", "changed"]);
+    assert_eq!(project.checks(), 1);
+    assert!(
+        project.prompt(2).contains("cut off"),
+        "{}",
+        project.prompt(2)
+    );
+}
+
+#[test]
+fn policy_violation() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("mkdir -p .github/workflows; echo x > .github/workflows/a.yml; echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
+    assert!(
+        run.task(0)["message"]
+            .as_str()
+            .unwrap()
+            .contains(".github/workflows/a.yml")
+    );
+    assert_eq!(project.checks(), 0);
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn a_switched_branch_is_a_violation() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("git checkout --quiet -b other; echo fixed > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
+    assert_eq!(project.git(&["rev-parse", "main"]), head);
+}
+
+#[test]
+fn changed_hooks_and_configuration_are_undone() {
+    let project = fixable();
+    let config = std::fs::read_to_string(project.repo().join(".git/config")).unwrap();
+    let agent = project.agent(
+        "git config user.email agent@example.invalid; printf '#!/bin/sh\\nexit 1\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo fixed > a.txt; echo Done.",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert!(!project.repo().join(".git/hooks/pre-commit").exists());
+    let now = std::fs::read_to_string(project.repo().join(".git/config")).unwrap();
+    assert_eq!(now, config);
+    let author = project.git(&["log", "-1", "--format=%ae"]);
+    assert_eq!(author, "tester@example.invalid");
+    let warned = warnings(&run).join("\n");
+    assert!(
+        warned.contains("config") && warned.contains("hooks"),
+        "{warned}"
+    );
+}
+
+#[test]
+fn no_check_is_unverified() {
+    let project = Project::new(&[(
+        "plan.yaml",
+        "title: Example\ntasks: [ { id: fix, title: Fix } ]\n",
+    )]);
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "unverified"));
+    assert_eq!(end(&run.summary), ("unverified", "unverified"));
+    assert_eq!(project.commits(), 2);
+    let project = Project::new(&[(
+        "plan.yaml",
+        "title: Example\ntasks: [ { id: fix, title: Fix } ]\n",
+    )]);
+    let head = project.head();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &["--if-unverified", "fail"]).expect(1);
+    assert_eq!(end(run.task(0)), ("failed", "unverified"));
+    assert_nothing_recorded(&project, &head);
+}

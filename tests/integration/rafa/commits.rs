@@ -1,0 +1,428 @@
+//! One commit a task: the verified tree and the plan's status in it.
+
+use crate::support::project::Project;
+use crate::support::tasks::{
+    FIX, assert_nothing_recorded, assessments, end, ends, events, files_of, fixable, kept, logged,
+    plan_of, several, statuses, subjects, warnings,
+};
+use serde_json::json;
+
+const MAKE: &str = "touch $SPRAG_TASK_ID; echo Done.";
+
+#[test]
+fn executor_commits() {
+    let project = fixable();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(project.commits(), 3);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done"]
+    );
+    assert_eq!(run.summary["commits"], json!([project.head()]));
+    assert_eq!(run.task(0)["commit"], project.head().as_str());
+    assert_eq!(project.status(), "");
+    assert_eq!(project.git(&["fsck", "--no-dangling"]), "");
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%an <%ae> %cn <%ce>"]),
+        "Tester <tester@example.invalid> Tester <tester@example.invalid>"
+    );
+}
+
+#[test]
+fn completion_commit() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(MAKE);
+    project.run(&agent, &[]).expect(0);
+    // Completion rides in the last task's commit.
+    assert_eq!(project.commits(), 4);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn completion_commit_is_at_most_one_more() {
+    let project = several(&["one", "two", "three"]);
+    let agent = project.agent("[ $SPRAG_TASK_ID = one ] && { touch one; echo Done.; exit; }; echo 'ALREADY_SATISFIED: nothing to do'");
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        subjects(&project),
+        [
+            "[sprag] Record the status of plan",
+            "[sprag] Complete task one: Make one",
+            "plan",
+            "base"
+        ]
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["plan.yaml"]);
+    assert_eq!(
+        statuses(&project.read("plan.yaml")),
+        ["done", "done", "done"]
+    );
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn failed_next_task() {
+    let project = several(&["one", "two"]);
+    let agent =
+        project.agent("[ $SPRAG_TASK_ID = two ] && touch bad; touch $SPRAG_TASK_ID; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(
+        ends(&run),
+        [("done", "verified"), ("failed", "verification_failed")]
+    );
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done", "-"]
+    );
+    assert_eq!(project.commits(), 3);
+    assert_eq!(project.status(), "?? bad\n?? two");
+    assert_eq!(run.summary["status"], "partial");
+}
+
+#[test]
+fn empty_commit_all() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let plan = project.outside("plan.yaml");
+    std::fs::write(&plan, plan_of(&["fix"], "grep -q fixed a.txt")).unwrap();
+    let agent =
+        project.agent("echo fixed > a.txt; git commit --quiet --all --message own; echo Done.");
+    let run = project
+        .sprag(&[
+            "run",
+            "--plan",
+            plan.to_str().unwrap(),
+            "--agent-command",
+            &agent,
+        ])
+        .expect(0);
+    assert_eq!(subjects(&project), ["own", "base"]);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(
+        run.task(0)["message"],
+        "verified; nothing was left to commit"
+    );
+    assert_eq!(run.task(0)["commit"], json!(null));
+    assert_eq!(run.summary["commits"], json!([]));
+    assert_eq!(run.summary["head"], project.head().as_str());
+    assert_eq!(run.summary["changed_files"], json!(["a.txt"]));
+}
+
+#[test]
+fn agent_commits() {
+    let project = fixable();
+    let agent = project.agent(
+        "echo one > b.txt; git add b.txt; git commit --quiet --author 'Agent <agent@example.invalid>' --message own; echo fixed > a.txt; echo Done.",
+    );
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        subjects(&project),
+        [
+            "[sprag] Complete task fix: Fix a.txt",
+            "own",
+            "plan",
+            "base"
+        ]
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+    assert_eq!(files_of(&project, "HEAD~1"), ["b.txt"]);
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%an", "HEAD~1"]),
+        "Agent"
+    );
+    assert_eq!(run.task(0)["agent_commits"], 1);
+    assert!(
+        logged(&run, "the agent made 1 commit itself"),
+        "{}",
+        run.stdout
+    );
+    assert!(run.stdout.contains("Agent"), "{}", run.stdout);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn agent_commits_squashed() {
+    let project = fixable();
+    let agent = project.agent(
+        "echo one > b.txt; git add b.txt; git commit --quiet --message own; echo fixed > a.txt; echo Done.",
+    );
+    let run = project
+        .run(&agent, &["--agent-commits", "squash"])
+        .expect(0);
+    assert_eq!(
+        subjects(&project),
+        ["[sprag] Complete task fix: Fix a.txt", "plan", "base"]
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+    assert_eq!(run.task(0)["agent_commits"], 1);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn agent_commits_rejected() {
+    let project = fixable();
+    let head = project.head();
+    let agent =
+        project.agent("echo fixed > a.txt; git commit --quiet --all --message own; echo Done.");
+    let run = project
+        .run(&agent, &["--agent-commits", "reject"])
+        .expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
+    assert_eq!(
+        run.task(0)["message"],
+        "the agent made 1 commits of its own"
+    );
+    assert_eq!(project.checks(), 0);
+    assert_nothing_recorded(&project, &head);
+    assert_eq!(project.read("a.txt"), "fixed\n");
+}
+
+#[test]
+fn agent_commits_of_a_failed_task() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent(
+        "echo \"wrong $N\" > a.txt; git commit --quiet --all --message \"own $N\"; echo loose > b.txt; echo Done.",
+    );
+    let run = project.run(&agent, &["--max-retries", "1"]).expect(1);
+    assert_eq!(end(run.task(0)), ("failed", "verification_failed"));
+    assert_nothing_recorded(&project, &head);
+    assert_eq!(run.task(0)["agent_commits"], 2);
+    let kept_under = format!("refs/sprag/{}/fix", run.summary["run_id"].as_str().unwrap());
+    assert_eq!(
+        project.git(&["log", "--format=%s", &kept_under]),
+        "own 2\nown 1\nplan\nbase"
+    );
+    assert_eq!(project.read("a.txt"), "wrong 2\n");
+    assert_eq!(project.status(), "M  a.txt\n?? b.txt");
+    let patch = run.dir.as_ref().unwrap().join("patches/fix.patch");
+    project.git(&["stash", "--quiet", "--include-untracked"]);
+    project.git(&["apply", patch.to_str().unwrap()]);
+    assert_eq!(project.read("a.txt"), "wrong 2\n");
+    assert_eq!(project.read("b.txt"), "loose\n");
+    assert!(
+        warnings(&run).iter().any(|text| text.contains(&kept_under)),
+        "{:?}",
+        warnings(&run)
+    );
+}
+
+#[test]
+fn allow_dirty() {
+    let project = fixable();
+    let head = project.head();
+    project.write("mine.txt", "mine\n");
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &["--allow-dirty"]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(run.task(0)["commit"], json!(null));
+    assert_nothing_recorded(&project, &head);
+    assert_eq!(project.status(), " M a.txt\n?? mine.txt");
+    assert_eq!(run.summary["commits"], json!([]));
+    let both = project
+        .run(&agent, &["--allow-dirty", "--keep-going"])
+        .expect(2);
+    assert!(
+        both.stderr.contains("keep-going") || both.stderr.contains("keep_going"),
+        "{}",
+        both.stderr
+    );
+}
+
+#[test]
+fn task_failure() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("printf 'wrong\\n' > a.txt; printf '\\0bin' > new.bin; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_nothing_recorded(&project, &head);
+    assert_eq!(project.status(), " M a.txt\n?? new.bin");
+    assert_eq!(run.task(0)["patch"], "patches/fix.patch");
+    assert_eq!(run.task(0)["changed_files"], json!(["a.txt", "new.bin"]));
+    let patch = run.dir.as_ref().unwrap().join("patches/fix.patch");
+    project.git(&["stash", "--quiet", "--include-untracked"]);
+    assert_eq!(project.status(), "");
+    project.git(&["apply", "--index", patch.to_str().unwrap()]);
+    assert_eq!(project.status(), "M  a.txt\nA  new.bin");
+    assert_eq!(
+        std::fs::read(project.repo().join("new.bin")).unwrap(),
+        b"\0bin"
+    );
+}
+
+#[test]
+fn failure_keeps_message_and_output() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    project.write(
+        "plan.yaml",
+        &plan_of(&["fix"], "echo this is wrong; exit 1"),
+    );
+    project.commit_all("plan");
+    let agent = project.agent("echo wrong > a.txt; echo 'I am sure it works.'");
+    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(kept(&run, "turns/01-final.md"), "I am sure it works.");
+    assert!(kept(&run, "verify/01-test.log").contains("this is wrong"));
+}
+
+#[test]
+fn retry_note() {
+    let project = fixable();
+    let agent = project.agent("echo wrong > a.txt; [ $N = 2 ] && echo fixed > a.txt; echo Done.");
+    project.run(&agent, &[]).expect(0);
+    let note = "Your uncommitted changes are still there in the working directory";
+    assert!(!project.prompt(1).contains(note));
+    assert!(project.prompt(2).contains(note));
+}
+
+#[test]
+fn max_attempts() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("echo \"wrong $N\" > a.txt; date +%s%N > b.txt; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "2"]).expect(1);
+    assert_eq!(project.calls(), 3);
+    assert_eq!(project.checks(), 3);
+    assert_eq!(run.task(0)["attempts"], 3);
+    assert_eq!(run.task(0)["retries"], 2);
+    assert_nothing_recorded(&project, &head);
+    assert_eq!(run.summary["status"], "failed");
+    let again = project.run(&agent, &[]).expect(2);
+    assert!(
+        again.stderr.contains("the work tree is not clean"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn no_retries_is_one_call() {
+    let project = fixable();
+    let agent = project.agent("echo wrong > a.txt; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(project.calls(), 1);
+    assert_eq!(end(run.task(0)), ("failed", "verification_failed"));
+}
+
+#[test]
+fn gitignore() {
+    let project = Project::new(&[(".gitignore", ".env\n"), ("a.txt", "broken\n")]);
+    project.write("plan.yaml", &plan_of(&["fix"], "grep -q fixed a.txt"));
+    project.commit_all("plan");
+    let agent = project.agent(
+        "echo KEY=1 > .env; mkdir -p sub; echo KEY=2 > sub/.env; echo fixed > a.txt; echo Done.",
+    );
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+    assert_eq!(project.read(".env"), "KEY=1\n");
+    assert_eq!(
+        project.git(&["log", "--all", "--format=%h", "--", ".env", "sub/.env"]),
+        ""
+    );
+}
+
+#[test]
+fn gitignore_written_in_the_same_turn() {
+    let project = fixable();
+    let agent =
+        project.agent("echo .env > .gitignore; echo KEY=1 > .env; echo fixed > a.txt; echo Done.");
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        files_of(&project, "HEAD"),
+        [".gitignore", "a.txt", "plan.yaml"]
+    );
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn droppings_of_checks_are_not_committed() {
+    let project = Project::new(&[("a.txt", "broken\n"), ("lock", "1\n")]);
+    project.write(
+        "plan.yaml",
+        &plan_of(
+            &["fix"],
+            "echo cache > report.xml; echo 2 > lock; grep -q fixed a.txt",
+        ),
+    );
+    project.commit_all("plan");
+    let agent = project.agent("[ $N = 2 ] && echo fixed > a.txt || echo wrong > a.txt; echo Done.");
+    let run = project.run(&agent, &[]).expect(0);
+    // What the checks change in tracked files belongs to the work.
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "lock", "plan.yaml"]);
+    assert_eq!(project.status(), "?? report.xml");
+    assert!(
+        warnings(&run)
+            .iter()
+            .any(|text| text.contains("report.xml")),
+        "{:?}",
+        warnings(&run)
+    );
+}
+
+#[test]
+fn metadata_events() {
+    let project = several(&["one", "two"]);
+    let agent =
+        project.agent("[ $SPRAG_TASK_ID = two ] && touch bad; touch $SPRAG_TASK_ID; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(
+        run.event_names(),
+        [
+            "run.started",
+            "task.started",
+            "turn.started",
+            "agent.raw",
+            "turn.ended",
+            "turn.assessed",
+            "check.started",
+            "check.ended",
+            "commit.created",
+            "task.ended",
+            "task.started",
+            "turn.started",
+            "agent.raw",
+            "turn.ended",
+            "turn.assessed",
+            "check.started",
+            "check.ended",
+            "task.ended",
+            "run.ended",
+        ]
+    );
+    let ends: Vec<_> = events(&run, "task.ended")
+        .iter()
+        .map(|event| {
+            (
+                event["task"].clone(),
+                event["status"].clone(),
+                event["reason"].clone(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (json!("one"), json!("done"), json!("verified")),
+            (json!("two"), json!("failed"), json!("verification_failed")),
+        ]
+    );
+    let created = events(&run, "commit.created")[0];
+    assert_eq!(created["commit"], project.head().as_str());
+    assert_eq!(created["subject"], "[sprag] Complete task one: Make one");
+    assert_eq!(events(&run, "run.ended")[0]["exit_code"], 1);
+    assert!(run.events.iter().all(|event| event["v"] == 1));
+    assert_eq!(assessments(run.task(0)), ["changed"]);
+}
+
+#[test]
+fn events_to_standard_output() {
+    let project = fixable();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &["--events", "-"]).expect(0);
+    let printed: Vec<serde_json::Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(printed, run.events);
+}

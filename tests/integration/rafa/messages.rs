@@ -1,0 +1,240 @@
+//! The commit's message: the agent's last suggestion of this task, made harmless, or the default.
+
+use crate::support::project::Project;
+use crate::support::tasks::{FIX, fixable, several, subjects};
+
+const DEFAULT: &str = "[sprag] Complete task fix: Fix a.txt";
+
+/// The whole message of the commit that an agent with this final message leads to.
+fn message(said: &str) -> (Project, String) {
+    let project = fixable();
+    std::fs::write(project.outside("said"), said).unwrap();
+    let agent = project.agent("echo fixed > a.txt; cat $OUT/said");
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(project.commits(), 3);
+    let message = project.git(&["log", "-1", "--format=%B"]);
+    (project, message)
+}
+
+fn subject(said: &str) -> String {
+    let (_, message) = message(said);
+    message.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn prompt() {
+    let project = fixable();
+    let agent = project.agent(FIX);
+    project.run(&agent, &[]).expect(0);
+    let prompt = project.prompt(1);
+    let lines: Vec<&str> = prompt.lines().map(str::trim).collect();
+    for line in [
+        "# Task fix: Fix a.txt",
+        "a.txt must say fixed",
+        "## Plan: Example",
+        "- DO NOT commit your changes - the executor will handle the commit",
+        "SUGGESTED_COMMIT_MESSAGE: <message>",
+        "FAILED: <summary in one line>",
+        "ALREADY_SATISFIED: <why>",
+    ] {
+        assert!(lines.contains(&line), "{line:?} is not a line of\n{prompt}");
+    }
+    assert!(prompt.contains("Nobody will answer questions or grant permission."));
+    // The same text is in the file that the variable names.
+    let env = std::fs::read_to_string(project.outside("env-1")).unwrap();
+    assert!(env.contains("SPRAG_TASK_ID=fix\n"));
+    assert!(env.contains("SPRAG_ATTEMPT=1\n"));
+    assert!(env.contains("SPRAG_TURN=1\n"));
+    assert!(env.contains("SPRAG_PURPOSE=implement\n"));
+}
+
+#[test]
+fn suggested_message() {
+    let (project, message) = message(
+        "SUGGESTED_COMMIT_MESSAGE: first\nmore\nSUGGESTED_COMMIT_MESSAGE:    Fix the file   \n",
+    );
+    let run_id = project.run_dirs()[0]
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        message,
+        format!("Fix the file\n\nSprag-Task: plan/fix\nSprag-Run: {run_id}")
+    );
+    assert_eq!(
+        project
+            .git(&["log", "-1", "--format=%(trailers:key=Sprag-Task,valueonly)"])
+            .trim(),
+        "plan/fix"
+    );
+}
+
+#[test]
+fn suggested_message_with_a_body() {
+    let (_, message) = message(
+        "Done.\nSUGGESTED_COMMIT_MESSAGE: Fix the file\n\nIt was broken.\nIt is not any more.\nEND_COMMIT_MESSAGE\nBye.\n",
+    );
+    assert!(
+        message.starts_with(
+            "Fix the file\n\nIt was broken.\nIt is not any more.\n\nSprag-Task: plan/fix\n"
+        ),
+        "{message}"
+    );
+    assert!(!message.contains("Bye"));
+}
+
+#[test]
+fn search_bound() {
+    let old = format!(
+        "SUGGESTED_COMMIT_MESSAGE: too old\n{}",
+        "line\n".repeat(100)
+    );
+    assert_eq!(subject(&old), DEFAULT);
+    let young = format!(
+        "SUGGESTED_COMMIT_MESSAGE: young enough\n{}",
+        "line\n".repeat(99)
+    );
+    assert_eq!(subject(&young), "young enough");
+}
+
+#[test]
+fn search_bound_is_in_lines_not_bytes() {
+    let project = fixable();
+    let long = "x".repeat(100_000);
+    let said = format!("{long}\nSUGGESTED_COMMIT_MESSAGE: after a long line\n{long}\n");
+    std::fs::write(project.outside("said"), said).unwrap();
+    let agent = project.agent("echo fixed > a.txt; cat $OUT/said > $SPRAG_FINAL_FILE");
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(subjects(&project)[0], "after a long line");
+    assert_eq!(
+        subject(&format!("{long}\nSUGGESTED_COMMIT_MESSAGE: on stdout\n")),
+        "on stdout"
+    );
+}
+
+#[test]
+fn default_message() {
+    let (_, message) = message("Done.");
+    assert!(
+        message.starts_with(&format!("{DEFAULT}\n\nSprag-Task: plan/fix\nSprag-Run: ")),
+        "{message}"
+    );
+}
+
+#[test]
+fn no_stale_message() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(
+        "touch $SPRAG_TASK_ID; [ $SPRAG_TASK_ID = one ] && echo 'SUGGESTED_COMMIT_MESSAGE: Make the first'; [ $SPRAG_TASK_ID = two ] && echo Done.",
+    );
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        subjects(&project),
+        [
+            "[sprag] Complete task two: Make two",
+            "Make the first",
+            "plan",
+            "base"
+        ]
+    );
+}
+
+#[test]
+fn no_stale_message_of_an_earlier_turn() {
+    let project = fixable();
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo wrong > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: wrong'; exit; }; echo fixed > a.txt; echo Done.",
+    );
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(subjects(&project)[0], DEFAULT);
+}
+
+#[test]
+fn special_characters() {
+    let verbatim = [
+        r#"Fix "quotes" and 'single' ones"#,
+        "Fix $(touch pwned) `touch pwned` ${HOME} $HOME; touch pwned",
+        "-m --amend --no-verify",
+        "Fix \\n backslashes \\ and % signs %H %s",
+        "Korrigiere \u{e4}\u{f6}\u{fc} und \u{65e5}\u{672c}\u{8a9e} \u{1f680}",
+        "# not a comment",
+    ];
+    for text in verbatim {
+        let (project, message) = message(&format!("SUGGESTED_COMMIT_MESSAGE: {text}\n"));
+        assert_eq!(message.lines().next(), Some(text));
+        assert!(!project.repo().join("pwned").exists());
+    }
+}
+
+#[test]
+fn trailers_of_the_agent_are_removed() {
+    let (_, message) = message(
+        "SUGGESTED_COMMIT_MESSAGE: Fix [skip ci] the file\nCo-authored-by: Somebody <somebody@example.invalid>\nSigned-off-by: Somebody <somebody@example.invalid>\nReviewed-by: Somebody <somebody@example.invalid>\nAcked-by: Somebody <somebody@example.invalid>\nSprag-Task: other/task\nIt \u{1b}[31mwas\u{7} broken.\nEND_COMMIT_MESSAGE\n",
+    );
+    assert_eq!(message.lines().next(), Some("Fix the file"));
+    for gone in [
+        "-authored-by",
+        "Signed-off",
+        "Reviewed",
+        "Acked",
+        "other/task",
+        "skip ci",
+        "\u{1b}",
+        "\u{7}",
+    ] {
+        assert!(!message.contains(gone), "{gone:?}: {message:?}");
+    }
+    assert!(message.contains("broken."), "{message}");
+    assert_eq!(message.matches("Sprag-Task: plan/fix").count(), 1);
+}
+
+#[test]
+fn special_characters_in_the_plan() {
+    let project = Project::new(&[]);
+    let title = r#"Fix "a" & $(touch pwned); -m <b>"#;
+    project.write(
+        "plan.yaml",
+        &format!(
+            "title: Example\nverify: [ 'true' ]\ntasks:\n  - id: fix\n    title: {}\n",
+            serde_json::json!(title)
+        ),
+    );
+    project.commit_all("plan");
+    let agent = project.agent("touch new; echo Done.");
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        subjects(&project)[0],
+        format!("[sprag] Complete task fix: {title}")
+    );
+    assert!(!project.repo().join("pwned").exists());
+}
+
+#[test]
+fn identity_in_actions() {
+    let mut project = fixable();
+    for (name, value) in [
+        ("GITHUB_ACTIONS", "true"),
+        ("GITHUB_SERVER_URL", "https://github.example"),
+        ("GITHUB_REPOSITORY", "owner/name"),
+        ("GITHUB_RUN_ID", "42"),
+    ] {
+        project.env(name, value);
+    }
+    let temp = project.outside("runner-temp");
+    std::fs::create_dir(&temp).unwrap();
+    project.env("RUNNER_TEMP", &temp);
+    let agent = project.agent(FIX);
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%an|%cn"]),
+        "github-actions[bot]|github-actions[bot]"
+    );
+    let link = project.git(&["log", "-1", "--format=%(trailers:key=Sprag-Run,valueonly)"]);
+    assert_eq!(
+        link.trim(),
+        "https://github.example/owner/name/actions/runs/42"
+    );
+    assert_eq!(std::fs::read_dir(temp.join("sprag")).unwrap().count(), 1);
+}

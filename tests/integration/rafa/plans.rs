@@ -1,0 +1,412 @@
+//! Where a plan comes from, and what becomes of the tasks behind a failed one.
+
+use crate::support::project::Project;
+use crate::support::tasks::{
+    FIX, FIXED, assert_nothing_recorded, end, ends, files_of, fixable, kept, plan_of, several,
+    statuses, subjects, warnings,
+};
+use serde_json::json;
+use std::fs;
+
+const MAKE: &str = "touch $SPRAG_TASK_ID; echo Done.";
+
+#[test]
+fn keep_going() {
+    let project = several(&["one", "two", "three"]);
+    let agent = project.agent(
+        "[ $SPRAG_TASK_ID = two ] && { touch bad; echo edited > a.txt; }; touch $SPRAG_TASK_ID; echo Done.",
+    );
+    let run = project
+        .run(&agent, &["--keep-going", "--max-retries", "0"])
+        .expect(1);
+    assert_eq!(
+        ends(&run),
+        [
+            ("done", "verified"),
+            ("failed", "verification_failed"),
+            ("done", "verified")
+        ]
+    );
+    assert_eq!(end(&run.summary), ("partial", "verification_failed"));
+    // The tree was restored: nothing of the failed task is in the next one's commit.
+    assert_eq!(
+        subjects(&project),
+        [
+            "[sprag] Complete task three: Make three",
+            "[sprag] Complete task one: Make one",
+            "plan",
+            "base"
+        ]
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["plan.yaml", "three"]);
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done", "failed", "done"]
+    );
+    assert_eq!(project.status(), "");
+    assert_eq!(project.read("a.txt"), "broken\n");
+    assert_eq!(run.task(1)["patch"], "patches/two.patch");
+    let patch = run.dir.as_ref().unwrap().join("patches/two.patch");
+    project.git(&["apply", patch.to_str().unwrap()]);
+    assert_eq!(project.status(), " M a.txt\n?? bad\n?? two");
+    assert_eq!(project.read("a.txt"), "edited\n");
+}
+
+#[test]
+fn keep_going_skips_dependents() {
+    let project = Project::new(&[]);
+    let plan = "title: Example\nverify: [ test ! -e bad ]\nmax_retries: 0\ntasks:\n  - id: one\n    title: Make one\n  - id: two\n    title: Make two\n    depends_on: [ one ]\n  - id: three\n    title: Make three\n    depends_on: [ two ]\n  - id: four\n    title: Make four\n";
+    project.write("plan.yaml", plan);
+    project.commit_all("plan");
+    let agent =
+        project.agent("[ $SPRAG_TASK_ID = one ] && touch bad; touch $SPRAG_TASK_ID; echo Done.");
+    let run = project.run(&agent, &["--keep-going"]).expect(1);
+    let of_id = |id: &str| {
+        let tasks = run.summary["tasks"].as_array().unwrap();
+        let task = tasks.iter().find(|task| task["id"] == id).unwrap();
+        (
+            task["status"].as_str().unwrap(),
+            task["reason"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(of_id("one"), ("failed", "verification_failed"));
+    assert_eq!(of_id("two"), ("skipped", "dependency_failed"));
+    assert_eq!(of_id("three"), ("skipped", "dependency_failed"));
+    assert_eq!(of_id("four"), ("done", "verified"));
+    assert_eq!(project.calls(), 2);
+    assert_eq!(end(&run.summary), ("partial", "verification_failed"));
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["failed", "-", "-", "done"]
+    );
+}
+
+#[test]
+fn keep_going_records_a_last_failure_at_the_plans_end() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(
+        "[ $SPRAG_TASK_ID = two ] && { echo 'FAILED: no key'; exit; }; touch one; echo Done.",
+    );
+    let run = project.run(&agent, &["--keep-going"]).expect(3);
+    assert_eq!(
+        ends(&run),
+        [("done", "verified"), ("blocked", "failed_report")]
+    );
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done", "blocked"]
+    );
+    assert_eq!(subjects(&project)[0], "[sprag] Record the status of plan");
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn keep_going_takes_back_commits_of_the_agent() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(
+        "[ $SPRAG_TASK_ID = one ] && { touch bad; git add bad; git commit --quiet --message own; echo Done.; exit; }; touch two; echo Done.",
+    );
+    let run = project
+        .run(&agent, &["--keep-going", "--max-retries", "0"])
+        .expect(1);
+    assert_eq!(
+        ends(&run),
+        [("failed", "verification_failed"), ("done", "verified")]
+    );
+    assert_eq!(
+        subjects(&project),
+        ["[sprag] Complete task two: Make two", "plan", "base"]
+    );
+    assert!(!project.repo().join("bad").exists());
+    let run_id = run.summary["run_id"].as_str().unwrap();
+    assert_eq!(
+        project.git(&[
+            "log",
+            "-1",
+            "--format=%s",
+            &format!("refs/sprag/{run_id}/one")
+        ]),
+        "own"
+    );
+    assert!(kept(&run, "patches/one.patch").contains("bad"));
+}
+
+#[test]
+fn keep_going_takes_failed_tasks_again_in_a_rerun() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent("[ $N = 1 ] && touch bad; touch $SPRAG_TASK_ID; echo Done.");
+    project
+        .run(&agent, &["--keep-going", "--max-retries", "0"])
+        .expect(1);
+    assert_eq!(statuses(&project.read("plan.yaml")), ["failed", "done"]);
+    let again = project.run(&agent, &[]).expect(0);
+    assert_eq!(project.calls(), 3);
+    assert_eq!(again.task(0)["attempts"], 1);
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done", "done"]
+    );
+}
+
+#[test]
+fn markdown_with_a_check_list() {
+    let text = "---\ntitle: Example\nverify: [ 'true' ]\n---\n# Work\n\nSome *words*.\n\n- [ ] Make one\n      with care\n- [x] Make zero\n- [ ] Make two\n\nAn end.\n";
+    let project = Project::new(&[("plan.md", text)]);
+    let agent = project.agent(MAKE);
+    let run = project
+        .sprag(&["run", "--plan", "plan.md", "--agent-command", &agent])
+        .expect(0);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(run.summary["totals"]["done"], 3);
+    assert!(project.prompt(1).contains("with care"));
+    let first = project.git(&["show", "HEAD~1:plan.md"]);
+    assert!(
+        first.contains("- [x] Make one\n      with care\n- [x] Make zero\n- [ ] Make two\n"),
+        "{first}"
+    );
+    let now = project.git(&["show", "HEAD:plan.md"]);
+    assert_eq!(now, text.replace("[ ]", "[x]").trim_end());
+    assert_eq!(project.status(), "");
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn markdown_with_headings() {
+    let text = "---\ntitle: Example\nverify: [ 'true' ]\n---\n# Work\n\n## Make one\n\nWith care.\n\nAcceptance:\n\n- it is there\n\n## Make two\n\nToo.\n";
+    let project = Project::new(&[("plan.md", text)]);
+    let agent = project.agent(MAKE);
+    let run = project
+        .sprag(&["run", "--plan", "plan.md", "--agent-command", &agent])
+        .expect(0);
+    assert_eq!(run.summary["totals"]["done"], 2);
+    assert!(
+        project
+            .prompt(1)
+            .contains("## Acceptance criteria\n\n- it is there"),
+        "{}",
+        project.prompt(1)
+    );
+    let first = project.git(&["show", "HEAD~1:plan.md"]);
+    assert_eq!(first.matches("done").count(), 1, "{first}");
+    let now = project.git(&["show", "HEAD:plan.md"]);
+    assert_eq!(now.matches("done").count(), 2, "{now}");
+    let body = |text: &str| text.split_once("# Work").unwrap().1.trim_end().to_owned();
+    assert_eq!(body(&now), body(text));
+    let nothing = project
+        .sprag(&["run", "--plan", "plan.md", "--agent-command", &agent])
+        .expect(0);
+    assert_eq!(nothing.summary["status"], "no_work");
+}
+
+#[test]
+fn comments_and_layout_of_the_plan_stay() {
+    let text = "# a plan\ntitle:   Example   # its name\n\nverify: [ 'true' ]   # no check\ntasks:\n  # first\n  - id: one     # an id\n    title: 'Make one'\n";
+    let project = Project::new(&[("plan.yaml", text)]);
+    let agent = project.agent(MAKE);
+    project.run(&agent, &[]).expect(0);
+    let now = project.read("plan.yaml");
+    let without: Vec<&str> = now
+        .lines()
+        .filter(|line| {
+            !["status:", "attempts:", "completed_at:"]
+                .iter()
+                .any(|key| line.trim().starts_with(key))
+        })
+        .collect();
+    assert_eq!(without, text.lines().collect::<Vec<_>>());
+    assert_eq!(now.lines().count(), text.lines().count() + 3);
+}
+
+#[test]
+fn untracked_plan() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    project.write("plan.yaml", &plan_of(&["fix"], FIXED));
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done"]
+    );
+    assert_eq!(project.status(), "");
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn ignored_plan() {
+    let project = Project::new(&[("a.txt", "broken\n"), (".gitignore", "plan.yaml\n")]);
+    project.write("plan.yaml", &plan_of(&["fix"], FIXED));
+    let agent = project.agent(FIX);
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
+    assert_eq!(statuses(&project.read("plan.yaml")), ["done"]);
+}
+
+#[test]
+fn plan_outside_of_the_repository() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let plan = project.outside("work.yaml");
+    fs::write(&plan, plan_of(&["fix"], FIXED)).unwrap();
+    let agent = project.agent(FIX);
+    let args = [
+        "run",
+        "--plan",
+        plan.to_str().unwrap(),
+        "--agent-command",
+        &agent,
+    ];
+    let run = project.sprag(&args).expect(0);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
+    assert_eq!(statuses(&fs::read_to_string(&plan).unwrap()), ["done"]);
+    assert_eq!(
+        project
+            .git(&["log", "-1", "--format=%(trailers:key=Sprag-Task,valueonly)"])
+            .trim(),
+        "work/fix"
+    );
+    assert_eq!(run.summary["plan"]["path"], plan.to_str().unwrap());
+    let nothing = project.sprag(&args).expect(0);
+    assert_eq!(nothing.summary["status"], "no_work");
+    assert_eq!(project.calls(), 1);
+}
+
+#[test]
+fn plan_outside_of_the_repository_and_a_failure() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let plan = project.outside("work.yaml");
+    let text = plan_of(&["fix"], FIXED);
+    fs::write(&plan, &text).unwrap();
+    let agent = project.agent("echo wrong > a.txt; echo Done.");
+    let args = [
+        "run",
+        "--plan",
+        plan.to_str().unwrap(),
+        "--agent-command",
+        &agent,
+        "--max-retries",
+        "0",
+    ];
+    project.sprag(&args).expect(1);
+    assert_eq!(fs::read_to_string(&plan).unwrap(), text);
+}
+
+#[test]
+fn plan_in_a_subdirectory_and_run_from_there() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    project.write("docs/plan.yaml", &plan_of(&["fix"], FIXED));
+    project.commit_all("plan");
+    let agent = project.agent(FIX);
+    let output = project
+        .command(&["run", "--plan", "plan.yaml", "--agent-command", &agent])
+        .current_dir(project.repo().join("docs"))
+        .output()
+        .unwrap();
+    let run = project.finished(&output).expect(0);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "docs/plan.yaml"]);
+    assert_eq!(run.summary["plan"]["path"], "docs/plan.yaml");
+}
+
+#[test]
+fn a_prompt_is_a_plan_of_one_task() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let agent = project.agent(FIX);
+    let run = project
+        .sprag(&[
+            "run",
+            "--prompt",
+            "Fix a.txt\n\nIt must say fixed.",
+            "--verify",
+            FIXED,
+            "--agent-command",
+            &agent,
+        ])
+        .expect(0);
+    assert_eq!(run.summary["totals"]["tasks"], 1);
+    assert_eq!(run.task(0)["title"], "Fix a.txt");
+    assert_eq!(run.summary["plan"]["path"], json!(null));
+    assert!(project.prompt(1).contains("It must say fixed."));
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
+    let id = run.task(0)["id"].as_str().unwrap();
+    assert_eq!(
+        subjects(&project)[0],
+        format!("[sprag] Complete task {id}: Fix a.txt")
+    );
+}
+
+#[test]
+fn a_prompt_from_a_file() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let file = project.outside("prompt.md");
+    fs::write(&file, "Fix a.txt\n").unwrap();
+    let agent = project.agent(FIX);
+    project
+        .sprag(&[
+            "run",
+            "--prompt-file",
+            file.to_str().unwrap(),
+            "--verify",
+            FIXED,
+            "--agent-command",
+            &agent,
+        ])
+        .expect(0);
+    assert!(project.prompt(1).contains("Fix a.txt"));
+    let two = project
+        .sprag(&["run", "--prompt", "x", "--plan", "plan.yaml"])
+        .expect(2);
+    assert!(two.stderr.contains("exactly one"), "{}", two.stderr);
+}
+
+#[test]
+fn an_agent_that_removes_the_plan() {
+    let project = fixable();
+    let agent = project.agent(&format!("rm plan.yaml; {FIX}"));
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done"]
+    );
+    assert_eq!(project.status(), "", "{:?}", warnings(&run));
+}
+
+#[test]
+fn a_failing_setup_starts_no_agent() {
+    let project = Project::new(&[]);
+    project.write(
+        "plan.yaml",
+        &format!(
+            "setup: [ 'echo no network; exit 7' ]\n{}",
+            plan_of(&["fix"], "true")
+        ),
+    );
+    project.commit_all("plan");
+    let head = project.head();
+    let agent = project.agent(FIX);
+    let run = project.run(&agent, &[]).expect(4);
+    assert_eq!(project.calls(), 0);
+    assert!(run.stderr.contains("no network"), "{}", run.stderr);
+    assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn setup_runs_once_and_its_files_are_no_work() {
+    let project = Project::new(&[]);
+    project.write(
+        "plan.yaml",
+        &format!(
+            "setup: [ 'echo call >> installed' ]\n{}",
+            plan_of(&["one", "two"], "test -e installed")
+        ),
+    );
+    project.commit_all("plan");
+    let agent = project.agent(MAKE);
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(project.read("installed"), "call\n");
+    assert_eq!(
+        project.git(&["log", "--all", "--format=%h", "--", "installed"]),
+        ""
+    );
+    assert_eq!(project.status(), "?? installed");
+}

@@ -1,0 +1,327 @@
+//! A run whose process was killed is taken up where it died.
+
+use super::signals::{ended, fifo, heard, is_alive, send, started};
+use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::{
+    FIX, assert_nothing_recorded, end, ends, files_of, fixable, several, statuses, subjects,
+    warnings,
+};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+/// Kills `sprag` once its child has written to the pipe `working`, and returns what that wrote.
+fn killed(project: &Project, agent: &str) -> String {
+    let mut child = started(project, agent);
+    let said = heard(project, "working");
+    send("-KILL", &child.id().to_string());
+    child.wait().unwrap();
+    said
+}
+
+fn resume(project: &Project, agent: &str) -> Run {
+    project.sprag(&["run", "--resume", "--agent-command", agent])
+}
+
+#[test]
+fn killed_in_a_turn() {
+    let project = fixable();
+    fifo(&project, "working");
+    let head = project.head();
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo half > b.txt; echo $$ > $OUT/working; sleep 1000; }; echo fixed > a.txt; echo Done.",
+    );
+    let pid = killed(&project, &agent);
+    assert!(is_alive(&pid), "nobody was there to end it");
+    assert_nothing_recorded(&project, &head);
+    let run = resume(&project, &agent).expect(0);
+    assert!(!is_alive(&pid));
+    assert_eq!(project.calls(), 2);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(
+        run.task(0)["attempts"],
+        1,
+        "the turn that died is no attempt"
+    );
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+    assert_eq!(project.commits(), 3);
+    assert_eq!(project.status(), "");
+    assert_eq!(project.run_dirs().len(), 1);
+    assert!(
+        warnings(&run)
+            .iter()
+            .any(|text| text.contains("of the interrupted run were still there")),
+        "{:?}",
+        warnings(&run)
+    );
+}
+
+#[test]
+fn killed_in_a_turn_that_had_done_the_work() {
+    let project = fixable();
+    fifo(&project, "working");
+    let agent = project.agent("[ $N = 1 ] && { echo fixed > a.txt; echo $$ > $OUT/working; sleep 1000; }; echo 'Plan: I will edit a.txt.'");
+    killed(&project, &agent);
+    // The turn goes on from where it began: what it did before counts.
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(run.summary["totals"]["nudges"], 0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+}
+
+#[test]
+fn killed_in_a_check() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let once = project.outside("once");
+    let check = project.check(&format!(
+        "echo report > report.xml; test -e {once} || {{ touch {once}; echo $$ > {pipe}; sleep 1000; }}; grep -q fixed a.txt",
+        once = once.display(),
+        pipe = project.outside("working").display()
+    ));
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    fifo(&project, "working");
+    let agent = project.agent(FIX);
+    let pid = killed(&project, &agent);
+    let run = resume(&project, &agent).expect(0);
+    assert!(!is_alive(&pid));
+    assert_eq!(project.calls(), 1);
+    assert_eq!(project.checks(), 2);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    // What only the check made is still known as such.
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+    assert_eq!(project.status(), "?? report.xml");
+}
+
+/// A `git` that stops when the branch is to be moved, before or after it did so.
+fn stopping_git(project: &mut Project, after: bool) {
+    let real = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|dir| dir.join("git"))
+        .find(|path| path.is_file())
+        .unwrap();
+    let out = project.outside("");
+    let act = if after {
+        format!("{} \"$@\" || exit; ", real.display())
+    } else {
+        String::new()
+    };
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'update-ref '*' -m commit'*)\n  if mkdir {out}/once 2> /dev/null; then {act}echo $$ > {out}/working; exec sleep 1000; fi ;;\nesac\nexec {real} \"$@\"\n",
+        out = out.display(),
+        real = real.display(),
+    );
+    let bin = out.join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    project.env("PATH", format!("{}:{path}", bin.display()));
+}
+
+#[test]
+fn killed_right_before_the_commit_lands() {
+    let mut project = fixable();
+    fifo(&project, "working");
+    let head = project.head();
+    stopping_git(&mut project, false);
+    let agent = project.agent(FIX);
+    let pid = killed(&project, &agent);
+    send("-KILL", &pid);
+    assert_nothing_recorded(&project, &head);
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(project.calls(), 1);
+    assert_eq!(
+        project.checks(),
+        2,
+        "leave to commit died with the process that saw the checks pass"
+    );
+    assert_eq!(project.commits(), 3);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done"]
+    );
+    assert_eq!(run.summary["commits"], serde_json::json!([project.head()]));
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn killed_right_after_the_commit_landed() {
+    let mut project = fixable();
+    fifo(&project, "working");
+    stopping_git(&mut project, true);
+    let agent = project.agent(FIX);
+    let pid = killed(&project, &agent);
+    send("-KILL", &pid);
+    let landed = project.head();
+    assert_eq!(project.commits(), 3);
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(project.head(), landed, "it is not made twice");
+    assert_eq!(project.calls(), 1);
+    assert_eq!(project.checks(), 1);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(run.task(0)["commit"], landed.as_str());
+    assert_eq!(run.summary["commits"], serde_json::json!([landed]));
+    assert_eq!(statuses(&project.read("plan.yaml")), ["done"]);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn killed_right_after_the_commit_landed_and_more_to_do() {
+    let mut project = several(&["one", "two"]);
+    fifo(&project, "working");
+    stopping_git(&mut project, true);
+    let agent = project.agent("touch $SPRAG_TASK_ID; echo Done.");
+    let pid = killed(&project, &agent);
+    send("-KILL", &pid);
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(ends(&run), [("done", "verified"), ("done", "verified")]);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(
+        subjects(&project),
+        [
+            "[sprag] Complete task two: Make two",
+            "[sprag] Complete task one: Make one",
+            "plan",
+            "base"
+        ]
+    );
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn a_failed_run_is_resumed_with_its_dirt_and_fresh_counts() {
+    let project = fixable();
+    let agent =
+        project.agent("echo \"try $N\" > a.txt; [ $N = 3 ] && echo fixed > a.txt; echo Done.");
+    let failed = project.run(&agent, &["--max-retries", "1"]).expect(1);
+    assert_eq!(project.status(), " M a.txt");
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(run.summary["run_id"], failed.summary["run_id"]);
+    assert_eq!(project.calls(), 3);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(project.commits(), 3);
+}
+
+/// A run that failed and left `a.txt` changed.
+fn failed() -> (Project, String) {
+    let project = fixable();
+    let agent = project.agent("[ $N = 1 ] && echo wrong > a.txt || echo fixed > a.txt; echo Done.");
+    project.run(&agent, &["--max-retries", "0"]).expect(1);
+    (project, agent)
+}
+
+#[test]
+fn dirt_of_somebody_else_is_not_taken_for_the_agents() {
+    let (project, agent) = failed();
+    project.write("mine.txt", "mine\n");
+    let refused = resume(&project, &agent).expect(2);
+    assert!(
+        refused
+            .stderr
+            .contains("files were changed since the run ended:\n  mine.txt\n"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(project.calls(), 1);
+    assert_eq!(project.status(), " M a.txt\n?? mine.txt");
+    fs::remove_file(project.repo().join("mine.txt")).unwrap();
+    resume(&project, &agent).expect(0);
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn commits_of_somebody_else_are_not_taken_for_the_agents() {
+    let (project, agent) = failed();
+    project.git(&["commit", "--quiet", "--allow-empty", "--message", "mine"]);
+    let head = project.head();
+    let refused = resume(&project, &agent).expect(2);
+    let now = format!("and now it is main at {}", head.get(..12).unwrap());
+    assert!(refused.stderr.contains(&now), "{}", refused.stderr);
+    assert_eq!(project.head(), head);
+    assert_eq!(project.calls(), 1);
+}
+
+#[test]
+fn another_branch_is_another_place() {
+    let (project, agent) = failed();
+    project.git(&["checkout", "--quiet", "-b", "other"]);
+    let refused = resume(&project, &agent).expect(2);
+    assert!(
+        refused.stderr.contains("and now it is other at"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn work_that_was_thrown_away_is_done_again() {
+    let (project, agent) = failed();
+    project.git(&["checkout", "--quiet", "--", "a.txt"]);
+    resume(&project, &agent).expect(0);
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed");
+}
+
+#[test]
+fn a_run_that_kept_going_is_resumed_after_its_plan_end_commit() {
+    let project = several(&["one", "two"]);
+    let agent = project
+        .agent("[ $N = 2 ] && { echo 'FAILED: no key'; exit; }; touch $SPRAG_TASK_ID; echo Done.");
+    project.run(&agent, &["--keep-going"]).expect(3);
+    assert_eq!(project.status(), "");
+    let run = resume(&project, &agent).expect(0);
+    assert_eq!(ends(&run), [("done", "verified"), ("done", "verified")]);
+    assert_eq!(
+        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
+        ["done", "done"]
+    );
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn commits_of_an_agent_that_was_interrupted_are_gone_on_with() {
+    let project = fixable();
+    fifo(&project, "working");
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo half > b.txt; git add b.txt; git commit --quiet --message own; echo $$ > $OUT/working; sleep 1000; }; echo fixed > a.txt; echo Done.",
+    );
+    let head = project.head();
+    let child = started(&project, &agent);
+    heard(&project, "working");
+    send("-TERM", &child.id().to_string());
+    ended(&project, child).expect(143);
+    assert_nothing_recorded(&project, &head);
+    assert_eq!(project.read("b.txt"), "half\n");
+    resume(&project, &agent).expect(0);
+    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+    assert_eq!(project.commits(), 3);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn nothing_to_resume() {
+    let project = fixable();
+    let agent = project.agent(FIX);
+    let none = resume(&project, &agent).expect(2);
+    assert!(
+        none.stderr.contains("there is no unfinished run"),
+        "{}",
+        none.stderr
+    );
+    project.run(&agent, &[]).expect(0);
+    resume(&project, &agent).expect(2);
+    assert_eq!(project.calls(), 1);
+}
+
+#[test]
+fn a_dead_holders_lock_is_taken_over() {
+    let project = fixable();
+    fifo(&project, "working");
+    let agent = project.agent(
+        "[ $N = 1 ] && { echo $$ > $OUT/working; sleep 1000; }; echo fixed > a.txt; echo Done.",
+    );
+    let pid = killed(&project, &agent);
+    send("-KILL", &pid);
+    let child = started(&project, &agent);
+    ended(&project, child).expect(0);
+    assert_eq!(project.run_dirs().len(), 2);
+}

@@ -1,0 +1,273 @@
+//! A run killed at any moment and taken up again ends as if nothing had happened.
+
+use crate::support::project::{Project, Run};
+use std::fs;
+use std::process::Stdio;
+
+/// Two tasks: the first is planned only, then done wrong, then mended; the check leaves a dropping.
+const PLAN: &str = "title: Example
+setup: [ 'echo made > from-setup' ]
+verify:
+  - name: test
+    run: 'echo dropping > dropping; ! grep -q broken a.txt'
+    kind: test
+tasks:
+  - id: one
+    title: Mend a.txt
+  - id: two
+    title: Write b.txt
+";
+
+const AGENT: &str = r#"sleep 300 &
+case "$SPRAG_TASK_ID-$SPRAG_PURPOSE" in
+  one-implement) echo 'Plan: I will edit a.txt.' ;;
+  one-nudge) echo broken > a.txt; echo Done. ;;
+  one-retry) echo fixed > a.txt; echo Done. ;;
+  two-*) echo text > b.txt; echo Done. ;;
+esac"#;
+
+fn project() -> Project {
+    let project = Project::new(&[("a.txt", "old\n"), ("plan.yaml", PLAN)]);
+    project.hook("pre-commit", "exit 0");
+    project
+}
+
+fn arguments(agent: &str) -> Vec<&str> {
+    vec!["run", "--plan", "plan.yaml", "--agent-command", agent]
+}
+
+/// What must be the same however often the run was interrupted.
+fn assert_done(project: &Project, run: &Run, what: &str) {
+    let shown = format!("{what}\n{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.code, 0, "{shown}");
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed", "{shown}");
+    assert_eq!(project.git(&["show", "HEAD:b.txt"]), "text", "{shown}");
+    assert_eq!(project.commits(), 3, "{shown}");
+    let status = project.status();
+    assert_eq!(status, "?? dropping\n?? from-setup", "{shown}");
+    let plan = project.git(&["show", "HEAD:plan.yaml"]);
+    assert_eq!(plan.matches("status: done").count(), 2, "{plan}\n{shown}");
+    assert_eq!(plan, project.read("plan.yaml").trim_end(), "{shown}");
+    assert_eq!(
+        run.summary["commits"].as_array().unwrap().len(),
+        2,
+        "{shown}"
+    );
+    assert_eq!(run.summary["totals"]["done"], 2, "{shown}");
+    assert_eq!(run.task(0)["status"], "done", "{shown}");
+    assert_eq!(run.task(0)["reason"], "verified", "{shown}");
+    assert_eq!(run.task(0)["attempts"], 2, "{shown}");
+    assert_eq!(run.task(1)["reason"], "verified", "{shown}");
+    let turns = run.task(0)["turns"].as_array().unwrap();
+    let mut numbers: Vec<u64> = turns
+        .iter()
+        .map(|turn| turn["turn"].as_u64().unwrap())
+        .collect();
+    numbers.dedup();
+    assert_eq!(numbers, [1, 2, 3], "{shown}");
+    assert_eq!(left_behind(run), Vec::<String>::new(), "{shown}");
+}
+
+/// Processes that belong to the run and are still there.
+fn left_behind(run: &Run) -> Vec<String> {
+    let id = format!("SPRAG_RUN_ID={}", run.summary["run_id"].as_str().unwrap());
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if environ
+            .split(|byte| *byte == 0)
+            .any(|one| one == id.as_bytes())
+        {
+            found.push(entry.path().display().to_string());
+        }
+    }
+    found
+}
+
+/// Starts a run and kills it as soon as its events or its history reach so many lines.
+fn kill_at(project: &Project, args: &[&str], file: &str, lines: usize) -> bool {
+    let mut child = project
+        .command(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    loop {
+        let dir = project.run_dirs().into_iter().next_back();
+        let text = dir.and_then(|dir| fs::read(dir.join(file)).ok());
+        let there = text.map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count());
+        if there >= lines {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+    }
+}
+
+fn killed_and_resumed(file: &str, lines: usize) -> bool {
+    let project = project();
+    let agent = project.agent(AGENT);
+    let killed = kill_at(&project, &arguments(&agent), file, lines);
+    if !killed || project.run_dirs()[0].join("state/finished").exists() {
+        return false;
+    }
+    let run = project.sprag(&["run", "--resume", "--agent-command", &agent]);
+    assert_done(&project, &run, &format!("killed at line {lines} of {file}"));
+    true
+}
+
+/// Kills at every `step`th record from `first`, until a run ends before it is reached.
+fn kill_at_records(first: usize, step: usize) {
+    let records = (first..).step_by(step);
+    let killed = records.take_while(|lines| killed_and_resumed("history.jsonl", *lines));
+    let count = killed.count();
+    assert!(count * step >= 20, "only {count} records were reached");
+}
+
+#[test]
+fn a_run_killed_at_an_odd_record_is_taken_up() {
+    kill_at_records(1, 2);
+}
+
+#[test]
+fn a_run_killed_at_an_even_record_is_taken_up() {
+    kill_at_records(2, 2);
+}
+
+fn one_task() -> Project {
+    let plan = "title: Example\nverify:\n  - { name: test, run: 'grep -q fixed a.txt', kind: test }\ntasks:\n  - id: fix\n    title: Fix a.txt\n    description: the whole description\n";
+    Project::new(&[("a.txt", "broken\n"), ("plan.yaml", plan)])
+}
+
+fn resume(project: &Project, agent: &str, more: &[&str]) -> Run {
+    let mut args = vec!["run", "--resume", "--agent-command", agent];
+    args.extend_from_slice(more);
+    project.sprag(&args)
+}
+
+#[test]
+fn a_failed_run_goes_on_with_its_dirty_tree_and_fresh_counts() {
+    let project = one_task();
+    let wrong = project.agent("echo \"wrong $N\" > a.txt; echo Done.");
+    let failed = project.run(&wrong, &["--max-retries", "1"]);
+    assert_eq!(failed.code, 1, "{}", failed.stdout);
+    assert_eq!(failed.task(0)["attempts"], 2);
+    assert_eq!(project.read("a.txt"), "wrong 2\n");
+    let right = project.agent("echo fixed >> a.txt; echo Done.");
+    let run = resume(&project, &right, &[]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "wrong 2\nfixed");
+    assert_eq!((project.commits(), project.status()), (2, String::new()));
+    let task = run.task(0);
+    assert_eq!(
+        (&task["attempts"], &task["retries"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(task["reason"], "verified");
+    assert_eq!(run.summary["totals"]["attempts"], 3);
+    assert_eq!(run.summary["totals"]["done"], 1);
+    let prompt = project.prompt(3);
+    assert!(prompt.contains("the whole description"), "{prompt}");
+    assert!(!prompt.contains("retry attempt"), "{prompt}");
+}
+
+#[test]
+fn nothing_is_left_to_take_up_after_a_success() {
+    let project = one_task();
+    let agent = project.agent("echo fixed > a.txt; echo Done.");
+    assert_eq!(project.run(&agent, &[]).code, 0);
+    let run = resume(&project, &agent, &[]);
+    assert_eq!(run.code, 2, "{}\n{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("no unfinished run"), "{}", run.stderr);
+    let dir = project.run_dirs()[0].clone();
+    let named = resume(&project, &agent, &["--run-dir", dir.to_str().unwrap()]);
+    assert_eq!(named.code, 0, "{}\n{}", named.stdout, named.stderr);
+    assert_eq!((project.calls(), project.commits()), (1, 2));
+    assert_eq!(named.summary["totals"]["done"], 1);
+}
+
+#[test]
+fn a_head_that_moved_meanwhile_is_refused() {
+    let project = one_task();
+    let agent = project.agent("echo wrong > a.txt; echo Done.");
+    assert_eq!(project.run(&agent, &["--max-retries", "0"]).code, 1);
+    project.commit_all("somebody's");
+    let head = project.head();
+    let run = resume(&project, &agent, &[]);
+    assert_eq!(run.code, 2, "{}\n{}", run.stdout, run.stderr);
+    assert!(
+        run.stderr.contains("the run left main at"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!((project.calls(), project.head()), (1, head));
+}
+
+#[test]
+fn an_agent_that_was_missing_is_tried_again() {
+    let project = one_task();
+    let missing = project.run("/no/such/agent", &[]);
+    assert_eq!(missing.code, 4, "{}", missing.stdout);
+    let agent = project.agent("echo fixed > a.txt; echo Done.");
+    let run = resume(&project, &agent, &[]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!((project.calls(), project.commits()), (1, 2));
+}
+
+#[test]
+fn what_was_spent_is_counted_once() {
+    let project = one_task();
+    let usage = r#"printf '{"event":"agent.usage","tokens_in":40,"tokens_out":0}\n'"#;
+    let killer = format!(
+        "{usage}; if [ $N = 2 ]; then kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60; fi
+         test $N -lt 3 || echo fixed > a.txt; echo $N >> a.txt; echo Done."
+    );
+    let agent = project.agent(&killer);
+    let killed = project.run(&agent, &["--max-tokens", "100"]);
+    assert_eq!(killed.code, -9, "{}", killed.stdout);
+    let run = resume(&project, &agent, &["--max-tokens", "100"]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(run.summary["usage"]["tokens_in"], 80);
+}
+
+#[test]
+fn the_prompt_of_a_turn_that_is_taken_up_is_whole() {
+    let project = one_task();
+    let agent = project.agent(
+        "if [ $N = 2 ]; then kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60; fi
+         test $N = 1 && echo wrong > a.txt; test $N = 3 && echo fixed > a.txt; echo Done.",
+    );
+    assert_eq!(project.run(&agent, &[]).code, -9);
+    let run = resume(&project, &agent, &[]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.prompt(3), project.prompt(2));
+    let turns = run.task(0)["turns"].as_array().unwrap();
+    let turns: Vec<_> = turns
+        .iter()
+        .map(|turn| turn["turn"].as_u64().unwrap())
+        .collect();
+    assert_eq!(turns, [1, 2]);
+}
+
+#[test]
+fn a_task_that_needed_nothing_keeps_its_status_through_a_kill() {
+    let plan = "title: Example\nverify:\n  - { name: test, run: 'true', kind: test }\ntasks:\n  - id: one\n    title: One\n  - id: two\n    title: Two\n";
+    let project = Project::new(&[("a.txt", "x\n"), ("plan.yaml", plan)]);
+    let agent = project.agent(
+        "case $SPRAG_TASK_ID-$N in
+           one-*) echo 'ALREADY_SATISFIED: it is there' ;;
+           two-2) kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60 ;;
+           *) echo new > b.txt; echo Done. ;;
+         esac",
+    );
+    assert_eq!(project.run(&agent, &[]).code, -9);
+    let run = resume(&project, &agent, &[]);
+    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+    assert_eq!((project.calls(), project.commits()), (3, 2));
+    let plan = project.git(&["show", "HEAD:plan.yaml"]);
+    assert_eq!(plan.matches("status: done").count(), 2, "{plan}");
+    assert_eq!(run.summary["totals"]["done"], 2);
+}

@@ -1,0 +1,531 @@
+//! Verification failures are fed back to the agent, within a limit, and told in every report.
+
+use crate::support::project::{Project, Run, plan};
+
+/// Fails with what `a.txt` says, which the agents of these tests word differently each time.
+const CHECK: &str =
+    "grep -qx fixed a.txt || { echo \"FAIL greeting: expected fixed, got $(cat a.txt)\"; exit 1; }";
+
+/// Writes another wrong word in each turn.
+const ANOTHER_WORD: &str = "set -- apple pear plum fig lime kiwi melon; shift $(( N - 1 )); echo \"$1\" > a.txt; echo \"Wrote $1.\"";
+
+/// Writes two wrong words and then the right one.
+const THIRD_TIME: &str =
+    "set -- apple pear fixed; shift $(( N - 1 )); echo \"$1\" > a.txt; echo \"Wrote $1.\"";
+
+fn project(check: &str) -> Project {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let check = project.check(check);
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    project
+}
+
+fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
+    project.run(&project.agent(agent), args)
+}
+
+fn calls_and_checks(project: &Project) -> (u32, usize) {
+    (project.calls(), project.checks())
+}
+
+/// What the task came to: reason, attempts, retries.
+fn end(run: &Run) -> (&str, u64, u64) {
+    let task = run.task(0);
+    (
+        task["reason"].as_str().unwrap(),
+        task["attempts"].as_u64().unwrap(),
+        task["retries"].as_u64().unwrap(),
+    )
+}
+
+fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in:\n{text}");
+    }
+}
+
+#[test]
+fn feed_output_back() {
+    let project = project(CHECK);
+    let run = run(
+        &project,
+        "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
+        &[],
+    )
+    .expect(0);
+    assert_eq!(calls_and_checks(&project), (2, 2));
+    assert!(!project.prompt(1).contains("got apple"));
+    assert_has(
+        &project.prompt(2),
+        &[
+            "a.txt must say fixed",
+            "Failing checks: `test`",
+            "FAIL greeting: expected fixed, got apple",
+            "uncommitted changes are still there",
+        ],
+    );
+    assert_eq!(end(&run), ("verified", 2, 1));
+}
+
+#[test]
+fn retry_to_limit() {
+    let project = project(CHECK);
+    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
+    assert_eq!(calls_and_checks(&project), (4, 4));
+    assert_eq!(end(&run), ("verification_failed", 4, 3));
+    assert_eq!(run.summary["status"], "failed");
+}
+
+#[test]
+fn prompt_instructions() {
+    let project = project(CHECK);
+    run(&project, THIRD_TIME, &[]).expect(0);
+    assert_has(
+        &project.prompt(3),
+        &[
+            "CRITICAL: Tests are failing. You attempted implementation but verification failed.\nThis is retry attempt 2 of 3.\n",
+            "1. Analyse ",
+            "2. Compare expected vs actual",
+            "3. Find the root cause",
+            "4. Fix the production code. Change a test only where it clearly contradicts the task.",
+        ],
+    );
+}
+
+#[test]
+fn fast_path() {
+    let project = project(CHECK);
+    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    assert_eq!(calls_and_checks(&project), (1, 1));
+    assert_eq!(end(&run), ("verified", 1, 0));
+    assert_eq!(run.summary["totals"]["retries"], 0);
+    for text in [&project.prompt(1), &run.stdout] {
+        assert!(!text.to_lowercase().contains("retry"), "{text}");
+    }
+    assert!(!run.event_names().contains(&"retry.scheduled"));
+}
+
+#[test]
+fn config_default_three() {
+    // Each source is stronger than the ones before it.
+    let sources: [(&str, u32); 4] = [("none", 4), ("file", 2), ("variable", 3), ("flag", 1)];
+    for (last, (name, calls)) in sources.iter().enumerate() {
+        let mut project = project(CHECK);
+        if last >= 1 {
+            project.write(".sprag/config.yaml", "max_retries: 1\n");
+            project.commit_all("configuration");
+        }
+        if last >= 2 {
+            project.env("SPRAG_MAX_RETRIES", "2");
+        }
+        let flag: &[&str] = if last >= 3 {
+            &["--max-retries", "0"]
+        } else {
+            &[]
+        };
+        let run = run(&project, ANOTHER_WORD, flag).expect(1);
+        assert_eq!(project.calls(), *calls, "{name}");
+        assert_eq!(
+            end(&run),
+            (
+                "verification_failed",
+                u64::from(*calls),
+                u64::from(calls - 1)
+            ),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn per_task_override() {
+    let project = project(CHECK);
+    let with_own = |retries: &str| {
+        let text = project.read("plan.yaml");
+        let text = text.split("    max_retries").next().unwrap().to_owned();
+        project.write("plan.yaml", &format!("{text}    max_retries: {retries}\n"));
+        project.commit_all("own retries");
+    };
+    with_own("50");
+    let refused = run(&project, ANOTHER_WORD, &[]).expect(2);
+    assert_eq!(
+        refused.stderr,
+        "error: plan.yaml:8:18: max_retries must be a whole number from 0 to 10, got 50\n"
+    );
+    assert_eq!(project.calls(), 0);
+    with_own("5");
+    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
+    assert_eq!(calls_and_checks(&project), (6, 6));
+    assert_eq!(end(&run), ("verification_failed", 6, 5));
+}
+
+#[test]
+fn validation() {
+    for wrong in ["-1", "1.5", "11"] {
+        let project = project(CHECK);
+        let run = run(&project, ANOTHER_WORD, &["--max-retries", wrong]).expect(2);
+        assert_eq!(
+            run.stderr,
+            format!("error: --max-retries must be a whole number from 0 to 10, got {wrong}\n")
+        );
+        assert_eq!(project.calls(), 0);
+    }
+}
+
+#[test]
+fn max_retries_zero() {
+    let project = project(CHECK);
+    let run = run(&project, ANOTHER_WORD, &["--max-retries", "0"]).expect(1);
+    assert_eq!(calls_and_checks(&project), (1, 1));
+    assert_eq!(end(&run), ("verification_failed", 1, 0));
+}
+
+#[test]
+fn cost_warning() {
+    for (retries, warnings) in [
+        ("5", vec![]),
+        (
+            "6",
+            vec!["task fix may be retried 6 times: more than 5 retries are costly"],
+        ),
+    ] {
+        let project = project(CHECK);
+        let run = run(
+            &project,
+            "echo fixed > a.txt; echo Done.",
+            &["--max-retries", retries],
+        )
+        .expect(0);
+        assert_eq!(run.summary["warnings"], serde_json::json!(warnings));
+        for warning in warnings {
+            assert_has(&run.stdout, &[warning]);
+        }
+    }
+}
+
+#[test]
+fn attempt_log() {
+    let project = project(CHECK);
+    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
+    let said: Vec<&str> = run
+        .stdout
+        .lines()
+        .filter_map(|line| line.find("Implementation retry").map(|at| &line[at..]))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "Implementation retry 1/3",
+            "Implementation retry 2/3",
+            "Implementation retry 3/3"
+        ]
+    );
+}
+
+#[test]
+fn count_persisted() {
+    let project = project(CHECK);
+    let run = run(&project, THIRD_TIME, &[]).expect(0);
+    assert_eq!(end(&run), ("verified", 3, 2));
+    assert_eq!(run.summary["totals"]["attempts"], 3);
+    assert_eq!(run.summary["totals"]["retries"], 2);
+    let plan = project.git(&["show", "HEAD:plan.yaml"]);
+    assert_has(&plan, &["status: done", "attempts: 3"]);
+}
+
+#[test]
+fn changes_entries() {
+    let project = project(CHECK);
+    let run = run(&project, THIRD_TIME, &[]).expect(0);
+    let entry = |attempt: u32, outcome: &str, errors: &[&str]| serde_json::json!({"attempt": attempt, "changes": ["a.txt"], "outcome": outcome, "errors": errors});
+    assert_eq!(
+        run.task(0)["history"],
+        serde_json::json!([
+            entry(
+                1,
+                "failed_tests",
+                &["FAIL greeting: expected fixed, got apple"]
+            ),
+            entry(
+                2,
+                "failed_tests",
+                &["FAIL greeting: expected fixed, got pear"]
+            ),
+            entry(3, "passed", &[]),
+        ])
+    );
+}
+
+#[test]
+fn final_error() {
+    let project = project(CHECK);
+    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
+    let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
+    for text in [&report, &run.stdout] {
+        assert_has(
+            text,
+            &[
+                "the checks still fail and no retry is left",
+                "FAIL greeting: expected fixed, got fig",
+            ],
+        );
+    }
+    for word in ["apple", "pear", "plum", "fig"] {
+        assert_has(&report, &[&format!("got {word}")]);
+    }
+}
+
+#[test]
+fn progress_events() {
+    let project = project(CHECK);
+    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
+    let retries: Vec<_> = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "retry.scheduled")
+        .map(|event| {
+            let text = |key: &str| event[key].as_str().unwrap().to_owned();
+            (
+                event["n"].as_u64().unwrap(),
+                event["of"].as_u64().unwrap(),
+                text("kind"),
+                text("reason"),
+            )
+        })
+        .collect();
+    let expected: Vec<_> = ["apple", "pear", "plum"]
+        .iter()
+        .zip(1..)
+        .map(|(word, n)| {
+            let reason = format!("test failed: FAIL greeting: expected fixed, got {word}");
+            (n, 3, "retry".to_owned(), reason)
+        })
+        .collect();
+    assert_eq!(retries, expected);
+    let count = |name: &str| {
+        run.event_names()
+            .iter()
+            .filter(|other| **other == name)
+            .count()
+    };
+    assert_eq!(
+        (
+            count("turn.started"),
+            count("turn.ended"),
+            count("check.ended")
+        ),
+        (4, 4, 4)
+    );
+}
+
+#[test]
+fn identical_changes() {
+    let project = project(CHECK);
+    let run = run(&project, "rm a.txt; echo apple > a.txt; echo Done.", &[]).expect(1);
+    assert_eq!(calls_and_checks(&project), (2, 1));
+    assert_eq!(end(&run), ("no_progress", 2, 1));
+    assert_eq!(
+        run.task(0)["message"],
+        "No progress detected - agent made no file changes"
+    );
+}
+
+#[test]
+fn no_changes_on_retry() {
+    let project = project(CHECK);
+    let run = run(
+        &project,
+        "test $N = 1 && echo apple > a.txt; echo 'All done.'",
+        &[],
+    )
+    .expect(1);
+    assert_eq!(calls_and_checks(&project), (2, 1));
+    assert_eq!(end(&run), ("no_progress", 2, 1));
+    assert_eq!(
+        run.task(0)["message"],
+        "No progress detected - agent made no file changes"
+    );
+    assert_eq!(run.summary["totals"]["verifications_skipped"], 1);
+}
+
+#[test]
+fn per_attempt_timeout() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let pids = project.outside("pids");
+    let grandchild = format!("echo $$ >> {}; while :; do sleep 1; done", pids.display());
+    let check = project.check(&format!(
+        "setsid sh -c '{grandchild}' & sh -c '{grandchild}' & wait"
+    ));
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    let run = run(
+        &project,
+        ANOTHER_WORD,
+        &["--verify-timeout", "2s", "--max-retries", "1"],
+    )
+    .expect(1);
+    assert_eq!(calls_and_checks(&project), (2, 2));
+    let timed_out: Vec<_> = run.task(0)["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| {
+            (
+                check["timed_out"].as_bool().unwrap(),
+                check["passed"].as_bool().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(timed_out, [(true, false); 2]);
+    assert_eq!(run.task(0)["history"][0]["outcome"], "timed_out");
+    let pids = project.notes("pids");
+    assert_eq!(pids.len(), 4);
+    for pid in pids {
+        let process = std::path::Path::new("/proc").join(&pid);
+        assert!(!process.exists(), "{pid} lives on");
+    }
+}
+
+#[test]
+fn no_commit_on_failure() {
+    let project = project(CHECK);
+    let (head, plan) = (project.head(), project.read("plan.yaml"));
+    let run = run(
+        &project,
+        "echo apple > a.txt; echo new > b.txt; echo Done.",
+        &["--max-retries", "0"],
+    )
+    .expect(1);
+    assert_eq!(project.head(), head);
+    assert_eq!(project.status(), " M a.txt\n?? b.txt");
+    assert_eq!(project.read("plan.yaml"), plan);
+    assert_eq!(run.summary["commits"], serde_json::json!([]));
+    let patch = run
+        .dir
+        .as_ref()
+        .unwrap()
+        .join(run.task(0)["patch"].as_str().unwrap());
+    let patch = std::fs::read_to_string(patch).unwrap();
+    assert_has(&patch, &["+apple", "+new"]);
+}
+
+#[test]
+fn truncation() {
+    let noise = "yes 'some chatter of the build that nobody needs to read' | head -c 1000000";
+    let project = project(&format!(
+        "grep -qx fixed a.txt || {{ {noise}; echo; echo 'FAIL greeting: the last failure'; exit 1; }}"
+    ));
+    run(
+        &project,
+        "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
+        &[],
+    )
+    .expect(0);
+    let prompt = project.prompt(2);
+    assert_has(&prompt, &["FAIL greeting: the last failure", "repeated"]);
+    assert!(prompt.len() < 12_000, "{} bytes", prompt.len());
+}
+
+#[test]
+fn truncation_of_unlike_lines() {
+    let noise = "awk 'BEGIN { for (i = 0; i < 20000; i++) { s = \"\"; for (n = i; n > 0; n = int(n / 26)) s = s substr(\"abcdefghijklmnopqrstuvwxyz\", n % 26 + 1, 1); print \"compiling part\", s, \"of the whole thing that is built\" } }'";
+    let project = project(&format!(
+        "grep -qx fixed a.txt || {{ echo 'FAIL early: the first failure'; {noise}; echo 'FAIL late: the last failure'; exit 1; }}"
+    ));
+    run(
+        &project,
+        "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
+        &[],
+    )
+    .expect(0);
+    let prompt = project.prompt(2);
+    assert_has(
+        &prompt,
+        &[
+            "FAIL early: the first failure",
+            "FAIL late: the last failure",
+            " cut",
+        ],
+    );
+    assert!(prompt.len() < 12_000, "{} bytes", prompt.len());
+}
+
+#[test]
+fn all_failures_shown() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let failing = |name: &str| {
+        format!(
+            "{{ name: {name}, run: \"grep -qx fixed a.txt || {{ echo FAIL in {name}; exit 1; }}\", kind: test }}"
+        )
+    };
+    let text = format!(
+        "title: Example\nverify:\n  - {}\n  - {}\ntasks:\n  - id: fix\n    title: Fix a.txt\n",
+        failing("units"),
+        failing("scenarios")
+    );
+    project.write("plan.yaml", &text);
+    project.commit_all("plan");
+    let run = run(
+        &project,
+        "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
+        &[],
+    )
+    .expect(0);
+    assert_has(
+        &project.prompt(2),
+        &[
+            "Failing checks: `units`, `scenarios`",
+            "FAIL in units",
+            "FAIL in scenarios",
+        ],
+    );
+    assert_eq!(
+        run.task(0)["history"][0]["errors"],
+        serde_json::json!(["FAIL in units", "FAIL in scenarios"])
+    );
+}
+
+#[test]
+fn verify_result() {
+    let project = project(
+        "echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'; exit 1",
+    );
+    let run = run(
+        &project,
+        ANOTHER_WORD,
+        &["--verify", "exit 1", "--max-retries", "0"],
+    )
+    .expect(1);
+    let check = &run.task(0)["checks"][0];
+    assert_eq!(check["passed"], false);
+    assert_eq!(
+        (&check["passed_count"], &check["failed_count"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null),
+        "what cannot be read is not zero"
+    );
+
+    let other = self::project(
+        "echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s'; exit 1",
+    );
+    let run = self::run(&other, ANOTHER_WORD, &["--max-retries", "0"]).expect(1);
+    let check = &run.task(0)["checks"][0];
+    assert_eq!(
+        (
+            check["passed"].as_bool(),
+            check["passed_count"].as_u64(),
+            check["failed_count"].as_u64()
+        ),
+        (Some(false), Some(3), Some(1))
+    );
+    let ended = run
+        .events
+        .iter()
+        .find(|event| event["event"] == "check.ended")
+        .unwrap();
+    ended["ts"]
+        .as_str()
+        .unwrap()
+        .parse::<jiff::Timestamp>()
+        .unwrap();
+}

@@ -1,0 +1,336 @@
+//! Attempts that bring nothing new are noticed, not verified again, and the history is told.
+
+use crate::support::project::{Project, Run, plan};
+use serde_json::json;
+
+const CHECK: &str =
+    "grep -qx fixed a.txt || { echo \"FAIL greeting: expected fixed, got $(cat a.txt)\"; exit 1; }";
+const NO_CHANGES: &str = "No progress detected - agent made no file changes";
+const ANOTHER_WORD: &str = "set -- apple pear plum fig lime kiwi melon; shift $(( N - 1 )); echo \"$1\" > a.txt; echo \"Wrote $1.\"";
+
+fn project(check: &str) -> Project {
+    let project = Project::new(&[("a.txt", "broken\n"), (".gitignore", "*.log\n")]);
+    let check = project.check(check);
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    project
+}
+
+fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
+    project.run(&project.agent(agent), args)
+}
+
+fn words(first: &str, rest: &str) -> String {
+    format!("case $N in 1) {first} ;; *) {rest} ;; esac; echo 'All done.'")
+}
+
+#[test]
+fn preflight() {
+    let project = project(CHECK);
+    let run = run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
+    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!(run.task(0)["reason"], "no_progress");
+    assert_eq!(
+        run.summary["totals"]["verifications_skipped"], 1,
+        "{}",
+        run.summary
+    );
+}
+
+#[test]
+fn exact_error() {
+    let project = project(CHECK);
+    let run = run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
+    assert_eq!(run.task(0)["message"], NO_CHANGES);
+    assert_eq!(run.task(0)["changes_made"], false);
+    assert_eq!(
+        run.task(0)["history"],
+        json!([
+            {"attempt": 1, "changes": ["a.txt"], "outcome": "failed_tests", "errors": ["FAIL greeting: expected fixed, got apple"]},
+            {"attempt": 2, "changes": [], "outcome": "no_change", "errors": []},
+        ])
+    );
+    let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
+    assert!(report.contains(NO_CHANGES), "{report}");
+    assert!(run.stdout.contains(NO_CHANGES), "{}", run.stdout);
+    let skipped: Vec<_> = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "verification.skipped")
+        .map(|event| event["reason"].as_str().unwrap())
+        .collect();
+    assert_eq!(skipped, [NO_CHANGES]);
+}
+
+/// A second attempt that changed nothing costs one look at the tree: no process of a check.
+#[test]
+fn under_a_second() {
+    let project = project(CHECK);
+    for dir in 0..100 {
+        for file in 0..20 {
+            project.write(&format!("many/{dir}/{file}.txt"), "text\n");
+        }
+    }
+    project.commit_all("many files");
+    let run = run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
+    let after_retry = run
+        .event_names()
+        .into_iter()
+        .skip_while(|name| *name != "retry.scheduled")
+        .filter(|name| name.starts_with("check.") || name.starts_with("verification."))
+        .collect::<Vec<_>>();
+    assert_eq!(after_retry, ["verification.skipped"]);
+    assert_eq!(project.checks(), 1);
+}
+
+#[test]
+fn history() {
+    let project = project(CHECK);
+    run(&project, ANOTHER_WORD, &["--max-retries", "2"]).expect(1);
+    assert!(!project.prompt(1).contains("Attempt 1"));
+    let told = |n| {
+        project
+            .prompt(n)
+            .lines()
+            .filter(|line| line.starts_with("Attempt "))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(2), ["Attempt 1: a.txt -> failed_tests"]);
+    assert_eq!(
+        told(3),
+        [
+            "Attempt 1: a.txt -> failed_tests",
+            "Attempt 2: a.txt -> failed_tests"
+        ]
+    );
+}
+
+#[test]
+fn limits() {
+    let check = "for n in one two three; do echo \"FAIL $n: got $(cat a.txt)\"; done; exit 1";
+    let project = project(check);
+    run(&project, ANOTHER_WORD, &["--max-retries", "4"]).expect(1);
+    let prompt = project.prompt(5);
+    let start = prompt.find("## Previous attempts").unwrap();
+    let told: Vec<&str> = prompt[start..]
+        .lines()
+        .filter(|line| line.starts_with("Attempt ") || line.starts_with("  - "))
+        .collect();
+    let attempt = |n: u32| format!("Attempt {n}: a.txt -> failed_tests");
+    let errors = |word: &str| ["one", "two"].map(|n| format!("  - FAIL {n}: got {word}"));
+    let expected: Vec<String> = [(2, "pear"), (3, "plum"), (4, "fig")]
+        .into_iter()
+        .flat_map(|(n, word)| std::iter::once(attempt(n)).chain(errors(word)))
+        .collect();
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn do_not_repeat() {
+    const SENTENCE: &str = "Do NOT repeat the same fixes. Try a different approach.";
+    let project = project(CHECK);
+    run(&project, ANOTHER_WORD, &["--max-retries", "1"]).expect(1);
+    assert!(!project.prompt(1).contains(SENTENCE));
+    assert!(project.prompt(2).contains(SENTENCE));
+}
+
+#[test]
+fn reset_between_runs() {
+    let project = project(CHECK);
+    let first = run(&project, ANOTHER_WORD, &["--max-retries", "1"]).expect(1);
+    project.git(&["checkout", "--quiet", "a.txt"]);
+    let second = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    let prompt = project.prompt(3);
+    for word in ["Attempt", "retry", "got apple", "Do NOT repeat"] {
+        assert!(!prompt.contains(word), "{word} in:\n{prompt}");
+    }
+    assert_eq!(
+        (&first.task(0)["attempts"], &second.task(0)["attempts"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(second.task(0)["history"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn hash_failure() {
+    let project = project(CHECK);
+    // Without its objects the repository cannot be looked at.
+    let gone = project.outside("objects");
+    let agent = format!(
+        "echo fixed > a.txt; mv .git/objects {}; echo Done.",
+        gone.display()
+    );
+    let run = run(&project, &agent, &["--max-retries", "0"]);
+    assert_eq!(project.checks(), 1, "{}\n{}", run.stdout, run.stderr);
+    assert!(run.code != 0, "nothing could be committed");
+    let turn = &run.task(0)["turns"][0];
+    assert_eq!(turn["assessment"], "unknown", "{turn}");
+    let warned = run.summary["warnings"].to_string();
+    assert!(warned.contains("progress"), "{warned}");
+}
+
+#[test]
+fn hash_updated_on_skip() {
+    let project = project(CHECK);
+    run(&project, &words("echo apple > a.txt", ":"), &[]).expect(1);
+    assert_eq!(project.checks(), 1);
+    // The tree that was skipped is known; one that differs from it is verified.
+    let agent = project.agent("echo fixed > a.txt; echo Done.");
+    let resumed = project
+        .sprag(&["run", "--resume", "--agent-command", &agent])
+        .expect(0);
+    assert_eq!((project.calls(), project.checks()), (3, 2));
+    assert_eq!(resumed.task(0)["reason"], "verified");
+}
+
+#[test]
+fn edit_then_revert() {
+    let within_a_turn = project(CHECK);
+    let agent = words(
+        "echo apple > a.txt",
+        "echo pear > a.txt; echo apple > a.txt",
+    );
+    let run_1 = run(&within_a_turn, &agent, &[]).expect(1);
+    assert_eq!((within_a_turn.calls(), within_a_turn.checks()), (2, 1));
+    assert_eq!(run_1.task(0)["message"], NO_CHANGES);
+
+    let across_attempts = project(CHECK);
+    let agent = "case $N in 2) echo pear > a.txt ;; *) echo apple > a.txt ;; esac; echo Done.";
+    let run_2 = run(&across_attempts, agent, &[]).expect(1);
+    assert_eq!((across_attempts.calls(), across_attempts.checks()), (3, 2));
+    assert_eq!(
+        run_2.task(0)["message"],
+        "No progress detected - agent returned to the state of attempt 1"
+    );
+    assert_eq!(run_2.task(0)["reason"], "no_progress");
+}
+
+#[test]
+fn untracked_only() {
+    let counts = project("test -e new.txt");
+    let run_1 = run(&counts, "echo new > new.txt; echo Done.", &[]).expect(0);
+    assert_eq!(run_1.task(0)["turns"][0]["assessment"], "changed");
+    assert_eq!(run_1.summary["changed_files"], json!(["new.txt"]));
+    assert_eq!(counts.git(&["show", "HEAD:new.txt"]), "new");
+
+    let ignored = project(CHECK);
+    let agent = words("echo apple > a.txt", "echo new > new.log");
+    let run_2 = run(&ignored, &agent, &[]).expect(1);
+    assert_eq!((ignored.calls(), ignored.checks()), (2, 1));
+    assert_eq!(run_2.task(0)["message"], NO_CHANGES);
+}
+
+#[test]
+fn build_before_tests() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let note = |name: &str| format!("echo {name} >> {}", project.outside("order").display());
+    let text = format!(
+        "title: Example\nverify:\n  - {{ name: units, run: '{}', kind: test }}\n  - {{ name: compile, run: '{}; grep -qx fixed a.txt', kind: build }}\n  - {{ name: style, run: '{}', kind: lint }}\ntasks:\n  - id: fix\n    title: Fix a.txt\n",
+        note("units"),
+        note("compile"),
+        note("style")
+    );
+    project.write("plan.yaml", &text);
+    project.commit_all("plan");
+    let run = run(
+        &project,
+        &words("echo apple > a.txt", "echo fixed > a.txt"),
+        &[],
+    )
+    .expect(0);
+    assert_eq!(
+        project.notes("order"),
+        ["compile", "compile", "units", "style"]
+    );
+    assert_eq!(run.task(0)["history"][0]["outcome"], "failed_build");
+    assert!(project.prompt(2).contains("Failing checks: `compile`"));
+    assert!(
+        project
+            .prompt(2)
+            .contains("Attempt 1: a.txt -> failed_build")
+    );
+}
+
+#[test]
+fn dependency_hints() {
+    let check =
+        "grep -qx fixed a.txt || { echo \"Error: Cannot find module 'left-pad'\"; exit 1; }";
+    let project = project(check);
+    run(
+        &project,
+        &words("echo apple > a.txt", "echo fixed > a.txt"),
+        &[],
+    )
+    .expect(0);
+    let prompt = project.prompt(2);
+    let (_, hints) = prompt.split_once("## Hints\n\n").unwrap();
+    let hint = hints.lines().next().unwrap();
+    assert!(
+        hint.contains("left-pad") && hint.contains("install"),
+        "{hint}"
+    );
+    assert!(!project.prompt(1).contains("## Hints"));
+}
+
+#[test]
+fn compile_error_hints() {
+    let check = "grep -qx fixed a.txt || { printf 'error[E0425]: cannot find value `x` in this scope\\n --> src/lib.rs:3:5\\n'; exit 1; }";
+    let project = project(check);
+    run(
+        &project,
+        &words("echo apple > a.txt", "echo fixed > a.txt"),
+        &[],
+    )
+    .expect(0);
+    let prompt = project.prompt(2);
+    let (_, hints) = prompt.split_once("## Hints\n\n").unwrap();
+    assert!(hints.lines().next().unwrap().contains("compile"), "{hints}");
+}
+
+#[test]
+fn ansi_cleaned() {
+    let check = "grep -qx fixed a.txt || { printf '\\033[31mFAIL greeting\\033[0m: \\033]8;;http://x\\007got apple\\033]8;;\\007\\n'; exit 1; }";
+    let project = project(check);
+    let run = run(
+        &project,
+        &words("echo apple > a.txt", "echo fixed > a.txt"),
+        &[],
+    )
+    .expect(0);
+    let prompt = project.prompt(2);
+    assert!(prompt.contains("FAIL greeting: got apple\n"), "{prompt}");
+    for text in [prompt, run.stdout, run.summary.to_string()] {
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{7}'),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn path_safety() {
+    let project = project(CHECK);
+    let odd = project.outside("we;touch pwned;$(touch pwned) 'x'");
+    project.git(&["clone", "--quiet", ".", odd.to_str().unwrap()]);
+    let agent = project.agent("pwd > \"$OUT/pwd\"; echo fixed > a.txt; echo Done.");
+    let args = [
+        "run",
+        "-C",
+        odd.to_str().unwrap(),
+        "--plan",
+        "plan.yaml",
+        "--agent-command",
+        &agent,
+    ];
+    let run = project.sprag(&args).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(project.notes("pwd"), [odd.to_str().unwrap()]);
+    for dir in [project.repo(), odd, project.outside("")] {
+        assert!(
+            !dir.join("pwned").exists(),
+            "{} was written to",
+            dir.display()
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! What the tests stand on.
+
+pub mod agent_clis;
+pub mod model_api;
+pub mod model_wire;
+pub mod project;
+pub mod real_crate;
+pub mod tasks;

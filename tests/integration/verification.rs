@@ -1,0 +1,222 @@
+//! What verification decides, what it leaves behind and what it remembers.
+
+use crate::support::project::{Project, Run, plan};
+use serde_json::json;
+
+const CHECK: &str =
+    "grep -qx fixed a.txt || { echo \"FAIL greeting: expected fixed, got $(cat a.txt)\"; exit 1; }";
+
+fn project(check: &str) -> Project {
+    let project = Project::new(&[("a.txt", "broken\n"), ("version.txt", "1.0\n")]);
+    let check = project.check(check);
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    project
+}
+
+fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
+    project.run(&project.agent(agent), args)
+}
+
+fn committed(project: &Project) -> Vec<String> {
+    let files = project.git(&["show", "--format=", "--name-only", "HEAD"]);
+    files.lines().map(str::to_owned).collect()
+}
+
+fn skipped(run: &Run) -> usize {
+    let names = run.event_names();
+    names
+        .iter()
+        .filter(|name| **name == "verification.skipped")
+        .count()
+}
+
+#[test]
+fn repeating_failure() {
+    // The same failure with another duration, id and temporary path each time.
+    let project = project(
+        "echo \"FAIL greeting (0.$$ s): id 7f3c9a1e-0000-4000-8000-$(printf %012d $$) in /tmp/tmp.$$/x\"; exit 1",
+    );
+    let run = run(
+        &project,
+        "echo $N > work.txt; echo Done.",
+        &["--max-retries", "9"],
+    )
+    .expect(1);
+    assert_eq!((project.calls(), project.checks()), (3, 3));
+    assert_eq!(run.task(0)["reason"], "repeating_failure");
+    assert_eq!(
+        run.task(0)["message"],
+        "the same failure came back 3 times in a row"
+    );
+    assert_eq!(run.task(0)["changes_made"], true);
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_timed_out_verdict_is_not_remembered() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let marker = project.outside("marker");
+    let script = format!(
+        "test -e {marker} || {{ touch {marker}; sleep 600; }}; grep -qx fixed a.txt",
+        marker = marker.display()
+    );
+    let check = project.check(&script);
+    project.write("plan.yaml", &plan(&check));
+    project.commit_all("plan");
+    let agent = "test $N = 1 && echo fixed > a.txt; echo 'All done.'";
+    let run = run(&project, agent, &["--verify-timeout", "3s"]).expect(0);
+    assert_eq!((project.calls(), project.checks()), (2, 2));
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(
+        run.task(0)["history"],
+        json!([
+            {"attempt": 1, "changes": ["a.txt"], "outcome": "timed_out", "errors": ["timed out after 3 s"]},
+            {"attempt": 2, "changes": ["a.txt"], "outcome": "passed", "errors": []},
+        ])
+    );
+    assert!(
+        project.prompt(2).contains("timed out after 3 s"),
+        "{}",
+        project.prompt(2)
+    );
+}
+
+#[test]
+fn droppings_are_named_and_never_committed() {
+    let project = project(&format!("mkdir -p out; echo x > out/report.xml; {CHECK}"));
+    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    assert_eq!(committed(&project), ["a.txt", "plan.yaml"]);
+    assert_eq!(project.status(), "?? out/");
+    let warnings = run.summary["warnings"].as_array().unwrap();
+    let naming = warnings
+        .iter()
+        .filter(|warning| warning.as_str().unwrap().contains("out/report.xml"));
+    assert_eq!(naming.count(), 1, "{warnings:?}");
+    assert_eq!(run.summary["changed_files"], json!(["a.txt"]));
+}
+
+#[test]
+fn droppings_are_no_progress() {
+    let project = project(&format!("date +%N > out.xml; {CHECK}"));
+    let agent = "test $N = 1 && echo apple > a.txt; echo 'All done.'";
+    let run = run(&project, agent, &[]).expect(1);
+    assert_eq!((project.calls(), project.checks()), (2, 1));
+    assert_eq!(run.task(0)["reason"], "no_progress");
+}
+
+#[test]
+fn what_the_agent_creates_is_no_dropping() {
+    let project = project(&format!("echo checked >> made.txt; {CHECK}"));
+    run(
+        &project,
+        "echo mine > made.txt; echo fixed > a.txt; echo Done.",
+        &[],
+    )
+    .expect(0);
+    assert_eq!(committed(&project), ["a.txt", "made.txt", "plan.yaml"]);
+    assert_eq!(project.git(&["show", "HEAD:made.txt"]), "mine\nchecked");
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn tracked_files_that_a_check_changes_are_committed() {
+    let project = project(&format!("echo 1.1 > version.txt; {CHECK}"));
+    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    assert_eq!(committed(&project), ["a.txt", "plan.yaml", "version.txt"]);
+    assert_eq!(project.git(&["show", "HEAD:version.txt"]), "1.1");
+    assert_eq!(project.status(), "");
+    assert_eq!(run.summary["warnings"], json!([]));
+}
+
+#[test]
+fn the_same_tree_is_not_verified_twice() {
+    let project = project("true");
+    let second = "  - id: again\n    title: The same again\n";
+    project.write("plan.yaml", &(project.read("plan.yaml") + second));
+    project.commit_all("two tasks");
+    let run = run(&project, "echo 'ALREADY_SATISFIED: it is all there'", &[]).expect(0);
+    assert_eq!(
+        (project.calls(), project.checks(), skipped(&run)),
+        (2, 1, 1)
+    );
+    for task in 0..2 {
+        assert_eq!(run.task(task)["reason"], "already_satisfied");
+    }
+    assert_eq!(run.summary["totals"]["verifications_skipped"], 1);
+}
+
+#[test]
+fn other_checks_judge_the_same_tree_anew() {
+    let project = project("true");
+    let second = format!(
+        "  - id: again\n    title: The same again\n    verify: [ '{}' ]\n",
+        project.check("test -e a.txt")
+    );
+    project.write("plan.yaml", &(project.read("plan.yaml") + &second));
+    project.commit_all("two tasks");
+    let run = run(&project, "echo 'ALREADY_SATISFIED: it is all there'", &[]).expect(0);
+    assert_eq!((project.checks(), skipped(&run)), (2, 0));
+}
+
+fn without_checks() -> Project {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    project.write(
+        "plan.yaml",
+        "title: Example\ntasks:\n  - id: fix\n    title: Fix a.txt\n",
+    );
+    project.commit_all("plan");
+    project
+}
+
+#[test]
+fn unverified_work_is_committed_and_called_so() {
+    let project = without_checks();
+    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    assert_eq!(run.summary["status"], "unverified");
+    assert_eq!(run.task(0)["reason"], "unverified");
+    assert_eq!(run.task(0)["status"], "done");
+    assert_eq!(committed(&project), ["a.txt", "plan.yaml"]);
+    let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
+    for text in [&run.stdout, &report] {
+        assert!(
+            text.contains("verify:"),
+            "no word on how to add a check:\n{text}"
+        );
+    }
+}
+
+#[test]
+fn unverified_work_can_be_refused() {
+    let project = without_checks();
+    let head = project.head();
+    let run = run(
+        &project,
+        "echo fixed > a.txt; echo Done.",
+        &["--if-unverified", "fail"],
+    )
+    .expect(1);
+    assert_eq!(
+        (
+            run.summary["status"].as_str(),
+            run.task(0)["reason"].as_str()
+        ),
+        (Some("failed"), Some("unverified"))
+    );
+    assert_eq!(project.head(), head);
+    assert_eq!(project.status(), " M a.txt");
+}
+
+#[test]
+fn a_hook_that_formats_gives_a_tree_that_is_verified_once_more() {
+    let project = project("grep -q fixed a.txt");
+    project.hook(
+        "pre-commit",
+        "echo 'fixed, formatted' > a.txt; git add a.txt",
+    );
+    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    assert_eq!((project.calls(), project.checks()), (1, 2));
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed, formatted");
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(project.status(), "");
+}
