@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs a coding agent task by task, decides from the repository whether anything happened,
 /// verifies with the project's own checks, and makes every commit itself.
@@ -43,6 +43,18 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The directory that `-C` names.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Run(args) => args.common.directory.as_deref(),
+            Self::Check(args) => args.common.directory.as_deref(),
+            Self::Init(args) => args.directory.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// `sprag run`.
 #[derive(Debug, Args, Default)]
 pub struct RunArgs {
@@ -78,7 +90,7 @@ pub struct RunArgs {
 /// Where to work and which configuration to take.
 #[derive(Debug, Args, Default)]
 pub struct Common {
-    /// Work in this directory
+    /// Work in this directory; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
     /// Configuration file instead of .sprag/config.yaml
@@ -222,7 +234,7 @@ pub struct CheckArgs {
 /// `sprag init`.
 #[derive(Debug, Args, Default)]
 pub struct InitArgs {
-    /// Work in this directory
+    /// Work in this directory; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The process's surroundings, read once at the start.
 #[derive(Debug, Clone)]
@@ -37,6 +37,13 @@ impl Context {
             stderr_is_terminal: std::io::stderr().is_terminal(),
             is_root: rustix::process::geteuid().is_root(),
         })
+    }
+
+    /// The same surroundings in another directory, as `-C` asks: paths on the command line are
+    /// relative to it, as with git and make.
+    pub fn within(self, directory: Option<&Path>) -> Self {
+        let cwd = directory.map_or(self.cwd.clone(), |directory| self.cwd.join(directory));
+        Self { cwd, ..self }
     }
 
     /// A variable's value, unless it is unset or empty.

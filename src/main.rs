@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         }
     };
     let context = match Context::of_process() {
-        Ok(context) => context,
+        Ok(context) => context.within(cli.command.directory()),
         Err(error) => return failed(&Error::environment(format!("{error:#}")), false),
     };
     match dispatch(&context, &cli.command) {
@@ -48,7 +48,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Run(args) => run::command(context, args),
         Command::Demo(args) => sprag::commands::demo::command(context, args),
         Command::Check(args) => small::check(context, args),
-        Command::Init(args) => small::init(context, args),
+        Command::Init(_) => small::init(context),
         Command::Report(args) => small::report(context, args),
         Command::Assess(args) => small::assess(context, args),
         Command::Schema(args) => small::schema(args),

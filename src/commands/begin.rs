@@ -33,6 +33,14 @@ pub(super) fn begin_new(
         .hint("choose a place outside of the work tree: the agent could write there"));
     }
     let existed = root.exists();
+    let in_use = std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some());
+    if in_use || (existed && !root.is_dir()) {
+        return Err(Error::usage(format!(
+            "the run directory {} is there and is not an empty directory",
+            root.display()
+        ))
+        .hint("name a new directory, or add --resume to go on with the run in it"));
+    }
     let run_dir =
         RunDir::create(&root).map_err(|error| Error::environment(format!("{error:#}")))?;
     let ready = open_repository(prepared, &run_dir)

@@ -12,22 +12,14 @@ pub mod small;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::vcs::git::{self, Real};
-use std::path::{Path, PathBuf};
 
-/// The directory to work in.
-pub fn directory(context: &Context, asked: Option<&Path>) -> PathBuf {
-    match asked {
-        Some(dir) => context.cwd.join(dir),
-        None => context.cwd.clone(),
-    }
-}
-
-/// The repository of a directory.
+/// The repository that the working directory lies in.
 ///
 /// # Errors
 /// When there is none that can be worked in.
-pub fn repository(context: &Context, directory: &Path) -> Result<Real> {
+pub fn repository(context: &Context) -> Result<Real> {
     use git::PreflightError as P;
+    let directory = &context.cwd;
     if !directory.is_dir() {
         return Err(
             Error::config(format!("there is no directory {}", directory.display()))

@@ -1,6 +1,6 @@
 //! From the command line to everything that a run needs, before anything is touched.
 
-use super::{directory, repository};
+use super::repository;
 use crate::cli::{Common, RunArgs, SettingFlags};
 use crate::config::{self, RunConfig, Sources, TaskConfig};
 use crate::context::Context;
@@ -147,7 +147,7 @@ pub fn prepare(
     before: Option<Before<'_>>,
 ) -> Result<Prepared> {
     let above = config::above(context, flags)?;
-    let real = repository(context, &directory(context, common.directory.as_deref()))?;
+    let real = repository(context)?;
     let mut warnings = Vec::new();
     let repo = before.map(|before| before.repo);
     let file = config_file(context, common, real.work_tree(), repo, &mut warnings)?;

@@ -38,10 +38,7 @@ pub(super) struct TakenUp {
 }
 
 pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
-    let real = super::repository(
-        context,
-        &super::directory(context, args.common.directory.as_deref()),
-    )?;
+    let real = super::repository(context)?;
     let root = match &args.settings.run_dir {
         Some(dir) => context.cwd.join(dir),
         None => unfinished(context, &real)?,

@@ -1,11 +1,10 @@
 //! The commands that only look and print.
 
 use super::prepare::{Prepared, config_file, read_plan, shown};
-use super::{directory, repository};
+use super::repository;
 use crate::agent::CliAgent;
 use crate::cli::{
-    AssessArgs, CheckArgs, Cli, InitArgs, ReportArgs, ReportFormat, SchemaArgs, SchemaName,
-    SettingFlags,
+    AssessArgs, CheckArgs, Cli, ReportArgs, ReportFormat, SchemaArgs, SchemaName, SettingFlags,
 };
 use crate::config::{self, TaskConfig};
 use crate::context::Context;
@@ -160,10 +159,7 @@ fn first_prompt(prepared: &Prepared, task: &Task, config: &TaskConfig) -> String
 /// # Errors
 /// What is wrong with configuration or plan.
 pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
-    let real = repository(
-        context,
-        &directory(context, args.common.directory.as_deref()),
-    )?;
+    let real = repository(context)?;
     let mut warnings = Vec::new();
     let file = config_file(context, &args.common, real.work_tree(), None, &mut warnings)?;
     let above = config::above(context, &SettingFlags::default())?;
@@ -281,8 +277,8 @@ fn check_json(
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn init(context: &Context, args: &InitArgs) -> Result<u8> {
-    let real = repository(context, &directory(context, args.directory.as_deref()))?;
+pub fn init(context: &Context) -> Result<u8> {
+    let real = repository(context)?;
     let written = crate::init::write_new(real.work_tree())
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     let mut text = String::new();

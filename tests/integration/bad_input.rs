@@ -366,6 +366,29 @@ fn not_a_repository() {
 }
 
 #[test]
+fn a_run_directory_that_is_in_use() {
+    let project = project();
+    let used = project.outside("used");
+    fs::create_dir(&used).unwrap();
+    fs::write(used.join("notes"), "kept").unwrap();
+    refused(
+        &project,
+        &[
+            "run",
+            "--prompt",
+            "x",
+            "--agent-command",
+            "x",
+            "--run-dir",
+            used.to_str().unwrap(),
+        ],
+        2,
+        "error: the run directory $ROOT/agent/used is there and is not an empty directory\n  name a new directory, or add --resume to go on with the run in it\n",
+    );
+    assert_eq!(fs::read_to_string(used.join("notes")).unwrap(), "kept");
+}
+
+#[test]
 fn a_bare_repository() {
     let project = project();
     let bare = project.outside("bare.git");

@@ -146,13 +146,12 @@ fn a_shallow_detached_checkout_works() {
     git(&["checkout", "-q", "--detach"]);
     let agent = project.agent(FIX);
     let dir = clone.to_str().unwrap();
-    let plan = clone.join("plan.yaml");
     let run = project.sprag(&[
         "run",
         "-C",
         dir,
         "--plan",
-        plan.to_str().unwrap(),
+        "plan.yaml",
         "--agent-command",
         &agent,
     ]);
