@@ -76,6 +76,15 @@ pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
     Reading::of(class, &deciding)
 }
 
+/// The `FAILED:` report at the beginning of a final message. In a message whose beginning was cut it
+/// is not looked for. Nothing else is read of the message, which makes this cheap.
+pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {
+    if beginning_cut {
+        return None;
+    }
+    FailedReport::read(text)
+}
+
 /// The two forms that the prompt names. They hold whatever follows them.
 fn read_forms(text: &str) -> Option<Reading> {
     if let Some(report) = FailedReport::read(text) {

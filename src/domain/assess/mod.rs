@@ -210,7 +210,7 @@ fn violation(facts: &TurnFacts<'_>) -> Option<Assessment> {
 }
 
 fn failed_report(facts: &TurnFacts<'_>) -> Option<Assessment> {
-    let report = read_message(said(facts), facts.report.final_message_cut).failed?;
+    let report = message::failed_report(said(facts), facts.report.final_message_cut)?;
     let mut assessment = plain(AssessmentKind::FailedReport, report.summary.clone());
     assessment.indicators =
         vec![cap_chars(&format!("FAILED: {}", report.summary), 120).into_owned()];
