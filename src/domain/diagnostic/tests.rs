@@ -4,7 +4,7 @@ use proptest::prelude::*;
 /// `path:line:column severity code source | message`, for tables that can be read.
 fn shown(output: &str) -> Vec<String> {
     let part = |it: Option<u32>| it.map_or("-".to_owned(), |n| n.to_string());
-    parse_in(output, "/work")
+    parse_in(output, "/proj")
         .into_iter()
         .map(|it| {
             format!(
@@ -28,7 +28,7 @@ fn expect(output: &str, expected: &[&str]) {
 #[test]
 fn rustc_and_clippy() {
     expect(
-        "   Compiling rs v0.1.0 (/work)
+        "   Compiling rs v0.1.0 (/proj)
 warning: unused variable: `unused`
  --> src/lib.rs:4:24
   |
@@ -38,13 +38,13 @@ warning: unused variable: `unused`
   = note: `#[warn(unused_variables)]` on by default
 
 error[E0308]: mismatched types
-  --> /work/src/x.rs:3:5
+  --> /proj/src/x.rs:3:5
    |
 3  |     5
    |     ^ expected `String`, found integer
 
 error: this could be a `const`
- --> /root/.cargo/registry/src/dep-1.0.0/src/lib.rs:9:1
+ --> /home/user/.cargo/registry/src/dep-1.0.0/src/lib.rs:9:1
 
 error: linking with `cc` failed: exit status: 1
   |
@@ -167,7 +167,7 @@ fn pytest_summary_alone() {
 fn python_tracebacks() {
     expect(
         "Traceback (most recent call last):
-  File \"/work/tests/test_a.py\", line 13, in test_eq
+  File \"/proj/tests/test_a.py\", line 13, in test_eq
     self.assertEqual(1, 2)
   File \"/usr/lib/python3.11/unittest/case.py\", line 873, in assertEqual
     raise self.failureException(msg)
@@ -200,7 +200,7 @@ goroutine 7 [running]:
 testing.tRunner.func1.2({0x5a1b20, 0xc000010d98})
 \t/usr/local/go/src/testing/testing.go:1545 +0x238
 example.com/m/calc.Get(...)
-\t/work/calc/get.go:8
+\t/proj/calc/get.go:8
 FAIL\texample.com/m/calc\t0.003s
 ",
         &[
@@ -241,7 +241,7 @@ AssertionError: expected 2 to be 3 // Object.is equality
 
 ✖ inner bad (0.079406ms)
   Error: x
-      at TestContext.<anonymous> (file:///work/n/a.test.js:1:200)
+      at TestContext.<anonymous> (file:///proj/n/a.test.js:1:200)
 ✖ elsewhere (0.1ms)
   Error: y
       at Test.run (node:internal/test_runner/test:796:25)
@@ -318,7 +318,7 @@ fn foreign_paths_lose_their_place_but_not_their_message() {
     };
     for path in ["../a.c", "/etc/a.c", "src/../../a.c", "~/a.c"] {
         assert_eq!(
-            parse_in(&format!("{path}:1:2: error: m"), "/work"),
+            parse_in(&format!("{path}:1:2: error: m"), "/proj"),
             std::slice::from_ref(&expected)
         );
     }
@@ -350,9 +350,9 @@ proptest! {
 
     #[test]
     fn no_output_panics_and_no_path_leaves_the_root(
-        output in r"(error(\[E0308\])?: |\.\./|/work/|a\.(c|py|go|ts)|:[0-9]{1,11}|\([0-9],[0-9]\)|: | --> |thread 'x' panicked at |'|E   |___ t ___|\n|--- FAIL: T|[ \tx0-9]){0,40}",
+        output in r"(error(\[E0308\])?: |\.\./|/proj/|a\.(c|py|go|ts)|:[0-9]{1,11}|\([0-9],[0-9]\)|: | --> |thread 'x' panicked at |'|E   |___ t ___|\n|--- FAIL: T|[ \tx0-9]){0,40}",
     ) {
-        for found in parse_in(&output, "/work") {
+        for found in parse_in(&output, "/proj") {
             prop_assert!(found.path.is_some() || found.line.is_none());
             prop_assert!(found.line.is_some() || found.column.is_none());
             let path = found.path.unwrap_or_default();

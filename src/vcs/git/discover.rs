@@ -435,16 +435,16 @@ mod tests {
             .iter()
             .map(|value| value.as_bytes().to_vec())
             .collect();
-        is_listed(&values, &[&PathBuf::from("/work/repo")])
+        is_listed(&values, &[&PathBuf::from("/srv/repo")])
     }
 
     #[test]
     fn a_directory_is_safe_as_git_reads_the_list() {
         assert!(listed(&["*"]));
-        assert!(listed(&["/work/*"]));
-        assert!(listed(&["/other", "", "/work/*"]));
+        assert!(listed(&["/srv/*"]));
+        assert!(listed(&["/other", "", "/srv/*"]));
         assert!(!listed(&["*", "", "/other"]));
         assert!(!listed(&[]));
-        assert!(!listed(&["/wor/*"]));
+        assert!(!listed(&["/sr/*"]));
     }
 }
