@@ -13,7 +13,7 @@ use crate::domain::snapshot::{Head, RevId};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
 use crate::vcs::git::{
     CommitError, CommitRequest, Hook, Identity, LandingIntent, PlanContent, RawSnapshot, Stage,
-    Staged, display_path,
+    Staged, display_path, display_paths,
 };
 use crate::verify::permit_unchecked;
 use anyhow::anyhow;
@@ -199,28 +199,14 @@ impl Performer<'_> {
                 dirty.join(", ")
             ));
         }
-        let listed = |paths: &[Vec<u8>]| -> String {
-            let shown: Vec<String> = paths
-                .iter()
-                .take(10)
-                .map(|path| display_path(path))
-                .collect();
-            let more = paths.len().saturating_sub(shown.len());
-            let rest = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            format!("{}{rest}", shown.join(", "))
-        };
         if !raw.droppings.is_empty() {
-            let names = listed(&raw.droppings);
+            let names = display_paths(&raw.droppings);
             self.emit.warn_once(&format!(
                 "files that only the checks created were not committed: {names}; add them to .gitignore"
             ));
         }
         if !raw.nested.is_empty() {
-            let names = listed(&raw.nested);
+            let names = display_paths(&raw.nested);
             self.emit
                 .warn_once(&format!("nested repositories were not committed: {names}"));
         }

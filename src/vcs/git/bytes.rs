@@ -42,6 +42,22 @@ pub(super) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u
     joined
 }
 
+/// Paths for one line of text: the first ten, and how many more there are.
+pub fn display_paths(paths: &[Vec<u8>]) -> String {
+    let shown: Vec<String> = paths
+        .iter()
+        .take(10)
+        .map(|path| display_path(path))
+        .collect();
+    let more = paths.len().saturating_sub(shown.len());
+    let rest = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("{}{rest}", shown.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

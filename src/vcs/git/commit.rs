@@ -1,7 +1,7 @@
 //! Staging exactly what was verified, and making a commit of it that nothing points to yet.
 
 use super::Repo;
-use super::bytes::{as_path, display_path, nul_joined};
+use super::bytes::{as_path, display_paths, nul_joined};
 use super::command::Call;
 use super::discover::Operation;
 use super::entries::{Digest, Looker, OnDisk, look_at, open_regular};
@@ -64,13 +64,13 @@ pub enum CommitError {
     #[error("{0} is in progress; finish or abort it before committing")]
     InProgress(Operation),
     /// There are conflicts.
-    #[error("unresolved conflicts in {}", listed(.0))]
+    #[error("unresolved conflicts in {}", display_paths(.0))]
     Conflicts(Vec<Vec<u8>>),
     /// Files to be committed cannot be read.
-    #[error("cannot read {}", listed(.0))]
+    #[error("cannot read {}", display_paths(.0))]
     Unreadable(Vec<Vec<u8>>),
     /// Files changed between verification and commit.
-    #[error("changed while committing: {}", listed(.0))]
+    #[error("changed while committing: {}", display_paths(.0))]
     ChangedMeanwhile(Vec<Vec<u8>>),
     /// Somebody else is at work on the repository's index.
     #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
@@ -83,21 +83,6 @@ pub enum CommitError {
         /// Where it is.
         found: String,
     },
-}
-
-fn listed(paths: &[Vec<u8>]) -> String {
-    let shown: Vec<String> = paths
-        .iter()
-        .take(10)
-        .map(|path| display_path(path))
-        .collect();
-    let more = paths.len().saturating_sub(shown.len());
-    let rest = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("{}{rest}", shown.join(", "))
 }
 
 /// What staging came to.

@@ -28,7 +28,7 @@ mod status;
 mod tests;
 mod witness;
 
-pub use bytes::display_path;
+pub use bytes::{display_path, display_paths};
 pub use commit::{CommitError, CommitRequest, Identity, PlanContent, Stage, Staged};
 pub use discover::{Environment, Operation, PreflightError, Real, discover};
 pub use error::GitError;
