@@ -6,7 +6,19 @@ use super::entries::{Digest, OnDisk};
 use super::error::GitError;
 use super::snapshot::Candidate;
 use super::status::{GITLINK, Recorded};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+/// The blobs that the last look compared with: what an id names does not change.
+#[derive(Debug, Default)]
+pub(super) struct BlobCache(Mutex<HashMap<String, Blob>>);
+
+/// The digest is known once some file had the same size.
+#[derive(Debug, Clone, Copy)]
+struct Blob {
+    size: u64,
+    digest: Option<Digest>,
+}
 
 impl Repo {
     /// For each candidate whether the bytes on disk are those of its base's blob. git lists a
@@ -21,28 +33,45 @@ impl Repo {
             .zip(seen)
             .map(|(one, on_disk)| comparable(one, on_disk))
             .collect();
-        let oids: Vec<&str> = pairs
+        let mut known = self.blobs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed: HashSet<&str> = pairs
             .iter()
             .flatten()
             .map(|(base, ..)| base.oid.as_str())
             .collect();
-        let sizes = self.blob_sizes(&oids)?;
-        let has_size = |base: &Recorded, length: Option<u64>| {
-            let size = sizes.get(&base.oid);
-            size.is_some_and(|size| length.is_none_or(|length| length == *size))
+        known.retain(|oid, _| listed.contains(oid.as_str()));
+        let new = listed.into_iter().filter(|oid| !known.contains_key(*oid));
+        let sizes = self.blob_sizes(&new.collect::<Vec<_>>())?;
+        known.extend(
+            sizes
+                .into_iter()
+                .map(|(oid, size)| (oid, Blob { size, digest: None })),
+        );
+        let may_be_same = |(base, _, length): &&(&Recorded, Digest, Option<u64>)| {
+            known.get(&base.oid).is_some_and(|blob| {
+                blob.digest.is_none() && length.is_none_or(|length| length == blob.size)
+            })
         };
-        let wanted: Vec<&str> = pairs
+        let undigested: HashSet<&str> = pairs
             .iter()
             .flatten()
-            .filter(|(base, _, length)| has_size(base, *length))
+            .filter(may_be_same)
             .map(|(base, ..)| base.oid.as_str())
             .collect();
-        let digests = self.blob_digests(&wanted)?;
-        let same = |pair: &Option<(&Recorded, Digest, Option<u64>)>| {
-            pair.as_ref()
-                .is_some_and(|(base, digest, _)| digests.get(&base.oid) == Some(digest))
+        for (oid, digest) in self.blob_digests(&undigested.into_iter().collect::<Vec<_>>())? {
+            if let Some(blob) = known.get_mut(&oid) {
+                blob.digest = Some(digest);
+            }
+        }
+        let same = |(base, digest, _): &(&Recorded, Digest, Option<u64>)| {
+            known
+                .get(&base.oid)
+                .is_some_and(|blob| blob.digest == Some(*digest))
         };
-        Ok(pairs.iter().map(same).collect())
+        Ok(pairs
+            .iter()
+            .map(|pair| pair.as_ref().is_some_and(same))
+            .collect())
     }
 
     /// A file's content in the base; `None` when the base has no such file.

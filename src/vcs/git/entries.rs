@@ -1,20 +1,21 @@
 //! What is at a path of the work tree: looked at without following links, hashed in parallel.
 
 use super::Repo;
-use super::bytes::{as_path, nul_fields};
-use super::error::GitError;
-use super::status::{GITLINK, recorded};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use super::bytes::as_path;
+use super::head::plain_nested_head;
+use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 pub(super) type Digest = [u8; 32];
+
+/// Enough at a time for blake3 to use the widest instructions.
+const BUFFER: usize = 64 * 1024;
 
 /// What is at a path of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,75 +39,15 @@ pub(super) enum OnDisk {
     },
 }
 
-/// What of the base matters beyond the paths that differ.
-#[derive(Debug, Default)]
-pub(super) struct Layout {
-    /// Submodules and the commits recorded for them, but those outside of a sparse checkout.
-    pub(super) gitlinks: BTreeMap<Vec<u8>, String>,
-    /// The blobs of all `.gitignore` files.
-    pub(super) ignore_files: BTreeMap<Vec<u8>, String>,
-    /// Whether the base has a `.gitattributes` file, so that content may be converted.
-    pub(super) has_attributes: bool,
-    /// Every directory with tracked files below it; the top is the empty path.
-    pub(super) directories: BTreeSet<Vec<u8>>,
-}
-
-/// The layout of one base, read once.
-#[derive(Debug, Default)]
-pub(super) struct LayoutCache(Mutex<Option<(String, Arc<Layout>)>>);
-
 impl Repo {
-    pub(super) fn layout(&self) -> Result<Arc<Layout>, GitError> {
-        let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let tree = &self.private.state.base_tree;
-        if let Some((of, layout)) = cached.as_ref()
-            && of == tree
-        {
-            return Ok(Arc::clone(layout));
-        }
-        let layout = Arc::new(self.read_layout()?);
-        *cached = Some((tree.clone(), Arc::clone(&layout)));
-        Ok(layout)
-    }
-
-    fn read_layout(&self) -> Result<Layout, GitError> {
-        let listed = self
-            .call()
-            .args(["ls-files", "-s", "-t", "-z"])
-            .run()?
-            .stdout;
-        let mut layout = Layout::default();
-        layout.directories.insert(Vec::new());
-        let mut last_directory: &[u8] = b"";
-        for line in nul_fields(&listed) {
-            let Some((in_work_tree, mode, oid, path)) = staged_line(line) else {
-                let what = super::bytes::display_path(line);
-                return Err(GitError::Malformed {
-                    command: "ls-files",
-                    what,
-                });
-            };
-            let (directory, name) = split(path);
-            if directory != last_directory {
-                add_directories(&mut layout.directories, directory);
-                last_directory = directory;
-            }
-            if mode == GITLINK && in_work_tree {
-                layout.gitlinks.insert(path.to_vec(), oid);
-            } else if name == b".gitattributes" {
-                layout.has_attributes = true;
-            } else if name == b".gitignore" {
-                layout.ignore_files.insert(path.to_vec(), oid);
-            }
-        }
-        Ok(layout)
-    }
-
     /// The commit that a nested repository has checked out.
     pub(super) fn nested_head(&self, path: &[u8]) -> Option<String> {
         let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
         git_dir.symlink_metadata().ok()?;
         let git_dir = resolve_gitfile(&git_dir)?;
+        if let Some(head) = plain_nested_head(&git_dir, &self.real.object_format) {
+            return head.oid;
+        }
         let args = ["rev-parse", "-q", "--verify", "HEAD"];
         let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
         let output = call
@@ -133,27 +74,11 @@ fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
     Some(dot_git.parent()?.join(as_path(target)))
 }
 
-/// `tag mode oid stage TAB path`; the tag `S` says that the path is left out of the work tree.
-fn staged_line(line: &[u8]) -> Option<(bool, u32, String, &[u8])> {
-    let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let mut fields = line[..tab].split(|byte| *byte == b' ');
-    let in_work_tree = fields.next()? != b"S";
-    let recorded = recorded(fields.next()?, fields.next()?)?;
-    Some((in_work_tree, recorded.mode, recorded.oid, &line[tab + 1..]))
-}
-
 /// Directory and name of a path; the directory of a path at the top is empty.
 pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
         None => (b"", path),
-    }
-}
-
-fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
-    let mut directory = directory;
-    while directories.insert(directory.to_vec()) && !directory.is_empty() {
-        directory = split(directory).0;
     }
 }
 
@@ -193,6 +118,7 @@ pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
 pub(super) struct Looker<'a> {
     top: &'a Path,
     real_directories: HashMap<Vec<u8>, bool>,
+    buffer: Vec<u8>,
 }
 
 impl<'a> Looker<'a> {
@@ -200,6 +126,7 @@ impl<'a> Looker<'a> {
         Self {
             top,
             real_directories: HashMap::new(),
+            buffer: Vec::new(),
         }
     }
 
@@ -224,7 +151,7 @@ impl<'a> Looker<'a> {
             OnDisk::Special
         } else {
             let executable = meta.permissions().mode() & 0o100 != 0;
-            match hash_file(&path) {
+            match self.hash_file(&path) {
                 Ok((length, digest)) => OnDisk::File {
                     executable,
                     length,
@@ -233,6 +160,11 @@ impl<'a> Looker<'a> {
                 Err(_) => unreadable(&meta),
             }
         }
+    }
+
+    fn hash_file(&mut self, path: &Path) -> io::Result<(u64, Digest)> {
+        self.buffer.resize(BUFFER, 0);
+        hash_into(&mut open_regular(path)?, &mut self.buffer, &mut io::sink())
     }
 
     /// Whether `directory` and all above it, below the top, are directories and not links.
@@ -267,10 +199,28 @@ fn unreadable(meta: &Metadata) -> OnDisk {
     }
 }
 
-fn hash_file(path: &Path) -> io::Result<(u64, Digest)> {
+/// Digest of all that there is to read, which is handed on.
+pub(super) fn hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<Digest> {
+    hash_into(from, &mut vec![0; BUFFER], to).map(|(_, digest)| digest)
+}
+
+fn hash_into(
+    from: &mut impl Read,
+    buffer: &mut [u8],
+    to: &mut impl Write,
+) -> io::Result<(u64, Digest)> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(open_regular(path)?)?;
-    Ok((hasher.count(), *hasher.finalize().as_bytes()))
+    loop {
+        match from.read(buffer) {
+            Ok(0) => return Ok((hasher.count(), *hasher.finalize().as_bytes())),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                to.write_all(&buffer[..read])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Opens a file that is not a link, and never waits for the other end of a pipe.
@@ -328,18 +278,6 @@ mod tests {
                 OnDisk::Missing,
                 OnDisk::Missing
             ]
-        );
-    }
-
-    #[test]
-    fn directories_are_collected_up_to_the_top() {
-        let mut directories = BTreeSet::new();
-        add_directories(&mut directories, b"a/b/c");
-        add_directories(&mut directories, b"a/d");
-        let expected: [&[u8]; 5] = [b"", b"a", b"a/b", b"a/b/c", b"a/d"];
-        assert_eq!(
-            directories.iter().map(Vec::as_slice).collect::<Vec<_>>(),
-            expected
         );
     }
 }

@@ -1,10 +1,11 @@
 //! Ignore rules of the base, so that an edited `.gitignore` hides nothing.
 
 use super::Repo;
-use super::bytes::{as_path, nul_fields};
-use super::entries::{Layout, split};
+use super::bytes::nul_fields;
+use super::entries::split;
 use super::error::{GitError, io_error};
-use super::status::Status;
+use super::layout::Layout;
+use super::status::{Listed, Status};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -15,8 +16,10 @@ impl Repo {
         &self,
         status: &Status,
         layout: &Layout,
+        stray_rules: bool,
     ) -> Result<Vec<Vec<u8>>, GitError> {
-        if !self.ignore_rules_differ(status, layout) {
+        let is_rules = |one: &Listed| split(&one.path).1 == b".gitignore";
+        if !stray_rules && !status.listed.iter().any(is_rules) {
             return Ok(Vec::new());
         }
         let known: BTreeSet<&[u8]> = status
@@ -29,6 +32,14 @@ impl Repo {
         Ok(hidden)
     }
 
+    /// Whether there is a `.gitignore` beside tracked files that the base does not have, which can
+    /// hide itself and work. In a directory without tracked files that is how tools keep their
+    /// caches out of the way.
+    pub(super) fn has_stray_rules(&self, layout: &Layout) -> bool {
+        let is_known = |path: &[u8]| layout.ignore_files.contains_key(path);
+        self.has_stray(b".gitignore", layout, is_known)
+    }
+
     /// Untracked files, nested repositories apart, as if the ignore rules were those of the base.
     pub(super) fn untracked_by_base_rules(
         &self,
@@ -36,29 +47,18 @@ impl Repo {
     ) -> Result<Vec<Vec<u8>>, GitError> {
         let tmp = self.private.root.join("tmp");
         let rules = tempfile::NamedTempFile::new_in(&tmp).map_err(io_error("create", &tmp))?;
-        fs::write(rules.path(), self.base_rules(layout)?)
-            .map_err(io_error("write", rules.path()))?;
+        let text = match layout.ignore_rules.get() {
+            Some(text) => text,
+            None => {
+                let text = self.base_rules(layout)?;
+                layout.ignore_rules.get_or_init(|| text)
+            }
+        };
+        fs::write(rules.path(), text).map_err(io_error("write", rules.path()))?;
         let args = ["ls-files", "--others", "-z", "-X"];
         let listed = self.call().args(args).args([rules.path()]).run()?.stdout;
         let files = nul_fields(&listed).filter(|path| !path.ends_with(b"/"));
         Ok(files.map(<[u8]>::to_vec).collect())
-    }
-
-    /// A new `.gitignore` can hide itself. In a directory without tracked files that is how tools
-    /// keep their caches out of the way; beside tracked files it could hide work.
-    fn ignore_rules_differ(&self, status: &Status, layout: &Layout) -> bool {
-        let is_rules = |path: &[u8]| split(path).1 == b".gitignore";
-        status.listed.iter().any(|one| is_rules(&one.path))
-            || layout.directories.iter().any(|directory| {
-                let path = joined(directory, b".gitignore");
-                !layout.ignore_files.contains_key(&path)
-                    && self
-                        .real
-                        .work_tree
-                        .join(as_path(&path))
-                        .symlink_metadata()
-                        .is_ok()
-            })
     }
 
     /// All of the base's rules as one list, lowest precedence first.
@@ -91,14 +91,6 @@ fn depth(directory: &[u8]) -> usize {
         0
     } else {
         1 + directory.iter().filter(|byte| **byte == b'/').count()
-    }
-}
-
-fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
-    if directory.is_empty() {
-        name.to_vec()
-    } else {
-        [directory, b"/", name].concat()
     }
 }
 

@@ -10,19 +10,23 @@ mod bytes;
 mod command;
 mod commit;
 mod config;
+mod convert;
 mod discover;
 mod entries;
 mod error;
 mod guard;
+mod head;
 mod hooks;
 mod ignore;
 mod land;
+mod layout;
 mod mirror;
 mod patch;
 mod private_dir;
 mod refs;
 mod restore;
 mod snapshot;
+mod staged;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -51,7 +55,10 @@ use std::time::Duration;
 pub struct Repo {
     real: Real,
     private: PrivateDir,
-    layout: entries::LayoutCache,
+    layout: layout::LayoutCache,
+    staged: staged::StagedCache,
+    blobs: blobs::BlobCache,
+    verdicts: convert::Verdicts,
     /// How long another process may hold the repository's index before we give up.
     lock_wait: Duration,
 }
@@ -82,11 +89,13 @@ impl Repo {
     }
 
     fn over(real: Real, private: PrivateDir) -> Self {
-        let layout = entries::LayoutCache::default();
         Self {
             real,
             private,
-            layout,
+            layout: layout::LayoutCache::default(),
+            staged: staged::StagedCache::default(),
+            blobs: blobs::BlobCache::default(),
+            verdicts: convert::Verdicts::default(),
             lock_wait: LOCK_WAIT,
         }
     }

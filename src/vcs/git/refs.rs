@@ -1,49 +1,16 @@
 //! The repository's own HEAD and refs.
 
+use super::Repo;
 use super::bytes::as_path;
 use super::command::Call;
 use super::discover::Real;
 use super::error::GitError;
-use super::{RealCall, Repo};
-use crate::domain::snapshot::{Head, RevId};
+pub(super) use super::head::{HeadState, read_head};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Where the repository's HEAD points.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct HeadState {
-    /// Full name of the branch; `None` when detached.
-    pub(super) branch: Option<String>,
-    /// The commit; `None` while there is none.
-    pub(super) oid: Option<String>,
-}
-
-impl HeadState {
-    pub(super) fn head(&self) -> Head {
-        self.oid
-            .clone()
-            .map_or(Head::Unborn, |oid| Head::At(RevId(oid)))
-    }
-}
-
 /// Every ref by full name: its object, or `ref:` and the ref that it stands for.
 pub(super) type Refs = BTreeMap<String, String>;
-
-pub(super) fn read_head(real: &RealCall<'_>) -> Result<HeadState, GitError> {
-    let branch = real.git().args(["symbolic-ref", "-q", "HEAD"]).status()?;
-    let oid = real
-        .git()
-        .args(["rev-parse", "-q", "--verify", "HEAD"])
-        .status()?;
-    let text = |output: super::command::Output| match output.status {
-        Some(0) => Some(output.line()),
-        _ => None,
-    };
-    Ok(HeadState {
-        branch: text(branch),
-        oid: text(oid),
-    })
-}
 
 /// Places that git writes to when it moves a ref or stores an object, as `name` has them.
 fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {

@@ -2,8 +2,9 @@
 
 use super::Repo;
 use super::bytes::{as_path, display_path};
-use super::entries::{Digest, Layout, OnDisk, look_at, open_regular, split};
+use super::entries::{Digest, OnDisk, look_at, open_regular};
 use super::error::{GitError, io_error};
+use super::layout::Layout;
 use super::refs::HeadState;
 use super::status::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
@@ -11,6 +12,7 @@ use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::Read;
+use std::sync::Arc;
 use std::thread;
 
 /// Removes from a plan file's content what only Sprag writes; `None` when it is no such file.
@@ -103,11 +105,19 @@ pub(super) struct Entry {
     pub(super) digest: Digest,
 }
 
-type Listings = (
-    Result<HeadState, GitError>,
-    Result<Status, GitError>,
-    Result<Vec<RawDiff>, GitError>,
-);
+/// What is asked for at the same time.
+struct Listings {
+    status: Status,
+    beside: Beside,
+}
+
+/// What takes little beside the status.
+struct Beside {
+    head: HeadState,
+    layout: Arc<Layout>,
+    staged: Result<Arc<Vec<RawDiff>>, GitError>,
+    stray_rules: bool,
+}
 
 /// A path to be looked at.
 #[derive(Clone)]
@@ -128,14 +138,21 @@ enum TrackedBy {
 }
 
 impl Candidate {
-    fn new(path: &[u8], base: Option<Recorded>) -> Self {
+    fn new(path: Vec<u8>, base: Option<Recorded>) -> Self {
         Self {
-            path: path.to_vec(),
+            path,
             base,
             newly_ignored: false,
             tracked_by: TrackedBy::Nothing,
             gitlink: false,
         }
+    }
+
+    /// Takes over what else is known of the path.
+    fn absorb(&mut self, other: &Self) {
+        self.tracked_by = self.tracked_by.max(other.tracked_by);
+        self.newly_ignored &= other.newly_ignored;
+        self.gitlink |= other.gitlink;
     }
 }
 
@@ -159,13 +176,12 @@ impl Repo {
     /// When git fails or the repository is gone: the caller takes the state as unknown.
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
         self.ensure_in_place()?;
-        let layout = self.layout()?;
-        let (head, status, staged) = self.listings();
-        let (head, status) = (head?, status?);
+        let Listings { status, beside } = self.listings()?;
+        let Beside { head, layout, .. } = beside;
         let mut warnings = status.warnings.clone();
-        let staged = staged.unwrap_or_else(|error| {
+        let staged = beside.staged.unwrap_or_else(|error| {
             warnings.push(format!("the repository's index cannot be read: {error}"));
-            Vec::new()
+            Arc::default()
         });
         let unmerged: BTreeSet<Vec<u8>> = staged
             .iter()
@@ -173,18 +189,17 @@ impl Repo {
             .map(|diff| diff.path.clone())
             .collect();
         let committed = self.agent_tree(&head)?;
-        let candidates = self.candidates(&status, &layout, &staged, &committed)?;
+        let newly_ignored = self.newly_ignored(&status, &layout, beside.stray_rules)?;
+        let Status {
+            listed, mut nested, ..
+        } = status;
+        let candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
         let gitlinks: BTreeSet<&[u8]> = candidates
             .iter()
             .filter(|one| one.gitlink)
             .map(|one| one.path.as_slice())
             .collect();
-        let nested: Vec<Vec<u8>> = status
-            .nested
-            .iter()
-            .filter(|path| !gitlinks.contains(path.as_slice()))
-            .cloned()
-            .collect();
+        nested.retain(|path| !gitlinks.contains(path.as_slice()));
         let mut raw = RawSnapshot {
             known: KnownSnapshot {
                 head: head.head(),
@@ -206,19 +221,29 @@ impl Repo {
         Ok(raw)
     }
 
-    /// HEAD, the status and the staged paths, asked for at the same time.
-    fn listings(&self) -> Listings {
+    fn listings(&self) -> Result<Listings, GitError> {
         let lost = |_| GitError::Malformed {
             command: "status",
             what: "lost".to_owned(),
         };
         thread::scope(|scope| {
-            let staged = scope.spawn(|| self.diff_real_index());
-            let head = scope.spawn(|| self.head_state());
+            let beside = scope.spawn(|| self.beside_status());
             let status = self.status(&self.private.index());
-            let head = head.join().map_err(lost).and_then(|head| head);
-            let staged = staged.join().map_err(lost).and_then(|staged| staged);
-            (head, status, staged)
+            let beside = beside.join().map_err(lost).and_then(|beside| beside)?;
+            Ok(Listings {
+                status: status?,
+                beside,
+            })
+        })
+    }
+
+    fn beside_status(&self) -> Result<Beside, GitError> {
+        let layout = self.layout()?;
+        Ok(Beside {
+            head: self.head_state()?,
+            staged: self.staged(),
+            stray_rules: self.has_stray_rules(&layout),
+            layout,
         })
     }
 
@@ -229,56 +254,6 @@ impl Repo {
             }
             _ => Ok(Vec::new()),
         }
-    }
-
-    /// Every path that may differ from the base, once.
-    fn candidates(
-        &self,
-        status: &Status,
-        layout: &Layout,
-        staged: &[RawDiff],
-        committed: &[RawDiff],
-    ) -> Result<Vec<Candidate>, GitError> {
-        let mut found: BTreeMap<Vec<u8>, Candidate> = BTreeMap::new();
-        let mut add = |new: Candidate| {
-            let known = found.entry(new.path.clone()).or_insert_with(|| new.clone());
-            known.tracked_by = known.tracked_by.max(new.tracked_by);
-            known.newly_ignored &= new.newly_ignored;
-            known.gitlink |= new.gitlink;
-        };
-        for Listed { path, indexed, .. } in &status.listed {
-            add(Candidate::new(path, indexed.clone()));
-        }
-        for (path, oid) in &layout.gitlinks {
-            let base = Recorded {
-                mode: GITLINK,
-                oid: oid.clone(),
-            };
-            add(Candidate {
-                gitlink: true,
-                ..Candidate::new(path, Some(base))
-            });
-        }
-        for path in self.newly_ignored(status, layout)? {
-            add(Candidate {
-                newly_ignored: true,
-                ..Candidate::new(&path, None)
-            });
-        }
-        for (diffs, tracked_by) in [(staged, TrackedBy::Index), (committed, TrackedBy::Commit)] {
-            for diff in diffs.iter().filter(|diff| diff.after.mode != 0) {
-                let gitlink = diff.after.mode == GITLINK;
-                if diff.before.mode == 0 || gitlink {
-                    let base = (diff.before.mode != 0).then(|| diff.before.clone());
-                    add(Candidate {
-                        gitlink,
-                        tracked_by,
-                        ..Candidate::new(&diff.path, base)
-                    });
-                }
-            }
-        }
-        Ok(found.into_values().collect())
     }
 
     /// Looks at the candidates and keeps those that differ.
@@ -301,39 +276,6 @@ impl Repo {
         raw.droppings = dropped.into_iter().map(|one| one.path).collect();
         for ((candidate, on_disk), same) in kept.into_iter().zip(seen).zip(unchanged) {
             self.judge(candidate, on_disk, same, exempt, raw)?;
-        }
-        Ok(())
-    }
-
-    /// Marks as unchanged what differs only until it is converted: line endings, filters.
-    fn convert(
-        &self,
-        candidates: &[Candidate],
-        seen: &[OnDisk],
-        unchanged: &mut [bool],
-    ) -> Result<(), GitError> {
-        let is_attributes = |one: &Candidate| split(&one.path).1 == b".gitattributes";
-        let converts = self.private.state.converts
-            || self.layout()?.has_attributes
-            || candidates.iter().any(is_attributes);
-        let same_mode = |one: &Candidate, on_disk: &OnDisk| match (on_disk, &one.base) {
-            (OnDisk::File { executable, .. }, Some(base)) => {
-                self.file_mode(*executable, Some(base)) == base.mode
-            }
-            _ => false,
-        };
-        let pairs = candidates.iter().zip(seen).zip(unchanged);
-        let open: Vec<(&[u8], &mut bool)> = pairs
-            .filter(|((one, on_disk), same)| converts && !**same && same_mode(one, on_disk))
-            .map(|((one, _), same)| (one.path.as_slice(), same))
-            .collect();
-        if open.is_empty() {
-            return Ok(());
-        }
-        let paths: Vec<&[u8]> = open.iter().map(|(path, _)| *path).collect();
-        let modified = self.truly_modified(&paths)?;
-        for (path, same) in open {
-            *same = !modified.contains(path);
         }
         Ok(())
     }
@@ -560,4 +502,55 @@ impl Repo {
         let current = self.stripped_plan(plan).unwrap_or_default();
         Ok(current.is_some() && current == self.stripped_base(plan, &indexed.oid)?)
     }
+}
+
+/// Every path that may differ from the base, once and in order.
+fn candidates(
+    listed: Vec<Listed>,
+    newly_ignored: Vec<Vec<u8>>,
+    layout: &Layout,
+    staged: &[RawDiff],
+    committed: &[RawDiff],
+) -> Vec<Candidate> {
+    let listed = listed
+        .into_iter()
+        .map(|one| Candidate::new(one.path, one.indexed));
+    let mut found: Vec<Candidate> = listed.collect();
+    found.extend(layout.gitlinks.iter().map(|(path, oid)| {
+        let base = Recorded {
+            mode: GITLINK,
+            oid: oid.clone(),
+        };
+        Candidate {
+            gitlink: true,
+            ..Candidate::new(path.clone(), Some(base))
+        }
+    }));
+    found.extend(newly_ignored.into_iter().map(|path| Candidate {
+        newly_ignored: true,
+        ..Candidate::new(path, None)
+    }));
+    for (diffs, tracked_by) in [(staged, TrackedBy::Index), (committed, TrackedBy::Commit)] {
+        for diff in diffs.iter().filter(|diff| diff.after.mode != 0) {
+            let gitlink = diff.after.mode == GITLINK;
+            if diff.before.mode == 0 || gitlink {
+                let base = (diff.before.mode != 0).then(|| diff.before.clone());
+                found.push(Candidate {
+                    gitlink,
+                    tracked_by,
+                    ..Candidate::new(diff.path.clone(), base)
+                });
+            }
+        }
+    }
+    // The sort is stable: of a path that was found twice, the first has its base.
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup_by(|later, first| {
+        let is_same = later.path == first.path;
+        if is_same {
+            first.absorb(later);
+        }
+        is_same
+    });
+    found
 }

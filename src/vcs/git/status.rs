@@ -2,6 +2,7 @@
 
 use super::Repo;
 use super::bytes::{as_path, nul_fields};
+use super::command::Call;
 use super::error::GitError;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -100,8 +101,17 @@ impl Repo {
     }
 
     /// Differences of the base and the repository's own index, which the agent may have staged to.
-    /// Looks at the index alone, so no submodule is entered.
     pub(super) fn diff_real_index(&self) -> Result<Vec<RawDiff>, GitError> {
+        self.diff_index(self.real_call().git())
+    }
+
+    /// Differences of the base and an index that has no part in another file.
+    pub(super) fn diff_private_index(&self, index: &Path) -> Result<Vec<RawDiff>, GitError> {
+        self.diff_index(self.call().env("GIT_INDEX_FILE", index))
+    }
+
+    /// Looks at the index alone, so no submodule is entered.
+    fn diff_index(&self, call: Call<'_>) -> Result<Vec<RawDiff>, GitError> {
         let args = [
             "diff-index",
             "--cached",
@@ -109,13 +119,10 @@ impl Repo {
             "-z",
             "--no-abbrev",
             "--no-renames",
+            "--ignore-submodules=none",
         ];
-        let call = self
-            .real_call()
-            .git()
-            .args(args)
-            .args(["--ignore-submodules=none"]);
-        parse_raw(&call.args([&self.private.state.base_tree]).run()?.stdout)
+        let call = call.args(args).args([&self.private.state.base_tree]);
+        parse_raw(&call.run()?.stdout)
     }
 }
 
