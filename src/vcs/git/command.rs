@@ -1,12 +1,13 @@
 //! The one place that starts git.
 
 use super::error::GitError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -148,36 +149,31 @@ impl<'a> Call<'a> {
 
     /// Runs the command, handing its output on piece by piece.
     ///
-    /// The threads are not joined before the limit: a stray grandchild that keeps a pipe open must
-    /// not be able to hold the run.
+    /// Nothing is waited for beyond the limit: a stray grandchild that keeps a pipe open must not
+    /// be able to hold the run.
     pub(super) fn stream(mut self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
         let mut child = self.spawn()?;
         let deadline = Instant::now() + self.timeout;
-        let (chunks, received) = sync_channel(4);
-        let (errors, stderr) = sync_channel(1);
         let (stdin, bytes) = (child.stdin.take(), std::mem::take(&mut self.stdin));
-        thread::spawn(move || feed(stdin, &bytes));
-        let stdout = child.stdout.take();
-        thread::spawn(move || pump(stdout, &chunks));
-        let pipe = child.stderr.take();
-        thread::spawn(move || errors.send(tail(pipe)));
-        let ended = drain(&received, deadline, on_stdout) && exited(&mut child, deadline);
-        let stderr = ended
-            .then(|| stderr.recv_timeout(remaining(deadline)).ok())
-            .flatten();
-        let Some(stderr) = stderr else {
+        if stdin.is_some() {
+            thread::spawn(move || feed(stdin, &bytes));
+        }
+        let mut stderr = Vec::new();
+        let mut pipes = Pipes::of(&mut child);
+        let ended = pipes.drain(deadline, on_stdout, &mut stderr) && exited(&mut child, deadline);
+        if !ended {
             kill_group(&mut child);
             let _ = child.wait();
             return Err(GitError::TimedOut {
                 command: self.name(),
                 after: self.timeout,
             });
-        };
+        }
         match child.wait() {
             Ok(status) => Ok(Output {
                 status: status.code(),
                 stdout: Vec::new(),
-                stderr,
+                stderr: String::from_utf8_lossy(&stderr).trim().to_owned(),
             }),
             Err(source) => Err(GitError::Spawn {
                 program: self.git.program.clone(),
@@ -196,7 +192,11 @@ impl<'a> Call<'a> {
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.cwd)
-            .stdin(Stdio::piped())
+            .stdin(if self.stdin.is_empty() {
+                Stdio::null()
+            } else {
+                Stdio::piped()
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -246,37 +246,79 @@ fn feed(pipe: Option<ChildStdin>, bytes: &[u8]) {
     }
 }
 
-fn pump(pipe: Option<ChildStdout>, chunks: &SyncSender<Vec<u8>>) {
-    let Some(mut pipe) = pipe else { return };
-    let mut buffer = vec![0; CHUNK];
-    while let Ok(read @ 1..) = pipe.read(&mut buffer) {
-        if chunks.send(buffer[..read].to_vec()).is_err() {
-            return;
+/// Both outputs of a child, each until it ends.
+struct Pipes {
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    buffer: Vec<u8>,
+}
+
+impl Pipes {
+    fn of(child: &mut Child) -> Self {
+        Self {
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            buffer: vec![0; CHUNK],
         }
+    }
+
+    /// Whether both came to their end in time.
+    fn drain(
+        &mut self,
+        deadline: Instant,
+        on_stdout: &mut dyn FnMut(&[u8]),
+        stderr: &mut Vec<u8>,
+    ) -> bool {
+        let mut on_stderr = |chunk: &[u8]| {
+            stderr.extend_from_slice(chunk);
+            stderr.drain(..stderr.len().saturating_sub(STDERR_KEPT));
+        };
+        while self.stdout.is_some() || self.stderr.is_some() {
+            let Some((stdout, stderr)) = self.ready(deadline) else {
+                return false;
+            };
+            if stdout {
+                read_once(&mut self.stdout, &mut self.buffer, on_stdout);
+            }
+            if stderr {
+                read_once(&mut self.stderr, &mut self.buffer, &mut on_stderr);
+            }
+        }
+        true
+    }
+
+    /// Which of the two can be read; `None` when neither could until the deadline.
+    fn ready(&self, deadline: Instant) -> Option<(bool, bool)> {
+        let stdout = self
+            .stdout
+            .as_ref()
+            .map(|pipe| PollFd::new(pipe, PollFlags::IN));
+        let stderr = self
+            .stderr
+            .as_ref()
+            .map(|pipe| PollFd::new(pipe, PollFlags::IN));
+        let is_stdout = stdout.is_some();
+        let mut fds: Vec<PollFd<'_>> = stdout.into_iter().chain(stderr).collect();
+        loop {
+            let left = Timespec::try_from(remaining(deadline)).ok()?;
+            match poll(&mut fds, Some(&left)) {
+                Ok(1..) => break,
+                Err(Errno::INTR) => {}
+                Ok(0) | Err(_) => return None,
+            }
+        }
+        let mut found = fds.iter().map(|fd| !fd.revents().is_empty());
+        let stdout = is_stdout && found.next().unwrap_or(false);
+        Some((stdout, found.next().unwrap_or(false)))
     }
 }
 
-fn tail(pipe: Option<ChildStderr>) -> String {
-    let mut kept = Vec::new();
-    let mut buffer = vec![0; 4096];
-    if let Some(mut pipe) = pipe {
-        while let Ok(read @ 1..) = pipe.read(&mut buffer) {
-            kept.extend_from_slice(&buffer[..read]);
-            let excess = kept.len().saturating_sub(STDERR_KEPT);
-            kept.drain(..excess);
-        }
-    }
-    String::from_utf8_lossy(&kept).trim().to_owned()
-}
-
-/// Whether the output came to its end in time.
-fn drain(chunks: &Receiver<Vec<u8>>, deadline: Instant, sink: &mut dyn FnMut(&[u8])) -> bool {
-    loop {
-        match chunks.recv_timeout(remaining(deadline)) {
-            Ok(chunk) => sink(&chunk),
-            Err(RecvTimeoutError::Disconnected) => return true,
-            Err(RecvTimeoutError::Timeout) => return false,
-        }
+/// Takes what a pipe holds now, or the pipe itself when it is at its end.
+fn read_once<P: Read>(pipe: &mut Option<P>, buffer: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
+    match pipe.as_mut().map(|pipe| pipe.read(buffer)) {
+        Some(Ok(read @ 1..)) => sink(&buffer[..read]),
+        Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+        _ => *pipe = None,
     }
 }
 
