@@ -6,5 +6,6 @@ mod guard;
 mod hostile;
 mod ignore;
 mod restore;
+mod shortcuts;
 mod snapshot;
 mod support;

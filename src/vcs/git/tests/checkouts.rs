@@ -90,14 +90,6 @@ fn a_submodules_new_commit_is_recorded_and_nested_repositories_are_not() {
     assert_eq!(f.status(), "?? nested/");
 }
 
-/// Whether the git of this machine is recent enough for an option of `git init`.
-fn git_knows(option: &str) -> bool {
-    let dir = tempfile::tempdir().unwrap();
-    try_git(dir.path(), dir.path(), &["init", "-q", option], b"")
-        .status
-        .success()
-}
-
 #[test]
 fn a_reftable_repository_is_committed_to_and_guarded() {
     if !git_knows("--ref-format=reftable") {

@@ -245,3 +245,11 @@ pub(super) fn changed(pairs: &[(&str, ChangeKind)]) -> Vec<(String, ChangeKind)>
         .map(|(path, kind)| ((*path).to_owned(), *kind))
         .collect()
 }
+
+/// Whether the git of this machine is recent enough for an option of `git init`.
+pub(super) fn git_knows(option: &str) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    try_git(dir.path(), dir.path(), &["init", "-q", option], b"")
+        .status
+        .success()
+}
