@@ -3,67 +3,151 @@
 use super::MessageClass;
 use super::normalise::{Kind, Normalised, Sentence};
 use super::patterns as cue;
+use std::cell::OnceCell;
 
-/// A sentence with what was found in it.
+/// A sentence, and what is found in it when it is asked for: most cues are never needed, and the
+/// patterns of one that is not needed are never compiled.
 struct MarkedSentence {
     sentence: Sentence,
-    requests: bool,
-    question: bool,
-    blocked: bool,
-    satisfied: bool,
-    satisfied_strong: bool,
-    done: bool,
-    looked: bool,
-    intent: bool,
-    intent_weak: bool,
-    plan_name: bool,
-    advice: bool,
-    error_notice: bool,
-    error_shape: bool,
-    narrative: bool,
+    found: Found,
+}
+
+/// One answer a cue, once it was asked for.
+#[derive(Default)]
+struct Found {
+    courtesy: OnceCell<bool>,
+    requests: OnceCell<bool>,
+    question: OnceCell<bool>,
+    blocked: OnceCell<bool>,
+    satisfied: OnceCell<bool>,
+    satisfied_strong: OnceCell<bool>,
+    done: OnceCell<bool>,
+    looked: OnceCell<bool>,
+    speaks: OnceCell<bool>,
+    intent: OnceCell<bool>,
+    plan_name: OnceCell<bool>,
+    advice: OnceCell<bool>,
+    error_notice: OnceCell<bool>,
+    error_shape: OnceCell<bool>,
+    narrative: OnceCell<bool>,
 }
 
 impl MarkedSentence {
     fn new(sentence: Sentence) -> Self {
-        let text = sentence.text.as_str();
-        let courtesy = cue::COURTESY.is_match(text) && !cue::COURTESY_NOT.is_match(text);
-        let question = cue::QUESTION.is_match(text) && !courtesy && !cue::QUOTED.is_match(text);
-        let listed = sentence.kind == Kind::Item && !cue::PLEASE.is_match(text);
-        let requests = !courtesy && !listed && cue::ASK.is_match(text);
-        let satisfied = cue::SATISFIED.is_match(text) && !cue::SATISFIED_NOT.is_match(text);
-        let claimed = cue::CLAIMED
-            .find_iter(text)
-            .any(|claim| !cue::CLAIMED_NOT.is_match(claim.as_str()));
-        let done = (cue::DONE.is_match(text) || claimed || sentence.ticked)
-            && !cue::DONE_NOT.is_match(text)
-            && !question;
-        let speaks = cue::INTENT.is_match(text)
-            || sentence.kind == Kind::Prose
-                && cue::INTENT_ING.is_match(text)
-                && !cue::INTENT_ING_NOT.is_match(text);
-        let intent = (speaks || cue::INTENT_WEAK.is_match(text))
-            && !cue::INTENT_NOT.is_match(text)
-            && !question
-            && !courtesy
-            && (speaks || !satisfied);
         Self {
-            question,
-            requests,
-            satisfied,
-            done,
-            intent,
-            intent_weak: intent && !speaks,
-            blocked: cue::BLOCKED.is_match(text) && !cue::BLOCKED_NOT.is_match(text),
-            satisfied_strong: satisfied && cue::SATISFIED_STRONG.is_match(text),
-            looked: cue::LOOKED.is_match(text),
-            plan_name: cue::PLAN_NAME.is_match(text),
-            advice: cue::ADVICE.is_match(text),
-            error_notice: cue::ERROR_NOTICE.is_match(text),
-            error_shape: cue::ERROR_SHAPE.is_match(text),
-            narrative: cue::NARRATIVE.is_match(text),
             sentence,
+            found: Found::default(),
         }
     }
+
+    fn text(&self) -> &str {
+        &self.sentence.text
+    }
+
+    fn once(&self, cell: &OnceCell<bool>, holds: impl FnOnce(&str) -> bool) -> bool {
+        *cell.get_or_init(|| holds(self.text()))
+    }
+
+    fn courtesy(&self) -> bool {
+        self.once(&self.found.courtesy, |text| {
+            cue::COURTESY.is_match(text) && !cue::COURTESY_NOT.is_match(text)
+        })
+    }
+
+    fn question(&self) -> bool {
+        self.once(&self.found.question, |text| {
+            cue::QUESTION.is_match(text) && !self.courtesy() && !cue::QUOTED.is_match(text)
+        })
+    }
+
+    fn requests(&self) -> bool {
+        let listed = |text: &str| self.sentence.kind == Kind::Item && !cue::PLEASE.is_match(text);
+        self.once(&self.found.requests, |text| {
+            cue::ASK.is_match(text) && !listed(text) && !self.courtesy()
+        })
+    }
+
+    fn satisfied(&self) -> bool {
+        self.once(&self.found.satisfied, |text| {
+            cue::SATISFIED.is_match(text) && !cue::SATISFIED_NOT.is_match(text)
+        })
+    }
+
+    fn satisfied_strong(&self) -> bool {
+        self.once(&self.found.satisfied_strong, |text| {
+            self.satisfied() && cue::SATISFIED_STRONG.is_match(text)
+        })
+    }
+
+    fn done(&self) -> bool {
+        self.once(&self.found.done, |text| {
+            (self.sentence.ticked || cue::DONE.is_match(text) || claims(text))
+                && !cue::DONE_NOT.is_match(text)
+                && !self.question()
+        })
+    }
+
+    fn speaks(&self) -> bool {
+        self.once(&self.found.speaks, |text| {
+            cue::INTENT.is_match(text)
+                || self.sentence.kind == Kind::Prose
+                    && cue::INTENT_ING.is_match(text)
+                    && !cue::INTENT_ING_NOT.is_match(text)
+        })
+    }
+
+    fn intent(&self) -> bool {
+        self.once(&self.found.intent, |text| {
+            (self.speaks() || cue::INTENT_WEAK.is_match(text))
+                && !cue::INTENT_NOT.is_match(text)
+                && !self.question()
+                && !self.courtesy()
+                && (self.speaks() || !self.satisfied())
+        })
+    }
+
+    fn intent_weak(&self) -> bool {
+        self.intent() && !self.speaks()
+    }
+
+    fn blocked(&self) -> bool {
+        self.once(&self.found.blocked, |text| {
+            cue::BLOCKED.is_match(text) && !cue::BLOCKED_NOT.is_match(text)
+        })
+    }
+
+    fn looked(&self) -> bool {
+        self.once(&self.found.looked, |text| cue::LOOKED.is_match(text))
+    }
+
+    fn plan_name(&self) -> bool {
+        self.once(&self.found.plan_name, |text| cue::PLAN_NAME.is_match(text))
+    }
+
+    fn advice(&self) -> bool {
+        self.once(&self.found.advice, |text| cue::ADVICE.is_match(text))
+    }
+
+    fn error_notice(&self) -> bool {
+        let cell = &self.found.error_notice;
+        self.once(cell, |text| cue::ERROR_NOTICE.is_match(text))
+    }
+
+    fn error_shape(&self) -> bool {
+        let cell = &self.found.error_shape;
+        self.once(cell, |text| cue::ERROR_SHAPE.is_match(text))
+    }
+
+    fn narrative(&self) -> bool {
+        self.once(&self.found.narrative, |text| cue::NARRATIVE.is_match(text))
+    }
+}
+
+/// Whether a change is claimed to have been made.
+fn claims(text: &str) -> bool {
+    cue::CLAIMED
+        .find_iter(text)
+        .any(|claim| !cue::CLAIMED_NOT.is_match(claim.as_str()))
 }
 
 impl MarkedSentence {
@@ -72,10 +156,7 @@ impl MarkedSentence {
         let text = self.sentence.text.as_str();
         let obstacle = cue::BLOCKED.find(text).map_or(0, |found| found.start());
         let before = text.get(..obstacle).unwrap_or_default();
-        cue::OWN_WORK.is_match(before)
-            || cue::CLAIMED
-                .find_iter(before)
-                .any(|claim| !cue::CLAIMED_NOT.is_match(claim.as_str()))
+        cue::OWN_WORK.is_match(before) || claims(before)
     }
 
     /// Whether it leads into something that did not come.
@@ -193,31 +274,31 @@ impl Marked {
     }
 
     fn error(&self) -> Verdict {
-        if self.all.iter().any(|s| s.narrative) {
+        if self.all.iter().any(|s| s.narrative()) {
             return None;
         }
-        let shape = self.at(&self.head, |s| s.error_shape);
-        let notice = self.at(&self.head, |s| s.error_notice);
-        let plain = self.all.iter().all(|s| !s.done && !s.intent);
+        let shape = self.at(&self.head, |s| s.error_shape());
+        let notice = self.at(&self.head, |s| s.error_notice());
+        let plain = self.all.iter().all(|s| !s.done() && !s.intent());
         let is = (!shape.is_empty() && (plain || !notice.is_empty()))
             || (!notice.is_empty()
                 && self.short()
-                && self.all.iter().all(|s| !s.done || s.error_notice));
+                && self.all.iter().all(|s| !s.done() || s.error_notice()));
         is.then(|| (MessageClass::Error, [notice, shape].concat()))
     }
 
     fn asking(&self) -> Verdict {
-        let tail = self.at(&self.tail, |s| s.requests || s.question);
-        let head = self.at(&self.head, |s| s.requests);
+        let tail = self.at(&self.tail, |s| s.requests() || s.question());
+        let head = self.at(&self.head, |s| s.requests());
         let short = if self.short() {
-            self.anywhere(|s| s.requests || s.question)
+            self.anywhere(|s| s.requests() || s.question())
         } else {
             Vec::new()
         };
         let opening = !head.is_empty() && !self.reports_work();
         let late: Vec<usize> = (self.all.len().saturating_sub(LATE)..self.all.len()).collect();
         let direct = self.at(&late, |s| {
-            s.question && cue::DIRECT_QUESTION.is_match(&s.sentence.text)
+            s.question() && cue::DIRECT_QUESTION.is_match(&s.sentence.text)
         });
         let is = !tail.is_empty() || opening || !short.is_empty() || !direct.is_empty();
         is.then(|| {
@@ -231,34 +312,38 @@ impl Marked {
     /// A status block that says so beside a sentence that says so outweighs the request that goes
     /// with it.
     fn blocked_by_status(&self) -> Verdict {
-        let head = self.at(&self.head, |s| s.blocked);
-        let is = self.status_is("status", "blocked") && !head.is_empty();
-        is.then_some((MessageClass::ReportsBlocked, head))
+        if !self.status_is("status", "blocked") {
+            return None;
+        }
+        let head = self.at(&self.head, |s| s.blocked());
+        (!head.is_empty()).then_some((MessageClass::ReportsBlocked, head))
     }
 
     fn blocked(&self) -> Verdict {
-        let head = self.at(&self.head, |s| s.blocked);
-        let tail = self.at(&self.tail, |s| s.blocked);
+        let head = self.at(&self.head, |s| s.blocked());
+        let tail = self.at(&self.tail, |s| s.blocked());
         let status = self.status_is("status", "blocked");
+        if !status && head.is_empty() && tail.is_empty() {
+            return None;
+        }
         let headline = |s: &MarkedSentence| {
-            (s.done || s.satisfied_strong) && (!s.blocked || s.claims_before_block())
+            (s.done() || s.satisfied_strong()) && (!s.blocked() || s.claims_before_block())
         };
         let done_at = self.at(&self.head, headline).first().copied();
         let done_first = done_at.is_some_and(|done| head.first().is_none_or(|&at| done <= at));
         if self.announces_last() || (!status && (self.reports_work() || done_first)) {
             return None;
         }
-        let is = status || !head.is_empty() || !tail.is_empty();
-        is.then(|| (MessageClass::ReportsBlocked, [head, tail].concat()))
+        Some((MessageClass::ReportsBlocked, [head, tail].concat()))
     }
 
     fn satisfied(&self) -> Verdict {
         let ends = [
-            self.at(&self.head, |s| s.satisfied),
-            self.at(&self.tail, |s| s.satisfied),
+            self.at(&self.head, |s| s.satisfied()),
+            self.at(&self.tail, |s| s.satisfied()),
         ]
         .concat();
-        let strong = self.anywhere(|s| s.satisfied_strong && s.sentence.kind != Kind::Item);
+        let strong = self.anywhere(|s| s.satisfied_strong() && s.sentence.kind != Kind::Item);
         let idle = self.status_says_idle();
         if self.announces_last() || self.only_advises() {
             return None;
@@ -282,11 +367,11 @@ impl Marked {
         if !self.announces_last() || self.ends_in_code {
             return None;
         }
-        let said = self.at(&self.tail, |s| s.intent);
+        let said = self.at(&self.tail, |s| s.intent());
         let cut_short = self
             .all
             .last()
-            .is_some_and(|s| s.intent && s.shown_ends_open())
+            .is_some_and(|s| s.intent() && s.shown_ends_open())
             || self.breaks_off();
         let wraps_up = !cut_short
             && said
@@ -299,7 +384,7 @@ impl Marked {
                 .iter()
                 .filter_map(|&i| self.all.get(i))
                 .all(|s| cue::LATER.is_match(&s.sentence.text))
-            && !self.at(&self.head, |s| s.done).is_empty();
+            && !self.at(&self.head, |s| s.done()).is_empty();
         if later || self.reports_work() && (wraps_up || self.status_is("status", "complete")) {
             return None;
         }
@@ -309,9 +394,9 @@ impl Marked {
     }
 
     fn done(&self) -> Verdict {
-        let head = self.at(&self.head, |s| s.done);
-        let tail = self.at(&self.tail, |s| s.done);
-        let all = self.anywhere(|s| s.done);
+        let head = self.at(&self.head, |s| s.done());
+        let tail = self.at(&self.tail, |s| s.done());
+        let all = self.anywhere(|s| s.done());
         if self.edits {
             return Some((MessageClass::ClaimsDone, all));
         }
@@ -325,16 +410,16 @@ impl Marked {
 
     /// Whether the headline is a review or an analysis, and no change is claimed.
     fn only_looked(&self) -> bool {
-        let headline = self.all.first().is_some_and(|s| s.looked);
-        headline && (self.own_work() == 0 || self.all.last().is_some_and(|s| s.looked))
+        let headline = self.all.first().is_some_and(|s| s.looked());
+        headline && (self.own_work() == 0 || self.all.last().is_some_and(|s| s.looked()))
     }
 
     /// Whether it shows code for a person to put in.
     fn only_advises(&self) -> bool {
         self.code_blocks > 0
-            && self.all.iter().any(|s| s.advice)
+            && self.all.iter().any(|s| s.advice())
             && self.first_person_work() == 0
-            && !self.all.first().is_some_and(|s| s.done)
+            && !self.all.first().is_some_and(|s| s.done())
             && !self.status_is("status", "complete")
     }
 
@@ -342,11 +427,11 @@ impl Marked {
         if self.code_blocks > 0 {
             return None;
         }
-        let named = self.at(&self.head, |s| s.plan_name);
+        let named = self.at(&self.head, |s| s.plan_name());
         let said = if self.short() {
-            self.anywhere(|s| s.intent)
+            self.anywhere(|s| s.intent())
         } else {
-            self.at(&self.head, |s| s.intent)
+            self.at(&self.head, |s| s.intent())
         };
         let is = !named.is_empty() || !said.is_empty();
         is.then(|| (MessageClass::PlanningOnly, [named, said].concat()))
@@ -354,22 +439,22 @@ impl Marked {
 
     /// Sentences in which the agent claims a change in the first person, or without a subject.
     fn own_work(&self) -> usize {
-        self.anywhere(|s| s.done && cue::OWN_WORK.is_match(&s.sentence.text))
+        self.anywhere(|s| s.done() && cue::OWN_WORK.is_match(&s.sentence.text))
             .len()
     }
 
     /// Sentences in which a change is claimed in the first person.
     fn first_person_work(&self) -> usize {
-        self.anywhere(|s| s.done && cue::FIRST_PERSON.is_match(&s.sentence.text))
+        self.anywhere(|s| s.done() && cue::FIRST_PERSON.is_match(&s.sentence.text))
             .len()
     }
 
     /// Whether work is reported at length or as the headline.
     fn reports_work(&self) -> bool {
         let headline = self.at(&self.head, |s| {
-            s.done && cue::OWN_WORK.is_match(&s.sentence.text)
+            s.done() && cue::OWN_WORK.is_match(&s.sentence.text)
         });
-        !headline.is_empty() || self.own_work() >= 2 || self.anywhere(|s| s.done).len() >= 4
+        !headline.is_empty() || self.own_work() >= 2 || self.anywhere(|s| s.done()).len() >= 4
     }
 
     /// Whether running text ends with a colon and nothing comes after it, as where a call of a tool
@@ -379,7 +464,7 @@ impl Marked {
         last.is_some_and(|s| {
             s.sentence.kind == Kind::Prose
                 && s.sentence.text.ends_with(':')
-                && !s.blocked
+                && !s.blocked()
                 && !cue::POINTS.is_match(&s.sentence.text)
         }) && !self.ends_in_code
             && self.status.is_empty()
@@ -388,11 +473,11 @@ impl Marked {
     /// Whether the message ends with an announcement.
     fn announces_last(&self) -> bool {
         let outlook = self.code_blocks > 0
-            || self.all.iter().any(|s| s.advice)
-            || !self.at(&self.head, |s| s.done).is_empty();
+            || self.all.iter().any(|s| s.advice())
+            || !self.at(&self.head, |s| s.done()).is_empty();
         let is = |i: Option<&usize>| {
             let sentence = i.and_then(|&i| self.all.get(i));
-            sentence.is_some_and(|s| s.intent && !(s.intent_weak && outlook))
+            sentence.is_some_and(|s| s.intent() && !(s.intent_weak() && outlook))
         };
         let items = closing_items(&self.all);
         let lead = (self.all.len() - items).checked_sub(1);
