@@ -5,7 +5,7 @@ use crate::domain::event::Event;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -317,11 +317,19 @@ fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Vec
 
 /// Cuts off a last line without an end, which a killed run was writing.
 fn end_torn_line(path: &Path) -> anyhow::Result<()> {
-    let mut bytes = Vec::new();
-    match File::open(path) {
-        Ok(mut file) => file.read_to_end(&mut bytes)?,
-        Err(_) => return Ok(()),
+    let Ok(mut file) = File::open(path) else {
+        return Ok(());
     };
+    let mut last = [0];
+    // The whole of it is read only where there is something to be cut off.
+    if file.seek(SeekFrom::End(-1)).is_err()
+        || (file.read_exact(&mut last).is_ok() && last == [b'\n'])
+    {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
     let whole = bytes
         .iter()
         .rposition(|&byte| byte == b'\n')
