@@ -11,9 +11,13 @@ use crate::domain::text_error::Located;
 use crate::domain::verdict::Check;
 use crate::error::{Error, Place, Result};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Where the configuration file lies when no other is named, relative to the work tree.
@@ -47,6 +51,44 @@ pub struct Sources {
     pub above: Settings,
     /// Plan and configuration file, already merged.
     pub below: Settings,
+    globs: Globs,
+}
+
+/// Sets of globs that were built already: the tasks of a plan mostly share one.
+type Globs = Rc<RefCell<HashMap<Option<Vec<String>>, Arc<GlobSet>>>>;
+
+impl Sources {
+    /// Sources of which `above` goes before `below`.
+    pub fn new(above: Settings, below: Settings) -> Self {
+        Self {
+            above,
+            below,
+            globs: Globs::default(),
+        }
+    }
+
+    /// The same with more in front.
+    pub fn below_of(&self, above: Settings) -> Self {
+        Self {
+            above: above.or(self.above.clone()),
+            below: self.below.clone(),
+            globs: Rc::clone(&self.globs),
+        }
+    }
+
+    /// The protected paths of these globs, or of [`PROTECTED_PATHS`] where there are none.
+    fn protected(&self, globs: Option<&[String]>) -> Result<Arc<GlobSet>> {
+        let key = globs.map(<[String]>::to_vec);
+        if let Some(known) = self.globs.borrow().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let built = Arc::new(match globs {
+            Some(globs) => glob_set(globs)?,
+            None => glob_set(PROTECTED_PATHS)?,
+        });
+        self.globs.borrow_mut().insert(key, Arc::clone(&built));
+        Ok(built)
+    }
 }
 
 /// What concerns the whole run.
@@ -102,7 +144,7 @@ pub struct TaskConfig {
     /// What is said when the agent changes tests.
     pub test_changes: OnNoChanges,
     /// Paths that the task may not change.
-    pub protected_paths: GlobSet,
+    pub protected_paths: Arc<GlobSet>,
     /// Variables that the agent may see.
     pub agent_env: Vec<String>,
     /// Variables that checks and hooks may see.
@@ -266,10 +308,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         .or(task.settings.clone())
         .or(sources.below.clone());
     refuse_unsupported(&all)?;
-    let protected = match &all.protected_paths {
-        Some(globs) => glob_set(globs)?,
-        None => glob_set(PROTECTED_PATHS)?,
-    };
+    let protected = sources.protected(all.protected_paths.as_deref())?;
     Ok(TaskConfig {
         agent: agent(&all)?,
         agent_args: all.agent_args.clone().unwrap_or_default(),

@@ -4,9 +4,9 @@ use crate::domain::attempt::{Step, decide};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::Outcome;
 use crate::domain::plan::Task;
-use crate::domain::schedule::{Item, Rules, TaskStep, next_task};
+use crate::domain::schedule::{Item, Rules, Schedule, TaskStep};
 use crate::perform::{Performer, TaskStart};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is to be done, in order.
 #[derive(Debug, Clone, Default)]
@@ -30,25 +30,31 @@ pub async fn run(
     plan: &RunPlan,
 ) -> anyhow::Result<BTreeMap<String, Outcome>> {
     let items: Vec<Item> = plan.tasks.iter().map(|(task, _)| item(task)).collect();
+    let tasks: HashMap<&str, &(Task, TaskStart)> = plan
+        .tasks
+        .iter()
+        .map(|planned| (planned.0.id.as_str(), planned))
+        .collect();
     let mut outcomes = plan.outcomes.clone();
+    let mut schedule = Schedule::new(&items, &plan.done_before, &outcomes, &plan.rules);
     loop {
-        match next_task(&items, &plan.done_before, &outcomes, &plan.rules) {
+        let (id, outcome) = match schedule.next_task() {
             TaskStep::End => break,
             TaskStep::Skip { id, on } => {
                 let outcome = Outcome::DependencyFailed { on };
                 skip(performer, &id, &outcome);
-                outcomes.insert(id, outcome);
+                (id, outcome)
             }
             TaskStep::Run(id) => {
-                let Some((task, start)) =
-                    plan.tasks.iter().find(|(task, _)| task.id.as_str() == id)
-                else {
+                let Some((task, start)) = tasks.get(id.as_str()) else {
                     break;
                 };
                 let outcome = run_task(performer, task, start).await?;
-                outcomes.insert(id, outcome);
+                (id, outcome)
             }
-        }
+        };
+        schedule.end(&id, &outcome);
+        outcomes.insert(id, outcome);
     }
     performer.emit.at(None, None, None);
     Ok(outcomes)

@@ -2,11 +2,13 @@
 
 use super::prepare::{Prepared, Source};
 use super::reporting::Reporting;
+use super::run::Begun;
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::perform::Watched;
 use crate::run_dir::{Manifest, PlanPath, RunDir};
-use crate::vcs::git::{Repo, display_path};
+use crate::vcs::git::{Change, Exempt, Repo, display_path};
 use std::path::{Path, PathBuf};
 
 /// The plan as it was when the run began, relative to the run directory.
@@ -18,7 +20,7 @@ pub(super) fn begin_new(
     context: &Context,
     args: &RunArgs,
     prepared: &Prepared,
-) -> Result<(RunDir, String, Repo, Reporting)> {
+) -> Result<(Begun, Reporting)> {
     let run_id = uuid::Uuid::now_v7().to_string();
     let root = match &prepared.run.run_dir {
         Some(dir) => dir.clone(),
@@ -70,7 +72,13 @@ pub(super) fn begin_new(
     run_dir.write(PLAN_COPY, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;
     run_dir.prune_siblings();
-    Ok((run_dir, run_id, repo, reporting))
+    let begun = Begun {
+        run_dir,
+        run_id,
+        earlier: None,
+        repo,
+    };
+    Ok((begun, reporting))
 }
 
 /// Nothing was run: nothing is left behind. A directory that was there before stays.
@@ -84,42 +92,40 @@ fn discard(run_dir: &RunDir, existed: bool) {
     }
 }
 
-fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Repo> {
+fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Watched> {
     let repo = Repo::create(prepared.real.clone(), &run_dir.path("git"))
         .map_err(|error| Error::environment(error.to_string()))?;
+    let mut repo = Watched::new(repo);
     if !prepared.run.allow_dirty {
-        refuse_dirty(prepared, &repo)?;
+        refuse_dirty(prepared, &mut repo)?;
     }
     Ok(repo)
 }
 
 /// The tree must be clean, so that what is there afterwards is the agent's work. A plan that git
 /// does not know yet is no dirt: it goes into the first commit.
-fn refuse_dirty(prepared: &Prepared, repo: &Repo) -> Result<()> {
-    let exempt = crate::vcs::git::Exempt {
+fn refuse_dirty(prepared: &Prepared, repo: &mut Watched) -> Result<()> {
+    let exempt = Exempt {
+        progress_ignore: prepared.run.progress_ignore.clone(),
         plan: prepared.book.exempt(),
         ..Default::default()
     };
     let state = repo
-        .snapshot(&exempt)
+        .look(&exempt)
         .map_err(|error| Error::environment(error.to_string()))?;
     let plan = prepared
         .book
         .file
         .as_ref()
         .and_then(|file| file.in_tree.as_deref());
-    let untracked_plan = |path: &[u8]| {
-        Some(path) == plan
-            && state
-                .changes
-                .iter()
-                .any(|change| change.path == path && change.untracked)
-    };
-    let dirty: Vec<String> = state
-        .dirty_paths()
+    let is_new_plan = |change: &Change| Some(change.path.as_slice()) == plan && change.untracked;
+    // What does not count as progress is dirt all the same: it would be committed.
+    let mut dirty: Vec<&Change> = state.changes.iter().chain(&state.uncounted).collect();
+    dirty.retain(|change| !change.newly_ignored && !is_new_plan(change));
+    dirty.sort_by(|one, other| one.path.cmp(&other.path));
+    let dirty: Vec<String> = dirty
         .into_iter()
-        .filter(|path| !untracked_plan(path))
-        .map(|path| display_path(&path))
+        .map(|change| display_path(&change.path))
         .collect();
     if dirty.is_empty() {
         return Ok(());

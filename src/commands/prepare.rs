@@ -153,7 +153,7 @@ pub fn prepare(
     let file = config_file(context, common, real.work_tree(), repo, &mut warnings)?;
     let (plan, text, plan_file) = load(&source, &real, &mut warnings)?;
     let below = plan.settings.clone().or(file.settings);
-    let sources = Sources { above, below };
+    let sources = Sources::new(above, below);
     let setup = file
         .setup
         .into_iter()
@@ -348,5 +348,5 @@ pub fn shown(path: &Path, work_tree: &Path) -> String {
 
 /// The settings without a plan, for `sprag check`.
 pub fn without_plan(file: Settings, above: Settings) -> Sources {
-    Sources { above, below: file }
+    Sources::new(above, file)
 }

@@ -10,7 +10,7 @@ use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
-use crate::perform::{PlanBook, finish_landing};
+use crate::perform::{PlanBook, Watched, finish_landing};
 use crate::run_dir::{Manifest, RunDir, newest_unfinished};
 use crate::vcs::git::{Real, Repo};
 use serde::Deserialize as _;
@@ -34,7 +34,7 @@ pub(super) struct TakenUp {
     pub(super) run_dir: RunDir,
     pub(super) run_id: String,
     pub(super) earlier: Earlier,
-    pub(super) repo: Repo,
+    pub(super) repo: Watched,
 }
 
 pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
@@ -79,7 +79,7 @@ pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
         run_dir,
         run_id: manifest.run_id,
         earlier,
-        repo,
+        repo: Watched::new(repo),
     };
     execute(context, args, prepared, Some(taken_up))
 }

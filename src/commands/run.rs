@@ -5,18 +5,20 @@ use super::prepare::{Prepared, prepare, source};
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
 use crate::cli::RunArgs;
+use crate::config::{RunConfig, TaskConfig};
 use crate::context::Context;
+use crate::domain::attempt::Spend;
 use crate::domain::event::{EventKind, RunStarted, TaskLine};
 use crate::domain::outcome::{NoChanges, Outcome, Reason, run_end};
-use crate::domain::plan::{Plan, Task};
+use crate::domain::plan::{Plan, Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::{Error, Result};
-use crate::perform::{Emitter, Performer, TaskStart, agent_name};
+use crate::perform::{Emitter, Performer, PlanBook, TaskStart, Watched, agent_name};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::{RunPlan, run};
 use crate::run_dir::RunDir;
-use crate::vcs::git::{Real, Repo};
+use crate::vcs::git::Real;
 use crate::vcs::lock::RunLock;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -61,29 +63,25 @@ pub(super) fn execute(
     taken_up: Option<TakenUp>,
 ) -> Result<u8> {
     super::small::require_agents(context, &prepared)?;
-    let (run_dir, run_id, earlier, repo, mut reporting) = match taken_up {
+    let (begun, mut reporting) = match taken_up {
         Some(it) => {
             let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
-            (it.run_dir, it.run_id, Some(it.earlier), it.repo, reporting)
+            let begun = Begun {
+                run_dir: it.run_dir,
+                run_id: it.run_id,
+                earlier: Some(it.earlier),
+                repo: it.repo,
+            };
+            (begun, reporting)
         }
-        None => {
-            let (run_dir, run_id, repo, reporting) = begin_new(context, args, &prepared)?;
-            (run_dir, run_id, None, repo, reporting)
-        }
+        None => begin_new(context, args, &prepared)?,
     };
+    let run_dir = begun.run_dir.clone();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Error::from(anyhow::Error::from(error)))?;
-    let ended = runtime.block_on(work(
-        context,
-        prepared,
-        &run_dir,
-        run_id,
-        earlier,
-        repo,
-        &mut reporting,
-    ));
+    let ended = runtime.block_on(work(context, prepared, begun, &mut reporting));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended {
@@ -97,81 +95,49 @@ pub(super) fn execute(
     }
 }
 
+/// A run whose directories are there: a new one, or one that is taken up again.
+pub(super) struct Begun {
+    pub(super) run_dir: RunDir,
+    pub(super) run_id: String,
+    pub(super) earlier: Option<Earlier>,
+    pub(super) repo: Watched,
+}
+
 async fn work(
     context: &Context,
     prepared: Prepared,
-    run_dir: &RunDir,
-    run_id: String,
-    earlier: Option<Earlier>,
-    repo: Repo,
+    mut begun: Begun,
     reporting: &mut Reporting,
 ) -> Result<u8> {
-    let cancel = Cancel::new();
-    process::listen(&cancel).map_err(anyhow::Error::from)?;
-    process::become_subreaper().map_err(anyhow::Error::from)?;
-    if context.in_actions() {
-        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
-    }
-    let before_ms = earlier
-        .as_ref()
-        .map_or(0, |earlier| earlier.summary.elapsed_ms);
-    let seq = earlier.as_ref().map_or(0, |earlier| earlier.seq);
-    watch_deadline(&cancel, prepared.run.deadline);
+    let cancel = ends(context, prepared.run.deadline)?;
     let mut sink = |event| reporting.take(event);
+    let earlier = begun.earlier.take();
+    let (seq, before_ms) = earlier
+        .as_ref()
+        .map_or((0, 0), |earlier| (earlier.seq, earlier.summary.elapsed_ms));
+    let emit = Emitter::new(&mut sink, seq, before_ms);
     let Prepared {
-        mut book,
-        run: mut config,
+        book,
+        run: config,
         tasks,
         all,
         named,
         warnings,
         ..
     } = prepared;
-    // The limit is the job's, and a run that is taken up has a job of its own.
-    config.deadline = config
-        .deadline
-        .map(|limit| limit.saturating_add(Duration::from_millis(before_ms)));
     let no_changes = config.no_changes;
-    let spent = earlier.as_ref().map(spent).unwrap_or_default();
+    let mut performer = performer(context, begun, book, config, cancel, emit);
+    let taken_up = earlier.is_some();
     if let Some(earlier) = &earlier {
-        recall_statuses(&mut book, earlier);
+        recall(&mut performer, earlier)?;
     }
-    let mut performer = Performer {
-        repo,
-        run_dir: run_dir.clone(),
-        run_id,
-        env: context.env.clone(),
-        is_root: context.is_root,
-        in_actions: context.in_actions(),
-        cancel,
-        config,
-        book,
-        emit: Emitter::new(&mut sink, seq, before_ms),
-        droppings: BTreeSet::new(),
-        turns: run_dir.highest_number("prompts"),
-        checks: run_dir.highest_number("verify"),
-        spent,
-        verdicts: HashMap::new(),
-        session_usage: HashMap::new(),
-        changed_files: earlier
-            .as_ref()
-            .map(|earlier| earlier.summary.changed_files_so_far())
-            .unwrap_or_default(),
-    };
-    if let Some(strange) = performer.changed_since_left() {
-        return Err(
-            Error::config(format!("the run cannot be taken up: {strange}"))
-                .hint("undo that, or commit or stash what is there and start a new run"),
-        );
-    }
-    let started = started(&performer, &all, &tasks, run_dir, earlier.is_some());
+    let started = started(&mut performer, &all, &tasks, taken_up);
     performer
         .emit
         .emit(EventKind::RunStarted(Box::new(started)));
     for warning in warnings {
         performer.warn(warning);
     }
-    let taken_up = earlier.is_some();
     let plan = run_plan(&performer, tasks, &named, earlier, no_changes);
     if taken_up {
         performer.take_up_run(plan.tasks.iter().map(|(_, start)| start))?;
@@ -185,7 +151,67 @@ async fn work(
     {
         performer.warn(format!("the plan's status could not be saved: {error:#}"));
     }
-    Ok(end(&mut performer, &outcomes, no_changes, run_dir)?)
+    Ok(end(&mut performer, &outcomes, no_changes)?)
+}
+
+/// What ends the run before its time: signals, the runner's going away, the deadline.
+fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
+    let cancel = Cancel::new();
+    process::listen(&cancel).map_err(anyhow::Error::from)?;
+    process::become_subreaper().map_err(anyhow::Error::from)?;
+    if context.in_actions() {
+        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
+    }
+    watch_deadline(&cancel, deadline);
+    Ok(cancel)
+}
+
+/// Everything that a run works with, as if it were new.
+fn performer<'e>(
+    context: &Context,
+    begun: Begun,
+    book: PlanBook,
+    config: RunConfig,
+    cancel: Cancel,
+    emit: Emitter<'e>,
+) -> Performer<'e> {
+    Performer {
+        repo: begun.repo,
+        turns: begun.run_dir.highest_number("prompts"),
+        checks: begun.run_dir.highest_number("verify"),
+        run_dir: begun.run_dir,
+        run_id: begun.run_id,
+        env: context.env.clone(),
+        is_root: context.is_root,
+        in_actions: context.in_actions(),
+        cancel,
+        config,
+        book,
+        emit,
+        droppings: BTreeSet::new(),
+        spent: Spend::default(),
+        verdicts: HashMap::new(),
+        session_usage: HashMap::new(),
+        changed_files: BTreeSet::new(),
+    }
+}
+
+/// Takes up what an earlier process of the run has brought, if it left the repository as it is.
+fn recall(performer: &mut Performer<'_>, earlier: &Earlier) -> Result<()> {
+    // The limit is the job's, and a run that is taken up has a job of its own.
+    let before = Duration::from_millis(earlier.summary.elapsed_ms);
+    let deadline = &mut performer.config.deadline;
+    *deadline = deadline.map(|limit| limit.saturating_add(before));
+    recall_statuses(&mut performer.book, earlier);
+    performer.spent = spent(earlier);
+    performer.changed_files = earlier.summary.changed_files_so_far();
+    match performer.changed_since_left() {
+        None => Ok(()),
+        Some(strange) => Err(
+            Error::config(format!("the run cannot be taken up: {strange}"))
+                .hint("undo that, or commit or stash what is there and start a new run"),
+        ),
+    }
 }
 
 /// Says how the run ended.
@@ -193,7 +219,6 @@ fn end(
     performer: &mut Performer<'_>,
     outcomes: &BTreeMap<String, Outcome>,
     no_changes: NoChanges,
-    run_dir: &RunDir,
 ) -> anyhow::Result<u8> {
     let outcomes = in_plan_order(&performer.book.plan, outcomes);
     let (status, reason) = run_end(&outcomes, no_changes);
@@ -203,13 +228,13 @@ fn end(
     });
     let exit_code = status.exit_code(signal);
     if exit_code == 0 {
-        run_dir.write("state/finished", b"")?;
+        performer.run_dir.write("state/finished", b"")?;
     }
     if no_changes == NoChanges::Warn && reason_is_idle(reason) {
         performer.warn("a task changed nothing");
     }
     performer.note_left();
-    let head = match performer.look().1 {
+    let head = match performer.last_look().1 {
         Snapshot::Known(known) => match known.head {
             Head::At(id) => Some(id.0),
             Head::Unborn => None,
@@ -230,12 +255,15 @@ fn end(
 
 /// The outcomes as the plan lists their tasks; what is no task's comes first.
 fn in_plan_order<'o>(plan: &Plan, outcomes: &'o BTreeMap<String, Outcome>) -> Vec<&'o Outcome> {
+    let places: HashMap<&str, usize> = plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(place, task)| (task.id.as_str(), place))
+        .collect();
     let mut ordered: Vec<(Option<usize>, &Outcome)> = outcomes
         .iter()
-        .map(|(id, outcome)| {
-            let place = plan.tasks.iter().position(|task| task.id.as_str() == id);
-            (place, outcome)
-        })
+        .map(|(id, outcome)| (places.get(id.as_str()).copied(), outcome))
         .collect();
     ordered.sort_by_key(|(place, _)| *place);
     ordered.into_iter().map(|(_, outcome)| outcome).collect()
@@ -246,25 +274,38 @@ fn reason_is_idle(reason: Reason) -> bool {
 }
 
 fn started(
-    performer: &Performer<'_>,
+    performer: &mut Performer<'_>,
     all: &[Task],
-    tasks: &[(Task, crate::config::TaskConfig)],
-    run_dir: &RunDir,
+    tasks: &[(Task, TaskConfig)],
     resumed: bool,
 ) -> RunStarted {
-    let plan: &Plan = &performer.book.plan;
-    let first = tasks.first();
+    // What a person should know of the look is said once the run has been told of.
     let exempt = performer.exempt();
-    let known = performer.repo.snapshot(&exempt).ok().map(|raw| raw.known);
-    let base = performer.repo.base().map(|id| id.0);
+    let seen = performer.repo.last_look(&exempt).ok();
+    let branch = seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch));
+    let book = &performer.book;
+    let first = tasks.first();
+    let selected: HashMap<&TaskId, &TaskConfig> = tasks
+        .iter()
+        .map(|(task, config)| (&task.id, config))
+        .collect();
+    let line = |task: &Task| {
+        let config = selected.get(&task.id);
+        TaskLine {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            done: book.is_done(&task.id),
+            selected: config.is_some(),
+            line: book.file.as_ref().and(u32::try_from(task.line).ok()),
+            max_retries: config.map_or(0, |config| config.max_retries),
+        }
+    };
     RunStarted {
         run_id: performer.run_id.clone(),
-        plan_title: plan.title.clone(),
-        plan_path: performer.book.file.as_ref().map(|file| file.name.clone()),
-        branch: known
-            .and_then(|known| known.branch)
-            .map(|name| short_branch(&name)),
-        base,
+        plan_title: book.plan.title.clone(),
+        plan_path: book.file.as_ref().map(|file| file.name.clone()),
+        branch,
+        base: performer.repo.base().map(|id| id.0),
         agent: first
             .map_or("none", |(_, config)| agent_name(&config.agent))
             .to_owned(),
@@ -274,33 +315,16 @@ fn started(
                 .map(|check| check.name.clone())
                 .collect()
         }),
-        tasks: all
-            .iter()
-            .map(|task| {
-                let selected = tasks.iter().find(|(other, _)| other.id == task.id);
-                TaskLine {
-                    id: task.id.to_string(),
-                    title: task.title.clone(),
-                    done: performer.book.is_done(&task.id),
-                    selected: selected.is_some(),
-                    line: performer
-                        .book
-                        .file
-                        .as_ref()
-                        .and(u32::try_from(task.line).ok()),
-                    max_retries: selected.map_or(0, |(_, config)| config.max_retries),
-                }
-            })
-            .collect(),
-        run_dir: run_dir.root().display().to_string(),
+        tasks: all.iter().map(line).collect(),
+        run_dir: performer.run_dir.root().display().to_string(),
         resumed,
     }
 }
 
 fn run_plan(
     performer: &Performer<'_>,
-    tasks: Vec<(Task, crate::config::TaskConfig)>,
-    named: &[crate::domain::plan::TaskId],
+    tasks: Vec<(Task, TaskConfig)>,
+    named: &[TaskId],
     earlier: Option<Earlier>,
     no_changes: NoChanges,
 ) -> RunPlan {

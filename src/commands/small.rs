@@ -11,11 +11,10 @@ use crate::context::Context;
 use crate::domain::assess::message::{MessageClass, read_message};
 use crate::domain::duration;
 use crate::domain::plan::{self, Task};
-use crate::domain::prompt::{PromptInput, Purpose, TaskName, TaskText, prompt};
 use crate::domain::settings::Settings;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::perform::agent_name;
+use crate::perform::{agent_name, first_prompt};
 use crate::report::{self, wire};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
@@ -77,7 +76,7 @@ pub fn dry_run(_context: &Context, prepared: &Prepared) -> Result<u8> {
     for (task, config) in &prepared.tasks {
         text += &format!("\ntask {}: {}\n", task.id, task.title);
         text += &described(config, None);
-        let whole = first_prompt(prepared, task, config);
+        let whole = first_prompt(&prepared.book, task, config.instructions.as_deref());
         text += "  prompt:\n";
         for line in whole.lines() {
             text += &format!("    {line}\n");
@@ -119,41 +118,6 @@ fn described(config: &TaskConfig, no_agent: Option<&Error>) -> String {
     text
 }
 
-fn first_prompt(prepared: &Prepared, task: &Task, config: &TaskConfig) -> String {
-    let plan = &prepared.book.plan;
-    let some = |text: &'_ str| -> Option<String> { (!text.is_empty()).then(|| text.to_owned()) };
-    let (goal, details, description) = (
-        some(&plan.goal),
-        some(&plan.details),
-        some(&task.description),
-    );
-    let other = |done: bool| -> Vec<TaskName<'_>> {
-        plan.tasks
-            .iter()
-            .filter(|other| other.id != task.id && prepared.book.is_done(&other.id) == done)
-            .map(|other| TaskName {
-                id: other.id.as_str(),
-                title: &other.title,
-            })
-            .collect()
-    };
-    prompt(&PromptInput {
-        plan_title: &plan.title,
-        goal: goal.as_deref(),
-        details: details.as_deref(),
-        task: TaskText {
-            id: task.id.as_str(),
-            title: &task.title,
-            description: description.as_deref(),
-            acceptance: task.acceptance.iter().map(String::as_str).collect(),
-        },
-        done: other(true),
-        pending: other(false),
-        instructions: config.instructions.as_deref(),
-        purpose: Purpose::Implement,
-    })
-}
-
 /// `sprag check`.
 ///
 /// # Errors
@@ -170,10 +134,7 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
     let path = context.cwd.join(path);
     let name = shown(&path, real.work_tree());
     let (plan, _) = read_plan(&path, &name, &mut warnings)?;
-    let sources = config::Sources {
-        above,
-        below: plan.settings.clone().or(file.settings),
-    };
+    let sources = config::Sources::new(above, plan.settings.clone().or(file.settings));
     config::run_config(context, &sources, Vec::new())?;
     let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
@@ -213,10 +174,7 @@ fn without_agent(sources: &config::Sources, task: &Task) -> Result<(TaskConfig, 
                 agent: Some("codex".to_owned()),
                 ..Settings::default()
             };
-            let sources = config::Sources {
-                above: stand_in.or(sources.above.clone()),
-                below: sources.below.clone(),
-            };
+            let sources = sources.below_of(stand_in);
             Ok((config::task_config(&sources, task)?, Some(missing)))
         }
         config => Ok((config?, None)),

@@ -1,7 +1,7 @@
 //! What comes next across tasks: dependencies, keep-going and the end of the plan.
 
 use super::outcome::{NoChanges, Outcome, RunStatus, TaskEnd};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What the schedule needs of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,33 +39,63 @@ pub enum TaskStep {
     End,
 }
 
-/// The next step, from the selected tasks in order, the ids that were done before the run, and what
-/// this run has brought so far.
-pub fn next_task(
-    order: &[Item],
-    done_before: &BTreeSet<String>,
-    outcomes: &BTreeMap<String, Outcome>,
-    rules: &Rules,
-) -> TaskStep {
-    if outcomes.values().any(|outcome| stops(outcome, rules)) {
-        return TaskStep::End;
+/// What is left of a run's tasks. Each task is looked at once, however many there are.
+#[derive(Debug)]
+pub struct Schedule<'p> {
+    left: std::slice::Iter<'p, Item>,
+    rules: &'p Rules,
+    ended: HashSet<String>,
+    done: HashSet<String>,
+    stopped: bool,
+}
+
+impl<'p> Schedule<'p> {
+    /// From the selected tasks in order, the ids that were done before the run, and what an earlier
+    /// process of the run has brought.
+    pub fn new(
+        order: &'p [Item],
+        done_before: &BTreeSet<String>,
+        outcomes: &BTreeMap<String, Outcome>,
+        rules: &'p Rules,
+    ) -> Self {
+        let mut schedule = Self {
+            left: order.iter(),
+            rules,
+            ended: HashSet::new(),
+            done: done_before.iter().cloned().collect(),
+            stopped: false,
+        };
+        for (id, outcome) in outcomes {
+            schedule.end(id, outcome);
+        }
+        schedule
     }
-    let mut left = order.iter().filter(|item| !outcomes.contains_key(&item.id));
-    let Some(item) = left.next() else {
-        return TaskStep::End;
-    };
-    let undone = |id: &&String| {
-        !done_before.contains(*id)
-            && outcomes
-                .get(*id)
-                .is_none_or(|outcome| outcome.task_end() != TaskEnd::Done)
-    };
-    match item.depends_on.iter().find(undone) {
-        Some(on) if !rules.alone.contains(&item.id) => TaskStep::Skip {
-            id: item.id.clone(),
-            on: on.clone(),
-        },
-        _ => TaskStep::Run(item.id.clone()),
+
+    /// Takes in how a task ended.
+    pub fn end(&mut self, id: &str, outcome: &Outcome) {
+        self.stopped |= stops(outcome, self.rules);
+        if outcome.task_end() == TaskEnd::Done {
+            self.done.insert(id.to_owned());
+        }
+        self.ended.insert(id.to_owned());
+    }
+
+    /// The next step. Its task is to end before the next one is asked for.
+    pub fn next_task(&mut self) -> TaskStep {
+        if self.stopped {
+            return TaskStep::End;
+        }
+        let Some(item) = self.left.find(|item| !self.ended.contains(&item.id)) else {
+            return TaskStep::End;
+        };
+        let undone = |id: &&String| !self.done.contains(*id);
+        match item.depends_on.iter().find(undone) {
+            Some(on) if !self.rules.alone.contains(&item.id) => TaskStep::Skip {
+                id: item.id.clone(),
+                on: on.clone(),
+            },
+            _ => TaskStep::Run(item.id.clone()),
+        }
     }
 }
 
@@ -95,18 +125,26 @@ mod tests {
     }
 
     fn run(items: &[Item], outcome_of: impl Fn(&str) -> Outcome, rules: &Rules) -> Vec<String> {
-        let mut outcomes = BTreeMap::new();
+        run_after(&BTreeMap::new(), items, outcome_of, rules)
+    }
+
+    fn run_after(
+        earlier: &BTreeMap<String, Outcome>,
+        items: &[Item],
+        outcome_of: impl Fn(&str) -> Outcome,
+        rules: &Rules,
+    ) -> Vec<String> {
+        let mut schedule = Schedule::new(items, &BTreeSet::new(), earlier, rules);
         let mut log = Vec::new();
         for _ in 0..100 {
-            match next_task(items, &BTreeSet::new(), &outcomes, rules) {
+            match schedule.next_task() {
                 TaskStep::Run(id) => {
                     log.push(format!("run {id}"));
-                    let outcome = outcome_of(&id);
-                    outcomes.insert(id, outcome);
+                    schedule.end(&id, &outcome_of(&id));
                 }
                 TaskStep::Skip { id, on } => {
                     log.push(format!("skip {id} for {on}"));
-                    outcomes.insert(id, Outcome::DependencyFailed { on });
+                    schedule.end(&id, &Outcome::DependencyFailed { on });
                 }
                 TaskStep::End => {
                     log.push("end".into());
@@ -170,6 +208,19 @@ mod tests {
                 "end"
             ]
         );
+    }
+
+    #[test]
+    fn what_an_earlier_process_has_done_is_done() {
+        let items = items(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
+        let rules = Rules::default();
+        let earlier = |outcome| BTreeMap::from([("a".to_owned(), outcome)]);
+        assert_eq!(
+            run_after(&earlier(done("a")), &items, done, &rules),
+            ["run b", "run c", "end"]
+        );
+        let failed = earlier(Outcome::VerificationFailed);
+        assert_eq!(run_after(&failed, &items, done, &rules), ["end"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The agent's process: its environment, its output, its end.
 
+use super::prompting::Prompt;
 use super::turn::{agent_name, turn_exit};
 use super::{Performer, TaskRun, millis};
 use crate::agent::command::{TurnFacts, turn_env};
@@ -61,10 +62,9 @@ impl Performer<'_> {
         run: &mut TaskRun<'_>,
         key: TurnKey,
         purpose: &TurnPurpose,
-        number: u32,
-        prompt_file: &Path,
-        prompt: String,
+        prompt: Prompt,
     ) -> anyhow::Result<AgentEnd> {
+        let number = prompt.number;
         let agent = run.config.agent.clone();
         let scratch = tempfile::Builder::new()
             .prefix("turn-")
@@ -85,7 +85,7 @@ impl Performer<'_> {
         };
         let how = invocation(&agent, &request);
         let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
-        let spec = self.agent_spec(run, key, purpose, prompt_file, prompt, &how, env);
+        let spec = self.agent_spec(run, key, purpose, prompt, &how, env);
         let log = self
             .run_dir
             .path(&format!("turns/{number:02}-{}.jsonl", agent_name(&agent)));
@@ -155,17 +155,12 @@ impl Performer<'_> {
         self.scrubbed(&names)
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a process is started from that many parts"
-    )]
     fn agent_spec(
         &self,
         run: &TaskRun<'_>,
         key: TurnKey,
         purpose: &TurnPurpose,
-        prompt_file: &Path,
-        prompt: String,
+        prompt: Prompt,
         how: &Invocation,
         mut env: Vec<(OsString, OsString)>,
     ) -> CommandSpec {
@@ -174,7 +169,7 @@ impl Performer<'_> {
             (&run.config.agent, &how.final_message_file)
         {
             env.extend(turn_env(&TurnFacts {
-                prompt_file,
+                prompt_file: &prompt.file,
                 final_file,
                 task_id: run.task.id.as_str(),
                 attempt: key.attempt,
@@ -188,7 +183,7 @@ impl Performer<'_> {
             cwd: self.repo.real().work_tree().to_path_buf(),
             env,
             stdin: match how.stdin {
-                Stdin::Prompt => Input::Bytes(prompt.into_bytes()),
+                Stdin::Prompt => Input::Bytes(prompt.text.into_bytes()),
                 Stdin::Null => Input::Null,
             },
             limits: Limits {

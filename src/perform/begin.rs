@@ -45,7 +45,8 @@ impl Performer<'_> {
         self.emit.at(Some(task.id.as_str()), None, None);
         if run.journal.state.task_start.is_none() {
             self.forget_words()?;
-            let (_, start) = self.look();
+            let (_, start) = self.last_look();
+            self.forget_other_trees(&start);
             let elapsed_ms = self.emit.elapsed_ms();
             run.journal
                 .observe(Observation::TaskStarted { start, elapsed_ms })?;
@@ -76,8 +77,17 @@ impl Performer<'_> {
 
     /// What an agent said in an earlier task is none of the next one's.
     fn forget_words(&self) -> anyhow::Result<()> {
-        self.run_dir.write(FINAL_MESSAGE, b"")?;
-        self.run_dir.write(SESSION, b"")?;
+        for name in [FINAL_MESSAGE, SESSION] {
+            self.keep_word(name, "")?;
+        }
+        Ok(())
+    }
+
+    /// What is there already is not written again.
+    fn keep_word(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        if self.word(name).unwrap_or_default() != text {
+            self.run_dir.write(name, text.as_bytes())?;
+        }
         Ok(())
     }
 
@@ -93,8 +103,8 @@ impl Performer<'_> {
         let kept = self
             .run_dir
             .write(&format!("turns/{number:02}-final.md"), text.as_bytes())
-            .and_then(|_| self.run_dir.write(FINAL_MESSAGE, text.as_bytes()))
-            .and_then(|_| self.run_dir.write(SESSION, session.as_bytes()));
+            .and_then(|_| self.keep_word(FINAL_MESSAGE, &text))
+            .and_then(|()| self.keep_word(SESSION, &session));
         if let Err(error) = kept {
             self.warn(format!("{error:#}"));
         }

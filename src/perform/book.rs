@@ -1,14 +1,13 @@
 //! The plan with what Sprag knows of its tasks: the statuses that go into its file.
 
-use crate::domain::plan::{self, Plan, StatusUpdate, TaskId, TaskStatus};
+use crate::domain::plan::{self, Plan, StatusUpdate, Task, TaskId, TaskStatus};
 use crate::vcs::git::{PlanContent, PlanExempt};
 use anyhow::Context as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// Tasks for which writing a status is tried out before the run. Plans are written in one style,
-/// and each trial reads the whole file.
+/// Tasks for which writing a status is tried out before the run. Plans are written in one style.
 const REHEARSED: usize = 25;
 
 /// The file that a plan came from.
@@ -82,13 +81,6 @@ impl PlanBook {
         }
     }
 
-    /// A copy in which this task has this status.
-    pub fn with(&self, id: &TaskId, update: StatusUpdate) -> Self {
-        let mut book = self.clone();
-        book.set(id, update);
-        book
-    }
-
     /// Whether a status waits to be saved.
     pub fn is_unsaved(&self) -> bool {
         self.unsaved && self.file.is_some()
@@ -110,18 +102,22 @@ impl PlanBook {
         })
     }
 
-    /// The plan file as it is to lie in the commit; `None` when it does not lie in the work tree.
+    /// The plan file as it is to lie in the commit, in which the tasks of `beside` have these
+    /// statuses; `None` when it does not lie in the work tree.
     ///
     /// # Errors
     /// When the file cannot be read or patched.
-    pub fn content(&self) -> anyhow::Result<Option<PlanContent>> {
+    pub fn content(
+        &self,
+        beside: Option<(&TaskId, &StatusUpdate)>,
+    ) -> anyhow::Result<Option<PlanContent>> {
         let Some(file) = &self.file else {
             return Ok(None);
         };
         let Some(path) = file.in_tree.clone() else {
             return Ok(None);
         };
-        let content = self.text_now(file)?.into_bytes();
+        let content = self.text_now(file, beside)?.into_bytes();
         Ok(Some(PlanContent { path, content }))
     }
 
@@ -134,7 +130,7 @@ impl PlanBook {
             return Ok(());
         };
         if file.in_tree.is_none() && self.unsaved {
-            let text = self.text_now(&file)?;
+            let text = self.text_now(&file, None)?;
             crate::run_dir::write_atomically(&file.path, text.as_bytes())
                 .with_context(|| format!("{} cannot be written", file.path.display()))?;
             self.unsaved = false;
@@ -155,50 +151,56 @@ impl PlanBook {
             attempts: Some(1),
             completed_at: Some("2000-01-01T00:00:00Z".into()),
         };
-        let mut text = self.text.clone();
-        for id in tasks.take(REHEARSED) {
-            text = plan::set_status(&file.name, &text, id, &update)
-                .map_err(|error| anyhow::anyhow!("{error}"))?;
-        }
-        Ok(())
+        let updates: Vec<(&TaskId, &StatusUpdate)> =
+            tasks.take(REHEARSED).map(|id| (id, &update)).collect();
+        plan::set_statuses(&file.name, &self.text, &updates)
+            .map(drop)
+            .map_err(|error| anyhow::anyhow!("{error}"))
     }
 
     /// The file's text with every task's status as it is known. Where the agent has written other
     /// statuses they are put right; where it has left no plan at all, the one that was read counts.
-    fn text_now(&self, file: &PlanFile) -> anyhow::Result<String> {
+    fn text_now(
+        &self,
+        file: &PlanFile,
+        beside: Option<(&TaskId, &StatusUpdate)>,
+    ) -> anyhow::Result<String> {
         let now = fs::read(&file.path)
             .ok()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        let text = match now {
-            Some(text) if self.has_all_tasks(&file.name, &text) => text,
-            _ => self.text.clone(),
-        };
-        let present = plan::parse(&file.name, text.as_bytes())
-            .map_err(|error| anyhow::anyhow!("{error}"))?
-            .value;
-        let mut text = text;
-        for task in &present.tasks {
-            let Some(update) = self.statuses.get(&task.id) else {
-                continue;
-            };
-            let same = task.status == update.status
-                && task.attempts == update.attempts
-                && task.completed_at == update.completed_at;
-            if !same {
-                text = plan::set_status(&file.name, &text, &task.id, update)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .and_then(|text| self.with_all_tasks(&file.name, text));
+        let (text, present) = match now {
+            Some(now) => now,
+            None => {
+                let read = plan::parse(&file.name, self.text.as_bytes())
                     .map_err(|error| anyhow::anyhow!("{error}"))?;
+                (self.text.clone(), read.value)
             }
-        }
-        Ok(text)
+        };
+        let known = |id: &TaskId| match beside {
+            Some((other, update)) if other == id => Some(update),
+            _ => self.statuses.get(id),
+        };
+        let differs = |task: &Task, update: &StatusUpdate| {
+            task.status != update.status
+                || task.attempts != update.attempts
+                || task.completed_at != update.completed_at
+        };
+        let wrong: Vec<(&TaskId, &StatusUpdate)> = present
+            .tasks
+            .iter()
+            .filter_map(|task| Some((task, known(&task.id)?)))
+            .filter(|(task, update)| differs(task, update))
+            .map(|(task, update)| (&task.id, update))
+            .collect();
+        plan::set_statuses(&file.name, &text, &wrong).map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    fn has_all_tasks(&self, name: &str, text: &str) -> bool {
-        plan::parse(name, text.as_bytes()).is_ok_and(|parsed| {
-            let tasks = &parsed.value.tasks;
-            self.plan
-                .tasks
-                .iter()
-                .all(|task| tasks.iter().any(|other| other.id == task.id))
-        })
+    /// The text and what it says, if it is a plan that has all tasks of this one.
+    fn with_all_tasks(&self, name: &str, text: String) -> Option<(String, Plan)> {
+        let present = plan::parse(name, text.as_bytes()).ok()?.value;
+        let ids: HashSet<&TaskId> = present.tasks.iter().map(|task| &task.id).collect();
+        let has_all = self.plan.tasks.iter().all(|task| ids.contains(&task.id));
+        has_all.then_some((text, present))
     }
 }

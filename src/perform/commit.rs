@@ -63,6 +63,7 @@ impl Performer<'_> {
         run: &mut TaskRun<'_>,
         unverified: bool,
     ) -> anyhow::Result<Observation> {
+        // What was verified may have changed since, by somebody whom Sprag has not started.
         let (raw, _) = self.look();
         let raw = raw.ok_or_else(|| anyhow!("the state of the repository could not be read"))?;
         let token = match unverified {
@@ -70,12 +71,12 @@ impl Performer<'_> {
             false => run.token.take(),
         };
         let token = token.ok_or_else(|| anyhow!("no verification permits it"))?;
-        let book = self.book.with(&run.task.id, self.done_status(run));
         let parent = match run.config.agent_commits {
             AgentCommits::Squash => self.repo.base(),
             AgentCommits::Accept | AgentCommits::Reject => head_of(&raw),
         };
-        let plan = book.content()?;
+        let done = self.done_status(run);
+        let plan = self.book.content(Some((&run.task.id, &done)))?;
         let Some(staged) = self.stage(token, &raw, plan, parent)? else {
             return self.nothing_to_commit(run, &raw);
         };
@@ -108,7 +109,7 @@ impl Performer<'_> {
         plan: Option<PlanContent>,
         parent: Option<RevId>,
     ) -> Result<Option<Staged>, CommitError> {
-        match self.repo.stage(
+        match self.repo.change().stage(
             token,
             &CommitRequest {
                 snapshot: raw,
@@ -129,7 +130,7 @@ impl Performer<'_> {
         raw: &RawSnapshot,
     ) -> anyhow::Result<Observation> {
         if let Some(head) = head_of(raw).filter(|head| Some(head) != self.repo.base().as_ref()) {
-            self.repo.advance_base(&head)?;
+            self.repo.change().advance_base(&head)?;
             self.changed_files.extend(changed_paths(raw));
         }
         self.mark_done(run)?;
@@ -137,7 +138,7 @@ impl Performer<'_> {
     }
 
     fn land(&mut self, intent: &LandingIntent) -> Result<(), CommitError> {
-        let warnings = self.repo.land(intent)?;
+        let warnings = self.repo.change().land(intent)?;
         for warning in warnings {
             self.warn(warning);
         }
@@ -178,7 +179,7 @@ impl Performer<'_> {
             .as_ref()
             .and_then(|current| current.tree())
             .cloned();
-        let Ok(now) = self.repo.snapshot(&self.exempt()) else {
+        let Ok(now) = self.repo.look(&self.exempt()) else {
             return;
         };
         let Some(judged) = judged else { return };
@@ -187,7 +188,9 @@ impl Performer<'_> {
 
     /// Afterwards the tree is clean, but for what is named here.
     fn name_leftovers(&mut self) {
-        let (Some(raw), _) = self.look() else { return };
+        let (Some(raw), _) = self.last_look() else {
+            return;
+        };
         let dirty: Vec<String> = raw
             .dirty_paths()
             .iter()
@@ -425,7 +428,7 @@ impl Performer<'_> {
             self.warn("the plan's status could not be saved: the tree is dirty");
             return Ok(());
         }
-        let plan = self.book.content()?;
+        let plan = self.book.content(None)?;
         let Some(staged) = self.stage(Committable::plan_only(), &raw, plan, head_of(&raw))? else {
             self.book.saved();
             return Ok(());

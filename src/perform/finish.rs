@@ -77,7 +77,11 @@ impl Performer<'_> {
 
     /// The agent's own commits of a failed task leave the branch; they stay reachable.
     fn take_back_head(&mut self, run: &TaskRun<'_>) {
-        match self.repo.set_aside(&self.run_id, run.task.id.as_str()) {
+        match self
+            .repo
+            .change()
+            .set_aside(&self.run_id, run.task.id.as_str())
+        {
             Ok(None) => {}
             Ok(Some(kept)) => {
                 // HEAD and refs are not those of the turn's beginning any more: a turn that is
@@ -118,7 +122,8 @@ impl Performer<'_> {
             self.warn("the tree stays as it is: the failed work could not be saved");
             return;
         }
-        match self.repo.restore_tree(&self.exempt()) {
+        let exempt = self.exempt();
+        match self.repo.change().restore_tree(&exempt) {
             Ok(restored) => restored
                 .left
                 .iter()
@@ -146,8 +151,8 @@ impl Performer<'_> {
             outcome,
             Outcome::Verified { .. } | Outcome::Unverified { .. }
         );
-        let (raw, now) = self.look();
-        let left = raw.as_ref().map(changed_paths).unwrap_or_default();
+        let (raw, now) = self.last_look();
+        let left = raw.as_deref().map(changed_paths).unwrap_or_default();
         let changed_files = if committed && left.is_empty() {
             state.changes.clone()
         } else {

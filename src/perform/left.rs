@@ -24,10 +24,12 @@ struct Left {
 impl Performer<'_> {
     /// Keeps how the run leaves the repository.
     pub fn note_left(&mut self) {
-        let (Some(raw), _) = self.look() else { return };
+        let (Some(raw), _) = self.last_look() else {
+            return;
+        };
         let left = Left {
             dirty: raw.dirty_paths(),
-            known: raw.known,
+            known: raw.known.clone(),
         };
         let kept = serde_json::to_vec(&left)
             .map_err(anyhow::Error::from)

@@ -9,6 +9,8 @@ mod emit;
 mod finish;
 mod journal;
 mod left;
+mod look;
+mod prompting;
 mod resume;
 mod setup;
 mod turn;
@@ -18,6 +20,8 @@ pub use begin::TaskStart;
 pub use book::{PlanBook, PlanFile};
 pub use emit::Emitter;
 pub use journal::Journal;
+pub use look::Watched;
+pub use prompting::first_prompt;
 pub use resume::finish_landing;
 pub use turn::agent_name;
 
@@ -28,10 +32,10 @@ use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role,
 use crate::domain::committable::Committable;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
-use crate::domain::snapshot::{Fingerprint, Snapshot};
+use crate::domain::snapshot::Fingerprint;
 use crate::process::{Cancel, CancelReason};
 use crate::run_dir::RunDir;
-use crate::vcs::git::{Exempt, RawSnapshot, Repo};
+use crate::vcs::git::Exempt;
 use crate::verify::Verification;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -49,7 +53,7 @@ const WAITS: u32 = 5;
 /// Everything that a run works with.
 pub struct Performer<'a> {
     /// The repository and the run's private git directory.
-    pub repo: Repo,
+    pub repo: Watched,
     /// Where the run keeps what it leaves behind.
     pub run_dir: RunDir,
     /// The run's id.
@@ -161,27 +165,6 @@ impl<'a> Performer<'a> {
             progress_ignore: self.config.progress_ignore.clone(),
             droppings: self.droppings.clone(),
             plan: self.book.exempt(),
-        }
-    }
-
-    /// The state of the repository, and the same as a value of the domain. What a person should
-    /// know of it is said.
-    pub fn look(&mut self) -> (Option<RawSnapshot>, Snapshot) {
-        match self.repo.snapshot(&self.exempt()) {
-            Ok(raw) => {
-                for warning in &raw.warnings {
-                    self.emit.warn_once(warning);
-                }
-                let known = Snapshot::Known(raw.known.clone());
-                (Some(raw), known)
-            }
-            Err(error) => {
-                let why = format!("{:#}", anyhow::Error::from(error));
-                self.emit.warn(format!(
-                    "the state of the repository could not be read ({why}); progress detection is off for this turn"
-                ));
-                (None, Snapshot::Unknown { why })
-            }
         }
     }
 

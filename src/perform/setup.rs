@@ -25,8 +25,8 @@ impl Performer<'_> {
         if !has_work || !self.has_setup_to_do() {
             return Ok(None);
         }
-        let (before, _) = self.look();
-        self.note_untracked(before.as_ref())?;
+        let (before, _) = self.last_look();
+        self.note_untracked(before.as_deref())?;
         let env = self.scrubbed(&[]);
         for command in self.config.setup.clone() {
             let spec = CommandSpec {
@@ -64,7 +64,7 @@ impl Performer<'_> {
                 }
             }
         }
-        self.settle(before.as_ref());
+        self.settle(before.as_deref());
         self.run_dir.write(SETUP_DONE, b"")?;
         Ok(None)
     }

@@ -7,11 +7,8 @@ use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
 use crate::domain::event::{EventKind, TurnLine};
-use crate::domain::prompt::{
-    PromptInput, Purpose, Retry, TaskName, TaskText, prompt, resumed_prompt,
-};
 use crate::domain::settings::{AgentCommits, OnNoChanges};
-use crate::domain::snapshot::{Head, Snapshot};
+use crate::domain::snapshot::Snapshot;
 use crate::domain::tests_changed::is_test;
 use crate::process::Exit;
 use crate::vcs::git::{ChangeKind, GitError, RawSnapshot, TurnMark, TurnReport, display_path};
@@ -26,57 +23,17 @@ impl Performer<'_> {
         key: TurnKey,
         purpose: &TurnPurpose,
     ) -> anyhow::Result<Observation> {
-        self.turns += 1;
-        let mut number = self.turns;
-        let (_, now) = self.look();
+        let (_, now) = self.last_look();
         run.journal.observe(Observation::TurnStarted {
             before: now.clone(),
         })?;
         // A turn that a crash cut short goes on from where it began, not from where it stopped.
         let before = run.journal.state.turn_start.clone().unwrap_or(now);
         let mark = self.turn_mark(run, key);
-        let text = self.prompt_text(run, purpose, run.session.is_some());
-        let name = format!("prompts/{number:02}.md");
-        let prompt_file = self.run_dir.write(&name, text.as_bytes())?;
-        let agent = agent_name(&run.config.agent);
-        self.emit.emit(EventKind::TurnStarted {
-            purpose: purpose.as_str().into(),
-            agent: agent.into(),
-            prompt: name,
-        });
-        let mut end = self
-            .run_agent(run, key, purpose, number, &prompt_file, text)
-            .await?;
-        if end.may_have_lost_its_session() && self.look().1.same_as(&before) == Some(true) {
-            run.session = None;
-            self.turns += 1;
-            number = self.turns;
-            let text = self.prompt_text(run, purpose, false);
-            let prompt_file = self
-                .run_dir
-                .write(&format!("prompts/{number:02}.md"), text.as_bytes())?;
-            end = self
-                .run_agent(run, key, purpose, number, &prompt_file, text)
-                .await?;
-        }
-        self.emit.emit(EventKind::TurnEnded {
-            exit: end.exit.describe(),
-            elapsed_ms: end.elapsed_ms,
-        });
-        let inspected = match &mark {
-            Ok(mark) => self.repo.inspect_turn(mark),
-            Err(error) => {
-                let why = error.to_string();
-                self.warn(format!(
-                    "the repository's refs could not be read before the turn: {why}"
-                ));
-                self.repo
-                    .mark_turn()
-                    .and_then(|mark| self.repo.inspect_turn(&mark))
-            }
-        };
+        let (number, end) = self.call_agent(run, key, purpose, &before).await?;
+        let inspected = self.inspect(mark);
         let (raw, after) = self.look();
-        let violations = self.violations(run, inspected, raw.as_ref());
+        let violations = self.violations(run, inspected, raw.as_deref());
         if let Some(reason) = end.cancelled {
             return Ok(Observation::Interrupted {
                 by: interruption(reason),
@@ -91,19 +48,12 @@ impl Performer<'_> {
             after: &after,
             exit: &end.exit,
             report: &end.report,
-            agent,
+            agent: agent_name(&run.config.agent),
             violations: &violations,
         });
-        self.tell(
-            run,
-            key,
-            purpose,
-            &assessment,
-            (&before, &after),
-            &end,
-            usage,
-        );
-        let changes = raw.as_ref().map(changed_paths).unwrap_or_default();
+        let states = (&before, &after);
+        self.tell(run, key, purpose, &assessment, states, &end, usage);
+        let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
         Ok(Observation::TurnEnded(Box::new(TurnEnded {
             assessment,
             after,
@@ -111,6 +61,50 @@ impl Performer<'_> {
             spend: spend(&usage),
             elapsed_ms: self.emit.elapsed_ms(),
         })))
+    }
+
+    /// Calls the agent, and once more without its session where it seems to have lost that. Returns
+    /// the number under which the call's files are kept, too.
+    async fn call_agent(
+        &mut self,
+        run: &mut TaskRun<'_>,
+        key: TurnKey,
+        purpose: &TurnPurpose,
+        before: &Snapshot,
+    ) -> anyhow::Result<(u32, AgentEnd)> {
+        let prompt = self.write_prompt(run, purpose, run.session.is_some())?;
+        let mut number = prompt.number;
+        self.emit.emit(EventKind::TurnStarted {
+            purpose: purpose.as_str().into(),
+            agent: agent_name(&run.config.agent).into(),
+            prompt: prompt.name.clone(),
+        });
+        let mut end = self.run_agent(run, key, purpose, prompt).await?;
+        if end.may_have_lost_its_session() && self.look().1.same_as(before) == Some(true) {
+            run.session = None;
+            let prompt = self.write_prompt(run, purpose, false)?;
+            number = prompt.number;
+            end = self.run_agent(run, key, purpose, prompt).await?;
+        }
+        self.emit.emit(EventKind::TurnEnded {
+            exit: end.exit.describe(),
+            elapsed_ms: end.elapsed_ms,
+        });
+        Ok((number, end))
+    }
+
+    /// What the turn did to the repository itself; without a mark only what was left behind is told.
+    fn inspect(&mut self, mark: Result<TurnMark, GitError>) -> Result<TurnReport, GitError> {
+        let mark = match mark {
+            Ok(mark) => mark,
+            Err(error) => {
+                self.warn(format!(
+                    "the repository's refs could not be read before the turn: {error}"
+                ));
+                self.repo.mark_turn()?
+            }
+        };
+        self.repo.change().inspect_turn(&mark)
     }
 
     /// HEAD and refs at the start of the turn. A turn that a crash cut short is judged from where it
@@ -264,113 +258,6 @@ impl Performer<'_> {
                 .cost_usd
                 .map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
         }
-    }
-
-    /// The prompt of a turn.
-    pub fn prompt_text(&self, run: &TaskRun<'_>, purpose: &TurnPurpose, resumed: bool) -> String {
-        let state = &run.journal.state;
-        let status = unchanged_status(state.current.as_ref(), &state.changes);
-        let retry = retry(run, purpose);
-        let purpose = match purpose {
-            TurnPurpose::Implement => Purpose::Implement,
-            TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
-                number: *n,
-                kind: *kind,
-                status: &status,
-                retry,
-            },
-            TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
-        };
-        let plan = &self.book.plan;
-        let others = || plan.tasks.iter().filter(|task| task.id != run.task.id);
-        let name = |task: &'_ crate::domain::plan::Task| -> (String, String) {
-            (task.id.to_string(), task.title.clone())
-        };
-        let done: Vec<_> = others()
-            .filter(|task| self.book.is_done(&task.id))
-            .map(name)
-            .collect();
-        let left: Vec<_> = others()
-            .filter(|task| !self.book.is_done(&task.id))
-            .map(name)
-            .collect();
-        let input = PromptInput {
-            plan_title: &plan.title,
-            goal: some(&plan.goal),
-            details: some(&plan.details),
-            task: TaskText {
-                id: run.task.id.as_str(),
-                title: &run.task.title,
-                description: some(&run.task.description),
-                acceptance: run.task.acceptance.iter().map(String::as_str).collect(),
-            },
-            done: names(&done),
-            pending: names(&left),
-            instructions: run.config.instructions.as_deref(),
-            purpose,
-        };
-        if resumed {
-            resumed_prompt(&input)
-        } else {
-            prompt(&input)
-        }
-    }
-}
-
-fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>> {
-    let state = &run.journal.state;
-    let number = match purpose {
-        TurnPurpose::Retry { .. } => state.attempt().max(1),
-        _ if state.attempt() > 1 => state.attempt(),
-        _ => return None,
-    };
-    let failure = state.last_failure.as_deref();
-    let cut_off = match purpose {
-        TurnPurpose::Retry { cut_off } => cut_off.as_deref(),
-        _ => None,
-    };
-    Some(Retry {
-        number: number.saturating_sub(1),
-        of: run.config.max_retries,
-        cut_off,
-        failing_checks: failure
-            .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())
-            .unwrap_or_default(),
-        failing: failure.map_or("", |failure| failure.failing_output.as_str()),
-        hints: failure
-            .map(|failure| failure.hints.clone())
-            .unwrap_or_default(),
-        commit_rejected: state.hook_message.as_deref(),
-        history: &state.history,
-    })
-}
-
-fn names(pairs: &[(String, String)]) -> Vec<TaskName<'_>> {
-    pairs
-        .iter()
-        .map(|(id, title)| TaskName { id, title })
-        .collect()
-}
-
-fn some(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
-}
-
-/// What a nudge shows of a tree in which nothing happened.
-fn unchanged_status(current: Option<&Snapshot>, changes: &[String]) -> String {
-    let head = match current {
-        Some(Snapshot::Known(known)) => match &known.head {
-            Head::At(id) => format!("HEAD is {}", crate::domain::outcome::short(id)),
-            Head::Unborn => "there is no commit yet".into(),
-        },
-        _ => "HEAD is unknown".into(),
-    };
-    match changes {
-        [] => format!("{head}, no file has changed"),
-        some => format!(
-            "{head}, changed files as before this turn: {}",
-            some.join(", ")
-        ),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::vcs::git::{ChangeKind, RawSnapshot};
 use crate::verify::{Progress, Surroundings, Verification, run_checks};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::sync::Arc;
 
 /// The droppings, and what was there before the checks that are running, relative to the run
 /// directory.
@@ -23,23 +24,26 @@ impl Performer<'_> {
         run: &mut TaskRun<'_>,
         _purpose: VerifyPurpose,
     ) -> anyhow::Result<Observation> {
-        let (raw_before, before) = self.look();
+        let (raw_before, before) = self.last_look();
         let key = before.tree().map(|tree| (tree.clone(), check_set(run)));
         let recalled = key.as_ref().and_then(|key| self.verdicts.get(key)).cloned();
-        let verification = match recalled {
+        // What is recalled holds for the very tree that it was looked up by.
+        let (verification, after) = match recalled {
             Some(verification) => {
                 self.emit.emit(EventKind::VerificationSkipped {
                     reason: "the checks have already judged this very tree".into(),
                 });
-                verification
+                (verification, before.clone())
             }
-            None => self.run_checks(run, raw_before.as_ref()).await?,
+            None => {
+                let verification = self.run_checks(run, raw_before.as_deref()).await?;
+                if verification.verdict == Verdict::Aborted {
+                    let by = self.interruption().unwrap_or(Interruption::Deadline);
+                    return Ok(Observation::Interrupted { by });
+                }
+                (verification, self.settle(raw_before.as_deref()).1)
+            }
         };
-        if verification.verdict == Verdict::Aborted {
-            let by = self.interruption().unwrap_or(Interruption::Deadline);
-            return Ok(Observation::Interrupted { by });
-        }
-        let (_, after) = self.settle(raw_before.as_ref());
         self.remember(run, &before, &after, &verification);
         run.token = after.tree().and_then(|tree| verification.permit(tree));
         Ok(Observation::Verified(Box::new(VerificationEnded {
@@ -112,14 +116,17 @@ impl Performer<'_> {
     pub(super) fn settle(
         &mut self,
         before: Option<&RawSnapshot>,
-    ) -> (Option<RawSnapshot>, Snapshot) {
+    ) -> (Option<Arc<RawSnapshot>>, Snapshot) {
         let settled = self.take_droppings(before);
         // Nothing is there to be removed when what ran was no check of ours.
         let _ = std::fs::remove_file(self.run_dir.path(BEFORE_CHECKS));
         settled
     }
 
-    fn take_droppings(&mut self, before: Option<&RawSnapshot>) -> (Option<RawSnapshot>, Snapshot) {
+    fn take_droppings(
+        &mut self,
+        before: Option<&RawSnapshot>,
+    ) -> (Option<Arc<RawSnapshot>>, Snapshot) {
         let (after, known) = self.look();
         let (Some(before), Some(after)) = (before, after) else {
             return (None, known);
@@ -156,6 +163,14 @@ impl Performer<'_> {
         }
     }
 
+    /// What was said of trees that the next task cannot come back to is kept no longer, nor what the
+    /// sessions of earlier tasks have used.
+    pub(super) fn forget_other_trees(&mut self, now: &Snapshot) {
+        self.verdicts
+            .retain(|(tree, _), _| Some(tree) == now.tree());
+        self.session_usage.clear();
+    }
+
     /// A tree of which is known what the checks said under another fingerprint.
     pub(super) fn alias_verdict(
         &mut self,
@@ -190,13 +205,13 @@ impl Performer<'_> {
             return;
         };
         let there: BTreeSet<Vec<u8>> = there.into_iter().collect();
-        let Ok(now) = self.repo.snapshot(&self.exempt()) else {
+        let Ok(now) = self.repo.look(&self.exempt()) else {
             return;
         };
-        let new = now.changes.into_iter().filter(|change| {
+        let new = now.changes.iter().filter(|change| {
             change.kind == ChangeKind::Added && change.untracked && !there.contains(&change.path)
         });
-        self.droppings.extend(new.map(|change| change.path));
+        self.droppings.extend(new.map(|change| change.path.clone()));
         self.save_droppings();
         let _ = std::fs::remove_file(self.run_dir.path(BEFORE_CHECKS));
     }

@@ -32,7 +32,7 @@ pub use lines::{Line, LineSplitter};
 pub use live::run;
 pub use log::CappedLog;
 pub use marker::{PROCESS_ID, RUN_ID, kill_marked};
-pub use registry::{become_subreaper, kill_descendants};
+pub use registry::{Calm, become_subreaper, calm, kill_descendants};
 pub use retain::{HeadTail, Tail};
 pub use text::clean_text;
 

@@ -12,11 +12,14 @@ use super::tree::Tree;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     owns_every_child: false,
+    started: 0,
     active: Vec::new(),
 });
 
 struct Registry {
     owns_every_child: bool,
+    /// Children started so far.
+    started: u64,
     active: Vec<Origin>,
 }
 
@@ -103,6 +106,20 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
+/// A moment at which nothing was running that [`super::run`] had started, nor anything that such a
+/// child had left behind. Between two equal ones nothing has been running either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calm {
+    started: u64,
+}
+
+/// The present moment, if it is a calm one. `None` where that cannot be told: what a child leaves
+/// behind is seen only by the process that adopts it, which takes [`become_subreaper`] and Linux.
+pub fn calm() -> Option<Calm> {
+    let registry = lock();
+    registry.is_calm_with(&host::children())
+}
+
 /// Kills every child of an unfinished run with all its descendants, at once. Blocks for the
 /// fraction of a second that it takes.
 pub fn kill_descendants() {
@@ -117,6 +134,7 @@ pub(super) fn start<T, E>(
     launch: impl FnOnce() -> Result<(T, Origin), E>,
 ) -> Result<(T, Registration), E> {
     let mut registry = lock();
+    registry.started += 1;
     let (child, origin) = launch()?;
     registry.active.push(origin.clone());
     Ok((
@@ -156,6 +174,13 @@ pub(super) fn reap(pid: i32) {
 }
 
 impl Registry {
+    fn is_calm_with(&self, children: &[i32]) -> Option<Calm> {
+        let started = self.started;
+        let is_told = self.owns_every_child && cfg!(target_os = "linux");
+        let is_alone = self.active.is_empty() && children.is_empty();
+        (started == 0 || (is_told && is_alone)).then_some(Calm { started })
+    }
+
     fn waited_for(&self) -> Vec<i32> {
         self.active
             .iter()
@@ -167,4 +192,54 @@ impl Registry {
 
 fn lock() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(active: Vec<Origin>) -> Registry {
+        Registry {
+            owns_every_child: true,
+            started: 3,
+            active,
+        }
+    }
+
+    fn origin() -> Origin {
+        let main = Proc {
+            pid: 7,
+            parent: 1,
+            group: 7,
+            start: 1,
+            state: host::State::Running,
+        };
+        Origin::new(main, "MARK=1".into())
+    }
+
+    #[test]
+    fn a_moment_is_calm_without_children_and_without_what_they_left_behind() {
+        let calm = |active, children: &[i32]| registry(active).is_calm_with(children);
+        assert_eq!(calm(vec![], &[]), Some(Calm { started: 3 }));
+        assert_eq!(calm(vec![], &[8]), None);
+        assert_eq!(calm(vec![origin()], &[]), None);
+        assert_eq!(calm(vec![origin()], &[7]), None);
+    }
+
+    #[test]
+    fn who_adopts_nothing_knows_of_calm_only_before_the_first_child() {
+        let mut registry = registry(vec![]);
+        registry.owns_every_child = false;
+        assert_eq!(registry.is_calm_with(&[]), None);
+        registry.started = 0;
+        assert_eq!(registry.is_calm_with(&[]), Some(Calm { started: 0 }));
+    }
+
+    #[test]
+    fn every_start_ends_the_calm_of_before() {
+        let before = lock().started;
+        let failed: Result<((), Registration), &str> = start(|| Err("not started"));
+        assert_eq!(failed.err(), Some("not started"));
+        assert!(lock().started > before);
+    }
 }

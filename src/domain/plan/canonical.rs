@@ -5,6 +5,7 @@ use super::native::OWNED_KEYS;
 use super::source::{Container, Source};
 use super::{PlanFormat, parse, text_of};
 use crate::domain::yaml::{Entry, Node, Style, Value};
+use std::collections::HashSet;
 use std::fmt::Write;
 
 /// A rendering of a plan file that leaves out what only Sprag writes: states, attempts and times
@@ -20,8 +21,8 @@ pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     Some(render(&source, None).into_bytes())
 }
 
-/// As [`without_owned_keys`], but leaving out the state of one task alone, by its place.
-pub(super) fn render(source: &Source<'_>, only: Option<usize>) -> String {
+/// As [`without_owned_keys`], but leaving out the states of some tasks alone, by their places.
+pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> String {
     let mut out = format!("{:?}\n", source.format);
     let owned = owned_keys(source.format);
     for entry in source.root.iter().flat_map(Node::entries) {
@@ -54,11 +55,11 @@ fn owned_keys(format: PlanFormat) -> &'static [&'static str] {
     }
 }
 
-fn push_tasks(out: &mut String, tasks: &Node, owned: &[&str], only: Option<usize>) {
+fn push_tasks(out: &mut String, tasks: &Node, owned: &[&str], only: Option<&HashSet<usize>>) {
     out.push_str("tasks[");
     for (index, task) in tasks.items().iter().enumerate() {
         out.push('{');
-        let left_out = only.is_none_or(|only| only == index);
+        let left_out = only.is_none_or(|only| only.contains(&index));
         for entry in task.entries() {
             let is_owned = owned.contains(&entry.key.as_str());
             if !(is_owned && (left_out || entry.merged)) {
@@ -70,12 +71,12 @@ fn push_tasks(out: &mut String, tasks: &Node, owned: &[&str], only: Option<usize
     out.push_str("]\n");
 }
 
-fn push_body(out: &mut String, source: &Source<'_>, only: Option<usize>) {
+fn push_body(out: &mut String, source: &Source<'_>, only: Option<&HashSet<usize>>) {
     out.push('\n');
     let mut from = source.body_start;
     if source.format == PlanFormat::Checklist {
         for (index, item) in source.outline.items.iter().enumerate() {
-            if only.is_none_or(|only| only == index) {
+            if only.is_none_or(|only| only.contains(&index)) {
                 out.push_str(&source.text[from..item.mark.start]);
                 out.push_str("[ ]");
                 from = item.mark.end;

@@ -2,9 +2,41 @@
 
 use crate::domain::yaml::{Entry, Node, Style, Value};
 
-/// The text with `key` of `map` set to `rendered`, or `None` where the text is written in a way
-/// that this does not cover. `map` is a mapping of the tree of `text`; `rendered` is a plain
-/// word, a number, a quoted text or a `{ … }`.
+/// A range of a text and what takes its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Splice {
+    pub start: usize,
+    pub end: usize,
+    pub new: String,
+}
+
+impl Splice {
+    pub fn new(start: usize, end: usize, new: &str) -> Self {
+        Self {
+            start,
+            end,
+            new: new.to_owned(),
+        }
+    }
+}
+
+/// The text with all splices made, those at one place in the order given; `None` where two of them
+/// overlap.
+pub(super) fn applied(text: &str, mut splices: Vec<Splice>) -> Option<String> {
+    splices.sort_by_key(|splice| splice.start);
+    let added: usize = splices.iter().map(|splice| splice.new.len()).sum();
+    let mut out = String::with_capacity(text.len() + added);
+    let mut from = 0;
+    for splice in splices {
+        out.push_str(text.get(from..splice.start)?);
+        out.push_str(&splice.new);
+        from = splice.end;
+    }
+    out.push_str(text.get(from..)?);
+    Some(out)
+}
+
+/// The text with `key` of `map` set to `rendered`, as [`key_splice`] does it.
 pub(super) fn set_key(
     text: &str,
     map: &Node,
@@ -12,6 +44,19 @@ pub(super) fn set_key(
     rendered: &str,
     json: bool,
 ) -> Option<String> {
+    applied(text, vec![key_splice(text, map, key, rendered, json)?])
+}
+
+/// Sets `key` of `map` to `rendered`, or is `None` where the text is written in a way that this
+/// does not cover. `map` is a mapping of the tree of `text`; `rendered` is a plain word, a number, a
+/// quoted text or a `{ … }`.
+pub(super) fn key_splice(
+    text: &str,
+    map: &Node,
+    key: &str,
+    rendered: &str,
+    json: bool,
+) -> Option<Splice> {
     let Value::Map { entries, flow } = &map.value else {
         return None;
     };
@@ -37,12 +82,12 @@ pub(super) fn set_key(
     }
 }
 
-fn replace(text: &str, entry: &Entry, rendered: &str, json: bool) -> Option<String> {
+fn replace(text: &str, entry: &Entry, rendered: &str, json: bool) -> Option<Splice> {
     let value = &entry.value;
     if value.is_null() && value.span.is_empty() {
         let after = text.get(entry.key_span.end..)?;
         let colon = entry.key_span.end + after.find(':')? + 1;
-        return Some(spliced(text, colon, colon, &format!(" {rendered}")));
+        return Some(Splice::new(colon, colon, &format!(" {rendered}")));
     }
     let old = text.get(value.span.clone())?;
     let is_word =
@@ -54,13 +99,13 @@ fn replace(text: &str, entry: &Entry, rendered: &str, json: bool) -> Option<Stri
         }
         _ => rendered.to_owned(),
     };
-    Some(spliced(text, value.span.start, value.span.end, &new))
+    Some(Splice::new(value.span.start, value.span.end, &new))
 }
 
-fn insert_in_flow(text: &str, map: &Node, direct: &[&Entry], pair: &str) -> Option<String> {
+fn insert_in_flow(text: &str, map: &Node, direct: &[&Entry], pair: &str) -> Option<Splice> {
     let Some(last) = direct.last() else {
         let inside = map.span.start + 1;
-        return Some(spliced(text, inside, inside, &format!(" {pair} ")));
+        return Some(Splice::new(inside, inside, &format!(" {pair} ")));
     };
     let end = last.value.span.end.max(last.key_span.end);
     let line_start = line_start(text, last.key_span.start);
@@ -70,12 +115,12 @@ fn insert_in_flow(text: &str, map: &Node, direct: &[&Entry], pair: &str) -> Opti
     } else {
         ", ".to_owned()
     };
-    Some(spliced(text, end, end, &format!("{separator}{pair}")))
+    Some(Splice::new(end, end, &format!("{separator}{pair}")))
 }
 
 /// After the line of an entry whose end is certain, best of all one of our own; else before the
 /// first key.
-fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<String> {
+fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<Splice> {
     const NEIGHBOURS: [&str; 5] = ["attempts", "status", "done", "title", "id"];
     let ends_surely = |entry: &&&Entry| end_of(text, entry).is_some();
     let neighbour = NEIGHBOURS
@@ -93,7 +138,7 @@ fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<String> 
         let indent = blanks(text.get(line_start..first)?);
         let line_break = line_break(text, line_start.max(first));
         let inserted = format!("{pair}{line_break}{indent}");
-        return Some(spliced(text, first, first, &inserted));
+        return Some(Splice::new(first, first, &inserted));
     };
     let key_start = neighbour.key_span.start;
     let indent = blanks(text.get(line_start(text, key_start)..key_start)?);
@@ -102,11 +147,11 @@ fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<String> 
         Some(newline) => {
             let next_line = end + newline + 1;
             let inserted = format!("{indent}{pair}{}", line_break(text, next_line));
-            return Some(spliced(text, next_line, next_line, &inserted));
+            return Some(Splice::new(next_line, next_line, &inserted));
         }
         None => format!("{}{indent}{pair}", line_break(text, text.len())),
     };
-    Some(spliced(text, text.len(), text.len(), &inserted))
+    Some(Splice::new(text.len(), text.len(), &inserted))
 }
 
 /// Where an entry ends, when it is not a block whose end depends on what follows.

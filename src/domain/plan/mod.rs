@@ -1,6 +1,6 @@
 //! Plans: what is to be done, task by task, from files in any of the formats people have.
 //!
-//! [`parse`] reads a plan, [`set_status`] writes a task's state back without touching anything
+//! [`parse`] reads a plan, [`set_statuses`] writes states of tasks back without touching anything
 //! else of the text, [`without_owned_keys`] tells whether two texts differ in more than such
 //! states, and [`selection`] puts the tasks in order.
 
@@ -17,7 +17,7 @@ mod source;
 
 pub use canonical::without_owned_keys;
 pub use order::{UnknownTask, selection};
-pub use patch::{StatusUpdate, set_status};
+pub use patch::{StatusUpdate, set_status, set_statuses};
 
 use super::settings::Settings;
 use super::text_error::{Fault, Located, Parsed, Position};

@@ -1,13 +1,14 @@
 //! A task's state written into the plan's text.
 
-use super::edit::{line_break, set_key, spliced};
+use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
 use super::foreign::{RAFA_WORDS, STORY_WORDS};
 use super::markdown::STATUS_KEY;
 use super::source::{Container, Source};
-use super::{Plan, PlanError, PlanFormat, TaskId, TaskStatus, canonical, parse};
+use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus, canonical, plan_of, text_of};
 use crate::domain::suggest::did_you_mean;
 use crate::domain::text_error::{Fault, Position};
 use crate::domain::yaml::{Node, Value};
+use std::collections::{HashMap, HashSet};
 
 /// A task's new state.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,49 +38,91 @@ pub fn set_status(
     task: &TaskId,
     update: &StatusUpdate,
 ) -> Result<String, PlanError> {
-    let plan = parse(name, text.as_bytes())?.value;
-    let (mark, bare) = match text.strip_prefix('\u{feff}') {
-        Some(bare) => ("\u{feff}", bare),
-        None => ("", text),
-    };
-    let Some(index) = plan.tasks.iter().position(|known| known.id == *task) else {
-        let suggestion = did_you_mean(task.as_str(), plan.tasks.iter().map(|t| t.id.as_str()));
-        let message = format!("the plan has no task `{task}`{suggestion}");
-        return Err(Fault::new(Position::START, message).in_file(name));
-    };
-    let expected = updated(&plan, index, update);
-    let unsure = || {
-        let at = Position {
-            line: plan.tasks[index].line,
-            column: 1,
-        };
-        let message = format!(
-            "the state of the task `{task}` cannot be written here without touching other parts: \
-             write the task with one key a line"
-        );
-        Fault::new(at, message).in_file(name)
-    };
-    let edited = edited(name, bare, index, &plan, &expected).ok_or_else(unsure)?;
-    if !holds(name, bare, &edited, index, &expected) {
-        return Err(unsure());
-    }
-    Ok(format!("{mark}{edited}"))
+    set_statuses(name, text, &[(task, update)])
 }
 
-/// The plan as it should read afterwards, as far as its format can hold the update.
-fn updated(plan: &Plan, index: usize, update: &StatusUpdate) -> Plan {
-    let mut expected = plan.clone();
-    let task = &mut expected.tasks[index];
-    task.status = match (plan.format, update.status) {
+/// As [`set_status`], for any number of tasks, each named once. The text is read as often as for one.
+///
+/// # Errors
+/// As [`set_status`].
+pub fn set_statuses(
+    name: &str,
+    text: &str,
+    updates: &[(&TaskId, &StatusUpdate)],
+) -> Result<String, PlanError> {
+    let bare = text_of(name, text.as_bytes())?;
+    let mark = &text[..text.len() - bare.len()];
+    let before = Read::new(name, bare).map_err(|fault| fault.in_file(name))?;
+    let places: HashMap<&TaskId, usize> = before
+        .plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(place, task)| (&task.id, place))
+        .collect();
+    let mut expected = before.plan.clone();
+    let mut changed = HashSet::new();
+    for (id, update) in updates {
+        let Some(&place) = places.get(id) else {
+            let known = before.plan.tasks.iter().map(|task| task.id.as_str());
+            let suggestion = did_you_mean(id.as_str(), known);
+            let message = format!("the plan has no task `{id}`{suggestion}");
+            return Err(Fault::new(Position::START, message).in_file(name));
+        };
+        set(&mut expected.tasks[place], before.plan.format, update);
+        changed.insert(place);
+    }
+    let edited = edited(name, &before, &changed, &expected)
+        .filter(|edited| holds(name, &before, edited, &changed, &expected));
+    match edited {
+        Some(edited) => Ok(format!("{mark}{edited}")),
+        None => Err(unsure(&before.plan, &changed).in_file(name)),
+    }
+}
+
+/// A text with what it says.
+struct Read<'a> {
+    source: Source<'a>,
+    plan: Plan,
+}
+
+impl<'a> Read<'a> {
+    fn new(name: &str, text: &'a str) -> Result<Self, Fault> {
+        let source = Source::open(name, text)?;
+        let plan = plan_of(name, &source, &mut Vec::new())?;
+        Ok(Self { source, plan })
+    }
+}
+
+fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {
+    let first = changed
+        .iter()
+        .min()
+        .and_then(|place| plan.tasks.get(*place));
+    let at = first.map_or(Position::START, |task| Position {
+        line: task.line,
+        column: 1,
+    });
+    let id = first.map_or("", |task| task.id.as_str());
+    let message = format!(
+        "the state of the task `{id}` cannot be written here without touching other parts: \
+         write the task with one key a line"
+    );
+    Fault::new(at, message)
+}
+
+/// Sets the task as it should read afterwards, as far as its format can hold the update.
+fn set(task: &mut Task, format: PlanFormat, update: &StatusUpdate) {
+    task.status = match (format, update.status) {
         (PlanFormat::Checklist | PlanFormat::Rmplan, TaskStatus::Done) => TaskStatus::Done,
         (PlanFormat::Checklist | PlanFormat::Rmplan, _) => TaskStatus::Pending,
         (PlanFormat::Rafa, TaskStatus::Blocked) => TaskStatus::Failed,
         (PlanFormat::Story, TaskStatus::Failed) => TaskStatus::Blocked,
         (_, status) => status,
     };
-    let full = matches!(plan.format, PlanFormat::Sprag | PlanFormat::Headings);
+    let full = matches!(format, PlanFormat::Sprag | PlanFormat::Headings);
     if let Some(attempts) = update.attempts
-        && (full || plan.format == PlanFormat::Rafa)
+        && (full || format == PlanFormat::Rafa)
     {
         task.attempts = Some(attempts);
     }
@@ -88,15 +131,61 @@ fn updated(plan: &Plan, index: usize, update: &StatusUpdate) -> Plan {
     {
         task.completed_at = Some(time.clone());
     }
-    expected
 }
 
 /// The edited text; `None` where it cannot be edited.
-fn edited(name: &str, text: &str, index: usize, plan: &Plan, expected: &Plan) -> Option<String> {
-    let (old, new) = (&plan.tasks[index], &expected.tasks[index]);
+fn edited(
+    name: &str,
+    before: &Read<'_>,
+    changed: &HashSet<usize>,
+    expected: &Plan,
+) -> Option<String> {
+    let source = &before.source;
+    let mut places: Vec<usize> = changed.iter().copied().collect();
+    places.sort_unstable();
+    let mut splices = Vec::new();
+    let mut headings = source.text.to_owned();
+    for place in places {
+        let new = &expected.tasks[place];
+        let pairs = pairs(&before.plan.tasks[place], new, expected.format);
+        match expected.format {
+            PlanFormat::Checklist => {
+                let item = source.outline.items.get(place)?;
+                let is_done = new.status == TaskStatus::Done;
+                if item.checked != is_done {
+                    let mark = if is_done { "[x]" } else { "[ ]" };
+                    splices.push(Splice::new(item.mark.start, item.mark.end, mark));
+                }
+            }
+            // Each state may have to be made a place first, so one is set after the other.
+            PlanFormat::Headings => {
+                for (key, value) in pairs {
+                    headings = set_heading_state(name, &headings, new.id.as_str(), key, &value)?;
+                }
+            }
+            format => {
+                let map = match format {
+                    PlanFormat::Story => source.root.as_ref()?,
+                    _ => source.tasks()?.items().get(place)?,
+                };
+                let json = source.container == Container::Json;
+                for (key, value) in pairs {
+                    splices.push(key_splice(source.text, map, key, &value, json)?);
+                }
+            }
+        }
+    }
+    match expected.format {
+        PlanFormat::Headings => Some(headings),
+        _ => applied(source.text, splices),
+    }
+}
+
+/// The keys to be set, in their order.
+fn pairs(old: &Task, new: &Task, format: PlanFormat) -> Vec<(&'static str, String)> {
     let mut pairs = Vec::new();
     if old.status != new.status {
-        pairs.push(status_pair(plan.format, new.status));
+        pairs.push(status_pair(format, new.status));
     }
     if old.attempts != new.attempts {
         pairs.extend(
@@ -108,35 +197,7 @@ fn edited(name: &str, text: &str, index: usize, plan: &Plan, expected: &Plan) ->
         let time = new.completed_at.as_deref();
         pairs.extend(time.map(|time| ("completed_at", as_scalar(time))));
     }
-    let mut text = text.to_owned();
-    match plan.format {
-        PlanFormat::Checklist => {
-            let source = Source::open(name, &text).ok()?;
-            let item = source.outline.items.get(index)?;
-            let is_done = new.status == TaskStatus::Done;
-            if item.checked != is_done {
-                let mark = if is_done { "[x]" } else { "[ ]" };
-                text = spliced(&text, item.mark.start, item.mark.end, mark);
-            }
-        }
-        PlanFormat::Headings => {
-            for (key, value) in pairs {
-                text = set_heading_state(name, &text, new.id.as_str(), key, &value)?;
-            }
-        }
-        _ => {
-            for (key, value) in pairs {
-                let source = Source::open(name, &text).ok()?;
-                let map = match plan.format {
-                    PlanFormat::Story => source.root.as_ref()?,
-                    _ => source.tasks()?.items().get(index)?,
-                };
-                let json = source.container == Container::Json;
-                text = set_key(&text, map, key, &value, json)?;
-            }
-        }
-    }
-    Some(text)
+    pairs
 }
 
 fn status_pair(format: PlanFormat, status: TaskStatus) -> (&'static str, String) {
@@ -239,21 +300,24 @@ fn as_scalar(text: &str) -> String {
 }
 
 /// Whether the edited text reads as expected, and says the same as before in all other parts.
-fn holds(name: &str, before: &str, after: &str, index: usize, expected: &Plan) -> bool {
-    let Ok(parsed) = parse(name, after.as_bytes()) else {
+fn holds(
+    name: &str,
+    before: &Read<'_>,
+    edited: &str,
+    changed: &HashSet<usize>,
+    expected: &Plan,
+) -> bool {
+    let Ok(mut after) = Read::new(name, edited) else {
         return false;
     };
-    let mut plan = parsed.value;
-    for (task, known) in plan.tasks.iter_mut().zip(&expected.tasks) {
+    for (task, known) in after.plan.tasks.iter_mut().zip(&expected.tasks) {
         task.line = known.line;
     }
-    let (Ok(before), Ok(after)) = (Source::open(name, before), Source::open(name, after)) else {
-        return false;
-    };
-    let only = match plan.format {
+    let only = match expected.format {
         // The states of headings are compared as the plan's tasks.
         PlanFormat::Headings => None,
-        _ => Some(index),
+        _ => Some(changed),
     };
-    plan == *expected && canonical::render(&before, only) == canonical::render(&after, only)
+    after.plan == *expected
+        && canonical::render(&before.source, only) == canonical::render(&after.source, only)
 }

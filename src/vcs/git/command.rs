@@ -154,8 +154,8 @@ impl<'a> Call<'a> {
     pub(super) fn stream(mut self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
         let mut child = self.spawn()?;
         let deadline = Instant::now() + self.timeout;
-        let (stdin, bytes) = (child.stdin.take(), std::mem::take(&mut self.stdin));
-        if stdin.is_some() {
+        if let Some(stdin) = child.stdin.take() {
+            let bytes = std::mem::take(&mut self.stdin);
             thread::spawn(move || feed(stdin, &bytes));
         }
         let mut stderr = Vec::new();
@@ -187,16 +187,16 @@ impl<'a> Call<'a> {
         reason = "the seam through which all of vcs runs git: short-lived, bounded, synchronous"
     )]
     fn spawn(&self) -> Result<Child, GitError> {
+        let stdin = match self.stdin.is_empty() {
+            true => Stdio::null(),
+            false => Stdio::piped(),
+        };
         Command::new(&self.git.program)
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.cwd)
-            .stdin(if self.stdin.is_empty() {
-                Stdio::null()
-            } else {
-                Stdio::piped()
-            })
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
@@ -240,10 +240,8 @@ impl Output {
 }
 
 /// A child that does not read all of its input is no error here: its exit code tells.
-fn feed(pipe: Option<ChildStdin>, bytes: &[u8]) {
-    if let Some(mut pipe) = pipe {
-        let _ = pipe.write_all(bytes);
-    }
+fn feed(mut pipe: ChildStdin, bytes: &[u8]) {
+    let _ = pipe.write_all(bytes);
 }
 
 /// Both outputs of a child, each until it ends.

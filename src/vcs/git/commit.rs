@@ -124,7 +124,7 @@ impl Repo {
     /// # Errors
     /// When the token is not for this tree, when there are conflicts, or when git fails.
     pub fn stage(
-        &self,
+        &mut self,
         token: Committable,
         request: &CommitRequest<'_>,
     ) -> Result<Stage, CommitError> {
@@ -134,6 +134,7 @@ impl Repo {
         self.refuse_conflicts(snapshot)?;
         let changes: Vec<&Change> = committed(snapshot).collect();
         refuse_unreadable(&changes)?;
+        self.staged_tree = None;
         let index = self.stage_index();
         fs::copy(self.private.index(), &index).map_err(io_error("copy", &index))?;
         let target = Target {
@@ -152,12 +153,15 @@ impl Repo {
         self.refuse_changed_meanwhile(snapshot, &changes, plan.as_ref())?;
         let parent = request.parent.as_ref().map(|parent| parent.0.clone());
         let parent_tree = match &parent {
-            Some(parent) => tree_of(&self.real, &self.private.root, parent)?,
-            None => self.private.state.base_tree.clone(),
+            Some(commit) if parent != self.private.state.base => {
+                tree_of(&self.real, &self.private.root, commit)?
+            }
+            _ => self.private.state.base_tree.clone(),
         };
         if tree == parent_tree {
             return Ok(Stage::Nothing);
         }
+        self.staged_tree = Some(tree.clone());
         let old = match &snapshot.known.head {
             Head::Unborn => None,
             Head::At(rev) => Some(rev.0.clone()),
@@ -205,6 +209,7 @@ impl Repo {
         let commit = call.stdin(message.into_bytes()).line()?;
         Ok(LandingIntent {
             commit: RevId(commit),
+            tree: Some(staged.tree),
             old: staged.old.map(RevId),
             branch: staged.branch,
             subject,

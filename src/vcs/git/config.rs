@@ -78,8 +78,11 @@ impl Settings {
         }
     }
 
-    /// A value of `key` with a leading `~` expanded by git.
-    pub(super) fn path(real: &Real, key: &str) -> Result<Option<Vec<u8>>, GitError> {
+    /// A value of `key` with a leading `~` expanded by git, which is asked only if there is one.
+    pub(super) fn path(&self, real: &Real, key: &str) -> Result<Option<Vec<u8>>, GitError> {
+        if self.last(key).is_none() {
+            return Ok(None);
+        }
         let args = ["config", "-z", "--includes", "--type=path", "--get", key];
         let mut output = start_call(real).args(args).status()?;
         output

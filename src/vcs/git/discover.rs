@@ -254,17 +254,20 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         environment,
     };
     asked.version()?;
-    asked.refuse_bare()?;
-    let work_tree = asked.path("--show-toplevel")?;
-    let git_dir = asked.path("--absolute-git-dir")?;
-    let common_dir = asked.path("--git-common-dir")?;
+    let Answers {
+        work_tree,
+        git_dir,
+        common_dir,
+        object_format,
+    } = match asked.all_at_once() {
+        Some(answers) => answers,
+        None => asked.one_by_one()?,
+    };
     let git = GitProgram::find(search_path, &work_tree).ok_or(PreflightError::NoGit)?;
     refuse_foreign_owner(&[&work_tree, &git_dir], &asked)?;
     if let Some(operation) = Operation::under_way(&git_dir) {
         return Err(PreflightError::InProgress { operation });
     }
-    let object_format =
-        String::from_utf8_lossy(&asked.answer("--show-object-format")?).into_owned();
     let identity = identity(&git_dir).ok_or_else(|| asked.missing())?;
     let environment = environment.clone();
     Ok(Real {
@@ -293,7 +296,55 @@ struct Asked<'a> {
     environment: &'a Environment,
 }
 
+/// Where the repository is, and what its objects are named by.
+struct Answers {
+    work_tree: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    object_format: String,
+}
+
 impl Asked<'_> {
+    /// The answers of one git process, where everything is as usual: `None` tells neither what is
+    /// wrong nor which path has a line break in it.
+    fn all_at_once(&self) -> Option<Answers> {
+        let questions = [
+            "--is-bare-repository",
+            "--is-inside-git-dir",
+            "--show-object-format",
+            "--show-toplevel",
+            "--absolute-git-dir",
+            "--git-common-dir",
+        ];
+        let args = ["-c", "safe.directory=*", "rev-parse"];
+        let call = self.git.call(self.start).args(args).args(questions);
+        let output = call.status().ok()?;
+        let lines = output.stdout.strip_suffix(b"\n")?;
+        let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').collect();
+        let [b"false", b"false", format, top, git_dir, common] = lines.as_slice() else {
+            return None;
+        };
+        let path = |answer: &[u8]| fs::canonicalize(self.start.join(as_path(answer))).ok();
+        Some(Answers {
+            work_tree: path(top)?,
+            git_dir: path(git_dir)?,
+            common_dir: path(common)?,
+            object_format: String::from_utf8_lossy(format).into_owned(),
+        })
+        .filter(|_| output.status == Some(0))
+    }
+
+    fn one_by_one(&self) -> Result<Answers, PreflightError> {
+        self.refuse_bare()?;
+        Ok(Answers {
+            work_tree: self.path("--show-toplevel")?,
+            git_dir: self.path("--absolute-git-dir")?,
+            common_dir: self.path("--git-common-dir")?,
+            object_format: String::from_utf8_lossy(&self.answer("--show-object-format")?)
+                .into_owned(),
+        })
+    }
+
     fn version(&self) -> Result<(), PreflightError> {
         let line = self.git.call(Path::new("/")).args(["--version"]).line()?;
         let found = line.trim_start_matches("git version ").to_owned();

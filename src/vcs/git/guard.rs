@@ -132,7 +132,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the repository is gone or cannot be read or put right.
-    pub fn inspect_turn(&self, mark: &TurnMark) -> Result<TurnReport, GitError> {
+    pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
         let mut warnings = self.restore_metadata()?;
         for name in self.locks(mark).difference(&mark.locks) {
             for dir in [&self.real.git_dir, &self.real.common_dir] {
@@ -142,15 +142,21 @@ impl Repo {
         }
         let mut violations = Vec::new();
         self.check_refs(mark, &mut violations, &mut warnings)?;
-        self.check_head(mark, &mut violations)?;
-        let head = self.head_state()?;
+        let mut head = self.head_state()?;
+        if self.check_head(mark, &head, &mut violations)? {
+            head = self.head_state()?;
+        }
+        let undone = violations.len();
         let agent_commits = self.check_history(mark, &head, &mut violations)?;
+        if violations.len() > undone {
+            head = self.head_state()?;
+        }
         Ok(TurnReport {
             warnings,
             violations,
             agent_commits,
             operation: Operation::under_way(&self.real.git_dir),
-            head: self.head_state()?.head(),
+            head: head.head(),
         })
     }
 
@@ -242,21 +248,26 @@ impl Repo {
         call.run().map(drop)
     }
 
-    fn check_head(&self, mark: &TurnMark, violations: &mut Vec<Violation>) -> Result<(), GitError> {
-        let head = self.head_state()?;
+    /// Puts HEAD back on its branch. Returns whether it did.
+    fn check_head(
+        &self,
+        mark: &TurnMark,
+        head: &HeadState,
+        violations: &mut Vec<Violation>,
+    ) -> Result<bool, GitError> {
         if head.branch == mark.branch {
-            return Ok(());
+            return Ok(false);
         }
         let call = self.move_ref("HEAD")?;
         match (&mark.branch, &mark.oid) {
             (Some(branch), _) => call.args(["symbolic-ref", "HEAD", branch]).run()?,
             (None, Some(oid)) => call.args(["update-ref", "--no-deref", "HEAD", oid]).run()?,
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(false),
         };
         let from = named(mark.branch.as_ref(), mark.oid.as_ref());
         let to = named(head.branch.as_ref(), head.oid.as_ref());
         violations.push(Violation::BranchSwitched { from, to });
-        Ok(())
+        Ok(true)
     }
 
     fn check_history(

@@ -24,6 +24,9 @@ const LOCK_POLL: Duration = Duration::from_millis(25);
 pub struct LandingIntent {
     /// The commit.
     pub commit: RevId,
+    /// Its tree, where it was kept.
+    #[serde(default)]
+    pub(super) tree: Option<String>,
     /// Where HEAD is expected to be; `None` for a first commit.
     pub old: Option<RevId>,
     /// The branch to be moved; `None` when HEAD is detached.
@@ -114,7 +117,7 @@ impl Repo {
     pub fn advance_base(&mut self, commit: &RevId) -> Result<(), GitError> {
         let index = self.private.index();
         self.read_tree_into(&index, &commit.0)?;
-        self.set_base(Some(&commit.0))
+        self.set_base(&commit.0, None)
     }
 
     fn move_head(&self, intent: &LandingIntent) -> Result<(), GitError> {
@@ -150,15 +153,29 @@ impl Repo {
             self.write_plan(&intent.commit.0, plan)?;
         }
         let index = self.stage_index();
-        if !index.exists() {
-            fs::copy(self.private.index(), &index).map_err(io_error("copy", &index))?;
+        let staged = self.staged_tree.take();
+        if staged.is_some() && staged == intent.tree && index.exists() {
+            self.refresh_plan(&index, intent.plan.as_ref())?;
+        } else {
+            if !index.exists() {
+                fs::copy(self.private.index(), &index).map_err(io_error("copy", &index))?;
+            }
+            self.read_tree_into(&index, &intent.commit.0)?;
         }
-        self.read_tree_into(&index, &intent.commit.0)?;
         lock.replace(&index)?;
         let own = self.private.index();
         fs::rename(&index, &own).map_err(io_error("write", &own))?;
-        self.set_base(Some(&intent.commit.0))?;
+        self.set_base(&intent.commit.0, intent.tree.clone())?;
         Ok(())
+    }
+
+    /// The index of staging holds the commit as it is; only the plan went into it without the stat
+    /// data of its file, which was not written then.
+    fn refresh_plan(&self, index: &Path, plan: Option<&PlanLanding>) -> Result<(), GitError> {
+        let Some(plan) = plan else { return Ok(()) };
+        let refresh = ["add", "--refresh", "--"];
+        let call = self.call().env("GIT_INDEX_FILE", index).args(refresh);
+        call.args([as_path(&plan.path)]).status().map(drop)
     }
 
     /// Gives an index the entries of a commit, keeping the stat data of what is the same.
@@ -173,14 +190,14 @@ impl Repo {
             .map(drop)
     }
 
-    pub(super) fn set_base(&mut self, commit: Option<&str>) -> Result<(), GitError> {
-        let Some(commit) = commit else { return Ok(()) };
-        let name = self.private.state.branch.as_deref().unwrap_or("HEAD");
-        self.call()
-            .args(["update-ref", "--no-deref", name, commit])
-            .run()?;
-        self.private.state.base_tree = tree_of(&self.real, &self.private.root, commit)?;
+    /// Changes are told against this commit from here on. `tree` is the commit's, where it is known.
+    pub(super) fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<(), GitError> {
+        self.private.state.base_tree = match tree {
+            Some(tree) => tree,
+            None => tree_of(&self.real, &self.private.root, commit)?,
+        };
         self.private.state.base = Some(commit.to_owned());
+        self.private.point_head()?;
         self.private.save()
     }
 

@@ -50,7 +50,8 @@ use private_dir::PrivateDir;
 use std::path::Path;
 use std::time::Duration;
 
-/// A repository together with the private git directory of one run.
+/// A repository together with the private git directory of one run. What changes something that
+/// a snapshot would show takes it mutably; everything else only adds objects or reads.
 #[derive(Debug)]
 pub struct Repo {
     real: Real,
@@ -59,6 +60,8 @@ pub struct Repo {
     staged: staged::StagedCache,
     blobs: blobs::BlobCache,
     verdicts: convert::Verdicts,
+    /// The tree that the index of staging holds, from [`Repo::stage`] until it has landed.
+    staged_tree: Option<String>,
     /// How long another process may hold the repository's index before we give up.
     lock_wait: Duration,
 }
@@ -96,6 +99,7 @@ impl Repo {
             staged: staged::StagedCache::default(),
             blobs: blobs::BlobCache::default(),
             verdicts: convert::Verdicts::default(),
+            staged_tree: None,
             lock_wait: LOCK_WAIT,
         }
     }

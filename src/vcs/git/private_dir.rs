@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const VERSION: u32 = 1;
 
@@ -56,9 +56,13 @@ impl PrivateDir {
         let settings = Settings::read(real)?;
         let head = read_head(&real_call(real, root))?;
         init(real, root, &settings)?;
-        copy_rules(real, root)?;
+        copy_rules(real, root, &settings)?;
         write_alternates(real, root)?;
-        let base_tree = point_head(real, root, &head)?;
+        point_head(root, head.branch.as_deref(), head.oid.as_deref())?;
+        let base_tree = match &head.oid {
+            Some(oid) => tree_of(real, root, oid)?,
+            None => empty_tree(real, root)?,
+        };
         let sparse = settings.is_true("core.sparsecheckout", false);
         copy_index(real, root, &head, sparse)?;
         for (place, copy) in recorded_places(real, root) {
@@ -80,7 +84,7 @@ impl PrivateDir {
             sign: settings.is_true("commit.gpgsign", false),
             converts: converts(root, &settings),
             identity,
-            hooks: copy_hooks(real, root)?,
+            hooks: copy_hooks(real, root, &settings)?,
         };
         let private = Self {
             root: root.to_path_buf(),
@@ -106,10 +110,19 @@ impl PrivateDir {
         if state.repository != digest(real) {
             return Err(unusable("it belongs to another repository".to_owned()));
         }
-        Ok(Self {
+        let private = Self {
             root: root.to_path_buf(),
             state,
-        })
+        };
+        private.point_head()?;
+        Ok(private)
+    }
+
+    /// Makes HEAD and its branch in the private directory what the state says. They follow from it
+    /// and are made anew when a directory is opened, so they need not outlive a crash.
+    pub(super) fn point_head(&self) -> Result<(), GitError> {
+        let (branch, base) = (&self.state.branch, &self.state.base);
+        point_head(&self.root, branch.as_deref(), base.as_deref())
     }
 
     /// Writes the state so that a crash leaves the old or the new one.
@@ -217,16 +230,13 @@ fn converts(root: &Path, settings: &Settings) -> bool {
     configured || has("attributes") || has("global-attributes")
 }
 
+/// A git directory is these directories, a configuration and a HEAD (gitrepository-layout(5)). Made
+/// by hand it keeps its refs in files, whichever way git would choose.
 fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     let dir = git_dir(root);
-    let format = format!("--object-format={}", real.object_format);
-    let call = real
-        .git
-        .call(root)
-        .args(["init", "-q", "--bare", "--template=", &format]);
-    call.args([&dir]).run()?;
-    make_dir(&dir.join("info"))?;
-    make_dir(&dir.join("objects/info"))?;
+    for name in ["info", "objects/info", "objects/pack", "refs/heads"] {
+        make_dir(&dir.join(name))?;
+    }
     let inside = |name: &str| root.join(name).into_os_string().into_vec();
     let sha256 = real.object_format != "sha1";
     let mut lines = vec![
@@ -263,7 +273,7 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
 }
 
 /// Ignore, attribute and sparse rules that lie outside of the work tree, as they stand now.
-fn copy_rules(real: &Real, root: &Path) -> Result<(), GitError> {
+fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     let info = git_dir(root).join("info");
     mirror_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
     mirror_content(
@@ -287,7 +297,9 @@ fn copy_rules(real: &Real, root: &Path) -> Result<(), GitError> {
         ("core.attributesfile", "git/attributes", "global-attributes"),
     ] {
         write(&info.join(copy), b"")?;
-        let configured = Settings::path(real, key)?.map(|path| real.work_tree.join(as_path(&path)));
+        let configured = settings
+            .path(real, key)?
+            .map(|path| real.work_tree.join(as_path(&path)));
         if let Some(path) =
             configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)))
         {
@@ -368,21 +380,42 @@ fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// Gives the private directory the repository's HEAD, and returns the base's tree.
-fn point_head(real: &Real, root: &Path, head: &HeadState) -> Result<String, GitError> {
-    if let Some(branch) = &head.branch {
-        private_call(real, root)
-            .args(["symbolic-ref", "HEAD", branch])
-            .run()?;
-    }
-    let Some(oid) = &head.oid else {
-        return empty_tree(real, root);
+/// Gives the private directory a HEAD, and the branch that it is on a commit.
+fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result<(), GitError> {
+    let line = |text: &str| format!("{text}\n").into_bytes();
+    let branch = match (branch, commit) {
+        (None, Some(commit)) => return write_ref(root, "HEAD", &line(commit)),
+        (None, None) => "refs/heads/main",
+        (Some(branch), _) => branch,
     };
-    let target = head.branch.as_deref().unwrap_or("HEAD");
-    private_call(real, root)
-        .args(["update-ref", "--no-deref", target, oid])
-        .run()?;
-    tree_of(real, root, oid)
+    if let Some(commit) = commit {
+        write_ref(root, branch, &line(commit))?;
+    }
+    write_ref(root, "HEAD", &line(&format!("ref: {branch}")))
+}
+
+/// Replaces a ref of the private directory in one step.
+fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
+    let stays_inside = Path::new(name)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    if !stays_inside || !(name == "HEAD" || name.starts_with("refs/")) {
+        return Err(GitError::Private {
+            path: root.to_path_buf(),
+            why: format!("`{name}` is no name of a ref"),
+        });
+    }
+    let path = git_dir(root).join(name);
+    let tmp = root.join("tmp");
+    make_dir(&tmp)?;
+    if let Some(parent) = path.parent() {
+        make_dir(parent)?;
+    }
+    let written = tempfile::NamedTempFile::new_in(&tmp).and_then(|mut file| {
+        file.write_all(content)?;
+        file.persist(&path).map(drop).map_err(|error| error.error)
+    });
+    written.map_err(io_error("write", &path))
 }
 
 pub(super) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<String, GitError> {
@@ -399,7 +432,9 @@ fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
         .line()
 }
 
-/// Takes over the stat data of the repository's index, and nothing that hides a change.
+/// Takes over the stat data of the repository's index, and nothing that hides a change: the private
+/// configuration has split indexes, untracked caches and file system monitors off, so that git takes
+/// none of them over as it reads and writes the index.
 fn copy_index(real: &Real, root: &Path, head: &HeadState, sparse: bool) -> Result<(), GitError> {
     let index = git_dir(root).join("index");
     let Some(base) = &head.oid else {
@@ -412,16 +447,6 @@ fn copy_index(real: &Real, root: &Path, head: &HeadState, sparse: bool) -> Resul
     for name in shared_indexes(&real.git_dir)? {
         mirror_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
     }
-    let merged = [
-        "update-index",
-        "--no-split-index",
-        "--no-untracked-cache",
-        "--no-fsmonitor",
-    ];
-    private_call(real, root)
-        .args(merged)
-        .args(["--force-write-index"])
-        .run()?;
     private_call(real, root)
         .args(["read-tree", "--reset", "-i", base])
         .run()?;
@@ -468,8 +493,8 @@ fn clear_flags(real: &Real, root: &Path, sparse: bool) -> Result<(), GitError> {
 
 /// Copies the hooks, and returns where they are below `root`. Hooks inside the work tree bring
 /// their parent along, because such scripts reach for their neighbours (`$(dirname "$0")/..`).
-fn copy_hooks(real: &Real, root: &Path) -> Result<Option<Vec<u8>>, GitError> {
-    let configured = Settings::path(real, "core.hookspath")?;
+fn copy_hooks(real: &Real, root: &Path, settings: &Settings) -> Result<Option<Vec<u8>>, GitError> {
+    let configured = settings.path(real, "core.hookspath")?;
     let hooks = match configured {
         Some(path) => real.work_tree.join(as_path(&path)),
         None => real.common_dir.join("hooks"),

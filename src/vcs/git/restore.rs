@@ -84,7 +84,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails; then nothing has moved.
-    pub fn set_aside(&self, run: &str, task: &str) -> Result<Option<String>, GitError> {
+    pub fn set_aside(&mut self, run: &str, task: &str) -> Result<Option<String>, GitError> {
         let head = self.head_state()?;
         let Some(tip) = head
             .oid

@@ -68,7 +68,7 @@ fn a_first_commit_is_made_on_an_unborn_branch_and_one_on_a_detached_head() {
 
 #[test]
 fn a_token_for_another_tree_commits_nothing() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     f.write("a", "verified\n");
     let token = Committable::verified(f.snapshot().known.tree);
     f.write("a", "changed after\n");
@@ -94,7 +94,7 @@ fn a_token_for_another_tree_commits_nothing() {
 
 #[test]
 fn nothing_to_commit_is_no_commit() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     assert!(matches!(f.stage(None).unwrap(), Stage::Nothing));
     f.write("a", "x");
     f.git(&["commit", "-qam", "by the agent"]);
@@ -173,7 +173,7 @@ fn a_restart_after_the_branch_moved_finishes_the_rest_and_may_do_so_twice() {
     g.write("plan.yaml", "status: pending\n");
     g.git(&["add", "."]);
     g.git(&["commit", "-qm", "plan"]);
-    let f = g.start();
+    let mut f = g.start();
     f.write("a", "work\n");
     let content = b"status: done\n".to_vec();
     let intent = f.intent_with(
@@ -245,7 +245,7 @@ fn conflicts_are_never_committed() {
     g.git(&["checkout", "-q", "main"]);
     g.write("a", "ours\n");
     g.git(&["commit", "-qam", "ours"]);
-    let f = g.start();
+    let mut f = g.start();
     try_git(f.root(), &f.path("."), &["merge", "other"], b"");
     assert_eq!(f.snapshot().unmerged, [b"a".to_vec()]);
     let refusal = f.stage(None).unwrap_err();
@@ -305,7 +305,7 @@ fn hooks_are_those_of_the_start_and_what_they_do_to_their_git_directory_is_lost(
     g.git(&["config", "core.hooksPath", ".husky/_"]);
     g.git(&["add", "."]);
     g.git(&["commit", "-q", "--no-verify", "-m", "hooks"]);
-    let f = g.start();
+    let mut f = g.start();
     f.script(".husky/_/pre-commit", "echo agent > hook-ran");
     f.write(".husky/common.sh", "echo agent > hook-ran");
     let Stage::Ready(staged) = f.stage(None).unwrap() else {
@@ -340,7 +340,7 @@ fn a_message_hook_may_change_the_message() {
         ".git/hooks/commit-msg",
         "echo 'Ticket: 7' >> \"$1\"; test -n \"$(git diff --cached --name-only)\"",
     );
-    let f = g.start();
+    let mut f = g.start();
     f.write("a", "x\n");
     let Stage::Ready(staged) = f.stage(None).unwrap() else {
         panic!()

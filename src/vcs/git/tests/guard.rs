@@ -15,7 +15,7 @@ fn quiet(head: &str) -> TurnReport {
 
 #[test]
 fn a_turn_that_leaves_the_repository_alone_has_nothing_to_report() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
     f.git(&["add", "a"]);
@@ -24,7 +24,7 @@ fn a_turn_that_leaves_the_repository_alone_has_nothing_to_report() {
 
 #[test]
 fn commits_on_top_are_accepted_with_their_authors() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
     f.git(&[
@@ -52,7 +52,7 @@ fn commits_on_top_are_accepted_with_their_authors() {
 
 #[test]
 fn a_root_commit_on_an_unborn_branch_is_accepted() {
-    let f = Ground::unborn().start();
+    let mut f = Ground::unborn().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
     f.git(&["add", "."]);
@@ -66,7 +66,7 @@ fn a_root_commit_on_an_unborn_branch_is_accepted() {
 
 #[test]
 fn configuration_hooks_and_info_are_put_back_with_a_warning() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     let config = f.read(".git/config");
     f.git(&["config", "user.email", "agent@example.org"]);
@@ -88,7 +88,7 @@ fn configuration_hooks_and_info_are_put_back_with_a_warning() {
 
 #[test]
 fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     for evil in [
         "[core\n",
@@ -102,7 +102,7 @@ fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
 
 #[test]
 fn switching_the_branch_is_a_violation_and_undone() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     let head = f.head();
     f.git(&["checkout", "-qb", "feature"]);
@@ -130,7 +130,7 @@ fn switching_the_branch_is_a_violation_and_undone() {
 
 #[test]
 fn rewriting_history_is_a_violation_and_undone() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let head = f.head();
     let mark = f.repo.mark_turn().unwrap();
     f.git(&["commit", "-q", "--amend", "-m", "amended"]);
@@ -161,7 +161,7 @@ fn foreign_refs_are_put_back() {
     g.git(&["branch", "kept"]);
     g.git(&["branch", "moved"]);
     g.git(&["tag", "v1"]);
-    let f = g.start();
+    let mut f = g.start();
     let refs = f.git(&["for-each-ref"]);
     let mark = f.repo.mark_turn().unwrap();
     f.write("a", "x");
@@ -196,7 +196,7 @@ fn foreign_refs_are_put_back() {
 fn a_branch_turned_into_a_link_to_another_is_put_back() {
     let g = Ground::new();
     g.git(&["branch", "other"]);
-    let f = g.start();
+    let mut f = g.start();
     let mark = f.repo.mark_turn().unwrap();
     f.git(&["symbolic-ref", "refs/heads/main", "refs/heads/other"]);
     let report = f.repo.inspect_turn(&mark).unwrap();
@@ -209,7 +209,7 @@ fn a_branch_turned_into_a_link_to_another_is_put_back() {
 
 #[test]
 fn a_lock_left_by_the_turn_is_removed_and_one_from_before_is_not() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     f.write(".git/index.lock", "");
     let report = f.repo.inspect_turn(&mark).unwrap();
@@ -226,7 +226,7 @@ fn a_lock_left_by_the_turn_is_removed_and_one_from_before_is_not() {
 
 #[test]
 fn a_git_directory_that_was_replaced_is_not_used() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
     fs::rename(f.path(".git"), f.root().join("stolen")).unwrap();
     assert!(matches!(
@@ -252,7 +252,7 @@ fn a_linked_work_trees_git_file_is_put_back() {
     g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
     let root = g.root().to_path_buf();
     let real = crate::vcs::git::discover(&root.join("linked"), &environment(&root)).unwrap();
-    let repo = crate::vcs::git::Repo::create(real, &root.join("run/git")).unwrap();
+    let mut repo = crate::vcs::git::Repo::create(real, &root.join("run/git")).unwrap();
     let mark = repo.mark_turn().unwrap();
     let content = fs::read_to_string(root.join("linked/.git")).unwrap();
     fs::write(root.join("linked/.git"), "gitdir: /etc\n").unwrap();

@@ -140,7 +140,7 @@ fn a_directory_in_the_place_of_a_file_gives_way() {
 
 #[test]
 fn a_failed_tasks_commits_are_kept_aside_and_its_changes_stay() {
-    let f = Ground::new().start();
+    let mut f = Ground::new().start();
     let start = f.head();
     assert_eq!(f.repo.set_aside("run 1", "t1").unwrap(), None);
     f.write("a", "by the agent\n");

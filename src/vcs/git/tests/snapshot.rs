@@ -199,6 +199,21 @@ fn flags_set_before_the_run_hide_nothing_either() {
 }
 
 #[test]
+fn caches_made_before_the_run_hide_nothing_either() {
+    let g = Ground::new();
+    let nothing = g.script(".git/nothing-changed", "printf 'token\\0'");
+    g.git(&["config", "core.fsmonitor", nothing.to_str().unwrap()]);
+    g.git(&["config", "core.fsmonitorHookVersion", "2"]);
+    g.git(&["config", "core.untrackedCache", "true"]);
+    g.git(&["update-index", "--untracked-cache", "--fsmonitor"]);
+    g.git(&["status"]);
+    let f = g.start();
+    f.write("a", "x\n");
+    f.write("new", "y\n");
+    assert_eq!(f.changes(), changed(&[("a", Modified), ("new", Added)]));
+}
+
+#[test]
 fn a_forged_time_hides_nothing() {
     let f = Ground::new().start();
     f.snapshot();

@@ -184,7 +184,7 @@ impl Fixture {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    pub(super) fn stage(&self, plan: Option<PlanContent>) -> Result<Stage, CommitError> {
+    pub(super) fn stage(&mut self, plan: Option<PlanContent>) -> Result<Stage, CommitError> {
         let snapshot = self.snapshot();
         let parent = match &snapshot.known.head {
             Head::Unborn => None,
@@ -201,11 +201,15 @@ impl Fixture {
         )
     }
 
-    pub(super) fn intent(&self, message: &str) -> LandingIntent {
+    pub(super) fn intent(&mut self, message: &str) -> LandingIntent {
         self.intent_with(message, None)
     }
 
-    pub(super) fn intent_with(&self, message: &str, plan: Option<PlanContent>) -> LandingIntent {
+    pub(super) fn intent_with(
+        &mut self,
+        message: &str,
+        plan: Option<PlanContent>,
+    ) -> LandingIntent {
         let Stage::Ready(staged) = self.stage(plan).unwrap() else {
             panic!("nothing to commit")
         };

@@ -1,0 +1,157 @@
+//! The prompt of a turn, made of the plan and of what has happened.
+
+use super::{Performer, PlanBook, TaskRun};
+use crate::domain::attempt::TurnPurpose;
+use crate::domain::outcome::short;
+use crate::domain::plan::Task;
+use crate::domain::prompt::{
+    PromptInput, Purpose, Retry, TaskName, TaskText, prompt, resumed_prompt,
+};
+use crate::domain::snapshot::{Head, Snapshot};
+use std::path::PathBuf;
+
+/// A prompt that is kept in the run directory.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    /// The number under which the turn's files are kept.
+    pub(super) number: u32,
+    /// Its file, relative to the run directory.
+    pub(super) name: String,
+    /// Its file.
+    pub(super) file: PathBuf,
+    pub(super) text: String,
+}
+
+/// The prompt that a task begins with.
+pub fn first_prompt(book: &PlanBook, task: &Task, instructions: Option<&str>) -> String {
+    prompt(&input(book, task, instructions, Purpose::Implement))
+}
+
+impl Performer<'_> {
+    /// Makes the prompt of a turn and keeps it.
+    pub(super) fn write_prompt(
+        &mut self,
+        run: &TaskRun<'_>,
+        purpose: &TurnPurpose,
+        resumed: bool,
+    ) -> anyhow::Result<Prompt> {
+        self.turns += 1;
+        let number = self.turns;
+        let text = self.prompt_text(run, purpose, resumed);
+        let name = format!("prompts/{number:02}.md");
+        let file = self.run_dir.write(&name, text.as_bytes())?;
+        Ok(Prompt {
+            number,
+            name,
+            file,
+            text,
+        })
+    }
+
+    fn prompt_text(&self, run: &TaskRun<'_>, purpose: &TurnPurpose, resumed: bool) -> String {
+        let state = &run.journal.state;
+        let status = unchanged_status(state.current.as_ref(), &state.changes);
+        let retry = retry(run, purpose);
+        let purpose = match purpose {
+            TurnPurpose::Implement => Purpose::Implement,
+            TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
+                number: *n,
+                kind: *kind,
+                status: &status,
+                retry,
+            },
+            TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
+        };
+        let instructions = run.config.instructions.as_deref();
+        let input = input(&self.book, run.task, instructions, purpose);
+        if resumed {
+            resumed_prompt(&input)
+        } else {
+            prompt(&input)
+        }
+    }
+}
+
+fn input<'a>(
+    book: &'a PlanBook,
+    task: &'a Task,
+    instructions: Option<&'a str>,
+    purpose: Purpose<'a>,
+) -> PromptInput<'a> {
+    let plan = &book.plan;
+    let others = |done: bool| -> Vec<TaskName<'a>> {
+        plan.tasks
+            .iter()
+            .filter(|other| other.id != task.id && book.is_done(&other.id) == done)
+            .map(|other| TaskName {
+                id: other.id.as_str(),
+                title: &other.title,
+            })
+            .collect()
+    };
+    PromptInput {
+        plan_title: &plan.title,
+        goal: some(&plan.goal),
+        details: some(&plan.details),
+        task: TaskText {
+            id: task.id.as_str(),
+            title: &task.title,
+            description: some(&task.description),
+            acceptance: task.acceptance.iter().map(String::as_str).collect(),
+        },
+        done: others(true),
+        pending: others(false),
+        instructions,
+        purpose,
+    }
+}
+
+fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>> {
+    let state = &run.journal.state;
+    let number = match purpose {
+        TurnPurpose::Retry { .. } => state.attempt().max(1),
+        _ if state.attempt() > 1 => state.attempt(),
+        _ => return None,
+    };
+    let failure = state.last_failure.as_deref();
+    let cut_off = match purpose {
+        TurnPurpose::Retry { cut_off } => cut_off.as_deref(),
+        _ => None,
+    };
+    Some(Retry {
+        number: number.saturating_sub(1),
+        of: run.config.max_retries,
+        cut_off,
+        failing_checks: failure
+            .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())
+            .unwrap_or_default(),
+        failing: failure.map_or("", |failure| failure.failing_output.as_str()),
+        hints: failure
+            .map(|failure| failure.hints.clone())
+            .unwrap_or_default(),
+        commit_rejected: state.hook_message.as_deref(),
+        history: &state.history,
+    })
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
+}
+
+/// What a nudge shows of a tree in which nothing happened.
+fn unchanged_status(current: Option<&Snapshot>, changes: &[String]) -> String {
+    let head = match current {
+        Some(Snapshot::Known(known)) => match &known.head {
+            Head::At(id) => format!("HEAD is {}", short(id)),
+            Head::Unborn => "there is no commit yet".into(),
+        },
+        _ => "HEAD is unknown".into(),
+    };
+    match changes {
+        [] => format!("{head}, no file has changed"),
+        some => format!(
+            "{head}, changed files as before this turn: {}",
+            some.join(", ")
+        ),
+    }
+}
