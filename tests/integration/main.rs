@@ -17,6 +17,7 @@ mod faults;
 mod first_steps;
 mod interrupted;
 mod llmutils;
+mod overhead;
 mod rafa;
 mod real_agents;
 mod real_cli_smoke;

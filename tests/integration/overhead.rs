@@ -1,0 +1,118 @@
+//! What a run costs beside its agents and checks, counted in git processes: numbers that do not
+//! depend on the machine, so that the overhead does not grow back unnoticed.
+
+use crate::support::project::Project;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+/// Git processes of a run of one task with a check and a commit.
+const ONE_TASK: usize = 60;
+
+/// Git processes of each further task, from its turn to the next one's.
+const FURTHER_TASK: usize = 40;
+
+/// Puts a `git` first on the search path that notes every call in `$OUT/git`, runs `before` and then
+/// is the real one.
+fn watch_git(project: &mut Project, before: &str) {
+    let path = std::env::var_os("PATH").unwrap();
+    let real = std::env::split_paths(&path)
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file())
+        .unwrap();
+    let bin = project.outside("bin");
+    fs::create_dir(&bin).unwrap();
+    let git = bin.join("git");
+    let script = format!(
+        "#!/bin/sh\nOUT={out}\necho \"git $*\" >> \"$OUT/git\"\n{before}\nexec {real} \"$@\"\n",
+        out = project.outside("").display(),
+        real = real.display(),
+    );
+    fs::write(&git, script).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let dirs = std::iter::once(bin).chain(std::env::split_paths(&path));
+    project.env("PATH", std::env::join_paths(dirs).unwrap());
+}
+
+fn plan(tasks: usize) -> String {
+    let tasks: String = (1..=tasks)
+        .map(|n| format!("  - {{ id: t{n}, title: Task {n} }}\n"))
+        .collect();
+    format!("title: Many\nverify: ['true']\ntasks:\n{tasks}")
+}
+
+/// The calls before the first turn, from each turn to the next, and from the last turn on.
+fn calls(project: &Project) -> Vec<Vec<String>> {
+    let notes = project.notes("git");
+    let parts = notes.split(|line| line == "turn");
+    parts.map(<[String]>::to_vec).collect()
+}
+
+/// Runs as many tasks, each of which changes a file.
+fn run(tasks: usize) -> Vec<Vec<String>> {
+    let mut project = Project::new(&[("plan.yaml", &plan(tasks)), ("a.txt", "0\n")]);
+    watch_git(&mut project, "");
+    let agent = project.agent("echo turn >> \"$OUT/git\"; echo $N > a.txt");
+    project.run(&agent, &[]).expect(0);
+    assert_eq!(project.commits(), tasks + 1);
+    calls(&project)
+}
+
+#[test]
+fn one_task_starts_few_git_processes() {
+    let calls = run(1).concat();
+    assert!(
+        calls.len() <= ONE_TASK,
+        "{} instead of {ONE_TASK}:\n{}",
+        calls.len(),
+        calls.join("\n")
+    );
+}
+
+#[test]
+fn the_twentieth_task_starts_as_many_git_processes_as_the_second() {
+    let calls = run(21);
+    assert_eq!(calls.len(), 22);
+    let (second, twentieth) = (&calls[2], &calls[20]);
+    assert_eq!(second.len(), twentieth.len(), "{second:#?}\n{twentieth:#?}");
+    assert!(
+        second.len() <= FURTHER_TASK,
+        "{} instead of {FURTHER_TASK}:\n{}",
+        second.len(),
+        second.join("\n")
+    );
+}
+
+#[test]
+fn what_somebody_else_writes_once_the_checks_are_over_is_seen_before_the_commit() {
+    let mut project = Project::new(&[("a.txt", "0\n")]);
+    // The second look after the checks is the one right before staging.
+    watch_git(
+        &mut project,
+        "case \"$1\" in status)\n\
+         if [ -e \"$OUT/checked\" ]; then\n\
+         if [ -e \"$OUT/looked\" ]; then echo stray > \"$GIT_WORK_TREE/stray.txt\"; fi\n\
+         touch \"$OUT/looked\"\n\
+         fi ;; esac",
+    );
+    let agent = project.agent("echo 1 > a.txt");
+    let check = format!("touch {}", project.outside("checked").display());
+    let base = project.head();
+    let run = project.sprag(&[
+        "run",
+        "--prompt",
+        "x",
+        "--agent-command",
+        &agent,
+        "--verify",
+        &check,
+        "--max-retries",
+        "0",
+    ]);
+    assert_eq!(project.head(), base, "{}", run.stdout);
+    assert!(
+        run.stdout.contains("not the one that was verified"),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
+}
