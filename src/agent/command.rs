@@ -78,6 +78,7 @@ impl Parser {
             }
             None => {
                 self.keep(line);
+                self.keep(b"\n");
                 super::raw(line)
             }
         }
@@ -101,12 +102,19 @@ impl Parser {
         }
     }
 
-    /// Keeps the line's end, and drops the transcript's beginning now and then.
-    fn keep(&mut self, line: &[u8]) {
-        let end = line.len().saturating_sub(FINAL_MESSAGE_BYTES);
+    /// Keeps the end of a line that is too long to be kept whole.
+    pub(super) fn keep_cut(&mut self, head: &[u8], end: &[u8]) {
+        self.transcript_cut = true;
+        self.keep(head);
+        self.keep(end);
+        self.keep(b"\n");
+    }
+
+    /// Keeps the end, and drops the transcript's beginning now and then.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
+        let end = bytes.len().saturating_sub(FINAL_MESSAGE_BYTES);
         self.transcript_cut |= end > 0;
-        self.transcript.extend_from_slice(&line[end..]);
-        self.transcript.push(b'\n');
+        self.transcript.extend_from_slice(&bytes[end..]);
         if self.transcript.len() > 4 * FINAL_MESSAGE_BYTES {
             self.cut_transcript();
         }
@@ -141,7 +149,9 @@ fn plain_text(bytes: &[u8]) -> String {
         .position(|byte| !is_continuation(*byte))
         .unwrap_or(bytes.len());
     let text = String::from_utf8_lossy(&bytes[start..]);
-    let text = anstream::adapter::strip_str(&text).to_string();
+    let text = anstream::adapter::strip_str(&text)
+        .to_string()
+        .replace("\r\n", "\n");
     let text = text.trim_end();
     let blank = text.len() - text.trim_start().len();
     let first_line = text[..blank].rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,16 +1,24 @@
 //! Lenient reading of an agent's JSON: a field of another type than expected is absent, so that
-//! one surprising field does not lose the rest of its line.
+//! one surprising field does not lose the rest of its line. What it makes of a line is bounded,
+//! however long the line is and whatever it is made of.
+
+mod bounded;
 
 use serde_json::Value;
+
+/// The longest line that is read although it is not UTF-8: replacing what is not can make it three
+/// times as long.
+const LONGEST_LOSSY: usize = 2 << 20;
 
 /// The JSON object on a line of bytes, if that is what it is.
 pub(super) fn object(line: &[u8]) -> Option<Value> {
     if !line.trim_ascii_start().starts_with(b"{") {
         return None;
     }
-    let value = match serde_json::from_slice(line) {
-        Ok(value) => value,
-        Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok()?,
+    let value = match std::str::from_utf8(line) {
+        Ok(text) => bounded::read(text)?,
+        Err(_) if line.len() > LONGEST_LOSSY => return None,
+        Err(_) => bounded::read(&String::from_utf8_lossy(line))?,
     };
     Value::is_object(&value).then_some(value)
 }

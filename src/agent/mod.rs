@@ -233,13 +233,29 @@ impl LineParser {
     }
 
     /// What a line of stdout says. The line comes without its newline, as the bytes that they
-    /// are; one that was too long for the caller may come in pieces or cut, and is then not of
-    /// the agent's protocol. Nothing is ever an error.
+    /// are. Nothing is ever an error.
     pub fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
         match self {
             Self::Codex(parser) => parser.line(line),
             Self::Claude(parser) => parser.line(line),
             Self::Command(parser) => parser.line(line),
+        }
+    }
+
+    /// What a line says of which only the beginning and the end are left: it is not of the
+    /// agent's protocol.
+    pub fn cut_line(&mut self, head: &[u8], end: &[u8]) -> Vec<AgentEvent> {
+        if let Self::Command(parser) = self {
+            parser.keep_cut(head, end);
+        }
+        raw(head)
+    }
+
+    /// Takes whole lines in, with their newlines, that hold no `{` and so are not of the agent's
+    /// protocol, without making events of them.
+    pub fn plain_lines(&mut self, lines: &[u8]) {
+        if let Self::Command(parser) = self {
+            parser.keep(lines);
         }
     }
 
@@ -303,7 +319,9 @@ fn is_session_id(id: &str) -> bool {
 
 /// The event for a line that is not of the agent's protocol; none for an empty one.
 fn raw(line: &[u8]) -> Vec<AgentEvent> {
-    let text = String::from_utf8_lossy(line);
+    // A character takes at most four bytes, so that this is more than an excerpt shows.
+    let shown = line.len().min(4 * (text::EXCERPT_CHARS + 1));
+    let text = String::from_utf8_lossy(&line[..shown]);
     let text = text.trim_end();
     if text.is_empty() {
         Vec::new()

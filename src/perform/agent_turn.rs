@@ -1,30 +1,25 @@
 //! The agent's process: its environment, its output, its end.
 
 use super::prompting::Prompt;
+use super::listen::{Heard, Listener};
 use super::turn::{agent_name, turn_exit};
 use super::{Performer, TaskRun, millis};
 use crate::agent::command::{TurnFacts, turn_env};
 use crate::agent::{
-    CliAgent, ExitFacts, Invocation, LineParser, OwnSandbox, Stdin, TurnRequest,
-    credentials_to_pass, invocation,
+    CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, credentials_to_pass,
+    invocation,
 };
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::{TurnKey, TurnPurpose};
-use crate::domain::event::EventKind;
 use crate::process::{
-    CancelReason, CappedLog, CommandSpec, Ended, Exit, Input, Limits, Line, LineSplitter,
-    RawStatus, StreamKind, Tail, clean_text, run,
+    CancelReason, CappedLog, CommandSpec, Ended, Exit, Input, Limits, RawStatus, run,
 };
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// The longest line of an agent's protocol that is read whole.
-const LONGEST_LINE: usize = 16 << 20;
-/// How much of the end of stderr is kept for an agent's error.
-const STDERR_TAIL: usize = 16 << 10;
 /// How much of the end of a final message's file is read.
 const FINAL_FILE_TAIL: u64 = 1 << 20;
 
@@ -89,7 +84,7 @@ impl Performer<'_> {
         let log = self
             .run_dir
             .path(&format!("turns/{number:02}-{}.jsonl", agent_name(&agent)));
-        let (ended, parser, stderr) = self.drive(&spec, &agent, &log).await?;
+        let (ended, heard) = self.drive(&spec, &agent, &log).await?;
         if !ended.leaked.is_empty() {
             let names: Vec<&str> = ended
                 .leaked
@@ -111,15 +106,15 @@ impl Performer<'_> {
             Some(RawStatus::Signal(signal)) => (None, Some(signal)),
             None => (None, None),
         };
-        let mut report = parser.finish(ExitFacts {
+        let mut report = heard.parser.finish(ExitFacts {
             code,
             signal,
             killed_by_us: !matches!(ended.exit, Exit::Code(_) | Exit::Signal(_)),
-            stderr_tail: &stderr,
+            stderr_tail: &heard.stderr,
             final_file: final_file.as_deref(),
             final_file_cut,
         });
-        let mut error_lines = stderr.lines().map(str::trim);
+        let mut error_lines = heard.stderr.lines().map(str::trim);
         report.last_error_line = error_lines
             .rfind(|line| !line.is_empty())
             .map(str::to_owned);
@@ -207,54 +202,20 @@ impl Performer<'_> {
         spec: &CommandSpec,
         agent: &CliAgent,
         log: &Path,
-    ) -> anyhow::Result<(Ended, LineParser, String)> {
-        let mut raw = Some(CappedLog::create(log)?);
-        let mut lost = None;
-        let mut lines = LineSplitter::new(LONGEST_LINE);
-        let mut parser = LineParser::new(agent);
-        let mut stderr = Tail::new(STDERR_TAIL);
-        let emit = &mut self.emit;
-        let mut on_output = |stream: StreamKind, chunk: &[u8]| {
-            if let Some(file) = &mut raw
-                && let Err(error) = file.write(chunk)
-            {
-                lost = Some(error.to_string());
-                raw = None;
-            }
-            match stream {
-                StreamKind::Stderr => stderr.push(chunk),
-                StreamKind::Stdout => lines.push(chunk, |line| {
-                    for event in parser.line(line_bytes(&line)) {
-                        emit.emit(EventKind::Agent(event));
-                    }
-                }),
-            }
-        };
-        let ended = run(spec, &self.cancel, &mut on_output).await;
-        lines.finish(|line| {
-            for event in parser.line(line_bytes(&line)) {
-                emit.emit(EventKind::Agent(event));
-            }
-        });
-        if let Some(file) = raw
-            && let Err(error) = file.close()
-        {
-            lost = Some(error.to_string());
-        }
-        if let Some(why) = lost {
+    ) -> anyhow::Result<(Ended, Heard)> {
+        let mut listener = Listener::new(agent, CappedLog::create(log)?, &mut self.emit);
+        let ended = run(spec, &self.cancel, &mut |stream, chunk: &[u8]| {
+            listener.hear(stream, chunk);
+        })
+        .await;
+        let heard = listener.finish();
+        if let Some(why) = &heard.lost {
             self.warn(format!(
                 "the transcript {} is incomplete: {why}",
                 log.display()
             ));
         }
-        Ok((ended, parser, clean_text(&stderr.into_bytes())))
-    }
-}
-
-fn line_bytes<'a>(line: &'a Line<'a>) -> &'a [u8] {
-    match line {
-        Line::Whole(bytes) => bytes,
-        Line::Cut { head, .. } => head,
+        Ok((ended, heard))
     }
 }
 

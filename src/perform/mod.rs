@@ -11,6 +11,7 @@ mod journal;
 mod left;
 mod look;
 mod prompting;
+mod listen;
 mod resume;
 mod setup;
 mod turn;

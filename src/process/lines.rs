@@ -1,27 +1,36 @@
 //! Bytes to lines, with a cap on what one line may cost.
 
+use super::retain::Tail;
+
+/// How much is kept of the end of a line that is longer than the cap.
+const END: usize = 64 << 10;
+
+/// Memory for a line that is kept for the next one.
+const RETAINED: usize = 1 << 20;
+
 /// A line without its terminator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'a> {
     /// All of it.
     Whole(&'a [u8]),
-    /// The beginning of a line that is longer than the cap.
+    /// The beginning and the end of a line that is longer than the cap.
     Cut {
         /// Its first bytes, as many as the cap allows.
         head: &'a [u8],
-        /// Number of bytes that followed and were dropped.
+        /// Number of bytes that followed.
         dropped: u64,
+        /// The last 64 KiB of those.
+        end: &'a [u8],
     },
 }
 
-/// Splits a stream at `\n` and `\r\n`. Holds at most the cap, however long a line is.
+/// Splits a stream at `\n` and `\r\n`. Holds at most the cap and 64 KiB, however long a line is.
 #[derive(Debug, Clone)]
 pub struct LineSplitter {
     cap: usize,
     pending: Vec<u8>,
     dropped: u64,
-    /// Whether the last dropped byte is a `\r`, which may turn out to belong to the terminator.
-    dropped_cr: bool,
+    end: Tail,
 }
 
 impl Default for LineSplitter {
@@ -38,8 +47,13 @@ impl LineSplitter {
             cap,
             pending: Vec::new(),
             dropped: 0,
-            dropped_cr: false,
+            end: Tail::new(END),
         }
+    }
+
+    /// Whether the next byte begins a line.
+    pub fn is_at_line_start(&self) -> bool {
+        self.pending.is_empty() && self.dropped == 0
     }
 
     /// Takes a chunk and hands on every line that is complete with it.
@@ -49,15 +63,16 @@ impl LineSplitter {
             chunk = rest.get(1..).unwrap_or_default();
             // Most lines lie within one chunk and need no copy.
             let bare = line.strip_suffix(b"\r").unwrap_or(line);
-            if self.is_empty() && bare.len() <= self.cap {
+            if self.is_at_line_start() && bare.len() <= self.cap {
                 on_line(Line::Whole(bare));
                 continue;
             }
             self.extend(line);
-            if self.dropped_cr {
+            if self.dropped == 0 {
+                self.pending.pop_if(|last| *last == b'\r');
+            } else if self.end.pop_if(b'\r') {
+                // The last dropped byte has turned out to belong to the terminator.
                 self.dropped -= 1;
-            } else if self.dropped == 0 && self.pending.last() == Some(&b'\r') {
-                self.pending.pop();
             }
             self.emit(&mut on_line);
         }
@@ -66,22 +81,18 @@ impl LineSplitter {
 
     /// Hands on the last line if the stream ended without a terminator.
     pub fn finish(mut self, mut on_line: impl FnMut(Line<'_>)) {
-        if !self.is_empty() {
+        if !self.is_at_line_start() {
             self.emit(&mut on_line);
         }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.pending.is_empty() && self.dropped == 0
     }
 
     fn extend(&mut self, bytes: &[u8]) {
         let room = self.cap.saturating_sub(self.pending.len());
         let (kept, dropped) = bytes.split_at(room.min(bytes.len()));
         self.pending.extend_from_slice(kept);
-        if let Some(last) = dropped.last() {
+        if !dropped.is_empty() {
             self.dropped += dropped.len() as u64;
-            self.dropped_cr = *last == b'\r';
+            self.end.push(dropped);
         }
     }
 
@@ -91,11 +102,15 @@ impl LineSplitter {
             dropped => Line::Cut {
                 head: &self.pending,
                 dropped,
+                end: self.end.as_slice(),
             },
         });
         self.pending.clear();
+        self.pending.shrink_to(RETAINED);
+        if self.dropped > 0 {
+            self.end = Tail::new(END);
+        }
         self.dropped = 0;
-        self.dropped_cr = false;
     }
 }
 
@@ -119,10 +134,13 @@ mod tests {
                     head: head.to_vec(),
                     dropped: 0,
                 },
-                Line::Cut { head, dropped } => Seen {
-                    head: head.to_vec(),
-                    dropped,
-                },
+                Line::Cut { head, dropped, end } => {
+                    assert_eq!(end.len() as u64, dropped);
+                    Seen {
+                        head: [head, end].concat(),
+                        dropped,
+                    }
+                }
             });
         };
         let mut splitter = LineSplitter::new(cap);
@@ -143,7 +161,7 @@ mod tests {
             .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
             .chain(last)
             .map(|line| Seen {
-                head: line[..line.len().min(cap)].to_vec(),
+                head: line.to_vec(),
                 dropped: line.len().saturating_sub(cap) as u64,
             })
             .collect()
@@ -167,9 +185,9 @@ mod tests {
             ),
             (&[b"ab", b"c", b"d\r", b"\n"], vec![whole("abcd")]),
             (&[b"abcd", b"\r\n"], vec![whole("abcd")]),
-            (&[b"abcde\n"], vec![cut("abcd", 1)]),
-            (&[b"abcdef\r", b"\nx"], vec![cut("abcd", 2), whole("x")]),
-            (&[b"abcd\r", b"e\n"], vec![cut("abcd", 2)]),
+            (&[b"abcde\n"], vec![cut("abcde", 1)]),
+            (&[b"abcdef\r", b"\nx"], vec![cut("abcdef", 2), whole("x")]),
+            (&[b"abcd\r", b"e\n"], vec![cut("abcd\re", 2)]),
             (&[b"a\rb\n"], vec![whole("a\rb")]),
         ];
         for (chunks, lines) in cases {
@@ -187,11 +205,11 @@ mod tests {
         assert!(splitter.pending.capacity() <= 1 << 20);
         let mut seen = None;
         splitter.push(b"\n", |line| {
-            if let Line::Cut { head, dropped } = line {
-                seen = Some((head.len(), dropped));
+            if let Line::Cut { head, dropped, end } = line {
+                seen = Some((head.len(), dropped, end.len()));
             }
         });
-        assert_eq!(seen, Some((1 << 20, 63 << 20)));
+        assert_eq!(seen, Some((1 << 20, 63 << 20, END)));
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 /// Where the cut is looked for a place between two lines.
@@ -99,7 +100,7 @@ impl CappedLog {
 
     /// The tail file is a ring: the newest byte overwrites the oldest.
     fn write_tail(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let mut file = match self.tail.take() {
+        let file = match self.tail.take() {
             Some(file) => file,
             None => tempfile::tempfile_in(&self.directory)?,
         };
@@ -107,8 +108,7 @@ impl CappedLog {
             let at = self.tail_written % self.tail_cap;
             let room = usize::try_from(self.tail_cap - at).unwrap_or(usize::MAX);
             let (now, later) = bytes.split_at(room.min(bytes.len()));
-            file.seek(SeekFrom::Start(at))?;
-            file.write_all(now)?;
+            file.write_all_at(now, at)?;
             self.tail_written += now.len() as u64;
             bytes = later;
         }

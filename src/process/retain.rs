@@ -47,6 +47,16 @@ impl Tail {
         self.dropped
     }
 
+    /// Takes the last byte back if it is this one. Returns whether it was.
+    pub fn pop_if(&mut self, byte: u8) -> bool {
+        self.kept.pop_back_if(|last| *last == byte).is_some()
+    }
+
+    /// The bytes kept.
+    pub fn as_slice(&mut self) -> &[u8] {
+        self.kept.make_contiguous()
+    }
+
     /// The bytes kept.
     pub fn into_bytes(self) -> Vec<u8> {
         self.kept.into()

@@ -80,6 +80,12 @@ pub enum Body {
         /// The prompt's file, relative to the run directory.
         prompt: String,
     },
+    /// The agent opened or resumed a session.
+    #[serde(rename = "agent.session")]
+    AgentSession {
+        /// The agent's own id of the session.
+        session_id: String,
+    },
     /// The agent wrote something.
     #[serde(rename = "agent.message")]
     AgentMessage {
@@ -146,14 +152,11 @@ pub enum Body {
         #[serde(default)]
         is_final: bool,
     },
-    /// A line that is not of the agent's protocol, or one that opened its session.
+    /// A line that is not of the agent's protocol.
     #[serde(rename = "agent.raw")]
     AgentRaw {
-        /// The line, cut where it is very long; empty with `session_id`.
+        /// The line, cut where it is very long.
         line: String,
-        /// The agent's own id of the session that it opened or resumed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        session_id: Option<String>,
     },
     /// A turn ended.
     #[serde(rename = "turn.ended")]

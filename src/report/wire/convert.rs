@@ -165,10 +165,7 @@ fn task_line(line: &TaskLine) -> WireTask {
 
 fn agent_body(event: &AgentEvent) -> Body {
     match event.clone() {
-        AgentEvent::SessionStarted { session_id } => Body::AgentRaw {
-            line: String::new(),
-            session_id: Some(session_id),
-        },
+        AgentEvent::SessionStarted { session_id } => Body::AgentSession { session_id },
         AgentEvent::Message { text } => Body::AgentMessage {
             text,
             reasoning: false,
@@ -209,23 +206,14 @@ fn agent_body(event: &AgentEvent) -> Body {
             usage: WireUsage::from(usage),
         },
         AgentEvent::Error { message, is_final } => Body::AgentError { message, is_final },
-        AgentEvent::Raw { line } => Body::AgentRaw {
-            line,
-            session_id: None,
-        },
+        AgentEvent::Raw { line } => Body::AgentRaw { line },
     }
 }
 
 pub(super) fn agent_event(body: Body) -> Option<AgentEvent> {
     let event = match body {
-        Body::AgentRaw {
-            session_id: Some(session_id),
-            ..
-        } => AgentEvent::SessionStarted { session_id },
-        Body::AgentRaw {
-            line,
-            session_id: None,
-        } => AgentEvent::Raw { line },
+        Body::AgentSession { session_id } => AgentEvent::SessionStarted { session_id },
+        Body::AgentRaw { line } => AgentEvent::Raw { line },
         Body::AgentMessage {
             text,
             reasoning: false,

@@ -4,7 +4,7 @@ use crate::report::samples;
 use std::collections::BTreeSet;
 
 /// The names of the contract, `agent.*` and `commit.*` written out.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "run.started",
     "task.started",
     "turn.started",
@@ -16,6 +16,7 @@ const NAMES: [&str; 24] = [
     "agent.usage",
     "agent.error",
     "agent.raw",
+    "agent.session",
     "turn.ended",
     "turn.assessed",
     "check.started",
