@@ -18,6 +18,8 @@ pub struct Context {
     pub stderr_is_terminal: bool,
     /// Whether the process runs as root.
     pub is_root: bool,
+    /// The first argument.
+    pub first_argument: Option<OsString>,
 }
 
 impl Context {
@@ -36,6 +38,7 @@ impl Context {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             is_root: rustix::process::geteuid().is_root(),
+            first_argument: std::env::args_os().nth(1),
         })
     }
 
@@ -69,6 +72,11 @@ impl Context {
     /// Whether this is a step of a GitHub Actions job.
     pub fn in_actions(&self) -> bool {
         self.var("GITHUB_ACTIONS") == Some("true")
+    }
+
+    /// Whether the command is `sprag run`, as far as that shows before the arguments are parsed.
+    pub fn is_run(&self) -> bool {
+        self.first_argument.as_deref() == Some(OsStr::new("run"))
     }
 
     /// An action input (`max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` where a

@@ -5,17 +5,15 @@ use sprag::cli::{Cli, Command};
 use sprag::commands::{refusal, run, small};
 use sprag::context::Context;
 use sprag::error::{Error, Result};
+use sprag::report::outlet::Outlet;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are no errors, and clap prints them to where they belong.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(error) => return not_parsed(&error),
     };
     let context = match Context::of_process() {
         Ok(context) => context.within(cli.command.directory()),
@@ -26,10 +24,36 @@ fn main() -> ExitCode {
         Err(error) => {
             let in_actions = context.in_actions();
             if in_actions && matches!(cli.command, Command::Run(_)) {
-                refusal::tell(&context, &error, &mut std::io::stdout());
+                tell(&context, &error);
             }
             failed(&error, in_actions)
         }
+    }
+}
+
+/// Help, version and wrong command lines, which clap prints to where they belong. A step of a job
+/// has its error in the outputs too.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    let in_actions = Context::of_process().ok().filter(Context::in_actions);
+    let Some(context) = in_actions.filter(|_| error.use_stderr()) else {
+        let _ = error.print();
+        return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+    };
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let what = text.split("\n\nUsage:").next().unwrap_or(text).trim_end();
+    let error = Error::usage(what).hint("sprag run --help lists the flags");
+    if context.is_run() {
+        tell(&context, &error);
+    }
+    failed(&error, true)
+}
+
+/// Tells the step's job; a log that nobody reads is not waited for.
+fn tell(context: &Context, error: &Error) {
+    if let Ok(mut log) = Outlet::new(&std::io::stdout()) {
+        refusal::tell(context, error, &mut log);
+        let _ = log.drain(Duration::from_secs(5));
     }
 }
 

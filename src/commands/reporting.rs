@@ -9,6 +9,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::console::{Color, Console, Size, Style, Verbosity};
 use crate::report::jsonl::Jsonl;
+use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
 use crate::report::shield::{Shielded, Token};
 use crate::report::workflow_command::WorkflowCommands;
@@ -16,11 +17,21 @@ use crate::report::{Format, Reporters, markdown, render};
 use crate::run_dir::{RunDir, append_only};
 use std::fs::File;
 use std::io::{Write, stderr, stdout};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
+
+/// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
+/// is to stop, and a person, who may have stopped the terminal to read.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
+const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
 
 /// Where the events of a run go.
 pub struct Reporting {
     reporters: Reporters,
+    /// Streams whose readers may have stopped reading.
+    outlets: Outlets,
     summary: RunSummary,
     /// Events for a process that takes the run up; the agent's own words are not among them.
     record: Option<File>,
@@ -41,12 +52,14 @@ impl Reporting {
         earlier: Option<&RunSummary>,
     ) -> Result<Self> {
         let mut reporters = Reporters::default();
+        let mut outlets = Outlets::default();
         let events = append_only(&run_dir.path("events.jsonl"))?;
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = args.output.events.as_deref() == Some(Path::new("-"));
         match &args.output.events {
             Some(_) if to_stdout => {
-                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(stdout()))));
+                let out = outlets.open("JSONL", &stdout(), context.stdout_is_terminal)?;
+                reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
             Some(path) => {
                 let path = context.cwd.join(path);
@@ -54,14 +67,26 @@ impl Reporting {
                     Error::usage(format!("--events {}: {error}", path.display()))
                         .hint("name a file in a directory that exists, or - for standard output")
                 })?;
-                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(file))));
+                // A pipe has a reader, who may stop reading.
+                let out = match file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                    true => Box::new(file),
+                    false => outlets.open("JSONL", &file, false)?,
+                };
+                reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
             None => {}
         }
-        add_log(context, &args.output, to_stdout, &mut reporters);
+        add_log(
+            context,
+            &args.output,
+            to_stdout,
+            &mut outlets,
+            &mut reporters,
+        )?;
         let record = append_only(&run_dir.path("state/events.jsonl"))?;
         Ok(Self {
             reporters,
+            outlets,
             summary: earlier.cloned().unwrap_or_default(),
             record: Some(record),
             status: ReportStatus::Ok,
@@ -136,10 +161,9 @@ impl Reporting {
     /// # Errors
     /// When the summary cannot be written. Everything else degrades to a warning on stderr.
     pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> Result<()> {
-        run_dir.write(
-            "report.md",
-            render(&self.summary, Format::Markdown).as_bytes(),
-        )?;
+        // Whatever becomes of the rest, what a run leaves behind is there.
+        self.write(run_dir)?;
+        self.drain();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
             self.append(&path, &text, "step summary");
@@ -154,11 +178,35 @@ impl Reporting {
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
             self.append(&path, &text, "outputs");
         }
-        run_dir.write(
-            "summary.json",
-            render(&self.summary, Format::Json).as_bytes(),
-        )?;
+        self.write(run_dir)
+    }
+
+    fn write(&self, run_dir: &RunDir) -> Result<()> {
+        for (name, format) in [
+            ("report.md", Format::Markdown),
+            ("summary.json", Format::Json),
+        ] {
+            run_dir.write(name, render(&self.summary, format).as_bytes())?;
+        }
         Ok(())
+    }
+
+    /// Waits for what was written to arrive.
+    fn drain(&mut self) {
+        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
+        for (name, outlet, has_person) in &self.outlets.0 {
+            let patience = match (is_cancelled, has_person) {
+                (true, _) => PATIENCE_OF_CANCELLED,
+                (false, false) => PATIENCE,
+                (false, true) => PATIENCE_WITH_PERSON,
+            };
+            if let Err(error) = outlet.drain(patience) {
+                self.status = ReportStatus::Degraded;
+                self.summary
+                    .warnings
+                    .push(format!("the {name} report is incomplete: {error}"));
+            }
+        }
     }
 
     fn append(&mut self, path: &Path, text: &str, what: &str) {
@@ -172,12 +220,39 @@ impl Reporting {
     }
 }
 
+/// The streams that reports are written to, with what they are called and whether a person reads.
+#[derive(Default)]
+struct Outlets(Vec<(&'static str, Outlet, bool)>);
+
+impl Outlets {
+    fn open(
+        &mut self,
+        name: &'static str,
+        out: &impl AsFd,
+        is_terminal: bool,
+    ) -> Result<Box<dyn Write + Send>> {
+        let outlet = Outlet::new(out).map_err(anyhow::Error::from)?;
+        self.0.push((name, outlet.clone(), is_terminal));
+        Ok(Box::new(outlet))
+    }
+}
+
 /// The log for people: in Actions shielded, so that nothing an agent prints is a command to the
 /// runner.
-fn add_log(context: &Context, output: &Output, events_on_stdout: bool, reporters: &mut Reporters) {
-    let (out, terminal): (Box<dyn Write + Send>, bool) = match events_on_stdout {
-        true => (Box::new(stderr()), context.stderr_is_terminal),
-        false => (Box::new(stdout()), context.stdout_is_terminal),
+fn add_log(
+    context: &Context,
+    output: &Output,
+    events_on_stdout: bool,
+    outlets: &mut Outlets,
+    reporters: &mut Reporters,
+) -> Result<()> {
+    let terminal = match events_on_stdout {
+        true => context.stderr_is_terminal,
+        false => context.stdout_is_terminal,
+    };
+    let out = match events_on_stdout {
+        true => outlets.open("log", &stderr(), terminal)?,
+        false => outlets.open("log", &stdout(), terminal)?,
     };
     let style = Style {
         color: color(output.color).enabled(terminal && !is_dumb(context), context.var("NO_COLOR")),
@@ -198,6 +273,7 @@ fn add_log(context: &Context, output: &Output, events_on_stdout: bool, reporters
     } else {
         reporters.add("log", Box::new(Console::new(out, style)));
     }
+    Ok(())
 }
 
 fn is_dumb(context: &Context) -> bool {

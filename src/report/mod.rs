@@ -7,6 +7,7 @@ pub mod annotation;
 pub mod console;
 pub mod jsonl;
 pub mod markdown;
+pub mod outlet;
 pub mod outputs;
 pub mod sentence;
 pub mod shield;

@@ -1,0 +1,284 @@
+//! A stream that nobody may be reading. What is written waits in bounded memory for a thread that
+//! hands it on, so that a reader that has stopped reading holds up neither limits nor signals.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+/// Most bytes that wait for the reader.
+const ROOM: usize = 4 << 20;
+/// How many bytes are handed on at once.
+const PIECE: usize = 8 << 10;
+/// How long a writer waits for room while the reader takes nothing at all.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The stream. Clones write to the same one. Writing takes what it is given whole and fails with
+/// the error of an earlier piece, or once the room is full and the reader has taken nothing for a
+/// second: then nothing more is taken. Flushing does not wait; [`Outlet::drain`] does.
+#[derive(Clone)]
+pub struct Outlet(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<u8>,
+    /// Whether the thread holds a piece that it has not handed on.
+    is_writing: bool,
+    /// Number of pieces handed on.
+    written: u64,
+    failure: Option<io::Error>,
+    is_over: bool,
+}
+
+impl Outlet {
+    /// An outlet to `out`, whose copy of the file descriptor it uses. Nothing else should write to
+    /// the same stream before it is drained.
+    ///
+    /// # Errors
+    /// If there are no more file descriptors or threads.
+    pub fn new(out: &impl AsFd) -> io::Result<Self> {
+        let file = File::from(out.as_fd().try_clone_to_owned()?);
+        let shared = Arc::new(Shared::default());
+        let of_thread = Arc::clone(&shared);
+        thread::Builder::new()
+            .name("outlet".into())
+            .spawn(move || of_thread.serve(file))?;
+        Ok(Self(Arc::new(Handle { shared })))
+    }
+
+    /// Waits until everything is handed on, as long as the reader takes something within every
+    /// stretch of `patience`.
+    ///
+    /// # Errors
+    /// An error that no writer was told of yet; [`ErrorKind::TimedOut`] when the reader has stopped
+    /// reading and no writer was told so.
+    pub fn drain(&self, patience: Duration) -> io::Result<()> {
+        let shared = &self.0.shared;
+        let mut state = shared.lock();
+        loop {
+            if let Some(error) = state.failure.take() {
+                return Err(error);
+            }
+            if state.waiting.is_empty() && !state.is_writing {
+                return Ok(());
+            }
+            let told = state.is_over;
+            let moved;
+            (state, moved) = shared.wait(state, patience);
+            if !moved {
+                state.is_over = true;
+                return if told { Ok(()) } else { Err(unread()) };
+            }
+        }
+    }
+}
+
+impl Write for Outlet {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let shared = &self.0.shared;
+        let mut state = shared.lock();
+        loop {
+            if let Some(error) = state.failure.take() {
+                return Err(error);
+            }
+            if state.is_over {
+                return Err(ErrorKind::BrokenPipe.into());
+            }
+            if state.waiting.is_empty() || state.waiting.len() + bytes.len() <= ROOM {
+                state.waiting.extend(bytes);
+                shared.changed.notify_all();
+                return Ok(bytes.len());
+            }
+            let moved;
+            (state, moved) = shared.wait(state, PATIENCE);
+            if !moved {
+                state.is_over = true;
+                return Err(unread());
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    /// Hands on until there is an error, or nobody can write any more.
+    fn serve(&self, mut out: File) {
+        let mut piece = Vec::with_capacity(PIECE);
+        while self.take(&mut piece) {
+            let result = hand_on(&mut out, &piece);
+            let mut state = self.lock();
+            state.is_writing = false;
+            state.written += 1;
+            if let Err(error) = result {
+                state.waiting.clear();
+                state.is_over = true;
+                state.failure = Some(error);
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for something to write. Returns whether there is any.
+    fn take(&self, piece: &mut Vec<u8>) -> bool {
+        let state = self.lock();
+        let mut state = self
+            .changed
+            .wait_while(state, |state| state.waiting.is_empty() && !state.is_over)
+            .unwrap_or_else(PoisonError::into_inner);
+        let length = state.waiting.len().min(PIECE);
+        piece.clear();
+        piece.extend(state.waiting.drain(..length));
+        state.is_writing = length > 0;
+        length > 0
+    }
+
+    /// Waits for the reader to take something. Returns whether it has.
+    fn wait<'s>(
+        &self,
+        state: MutexGuard<'s, State>,
+        patience: Duration,
+    ) -> (MutexGuard<'s, State>, bool) {
+        let before = state.written;
+        let (state, result) = self
+            .changed
+            .wait_timeout_while(state, patience, |state| state.written == before)
+            .unwrap_or_else(PoisonError::into_inner);
+        (state, !result.timed_out())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes all of a piece, also where somebody has made the stream non-blocking.
+fn hand_on(out: &mut File, mut piece: &[u8]) -> io::Result<()> {
+    while !piece.is_empty() {
+        match out.write(piece) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => piece = piece.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let _ = poll(&mut [PollFd::new(out, PollFlags::OUT)], None);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn unread() -> io::Error {
+    io::Error::new(ErrorKind::TimedOut, "nobody reads it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn everything_arrives_in_order() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut outlet = Outlet::new(&writer).unwrap();
+        drop(writer);
+        let reading = thread::spawn(move || {
+            let mut text = Vec::new();
+            reader.read_to_end(&mut text).map(|_| text)
+        });
+        let mut expected = Vec::new();
+        for number in 0..2_000_u32 {
+            let line = format!("{number} {}\n", "x".repeat(4_000));
+            outlet.write_all(line.as_bytes()).unwrap();
+            expected.extend(line.into_bytes());
+        }
+        outlet.drain(LONG).unwrap();
+        drop(outlet);
+        assert!(reading.join().unwrap().unwrap() == expected);
+    }
+
+    #[test]
+    fn a_reader_that_stops_reading_is_given_up_once_the_room_is_full() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut outlet = Outlet::new(&writer).unwrap();
+        drop(writer);
+        let block = vec![b'x'; 1 << 20];
+        let (taken, error) = (0..)
+            .find_map(|taken| outlet.write_all(&block).err().map(|error| (taken, error)))
+            .unwrap();
+        assert_eq!((taken, error.to_string().as_str()), (4, "nobody reads it"));
+        let again = outlet.write_all(b"x").unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::BrokenPipe);
+        outlet.drain(Duration::ZERO).unwrap();
+        // What was taken still arrives when the reader goes on.
+        drop(outlet);
+        let mut text = Vec::new();
+        reader.read_to_end(&mut text).unwrap();
+        assert_eq!(text.len(), 4 << 20);
+    }
+
+    #[test]
+    fn an_unread_end_is_told_by_draining() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let mut outlet = Outlet::new(&writer).unwrap();
+        outlet.write_all(&vec![b'x'; 1 << 20]).unwrap();
+        let error = outlet.drain(Duration::from_millis(10)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn an_error_is_told_once() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut outlet = Outlet::new(&full).unwrap();
+        outlet.write_all(b"x").unwrap();
+        let error = outlet.drain(LONG).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
+        outlet.drain(LONG).unwrap();
+        let error = outlet.write_all(b"x").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_stream_that_does_not_block_is_waited_for() {
+        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        let (mut reader, writer) = io::pipe().unwrap();
+        let flags = fcntl_getfl(&writer).unwrap();
+        fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
+        let mut outlet = Outlet::new(&writer).unwrap();
+        drop(writer);
+        outlet.write_all(&vec![b'x'; 1 << 20]).unwrap();
+        let reading = thread::spawn(move || {
+            let mut text = Vec::new();
+            reader.read_to_end(&mut text).map(|_| text.len())
+        });
+        outlet.drain(LONG).unwrap();
+        drop(outlet);
+        assert_eq!(reading.join().unwrap().unwrap(), 1 << 20);
+    }
+}
