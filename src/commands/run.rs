@@ -146,6 +146,7 @@ async fn work(
         None => run(&mut performer, &plan).await?,
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
+    performer.end_services().await;
     if outcomes.values().all(|outcome| !outcome.ends_run())
         && let Err(error) = performer.plan_end()
     {
@@ -190,6 +191,7 @@ fn performer<'e>(
         emit,
         droppings: BTreeSet::new(),
         spent: Spend::default(),
+        services: Vec::new(),
         verdicts: HashMap::new(),
         session_usage: HashMap::new(),
         changed_files: BTreeSet::new(),

@@ -1,7 +1,7 @@
 //! The agent's process: its environment, its output, its end.
 
-use super::prompting::Prompt;
 use super::listen::{Heard, Listener};
+use super::prompting::Prompt;
 use super::turn::{agent_name, turn_exit};
 use super::{Performer, TaskRun, millis};
 use crate::agent::command::{TurnFacts, turn_env};

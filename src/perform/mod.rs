@@ -9,9 +9,9 @@ mod emit;
 mod finish;
 mod journal;
 mod left;
+mod listen;
 mod look;
 mod prompting;
-mod listen;
 mod resume;
 mod setup;
 mod turn;
@@ -34,7 +34,7 @@ use crate::domain::committable::Committable;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
-use crate::process::{Cancel, CancelReason};
+use crate::process::{Cancel, CancelReason, Service};
 use crate::run_dir::RunDir;
 use crate::vcs::git::Exempt;
 use crate::verify::Verification;
@@ -81,6 +81,8 @@ pub struct Performer<'a> {
     pub checks: u32,
     /// Spend of the tasks before this one.
     pub spent: Spend,
+    /// What the setup commands left running for the run.
+    pub services: Vec<Service>,
     /// Verdicts by tree and set of checks.
     pub verdicts: HashMap<(Fingerprint, String), Verification>,
     /// What the agent's sessions have reported so far, where they report totals.

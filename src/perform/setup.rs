@@ -3,11 +3,16 @@
 use super::Performer;
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
-use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run as run_process};
+use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run_keeping};
 use std::time::Duration;
 
 /// The longest that a setup command may run.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// The time that what setup commands left running gets between SIGTERM and SIGKILL, and what is left
+/// of it when the run has to end.
+const SERVICE_GRACE: Duration = Duration::from_secs(5);
+const SERVICE_GRACE_CANCELLED: Duration = Duration::from_millis(500);
 
 /// Says that the setup commands have run, relative to the run directory.
 const SETUP_DONE: &str = "state/setup-done";
@@ -17,7 +22,8 @@ const SHOWN: usize = 4 << 10;
 
 impl Performer<'_> {
     /// Runs the setup commands, unless there is nothing to do or an earlier process of the run did.
-    /// Files that they create are no work of the agent's.
+    /// Files that they create are no work of the agent's. What they leave running lives until
+    /// [`Performer::end_services`].
     ///
     /// # Errors
     /// When a command fails: nothing was begun then.
@@ -41,8 +47,9 @@ impl Performer<'_> {
                 },
             };
             let mut kept = HeadTail::new(0, SHOWN);
-            let ended =
-                run_process(&spec, &self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
+            let (ended, service) =
+                run_keeping(&spec, &self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
+            self.services.extend(service);
             match ended.exit {
                 Exit::Code(0) => {}
                 Exit::Cancelled(reason) => {
@@ -65,8 +72,25 @@ impl Performer<'_> {
             }
         }
         self.settle(before.as_deref());
-        self.run_dir.write(SETUP_DONE, b"")?;
+        // Services end with this process: whoever takes the run up has to start them again.
+        if self.services.is_empty() {
+            self.run_dir.write(SETUP_DONE, b"")?;
+        }
         Ok(None)
+    }
+
+    /// Ends what the setup commands left running for the run.
+    pub async fn end_services(&mut self) {
+        let grace = match self.cancel.reason() {
+            Some(_) => SERVICE_GRACE_CANCELLED,
+            None => SERVICE_GRACE,
+        };
+        let ends = std::mem::take(&mut self.services)
+            .into_iter()
+            .map(|service| tokio::spawn(service.end(grace)));
+        for end in ends.collect::<Vec<_>>() {
+            let _ = end.await;
+        }
     }
 
     /// Whether there are setup commands that have not run to their end.

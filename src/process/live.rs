@@ -9,7 +9,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cancel::{Cancel, Urgency};
 use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
+use super::host::Proc;
 use super::registry::{self, Registration};
+use super::service::Service;
 use super::tree::Tree;
 use super::{CommandSpec, Input, Limits, marker, spawn};
 
@@ -40,6 +42,24 @@ pub async fn run(
     cancel: &Cancel,
     on_output: &mut dyn FnMut(StreamKind, &[u8]),
 ) -> Ended {
+    run_and(spec, cancel, on_output, false).await.0
+}
+
+/// The same, but what a child leaves running after it has succeeded lives on, as a [`Service`].
+pub async fn run_keeping(
+    spec: &CommandSpec,
+    cancel: &Cancel,
+    on_output: &mut dyn FnMut(StreamKind, &[u8]),
+) -> (Ended, Option<Service>) {
+    run_and(spec, cancel, on_output, true).await
+}
+
+async fn run_and(
+    spec: &CommandSpec,
+    cancel: &Cancel,
+    on_output: &mut dyn FnMut(StreamKind, &[u8]),
+    keeps: bool,
+) -> (Ended, Option<Service>) {
     let began = Instant::now();
     let started = match cancel.reason() {
         Some(reason) => Err(Exit::Cancelled(reason)),
@@ -47,7 +67,7 @@ pub async fn run(
     };
     let (child, registration) = match started {
         Ok(started) => started,
-        Err(exit) => return never_started(exit, began, &spec.stdin),
+        Err(exit) => return (never_started(exit, began, &spec.stdin), None),
     };
     let mut live = Live::new(child, registration, &spec.stdin, began, cancel, on_output);
     let cut_short = live.watch(&spec.limits).await;
@@ -55,8 +75,16 @@ pub async fn run(
         live.terminate(spec.limits.grace).await;
     }
     let output_held_open = live.drain(cut_short.is_none()).await;
-    let leaked = live.sweep(cut_short.is_none(), spec.limits.grace).await;
-    live.finish(cut_short, leaked, output_held_open)
+    let left = live.settle(cut_short.is_none()).await;
+    let succeeded = cut_short.is_none() && live.raw == Some(RawStatus::Code(0));
+    if keeps && succeeded && !left.is_empty() {
+        let (ended, service) = live.keep(output_held_open);
+        return (ended, Some(service));
+    }
+    let leaked = live
+        .sweep(left, cut_short.is_none(), spec.limits.grace)
+        .await;
+    (live.finish(cut_short, leaked, output_held_open), None)
 }
 
 fn never_started(exit: Exit, began: Instant, stdin: &Input) -> Ended {
@@ -212,8 +240,9 @@ impl<'a> Live<'a> {
         false
     }
 
-    /// Ends the descendants that outlived the child. Returns them if the child ended by itself.
-    async fn sweep(&mut self, ended_by_itself: bool, grace: Duration) -> Vec<Leaked> {
+    /// Waits a moment for the descendants to end by themselves, if the child has. Returns those
+    /// that have not.
+    async fn settle(&mut self, ended_by_itself: bool) -> Vec<Proc> {
         let patience = Instant::now() + SETTLE;
         let mut pause = Duration::from_millis(5);
         let mut left = self.tree.members();
@@ -225,6 +254,16 @@ impl<'a> Live<'a> {
             pause *= 2;
             left = self.tree.members();
         }
+        left
+    }
+
+    /// Ends the descendants that outlived the child. Returns them if the child ended by itself.
+    async fn sweep(
+        &mut self,
+        left: Vec<Proc>,
+        ended_by_itself: bool,
+        grace: Duration,
+    ) -> Vec<Leaked> {
         let described = if ended_by_itself {
             marker::describe(&left)
         } else {
@@ -244,7 +283,25 @@ impl<'a> Live<'a> {
         marker::settle(described)
     }
 
+    /// Lets the descendants live.
+    fn keep(self, output_held_open: bool) -> (Ended, Service) {
+        let ended = self.ended(None, Vec::new(), output_held_open);
+        let service = Service::new(
+            self.registration,
+            self.tree,
+            self.stdout.pipe,
+            self.stderr.pipe,
+        );
+        (ended, service)
+    }
+
     fn finish(self, cut_short: Option<Exit>, leaked: Vec<Leaked>, output_held_open: bool) -> Ended {
+        let ended = self.ended(cut_short, leaked, output_held_open);
+        self.registration.release();
+        ended
+    }
+
+    fn ended(&self, cut_short: Option<Exit>, leaked: Vec<Leaked>, output_held_open: bool) -> Ended {
         let exit = match (cut_short, self.raw) {
             (Some(exit), _) => exit,
             (None, Some(raw)) => raw.into(),
@@ -252,16 +309,14 @@ impl<'a> Live<'a> {
                 why: "its exit status is lost".into(),
             },
         };
-        let ended = Ended {
+        Ended {
             exit,
             raw: self.raw,
             elapsed: self.began.elapsed(),
             leaked,
             output_held_open,
             stdin_unread: !self.unwritten.is_empty(),
-        };
-        self.registration.release();
-        ended
+        }
     }
 
     /// Waits until a time while data moves, also when there is none left to move.

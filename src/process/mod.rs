@@ -4,6 +4,7 @@
 //! handed on in chunks as it arrives; this module keeps none of it. Whatever the child does (forks
 //! a daemon, holds its pipes open, ignores signals, floods its output, never reads its input),
 //! [`run`] returns soon after the child has ended or reached a limit, and all descendants are gone.
+//! What [`run_keeping`] leaves running is gone with its [`Service`].
 
 mod cancel;
 pub mod environment;
@@ -15,6 +16,7 @@ mod log;
 mod marker;
 mod registry;
 mod retain;
+mod service;
 mod spawn;
 mod text;
 mod tree;
@@ -29,11 +31,12 @@ use std::time::Duration;
 pub use cancel::{Cancel, CancelReason, listen, watch_parent};
 pub use exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
 pub use lines::{Line, LineSplitter};
-pub use live::run;
+pub use live::{run, run_keeping};
 pub use log::CappedLog;
 pub use marker::{PROCESS_ID, RUN_ID, kill_marked};
 pub use registry::{Calm, become_subreaper, calm, kill_descendants};
 pub use retain::{HeadTail, Tail};
+pub use service::Service;
 pub use text::clean_text;
 
 /// A program to run. Nothing is inherited but what stands here.

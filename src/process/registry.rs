@@ -14,6 +14,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     owns_every_child: false,
     started: 0,
     active: Vec::new(),
+    kept: Vec::new(),
 });
 
 struct Registry {
@@ -21,6 +22,8 @@ struct Registry {
     /// Children started so far.
     started: u64,
     active: Vec<Origin>,
+    /// Of children that have ended, whose descendants may live on.
+    kept: Vec<Origin>,
 }
 
 /// Where a tree of processes began.
@@ -59,6 +62,8 @@ pub(super) struct Custody {
     pub(super) waited_for: Vec<i32>,
     /// Whether an orphan that carries no marker belongs to the one run there is.
     pub(super) adopts: bool,
+    /// The markers of what may live on: an orphan that carries one of them belongs there.
+    pub(super) kept: Vec<String>,
 }
 
 /// Keeps a child registered. Dropped before [`Registration::release`], it kills the child with all
@@ -74,6 +79,13 @@ impl Registration {
         &self.origin
     }
 
+    /// Lets the descendants of a child that has ended live on beside other children.
+    pub(super) fn keep(&self) {
+        let mut registry = lock();
+        registry.forget(&self.origin);
+        registry.kept.push(self.origin.clone());
+    }
+
     /// Forgets the child without killing anything.
     pub(super) fn release(mut self) {
         self.released = true;
@@ -85,10 +97,7 @@ impl Drop for Registration {
         if !self.released {
             Tree::new(self.origin.clone()).kill_now();
         }
-        let main = self.origin.main.identity();
-        lock()
-            .active
-            .retain(|origin| origin.main.identity() != main);
+        lock().forget(&self.origin);
     }
 }
 
@@ -120,11 +129,19 @@ pub fn calm() -> Option<Calm> {
     registry.is_calm_with(&host::children())
 }
 
-/// Kills every child of an unfinished run with all its descendants, at once. Blocks for the
+/// Kills every child of an unfinished run with all its descendants, and every service, at once. Blocks for the
 /// fraction of a second that it takes.
 pub fn kill_descendants() {
-    let active = lock().active.clone();
-    for origin in active {
+    let all: Vec<Origin> = {
+        let registry = lock();
+        registry
+            .active
+            .iter()
+            .chain(&registry.kept)
+            .cloned()
+            .collect()
+    };
+    for origin in all {
         Tree::new(origin).kill_now();
     }
 }
@@ -151,6 +168,7 @@ pub(super) fn custody() -> Custody {
     Custody {
         waited_for: registry.waited_for(),
         adopts: registry.owns_every_child && registry.active.len() <= 1,
+        kept: registry.kept.iter().map(|o| o.marker.clone()).collect(),
     }
 }
 
@@ -181,6 +199,13 @@ impl Registry {
         (started == 0 || (is_told && is_alone)).then_some(Calm { started })
     }
 
+    fn forget(&mut self, origin: &Origin) {
+        let main = origin.main.identity();
+        for list in [&mut self.active, &mut self.kept] {
+            list.retain(|origin| origin.main.identity() != main);
+        }
+    }
+
     fn waited_for(&self) -> Vec<i32> {
         self.active
             .iter()
@@ -203,6 +228,7 @@ mod tests {
             owns_every_child: true,
             started: 3,
             active,
+            kept: Vec::new(),
         }
     }
 

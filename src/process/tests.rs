@@ -495,6 +495,44 @@ async fn a_brood_is_killed_to_the_last() {
     assert_eq!(seen.left, vec![]);
 }
 
+#[tokio::test(flavor = "current_thread")]
+async fn a_service_lives_until_it_is_ended_and_can_go_on_writing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (go, gone) = (directory.path().join("go"), directory.path().join("gone"));
+    let script = format!(
+        "(trap '' TERM; until [ -e {go} ]; do sleep 0.02; done; head -c 4000000 /dev/zero; \
+          echo x >{gone}; sleep 1000) &",
+        go = go.display(),
+        gone = gone.display()
+    );
+    let trial = Trial::sh(&script);
+    let (ended, service) = run_keeping(&trial.spec, &trial.cancel, &mut |_, _| {}).await;
+    assert_eq!((ended.exit, ended.leaked), (Exit::Code(0), vec![]));
+    assert!(!tagged(&trial.tag).is_empty());
+    // Another child with its own daemon comes and goes.
+    let other = Trial::sh("(setsid sleep 1000 &)").run().await;
+    assert_eq!(other.ended.leaked.len(), 1);
+    fs::write(&go, "").unwrap();
+    while !gone.exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    service.unwrap().end(Duration::from_millis(50)).await;
+    assert_eq!(tagged(&trial.tag), vec![]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn only_what_a_success_leaves_is_a_service_and_it_ends_when_dropped() {
+    let trial = Trial::sh("sleep 1000 >/dev/null 2>&1 & exit 3");
+    let (ended, service) = run_keeping(&trial.spec, &trial.cancel, &mut |_, _| {}).await;
+    assert_eq!((ended.exit, ended.leaked.len()), (Exit::Code(3), 1));
+    assert!(service.is_none());
+    let trial = Trial::sh("(setsid sleep 1000 &)");
+    let (_, service) = run_keeping(&trial.spec, &trial.cancel, &mut |_, _| {}).await;
+    assert!(!tagged(&trial.tag).is_empty());
+    drop(service);
+    assert_eq!(tagged(&trial.tag), vec![]);
+}
+
 #[test]
 fn the_processes_of_a_dead_run_are_killed_by_its_marker() {
     let marker = Uuid::new_v4().to_string();

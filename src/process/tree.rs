@@ -108,8 +108,20 @@ impl Tree {
         let in_its_group = proc.group == main.pid;
         let orphan = custody.adopts
             && proc.parent == host::own_pid()
-            && !custody.waited_for.contains(&proc.pid);
-        self.known.contains(&proc.identity()) || (began_with_it && (in_its_group || orphan))
+            && !custody.waited_for.contains(&proc.pid)
+            && began_with_it
+            && !self.is_of_service(proc, custody);
+        self.known.contains(&proc.identity()) || (began_with_it && in_its_group) || orphan
+    }
+
+    /// Whether an orphan belongs to a service that may outlive this tree.
+    fn is_of_service(&self, proc: &Proc, custody: &Custody) -> bool {
+        let kept = custody.kept.iter();
+        let markers: Vec<&[u8]> = kept
+            .filter(|marker| **marker != self.origin.marker)
+            .map(String::as_bytes)
+            .collect();
+        !markers.is_empty() && host::environ_contains(proc.pid, &markers)
     }
 
     /// Whether the group's id is still that of the child. On Linux, members of a group whose

@@ -37,6 +37,13 @@ fn services_that_were_there_before_are_left_alone() {
 }
 
 #[test]
+fn a_service_and_its_orphans_are_no_leak_of_others() {
+    let (output, left) = outcome("a_service_and_its_orphans_are_no_leak_of_others");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(left, vec![]);
+}
+
+#[test]
 fn a_signal_cancels() {
     for (signal, reason) in [
         ("INT", "interrupted"),
@@ -146,6 +153,32 @@ mod inner {
         assert_eq!(host::children(), [pid]);
         service.kill().unwrap();
         service.wait().unwrap();
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    #[ignore = "runs in a process of its own"]
+    async fn a_service_and_its_orphans_are_no_leak_of_others() {
+        // The service starts a worker that loses its parent while another child runs.
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().display();
+        let Some(service) = trial(&format!(
+            "(setsid sh -c 'until [ -e {place}/go ]; do sleep 0.02; done; \
+              (setsid sleep 1000 & echo $! >{place}/worker); sleep 1000' >/dev/null 2>&1 &)"
+        )) else {
+            return;
+        };
+        become_subreaper().unwrap();
+        let (_, kept) = run_keeping(&service.spec, &service.cancel, &mut |_, _| {}).await;
+        let other = trial(&format!(
+            "touch {place}/go; until [ -s {place}/worker ]; do sleep 0.02; done; \
+             (env -i setsid sleep 1000 >/dev/null 2>&1 &)"
+        ));
+        let seen = other.unwrap().run().await;
+        assert_eq!(seen.ended.leaked.len(), 1);
+        let worker = fs::read_to_string(directory.path().join("worker")).unwrap();
+        assert!(host::look(worker.trim().parse().unwrap()).is_some());
+        kept.unwrap().end(AGES).await;
+        assert_eq!(host::children(), Vec::<i32>::new());
     }
 
     /// When a process started now would have started.

@@ -1,0 +1,69 @@
+//! What a command left running on purpose: a database for the tests, a development server.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{ChildStderr, ChildStdout};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::registry::{self, Registration};
+use super::tree::Tree;
+
+/// How often it is looked whether members of the tree are still alive.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How much of the output is read, and thrown away, at once.
+const CHUNK: usize = 16 << 10;
+
+/// Processes that outlive the child that started them. Their output is read, so that they can go on
+/// writing, and thrown away. They are no leak of children that are run in the meantime. Dropping it
+/// kills them, and so does [`super::kill_descendants`].
+#[derive(Debug)]
+pub struct Service {
+    // Declared first to be dropped first: it kills what is still alive.
+    registration: Registration,
+    tree: Tree,
+    readers: [Option<JoinHandle<()>>; 2],
+}
+
+impl Service {
+    pub(super) fn new(
+        registration: Registration,
+        tree: Tree,
+        stdout: Option<ChildStdout>,
+        stderr: Option<ChildStderr>,
+    ) -> Self {
+        registration.keep();
+        Self {
+            registration,
+            tree,
+            readers: [
+                stdout.map(|pipe| tokio::spawn(discard(pipe))),
+                stderr.map(|pipe| tokio::spawn(discard(pipe))),
+            ],
+        }
+    }
+
+    /// Ends all processes: SIGTERM, and SIGKILL for what is left after `grace`.
+    pub async fn end(mut self, grace: Duration) {
+        // A grace too long for the clock lasts until everything has ended.
+        let deadline = Instant::now().checked_add(grace);
+        while self.tree.terminate() > 0 {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.tree.kill_now();
+                break;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        for reader in self.readers.iter().flatten() {
+            reader.abort();
+        }
+        registry::reap_orphans();
+        self.registration.release();
+    }
+}
+
+async fn discard(mut pipe: impl AsyncRead + Unpin) {
+    let mut buffer = vec![0; CHUNK];
+    while pipe.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+}
