@@ -398,3 +398,38 @@ fn names_of_files_in_an_error_are_no_commands() {
         );
     }
 }
+
+#[test]
+fn a_command_line_that_cannot_be_read_is_told_in_the_outputs() {
+    let project = step("true");
+    let flag = "--no-such-flag=::add-mask::x";
+    let run = project
+        .sprag(&["run", "--plan", "plan.yaml", flag])
+        .expect(2);
+    let what = "unexpected argument '--no-such-flag' found";
+    assert!(
+        run.stderr.starts_with(&format!("error: {what}\n")),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stdout
+            .starts_with("::error file=.github,title=Sprag cannot begin::"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(commands(&run.stdout).len(), 1, "{}", run.stdout);
+    let outputs = outputs(&project);
+    assert_eq!(
+        (outputs["status"].as_str(), outputs["reason"].as_str()),
+        ("invalid", "invalid")
+    );
+    assert_eq!(outputs["summary"].lines().count(), 1);
+    assert!(outputs["summary"].contains(what), "{}", outputs["summary"]);
+
+    // What is no run writes no run's outputs, and asking for help is no error.
+    fs::write(project.outside("output"), "").unwrap();
+    project.sprag(&["check", "--no-such-flag"]).expect(2);
+    project.sprag(&["run", "--help"]).expect(0);
+    assert_eq!(fs::read_to_string(project.outside("output")).unwrap(), "");
+}

@@ -3,6 +3,7 @@
 pub mod agent_clis;
 pub mod model_api;
 pub mod model_wire;
+pub mod proc;
 pub mod project;
 pub mod real_crate;
 pub mod tasks;

@@ -1,0 +1,259 @@
+//! Output of any size and shape in bounded memory and bounded files.
+
+use crate::support::proc::{assert_nothing_left, run_and_weigh};
+use crate::support::project::{Project, Run, plan};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+const CHECK: &str = "grep -q fixed a.txt";
+const FIX: &str = "echo fixed > a.txt; echo Done.";
+/// The most that Sprag may ever take, in KiB.
+const MOST: u64 = 100 << 10;
+/// The most that a transcript or a check's log takes, in bytes, and a notice of what was cut.
+const LOG: u64 = (64 << 20) + 200;
+
+fn project() -> Project {
+    Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(CHECK))])
+}
+
+fn size(run: &Run, name: &str) -> u64 {
+    fs::metadata(run.dir.as_ref().unwrap().join(name))
+        .unwrap()
+        .len()
+}
+
+/// Runs an agent and fails if it took much memory or left large files.
+fn flood(project: &Project, script: &str) -> Run {
+    let agent = project.agent(script);
+    weigh(project, &["--agent-command", &agent], 0)
+}
+
+fn weigh(project: &Project, args: &[&str], code: i32) -> Run {
+    let all = [&["run", "--plan", "plan.yaml"], args].concat();
+    let (run, peak) = run_and_weigh(project, &all);
+    let run = run.expect(code);
+    eprintln!("{peak} KiB for {args:?}");
+    assert!(peak < MOST, "{peak} KiB");
+    for name in [
+        "events.jsonl",
+        "state/events.jsonl",
+        "summary.json",
+        "report.md",
+    ] {
+        assert!(size(&run, name) < 48 << 20, "{name}");
+    }
+    assert_nothing_left(project);
+    run
+}
+
+fn transcript(run: &Run) -> Vec<u8> {
+    fs::read(run.dir.as_ref().unwrap().join("turns/01-command.jsonl")).unwrap()
+}
+
+#[test]
+fn one_line_without_end() {
+    let project = project();
+    let run = flood(
+        &project,
+        &format!("printf BEGIN; head -c 300000000 /dev/zero | tr '\\0' x; printf END; {FIX}"),
+    );
+    let kept = transcript(&run);
+    assert!(kept.len() as u64 <= LOG);
+    assert!(kept.starts_with(b"BEGINx") && kept.ends_with(b"xENDDone.\n"));
+}
+
+#[test]
+fn lines_without_number() {
+    let project = project();
+    let run = flood(&project, &format!("yes | head -c 100000000; {FIX}"));
+    assert!(size(&run, "events.jsonl") < 8 << 20);
+    let raw = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "agent.raw");
+    let lines: Vec<&str> = raw.map(|event| event["line"].as_str().unwrap()).collect();
+    assert_eq!(lines.len(), 10_001);
+    // Fifty million lines and the last.
+    assert_eq!(
+        lines[10_000],
+        "[sprag: 49990001 more lines or events of this turn are in its transcript only]"
+    );
+    assert!(transcript(&run).ends_with(b"y\nDone.\n"));
+}
+
+#[test]
+fn the_end_of_a_flood_is_still_the_final_message() {
+    let project = project();
+    let run = flood(
+        &project,
+        &format!("yes | head -c 20000000; {FIX}; echo 'SUGGESTED_COMMIT_MESSAGE: Mend a.txt'"),
+    );
+    assert_eq!(run.summary["status"], "success");
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "Mend a.txt");
+}
+
+#[test]
+fn standard_error_alone() {
+    let project = project();
+    flood(
+        &project,
+        &format!("head -c 150000000 /dev/zero >&2; yes | head -c 50000000 >&2; {FIX}"),
+    );
+}
+
+#[test]
+fn a_final_message_of_a_gigabyte() {
+    let project = project();
+    flood(
+        &project,
+        &format!(
+            "truncate -s 1G \"$SPRAG_FINAL_FILE\"; printf '\\nDone.\\nSUGGESTED_COMMIT_MESSAGE: Mend a.txt\\n' >>\"$SPRAG_FINAL_FILE\"; {FIX}"
+        ),
+    );
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "Mend a.txt");
+}
+
+#[test]
+fn events_without_number_or_bound() {
+    let project = project();
+    let event = r#"{"event":"agent.message","text":"0123456789012345678901234567890123456789"}"#;
+    let run = flood(
+        &project,
+        &format!(
+            "yes '{event}' | head -n 60000; printf '{{\"event\":\"agent.message\",\"text\":\"'; head -c 15000000 /dev/zero | tr '\\0' x; printf '\"}}\\n'; {FIX}"
+        ),
+    );
+    let told = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "agent.message");
+    assert_eq!(told.count(), 50_000);
+}
+
+/// An agent of the name on `PATH` that prints what the script prints.
+fn on_path(project: &mut Project, name: &str, script: &str) {
+    let bin = project.outside("bin");
+    fs::create_dir(&bin).unwrap();
+    let program = bin.join(name);
+    fs::write(&program, format!("#!/bin/sh\ncat >/dev/null\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    project.env("PATH", format!("{}:{path}", bin.display()));
+}
+
+/// What a line of JSON can be made of to cost the most: one string, one of escapes, very many
+/// values, deep nesting, bytes that are no text, no end at all.
+const MATTER: [(&str, &str); 6] = [
+    (
+        "a string",
+        r#""x"; head -c 15000000 /dev/zero | tr '\0' x; printf '"'"#,
+    ),
+    (
+        "escapes",
+        r#""; yes '\n' | tr -d '\n' | head -c 15000000; printf '"'"#,
+    ),
+    (
+        "values",
+        r#"[; yes '0,' | tr -d '\n' | head -c 15000000; printf '0]'"#,
+    ),
+    ("depth", r#"; yes '[' | tr -d '\n' | head -c 15000000"#),
+    (
+        "no text",
+        r#""; head -c 15000000 /dev/zero | tr '\0' '\377'; printf '"'"#,
+    ),
+    (
+        "no end",
+        r#""; head -c 200000000 /dev/zero | tr '\0' x; printf '"'"#,
+    ),
+];
+
+fn matter(text: &str) -> String {
+    let (first, rest) = text.split_once(';').unwrap();
+    format!("printf '%s' '{first}'; {rest}")
+}
+
+#[test]
+fn lines_of_codex_of_any_make() {
+    for (name, text) in MATTER {
+        let mut project = project();
+        on_path(
+            &mut project,
+            "codex",
+            &format!(
+                "echo '{{\"type\":\"thread.started\",\"thread_id\":\"t1\"}}'; printf '{{\"type\":\"item.completed\",\"item\":{{\"type\":\"agent_message\",\"id\":\"1\",\"text\":'; {}; echo '}}}}'; echo fixed > a.txt; echo '{{\"type\":\"item.completed\",\"item\":{{\"type\":\"agent_message\",\"id\":\"2\",\"text\":\"Done.\"}}}}'; echo '{{\"type\":\"turn.completed\",\"usage\":{{}}}}'",
+                matter(text)
+            ),
+        );
+        let run = weigh(&project, &["--agent", "codex"], 0);
+        let mut messages = run
+            .events
+            .iter()
+            .filter(|event| event["event"] == "agent.message");
+        assert_eq!(messages.next_back().unwrap()["text"], "Done.", "{name}");
+    }
+}
+
+#[test]
+fn lines_of_claude_of_any_make() {
+    for (name, text) in MATTER {
+        let mut project = project();
+        on_path(
+            &mut project,
+            "claude",
+            &format!(
+                "printf '{{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"text\",\"text\":'; {}; echo '}}]}}}}'; echo fixed > a.txt; echo '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"Done.\"}}'",
+                matter(text)
+            ),
+        );
+        let run = weigh(&project, &["--agent", "claude"], 0);
+        assert_eq!(run.task(0)["turns"][0]["assessment"], "changed", "{name}");
+    }
+}
+
+#[test]
+fn the_output_of_a_check() {
+    let project = project();
+    let check = format!(
+        "echo FIRST; head -c 150000000 /dev/zero | tr '\\0' x; yes failure | head -c 30000000; echo LAST; {CHECK}"
+    );
+    let agent = project.agent(FIX);
+    let run = weigh(
+        &project,
+        &["--agent-command", &agent, "--verify", &check],
+        0,
+    );
+    let log = run.task(0)["checks"][0]["log"].as_str().unwrap();
+    let log = fs::read(run.dir.as_ref().unwrap().join(log)).unwrap();
+    assert!(log.len() as u64 <= LOG, "{}", log.len());
+    assert!(log.starts_with(b"FIRST\nx") && log.ends_with(b"failure\nLAST\n"));
+}
+
+#[test]
+fn the_output_of_a_failing_check() {
+    let project = project();
+    let check = "echo FIRST; yes 'error: src/a.rs:1:1: no' | head -c 30000000; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo LAST; false";
+    let agent = project.agent(FIX);
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        check,
+        "--max-retries",
+        "0",
+    ];
+    let run = weigh(&project, &args, 1);
+    assert_eq!(run.task(0)["reason"], "verification_failed");
+}
+
+#[test]
+fn the_output_of_setup_and_of_hooks() {
+    let project = project();
+    let flood = "head -c 100000000 /dev/zero | tr '\\0' x; yes | head -c 30000000 >&2";
+    let setup = serde_json::to_string(flood).unwrap();
+    project.write("plan.yaml", &format!("setup: [ {setup} ]\n{}", plan(CHECK)));
+    project.commit_all("setup");
+    project.hook("pre-commit", flood);
+    let agent = project.agent(FIX);
+    weigh(&project, &["--agent-command", &agent], 0);
+    assert_eq!(project.commits(), 3);
+}

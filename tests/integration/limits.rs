@@ -1,0 +1,138 @@
+//! Limits of time: of a turn, of its silence, of checks, hooks, setup and of the whole run.
+
+use crate::support::proc::{assert_nothing_left, end_of, is_alive, pids, wait_until};
+use crate::support::project::{Project, Run, plan};
+use std::fs;
+
+const CHECK: &str = "grep -q fixed a.txt";
+const FIX: &str = "echo fixed > a.txt; echo Done.";
+
+fn project() -> Project {
+    Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan(CHECK))])
+}
+
+fn assessments(run: &Run) -> Vec<&str> {
+    let turns = run.task(0)["turns"].as_array().unwrap().iter();
+    turns
+        .map(|turn| turn["assessment"].as_str().unwrap())
+        .collect()
+}
+
+/// A child that hangs with a daemon beside it.
+const HANG: &str = "(setsid sleep 1000 &); sleep 1000";
+
+#[test]
+fn a_hang_that_talks_meets_the_turns_limit_and_a_silent_one_the_limit_of_silence() {
+    let project = project();
+    let agent = project.agent(&format!(
+        "case $N in 1) while :; do echo busy; sleep 0.1; done ;; 2) {HANG} ;; *) {FIX} ;; esac"
+    ));
+    let run = project
+        .run(&agent, &["--turn-timeout", "4s", "--stall-timeout", "2s"])
+        .expect(0);
+    assert_eq!(
+        assessments(&run),
+        ["turn_timeout", "agent_transient", "changed"]
+    );
+    assert_eq!(run.task(0)["attempts"], 2);
+    assert_nothing_left(&project);
+}
+
+#[test]
+fn output_on_either_stream_is_no_silence() {
+    let project = project();
+    let agent = project.agent(&format!(
+        "for i in 1 2 3 4 5 6; do echo x >&2; sleep 0.5; printf x; sleep 0.5; done; {FIX}"
+    ));
+    let run = project.run(&agent, &["--stall-timeout", "3s"]).expect(0);
+    assert_eq!(assessments(&run), ["changed"]);
+}
+
+#[test]
+fn every_attempt_has_the_whole_limit() {
+    let project = project();
+    let agent = project.agent(&format!("test $N = 3 || {{ {HANG}; }}; {FIX}"));
+    let run = project.run(&agent, &["--turn-timeout", "2s"]).expect(0);
+    assert_eq!(
+        assessments(&run),
+        ["turn_timeout", "turn_timeout", "changed"]
+    );
+}
+
+#[test]
+fn a_check_over_its_limit_is_ended_with_all_that_it_started() {
+    let project = project();
+    let agent = project.agent(FIX);
+    let run = project
+        .run(
+            &agent,
+            &[
+                "--verify",
+                HANG,
+                "--verify-timeout",
+                "1s",
+                "--max-retries",
+                "0",
+            ],
+        )
+        .expect(1);
+    let check = &run.task(0)["checks"][0];
+    assert_eq!(
+        (&check["timed_out"], &check["passed"]),
+        (&true.into(), &false.into())
+    );
+    assert_eq!(run.task(0)["reason"], "verification_failed");
+    assert_nothing_left(&project);
+}
+
+#[test]
+fn the_deadline_ends_turns_checks_hooks_and_setup() {
+    for place in ["agent", "check", "hook", "setup"] {
+        let project = project();
+        let pid = project.outside("pid");
+        let hang = format!("echo $$ >{}; {HANG}", pid.display());
+        let (agent, check) = match place {
+            "agent" => (hang.as_str(), CHECK),
+            "check" => (FIX, hang.as_str()),
+            "hook" => {
+                project.hook("pre-commit", &hang);
+                (FIX, CHECK)
+            }
+            _ => {
+                let setup = serde_json::to_string(&hang).unwrap();
+                project.write("plan.yaml", &format!("setup: [ {setup} ]\n{}", plan(CHECK)));
+                project.commit_all("setup");
+                (FIX, CHECK)
+            }
+        };
+        let head = project.head();
+        let agent = project.agent(agent);
+        let all = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
+        let limit = ["--verify", check, "--deadline", "6s"];
+        let mut child = project.start(&[&all[..], &limit].concat());
+        let status = end_of(&mut child);
+        let run = project.finished(&child.wait_with_output().unwrap());
+        let shown = format!("{place}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(status.code(), Some(5), "{shown}");
+        assert_eq!(run.summary["status"], "deadline", "{shown}");
+        assert_eq!(project.head(), head, "{shown}");
+        assert_eq!(pids(&pid).len(), 1, "{shown}");
+        assert!(pids(&pid).iter().all(|pid| !is_alive(*pid)), "{shown}");
+        assert_nothing_left(&project);
+        fs::remove_file(&pid).unwrap();
+    }
+}
+
+#[test]
+fn a_deadline_that_has_passed_starts_nothing_more() {
+    let project = project();
+    let agent = project.agent(&format!("sleep 3; {FIX}"));
+    let run = project.run(&agent, &["--deadline", "2s"]).expect(5);
+    assert_eq!(
+        (project.calls(), run.task(0)["reason"].as_str()),
+        (1, Some("deadline"))
+    );
+    wait_until("nothing is left", || {
+        crate::support::proc::left_in(&project, &[]).is_empty()
+    });
+}
