@@ -21,6 +21,12 @@ pub(super) fn begin_new(
     args: &RunArgs,
     prepared: &Prepared,
 ) -> Result<(Begun, Reporting)> {
+    if let Some(closed) = prepared.real.closed() {
+        return Err(
+            Error::environment(format!("{} cannot be written", closed.display()))
+                .hint("run as the user that it belongs to, or change its permissions"),
+        );
+    }
     let run_id = uuid::Uuid::now_v7().to_string();
     let root = match &prepared.run.run_dir {
         Some(dir) => dir.clone(),

@@ -10,6 +10,9 @@ use std::path::PathBuf;
 /// Tasks for which writing a status is tried out before the run. Plans are written in one style.
 const REHEARSED: usize = 25;
 
+/// No larger plan was read at the start.
+const PLAN_LIMIT: u64 = 1 << 20;
+
 /// The file that a plan came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanFile {
@@ -165,8 +168,12 @@ impl PlanBook {
         file: &PlanFile,
         beside: Option<(&TaskId, &StatusUpdate)>,
     ) -> anyhow::Result<String> {
-        let now = fs::read(&file.path)
-            .ok()
+        // The agent may have left anything in its place, a pipe or a huge file too.
+        let is_plan = |meta: fs::Metadata| meta.is_file() && meta.len() <= PLAN_LIMIT;
+        let now = fs::metadata(&file.path)
+            .is_ok_and(is_plan)
+            .then(|| fs::read(&file.path).ok())
+            .flatten()
             .and_then(|bytes| String::from_utf8(bytes).ok())
             .and_then(|text| self.with_all_tasks(&file.name, text));
         let (text, present) = match now {

@@ -9,7 +9,7 @@ use crate::domain::event::EventKind;
 use crate::domain::outcome::short;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
-use crate::domain::snapshot::{Head, RevId};
+use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
 use crate::vcs::git::{
     CommitError, CommitRequest, Hook, Identity, LandingIntent, PlanContent, RawSnapshot, Stage,
@@ -64,8 +64,13 @@ impl Performer<'_> {
         unverified: bool,
     ) -> anyhow::Result<Observation> {
         // What was verified may have changed since, by somebody whom Sprag has not started.
-        let (raw, _) = self.look();
-        let raw = raw.ok_or_else(|| anyhow!("the state of the repository could not be read"))?;
+        let (raw, state) = self.look();
+        let raw = raw.ok_or_else(|| match state {
+            Snapshot::Unknown { why } => {
+                anyhow!("the state of the repository could not be read: {why}")
+            }
+            Snapshot::Known(_) => anyhow!("the state of the repository could not be read"),
+        })?;
         let token = match unverified {
             true => permit_unchecked(&run.config.checks, raw.fingerprint()),
             false => run.token.take(),
@@ -186,8 +191,20 @@ impl Performer<'_> {
         self.alias_verdict(run, judged, now.fingerprint().clone());
     }
 
+    /// Changes that no commit of this repository can hold.
+    pub(super) fn name_submodules(&mut self) {
+        let dirty = self.repo.dirty_submodules();
+        if !dirty.is_empty() {
+            let names = display_paths(&dirty);
+            self.emit.warn_once(&format!(
+                "files changed inside submodules were not committed: {names}; only a submodule's own commits are"
+            ));
+        }
+    }
+
     /// Afterwards the tree is clean, but for what is named here.
     fn name_leftovers(&mut self) {
+        self.name_submodules();
         let (Some(raw), _) = self.last_look() else {
             return;
         };

@@ -67,6 +67,7 @@ impl Performer<'_> {
         if !self.config.allow_dirty {
             self.take_back_head(run);
         }
+        self.name_submodules();
         let patch = self.save_patch(run);
         let ended = self.ended(run, outcome, patch.clone());
         if self.config.keep_going && !outcome.ends_run() && !self.config.allow_dirty {

@@ -116,7 +116,7 @@ impl Performer<'_> {
             }
             Err(error) => {
                 let why = format!("{:#}", anyhow::Error::from(error));
-                self.emit.warn(format!(
+                self.emit.warn_once(&format!(
                     "the state of the repository could not be read ({why}); progress detection is off for this turn"
                 ));
                 (None, Snapshot::Unknown { why })

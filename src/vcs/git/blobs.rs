@@ -6,6 +6,8 @@ use super::entries::{Digest, OnDisk};
 use super::error::GitError;
 use super::snapshot::Candidate;
 use super::status::{GITLINK, Recorded};
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
@@ -79,6 +81,7 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        let _open = self.unseal()?;
         let wanted = [self.private.state.base_tree.as_bytes(), b":", path].concat();
         let call = self.call().args(["cat-file", "blob"]);
         let output = call.args([as_path(&wanted)]).status()?;
@@ -100,6 +103,11 @@ impl Repo {
             Some((oid.to_owned(), size.parse().ok()?))
         };
         Ok(text.lines().filter_map(size).collect())
+    }
+
+    /// Of these blobs those whose content is what their names say.
+    pub(super) fn sound_blobs(&self, oids: &[&str]) -> Result<HashSet<String>, GitError> {
+        Ok(self.blob_digests(oids)?.into_keys().collect())
     }
 
     fn blob_digests(&self, oids: &[&str]) -> Result<HashMap<String, Digest>, GitError> {
@@ -138,13 +146,54 @@ fn lines(oids: &[&str]) -> Vec<u8> {
     text
 }
 
-/// Reads `oid size LF content LF …` as it comes.
+/// Reads `oid size LF content LF …` as it comes. A blob whose content is not what its name says is
+/// left out: git does not look when it reads one, and whoever can write the object store could make
+/// the base agree with any file.
 #[derive(Default)]
 struct BatchDigests {
     done: HashMap<String, Digest>,
     header: Vec<u8>,
-    current: Option<(String, u64, blake3::Hasher)>,
+    current: Option<Incoming>,
     after_content: bool,
+}
+
+struct Incoming {
+    oid: String,
+    left: u64,
+    digest: blake3::Hasher,
+    name: ObjectName,
+}
+
+/// Computes a blob's name.
+enum ObjectName {
+    Sha1(Sha1),
+    Sha256(Sha256),
+}
+
+impl ObjectName {
+    fn of_blob(hex_length: usize, size: u64) -> Self {
+        let header = format!("blob {size}\0");
+        if hex_length == 64 {
+            Self::Sha256(Sha256::new_with_prefix(header))
+        } else {
+            Self::Sha1(Sha1::new_with_prefix(header))
+        }
+    }
+
+    fn update(&mut self, content: &[u8]) {
+        match self {
+            Self::Sha1(hasher) => hasher.update(content),
+            Self::Sha256(hasher) => hasher.update(content),
+        }
+    }
+
+    fn hex(self) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        match self {
+            Self::Sha1(hasher) => hex(&hasher.finalize()),
+            Self::Sha256(hasher) => hex(&hasher.finalize()),
+        }
+    }
 }
 
 impl BatchDigests {
@@ -171,26 +220,36 @@ impl BatchDigests {
         if let Some((oid, size)) = header.split_once(' ')
             && let Ok(size) = size.parse()
         {
-            self.current = Some((oid.to_owned(), size, blake3::Hasher::new()));
+            self.current = Some(Incoming {
+                oid: oid.to_owned(),
+                left: size,
+                digest: blake3::Hasher::new(),
+                name: ObjectName::of_blob(oid.len(), size),
+            });
             self.finish_if_complete();
         }
         &chunk[end + 1..]
     }
 
     fn read_content<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
-        let Some((_, left, hasher)) = &mut self.current else {
+        let Some(blob) = &mut self.current else {
             return b"";
         };
-        let taken = usize::try_from(*left).map_or(chunk.len(), |left| left.min(chunk.len()));
-        hasher.update(&chunk[..taken]);
-        *left -= taken as u64;
+        let left = usize::try_from(blob.left).unwrap_or(usize::MAX);
+        let taken = left.min(chunk.len());
+        blob.digest.update(&chunk[..taken]);
+        blob.name.update(&chunk[..taken]);
+        blob.left -= taken as u64;
         self.finish_if_complete();
         &chunk[taken..]
     }
 
     fn finish_if_complete(&mut self) {
-        if let Some((oid, _, hasher)) = self.current.take_if(|(_, left, _)| *left == 0) {
-            self.done.insert(oid, *hasher.finalize().as_bytes());
+        if let Some(blob) = self.current.take_if(|blob| blob.left == 0) {
+            if blob.name.hex() == blob.oid {
+                self.done
+                    .insert(blob.oid, *blob.digest.finalize().as_bytes());
+            }
             self.after_content = true;
         }
     }
@@ -210,15 +269,35 @@ mod tests {
             let mut stream = Vec::new();
             let mut expected = HashMap::new();
             for (number, blob) in blobs.iter().enumerate() {
-                stream.extend(format!("oid{number} {}\n", blob.len()).into_bytes());
-                stream.extend(blob);
-                stream.push(b'\n');
+                let mut name = ObjectName::of_blob(if number % 2 == 0 { 40 } else { 64 }, blob.len() as u64);
+                name.update(blob);
+                let oid = name.hex();
+                let forged = "0".repeat(oid.len());
+                for oid in [&oid, &forged] {
+                    stream.extend(format!("{oid} {}\n", blob.len()).into_bytes());
+                    stream.extend(blob);
+                    stream.push(b'\n');
+                }
                 stream.extend(format!("gone{number} missing\n").into_bytes());
-                expected.insert(format!("oid{number}"), *blake3::hash(blob).as_bytes());
+                expected.insert(oid, *blake3::hash(blob).as_bytes());
             }
             let mut digests = BatchDigests::default();
             stream.chunks(cut).for_each(|chunk| digests.read(chunk));
             prop_assert_eq!(digests.done, expected);
         }
+    }
+
+    #[test]
+    fn names_are_those_that_git_gives() {
+        let name = |length| {
+            let mut name = ObjectName::of_blob(length, 5);
+            name.update(b"text\n");
+            name.hex()
+        };
+        assert_eq!(name(40), "8e27be7d6154a1f68ea9160ef0e18691d20560dc");
+        assert_eq!(
+            name(64),
+            "b3266f5722b0701cf93ece47c374b0513e8eb55d41b19c767833040319c82187"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The one place that starts git.
 
 use super::error::GitError;
+use super::traps::traps_in;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -14,6 +15,9 @@ use std::time::{Duration, Instant};
 /// Limit of one git command. Generous, because a first look at a large tree on a cold disk and
 /// large-file filters are slow; it exists so that nothing can hang for ever.
 const TIMEOUT: Duration = Duration::from_secs(600);
+/// After this long without an end a command may be waiting for something that never comes, and
+/// again after ten times as long.
+const PATIENCE: Duration = Duration::from_secs(2);
 const STDERR_KEPT: usize = 8 * 1024;
 const CHUNK: usize = 64 * 1024;
 
@@ -40,6 +44,7 @@ pub(super) struct Call<'a> {
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
     timeout: Duration,
+    watched: Vec<PathBuf>,
 }
 
 impl GitProgram {
@@ -67,6 +72,7 @@ impl GitProgram {
             env: Vec::new(),
             stdin: Vec::new(),
             timeout: TIMEOUT,
+            watched: Vec::new(),
         };
         call.env.push(("PATH".into(), self.search_path.clone()));
         for (name, value) in FIXED_ENVIRONMENT {
@@ -128,6 +134,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Looks for traps below these directories when the command takes long.
+    pub(super) fn watching(mut self, roots: Vec<PathBuf>) -> Self {
+        self.watched = roots;
+        self
+    }
+
     /// Runs the command; an exit code other than 0 is an error.
     pub(super) fn run(self) -> Result<Output, GitError> {
         let command = self.name();
@@ -160,7 +172,16 @@ impl<'a> Call<'a> {
         }
         let mut stderr = Vec::new();
         let mut pipes = Pipes::of(&mut child);
-        let ended = pipes.drain(deadline, on_stdout, &mut stderr) && exited(&mut child, deadline);
+        let drained = pipes.drain(deadline, &self.watched, on_stdout, &mut stderr);
+        if let Drained::Trapped(paths) = drained {
+            kill_group(&mut child);
+            let _ = child.wait();
+            return Err(GitError::Trapped {
+                command: self.name(),
+                paths,
+            });
+        }
+        let ended = drained == Drained::Whole && exited(&mut child, deadline);
         if !ended {
             kill_group(&mut child);
             let _ = child.wait();
@@ -244,6 +265,15 @@ fn feed(mut pipe: ChildStdin, bytes: &[u8]) {
     let _ = pipe.write_all(bytes);
 }
 
+/// How the reading of a command's output ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Drained {
+    Whole,
+    TooLate,
+    /// The command waits for files that will never be read to their end.
+    Trapped(Vec<PathBuf>),
+}
+
 /// Both outputs of a child, each until it ends.
 struct Pipes {
     stdout: Option<ChildStdout>,
@@ -260,20 +290,36 @@ impl Pipes {
         }
     }
 
-    /// Whether both came to their end in time.
     fn drain(
         &mut self,
         deadline: Instant,
+        watched: &[PathBuf],
         on_stdout: &mut dyn FnMut(&[u8]),
         stderr: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Drained {
+        let mut patience = PATIENCE;
+        let mut look = Instant::now() + patience;
         let mut on_stderr = |chunk: &[u8]| {
             stderr.extend_from_slice(chunk);
             stderr.drain(..stderr.len().saturating_sub(STDERR_KEPT));
         };
         while self.stdout.is_some() || self.stderr.is_some() {
-            let Some((stdout, stderr)) = self.ready(deadline) else {
-                return false;
+            let until = if watched.is_empty() {
+                deadline
+            } else {
+                deadline.min(look)
+            };
+            let Some((stdout, stderr)) = self.ready(until) else {
+                if Instant::now() >= deadline {
+                    return Drained::TooLate;
+                }
+                let traps = traps_in(watched);
+                if !traps.is_empty() {
+                    return Drained::Trapped(traps);
+                }
+                patience *= 10;
+                look = Instant::now() + patience;
+                continue;
             };
             if stdout {
                 read_once(&mut self.stdout, &mut self.buffer, on_stdout);
@@ -282,7 +328,7 @@ impl Pipes {
                 read_once(&mut self.stderr, &mut self.buffer, &mut on_stderr);
             }
         }
-        true
+        Drained::Whole
     }
 
     /// Which of the two can be read; `None` when neither could until the deadline.

@@ -1,7 +1,7 @@
 //! Staging exactly what was verified, and making a commit of it that nothing points to yet.
 
 use super::Repo;
-use super::bytes::{as_path, display_paths, nul_joined};
+use super::bytes::{as_path, display_paths, nul_fields, nul_joined};
 use super::command::Call;
 use super::discover::Operation;
 use super::entries::{Digest, Looker, OnDisk, look_at, open_regular};
@@ -13,6 +13,7 @@ use super::status::GITLINK;
 use crate::domain::committable::Committable;
 use crate::domain::snapshot::{Head, RevId};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use std::time::Duration;
 
 /// A signing program that asks for a passphrase would wait for ever.
 const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
+/// What `git update-index` says of a path that it leaves out, which it takes for no error.
+const IGNORED: &str = "Ignoring path ";
 const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
 
 /// Author and committer.
@@ -69,6 +72,9 @@ pub enum CommitError {
     /// Files to be committed cannot be read.
     #[error("cannot read {}", display_paths(.0))]
     Unreadable(Vec<Vec<u8>>),
+    /// git takes no files of these names, `.GIT/config` for one.
+    #[error("git does not take files of these names: {}", display_paths(.0))]
+    Impossible(Vec<Vec<u8>>),
     /// Files changed between verification and commit.
     #[error("changed while committing: {}", display_paths(.0))]
     ChangedMeanwhile(Vec<Vec<u8>>),
@@ -128,6 +134,7 @@ impl Repo {
         token: Committable,
         request: &CommitRequest<'_>,
     ) -> Result<Stage, CommitError> {
+        let _open = self.unseal()?;
         let snapshot = request.snapshot;
         self.ensure_permitted(&token, snapshot)?;
         self.refuse_links(snapshot.known.branch.as_deref().unwrap_or("HEAD"))?;
@@ -141,7 +148,10 @@ impl Repo {
             index: &index,
             objects: self.real.common_dir.join("objects"),
         };
-        self.stage_changes(&target, &changes)?;
+        let left_out = self.stage_changes(&target, &changes)?;
+        if !left_out.is_empty() {
+            return Err(CommitError::Impossible(left_out));
+        }
         let plan = request.plan.as_ref();
         let plan = plan
             .map(|plan| self.stage_plan(&target, plan))
@@ -187,6 +197,7 @@ impl Repo {
         message: &str,
         identity: &Identity,
     ) -> Result<LandingIntent, CommitError> {
+        let _open = self.unseal()?;
         let mut call = self
             .call()
             .env("GIT_OBJECT_DIRECTORY", self.real.common_dir.join("objects"));
@@ -245,12 +256,12 @@ impl Repo {
     }
 
     /// Stages paths one by one: no directory is descended into, no ignore rule applies, and a
-    /// submodule is its commit.
+    /// submodule is its commit. Returns the files that git does not take.
     pub(super) fn stage_changes(
         &self,
         target: &Target<'_>,
         changes: &[&Change],
-    ) -> Result<(), GitError> {
+    ) -> Result<Vec<Vec<u8>>, GitError> {
         let mut looker = Looker::new(&self.real.work_tree);
         let (mut records, mut files) = (Vec::new(), Vec::new());
         for change in changes {
@@ -275,20 +286,30 @@ impl Repo {
                 "-z",
                 "--stdin",
             ];
-            self.staging(target)
-                .args(args)
-                .stdin(nul_joined(files))
-                .run()?;
+            let call = self.staging(target).args(args);
+            let told = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
+            if told.contains(IGNORED) {
+                return self.left_out(target, files);
+            }
         }
-        Ok(())
+        Ok(Vec::new())
+    }
+
+    /// Of these files those that are not in the index.
+    fn left_out(&self, target: &Target<'_>, files: Vec<&[u8]>) -> Result<Vec<Vec<u8>>, GitError> {
+        let listed = self.staging(target).args(["ls-files", "-z"]).run()?.stdout;
+        let there: HashSet<&[u8]> = nul_fields(&listed).collect();
+        let missing = files.into_iter().filter(|path| !there.contains(path));
+        Ok(missing.map(<[u8]>::to_vec).collect())
     }
 
     fn shape(&self, looker: &mut Looker<'_>, change: &Change) -> Shape {
         let is_real = looker.is_real(super::entries::split(&change.path).0);
         let path = self.real.work_tree.join(as_path(&change.path));
         match path.symlink_metadata() {
+            _ if change.kind == ChangeKind::Deleted => Shape::Gone,
             Ok(meta) if is_real && (meta.is_file() || meta.is_symlink()) => Shape::File,
-            Ok(meta) if is_real && meta.is_dir() && change.kind != ChangeKind::Deleted => self
+            Ok(meta) if is_real && meta.is_dir() => self
                 .nested_head(&change.path)
                 .map_or(Shape::Gone, Shape::Submodule),
             _ => Shape::Gone,

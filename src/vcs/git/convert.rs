@@ -56,9 +56,11 @@ impl Repo {
         }
         let paths: Vec<&[u8]> = open.iter().map(|one| one.path).collect();
         let modified = self.truly_modified(&paths)?;
+        let unmodified = open.iter().filter(|one| !modified.contains(one.path));
+        let sound = self.sound_blobs(&unmodified.map(|one| one.base).collect::<Vec<_>>())?;
         verdicts.clear();
         for one in open {
-            *one.same = !modified.contains(one.path);
+            *one.same = !modified.contains(one.path) && sound.contains(one.base);
             if rules_are_known {
                 let verdict = (one.base.to_owned(), one.digest, *one.same);
                 verdicts.insert(one.path.to_vec(), verdict);

@@ -210,6 +210,29 @@ impl Real {
         &self.common_dir
     }
 
+    /// The work tree or git directory that may not be written, if one may not.
+    pub fn closed(&self) -> Option<&Path> {
+        let may_write = |dir: &Path| {
+            let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+            rustix::fs::access(dir, wanted).is_ok()
+        };
+        let dirs = [&self.work_tree, &self.git_dir, &self.common_dir];
+        dirs.into_iter()
+            .map(PathBuf::as_path)
+            .find(|dir| !may_write(dir))
+    }
+
+    /// Everything that git reads in a run but the private directory.
+    pub(super) fn roots(&self) -> Vec<PathBuf> {
+        let mut roots = vec![self.work_tree.clone()];
+        for dir in [&self.git_dir, &self.common_dir] {
+            if !roots.iter().any(|root| dir.starts_with(root)) {
+                roots.push(dir.clone());
+            }
+        }
+        roots
+    }
+
     /// Whether git ignores `path`, a file of the work tree that it does not track. An answer that
     /// cannot be had is taken for no.
     pub fn ignores(&self, path: &Path) -> bool {

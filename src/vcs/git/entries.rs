@@ -11,6 +11,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
+
+/// A nested repository's configuration may lead git to a pipe anywhere.
+const NESTED_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) type Digest = [u8; 32];
 
@@ -51,6 +55,7 @@ impl Repo {
         let args = ["rev-parse", "-q", "--verify", "HEAD"];
         let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
         let output = call
+            .timeout(NESTED_TIMEOUT)
             .status()
             .ok()
             .filter(|output| output.status == Some(0))?;
@@ -59,7 +64,7 @@ impl Repo {
 }
 
 /// The git directory behind a `.git` entry, which may be a file that names it.
-fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
+pub(super) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_path_buf());
     }
@@ -131,13 +136,23 @@ impl<'a> Looker<'a> {
     }
 
     pub(super) fn look(&mut self, path: &[u8]) -> OnDisk {
+        let full = self.top.join(as_path(path));
+        let meta = full.symlink_metadata();
+        if let Err(error) = &meta
+            && error.kind() == io::ErrorKind::InvalidFilename
+        {
+            // Too long for the system as a whole: git gets there step by step.
+            return OnDisk::Unreadable {
+                digest: *blake3::hash(b"too long").as_bytes(),
+            };
+        }
+        let Ok(meta) = meta else {
+            return OnDisk::Missing;
+        };
         if !self.is_real(split(path).0) {
             return OnDisk::Missing;
         }
-        let path = self.top.join(as_path(path));
-        let Ok(meta) = path.symlink_metadata() else {
-            return OnDisk::Missing;
-        };
+        let path = full;
         if meta.is_symlink() {
             let Ok(target) = path.read_link() else {
                 return unreadable(&meta);

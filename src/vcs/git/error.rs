@@ -1,6 +1,8 @@
 //! What can go wrong between Sprag and git.
 
+use super::bytes::display_paths;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +24,14 @@ pub enum GitError {
         command: String,
         /// The limit.
         after: Duration,
+    },
+    /// git was held by pipes or devices in the place of files, and was killed.
+    #[error("git {command} was held by {}, a pipe or a device in the place of a file", display_paths(&shown(paths)))]
+    Trapped {
+        /// The subcommand.
+        command: String,
+        /// The pipes and devices.
+        paths: Vec<PathBuf>,
     },
     /// git ended with an error.
     #[error("git {command} failed ({}): {stderr}", status.map_or_else(|| "killed".to_owned(), |code| format!("code {code}")))]
@@ -71,6 +81,13 @@ pub enum GitError {
         /// Why.
         why: String,
     },
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<Vec<u8>> {
+    paths
+        .iter()
+        .map(|path| path.as_os_str().as_bytes().to_vec())
+        .collect()
 }
 
 /// Names the action and the file of an I/O error.

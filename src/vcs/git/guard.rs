@@ -2,15 +2,16 @@
 
 use super::Repo;
 use super::discover::Operation;
+use super::entries::open_regular;
 use super::error::GitError;
-use super::mirror::{mirror, remove, same};
+use super::mirror::{look, mirror, remove, same};
 use super::private_dir::recorded_places;
 use super::refs::{HeadState, Refs};
 use crate::domain::snapshot::{Head, RevId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 /// What a fetch, a stash or a bisect of the agent's own may move.
@@ -21,6 +22,8 @@ const FREE_REFS: [&str; 5] = [
     "refs/rewritten/",
     "refs/prefetch/",
 ];
+/// No fetch lists that much.
+const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
 const SYMBOLIC: &str = "ref:";
 
 /// HEAD and refs at the start of a turn.
@@ -116,6 +119,7 @@ impl Repo {
     /// # Errors
     /// When the repository cannot be read.
     pub fn mark_turn(&self) -> Result<TurnMark, GitError> {
+        let _open = self.unseal()?;
         let head = self.head_state()?;
         let mut mark = TurnMark {
             locks: BTreeSet::new(),
@@ -133,6 +137,7 @@ impl Repo {
     /// # Errors
     /// When the repository is gone or cannot be read or put right.
     pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
+        let _open = self.unseal()?;
         let mut warnings = self.restore_metadata()?;
         for name in self.locks(mark).difference(&mark.locks) {
             for dir in [&self.real.git_dir, &self.real.common_dir] {
@@ -164,9 +169,21 @@ impl Repo {
     /// names what differed.
     pub(super) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
         self.ensure_in_place()?;
+        let mut warnings = self.restore_places(|_| true)?;
+        warnings.extend(self.clear_git_dirs()?);
+        Ok(warnings)
+    }
+
+    /// As [`Repo::restore_metadata`], of what git reads whatever it is asked.
+    pub(super) fn restore_configuration(&self) -> Result<Vec<String>, GitError> {
+        let many = ["hooks", "info"];
+        self.restore_places(|place| !many.iter().any(|name| place.ends_with(name)))
+    }
+
+    fn restore_places(&self, wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>, GitError> {
         let mut warnings = Vec::new();
         for (place, copy) in recorded_places(&self.real, &self.private.root) {
-            if !same(&place, &copy).unwrap_or(false) {
+            if wanted(&place) && !same(&place, &copy).unwrap_or(false) {
                 mirror(&copy, &place)?;
                 warnings.push(format!("changes to {} were undone", self.shown(&place)));
             }
@@ -197,8 +214,10 @@ impl Repo {
     }
 
     fn fetch_mark(&self) -> Option<String> {
-        let content = fs::read(self.real.git_dir.join("FETCH_HEAD")).ok()?;
-        Some(blake3::hash(&content).to_hex().to_string())
+        let file = open_regular(&self.real.git_dir.join("FETCH_HEAD")).ok()?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file.take(FETCH_HEAD_LIMIT)).ok()?;
+        Some(hasher.finalize().to_hex().to_string())
     }
 
     fn check_refs(
@@ -207,7 +226,7 @@ impl Repo {
         violations: &mut Vec<Violation>,
         warnings: &mut Vec<String>,
     ) -> Result<(), GitError> {
-        let now = self.refs()?;
+        let now = self.readable_refs(warnings)?;
         let fetched = self.fetch_mark() != mark.fetched;
         let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
         for name in names {
@@ -230,6 +249,22 @@ impl Repo {
             violations.push(Violation::RefChanged { name, from, to });
         }
         Ok(())
+    }
+
+    /// The refs; packed ones that git cannot read are given up, and put back one by one.
+    fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<Refs, GitError> {
+        let packed = self.real.common_dir.join("packed-refs");
+        self.refs().or_else(|error| {
+            if look(&packed)?.is_none() {
+                return Err(error);
+            }
+            remove(&packed)?;
+            warnings.push(format!(
+                "{} was unreadable and removed: {error}",
+                self.shown(&packed)
+            ));
+            self.refs()
+        })
     }
 
     /// The checked-out branch may move forward, which is judged by its history; it may not become

@@ -67,6 +67,7 @@ impl Repo {
         hook: &Hook<'_>,
         _staged: &Staged,
     ) -> Result<Option<HookInvocation>, GitError> {
+        let _open = self.unseal()?;
         let (name, message) = match hook {
             Hook::PreCommit => ("pre-commit", ""),
             Hook::CommitMsg { message } => ("commit-msg", *message),

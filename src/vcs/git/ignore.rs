@@ -1,15 +1,43 @@
 //! Ignore rules of the base, so that an edited `.gitignore` hides nothing.
 
 use super::Repo;
-use super::bytes::nul_fields;
+use super::bytes::{as_path, nul_fields, nul_joined};
 use super::entries::split;
 use super::error::{GitError, io_error};
 use super::layout::Layout;
-use super::status::{Listed, Status};
-use std::collections::BTreeSet;
+use super::status::{Listed, RawDiff, Recorded, Status};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 impl Repo {
+    /// Files that the agent took out of its index or commits, with what the base has of them, and
+    /// that rules ignore now. One that is not ignored would be added again.
+    pub(super) fn given_up(
+        &self,
+        staged: &[RawDiff],
+        committed: &[RawDiff],
+    ) -> Result<Vec<(Vec<u8>, Recorded)>, GitError> {
+        let is_there = |path: &[u8]| {
+            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
+        };
+        let gone: BTreeMap<&[u8], &Recorded> = staged
+            .iter()
+            .chain(committed)
+            .filter(|diff| diff.status == b'D' && is_there(&diff.path))
+            .map(|diff| (diff.path.as_slice(), &diff.before))
+            .collect();
+        if gone.is_empty() {
+            return Ok(Vec::new());
+        }
+        let args = ["check-ignore", "--no-index", "-z", "--stdin"];
+        let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
+        let ignored = asked.stdin(nul_joined(gone.keys().copied())).status()?;
+        let ignored = nul_fields(&ignored.stdout);
+        let known = ignored.filter_map(|path| Some((path.to_vec(), (*gone.get(path)?).clone())));
+        Ok(known.collect())
+    }
+
     /// Untracked files that only the ignore rules of the work tree hide, not those of the base.
     /// Costs a second listing, made only when a `.gitignore` differs.
     pub(super) fn newly_ignored(

@@ -55,6 +55,7 @@ impl Repo {
     /// [`CommitError::Locked`] and [`CommitError::HeadMoved`] leave everything as it was; an error
     /// after the branch moved leaves the rest to [`Repo::finish_landing`].
     pub fn land(&mut self, intent: &LandingIntent) -> Result<Vec<String>, CommitError> {
+        let _open = self.unseal()?;
         let warnings = self.restore_metadata()?;
         let lock = self.lock_index()?;
         let head = self.head_state()?;
@@ -80,6 +81,7 @@ impl Repo {
     /// # Errors
     /// When the repository cannot be read.
     pub fn landed(&self, intent: &LandingIntent) -> Result<bool, GitError> {
+        let _open = self.unseal()?;
         let name = intent.branch.as_deref().unwrap_or("HEAD");
         self.ensure_in_place()?;
         let call = self
@@ -106,6 +108,7 @@ impl Repo {
     /// # Errors
     /// When the index is held or a file cannot be written.
     pub fn finish_landing(&mut self, intent: &LandingIntent) -> Result<(), CommitError> {
+        let _open = self.unseal()?;
         let lock = self.lock_index()?;
         self.finish(intent, lock)
     }
@@ -115,6 +118,7 @@ impl Repo {
     /// # Errors
     /// When the commit cannot be read.
     pub fn advance_base(&mut self, commit: &RevId) -> Result<(), GitError> {
+        let _open = self.unseal()?;
         let index = self.private.index();
         self.read_tree_into(&index, &commit.0)?;
         self.set_base(&commit.0, None)

@@ -22,14 +22,17 @@ mod land;
 mod layout;
 mod mirror;
 mod patch;
+mod plan_text;
 mod private_dir;
 mod refs;
 mod restore;
+mod seal;
 mod snapshot;
 mod staged;
 mod status;
 #[cfg(test)]
 mod tests;
+mod traps;
 mod witness;
 
 pub use bytes::{display_path, display_paths};
@@ -62,6 +65,7 @@ pub struct Repo {
     verdicts: convert::Verdicts,
     /// The tree that the index of staging holds, from [`Repo::stage`] until it has landed.
     staged_tree: Option<String>,
+    seal: seal::Seal,
     /// How long another process may hold the repository's index before we give up.
     lock_wait: Duration,
 }
@@ -86,15 +90,18 @@ impl Repo {
     /// When it is missing, unreadable, or belongs to another repository.
     pub fn reopen(real: Real, location: &Path) -> Result<Self, GitError> {
         let private = PrivateDir::reopen(&real, location)?;
-        let repo = Self::over(real, private);
+        let mut repo = Self::over(real, private);
         repo.recover()?;
+        repo.seal = seal::Seal::new(&repo.private.root);
         Ok(repo)
     }
 
     fn over(real: Real, private: PrivateDir) -> Self {
+        let seal = seal::Seal::new(&private.root);
         Self {
             real,
             private,
+            seal,
             layout: layout::LayoutCache::default(),
             staged: staged::StagedCache::default(),
             blobs: blobs::BlobCache::default(),
@@ -157,6 +164,7 @@ fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
         .env("GIT_INDEX_FILE", dir.join("index"))
         .env("GIT_DIR", dir)
         .env("GIT_WORK_TREE", &real.work_tree)
+        .watching(real.roots())
 }
 
 /// Commands in the repository itself: only those that read or move refs, or read the index.
@@ -189,6 +197,7 @@ impl<'a> RealCall<'a> {
             .env("GIT_DIR", &self.real.git_dir)
             .env("GIT_WORK_TREE", &self.real.work_tree)
             .env("GIT_OPTIONAL_LOCKS", "0")
+            .watching(self.real.roots())
             .env("GIT_CONFIG_COUNT", settings.len().to_string());
         for (number, (key, value)) in settings.into_iter().enumerate() {
             call = call.env(format!("GIT_CONFIG_KEY_{number}"), key);

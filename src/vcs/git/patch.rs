@@ -19,6 +19,7 @@ impl Repo {
         snapshot: &RawSnapshot,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<(), GitError> {
+        let _open = self.unseal()?;
         let tmp = self.private.root.join("tmp");
         let scratch = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
         let info = scratch.path().join("info");

@@ -6,6 +6,7 @@ use super::command::Call;
 use super::discover::Real;
 use super::error::GitError;
 pub(super) use super::head::{HeadState, read_head};
+use super::mirror::{look, mirror};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -109,7 +110,13 @@ impl Repo {
 
     /// A fetch during the turn may have moved the borders of a shallow clone.
     fn refresh_shallow(&self) -> Result<(), GitError> {
-        let copy = self.private.git_dir().join("shallow");
-        super::mirror::mirror(&self.real.common_dir.join("shallow"), &copy)
+        let (from, copy) = (
+            self.real.common_dir.join("shallow"),
+            self.private.git_dir().join("shallow"),
+        );
+        match look(&from)? {
+            Some(meta) if !meta.is_file() => Ok(()),
+            _ => mirror(&from, &copy),
+        }
     }
 }

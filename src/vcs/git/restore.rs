@@ -28,6 +28,7 @@ impl Repo {
     /// # Errors
     /// When the index is held or a file cannot be written; repeating is safe.
     pub fn restore_tree(&mut self, exempt: &Exempt) -> Result<Restored, CommitError> {
+        let _open = self.unseal()?;
         let snapshot = self.snapshot(exempt)?;
         let lock = self.lock_index()?;
         let mut done = Restored::default();
@@ -85,6 +86,7 @@ impl Repo {
     /// # Errors
     /// When git fails; then nothing has moved.
     pub fn set_aside(&mut self, run: &str, task: &str) -> Result<Option<String>, GitError> {
+        let _open = self.unseal()?;
         let head = self.head_state()?;
         let Some(tip) = head
             .oid

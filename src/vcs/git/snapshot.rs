@@ -2,8 +2,8 @@
 
 use super::Repo;
 use super::bytes::{as_path, display_path};
-use super::entries::{Digest, OnDisk, look_at, open_regular};
-use super::error::{GitError, io_error};
+use super::entries::{Digest, OnDisk, look_at};
+use super::error::GitError;
 use super::layout::Layout;
 use super::refs::HeadState;
 use super::status::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
@@ -11,9 +11,11 @@ use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::Read;
 use std::sync::Arc;
 use std::thread;
+
+/// GitHub refuses a push with a larger file.
+const HUGE: u64 = 100 << 20;
 
 /// Removes from a plan file's content what only Sprag writes; `None` when it is no such file.
 pub type StripOwned = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
@@ -127,6 +129,8 @@ pub(super) struct Candidate {
     newly_ignored: bool,
     tracked_by: TrackedBy,
     gitlink: bool,
+    /// The agent made git stop tracking it, and it is ignored: it lies there and is gone all the same.
+    given_up: bool,
 }
 
 /// Where the agent made git track a path that the base does not have.
@@ -145,6 +149,7 @@ impl Candidate {
             newly_ignored: false,
             tracked_by: TrackedBy::Nothing,
             gitlink: false,
+            given_up: false,
         }
     }
 
@@ -153,6 +158,14 @@ impl Candidate {
         self.tracked_by = self.tracked_by.max(other.tracked_by);
         self.newly_ignored &= other.newly_ignored;
         self.gitlink |= other.gitlink;
+        self.given_up |= other.given_up;
+    }
+
+    fn given_up((path, base): (Vec<u8>, Recorded)) -> Self {
+        Self {
+            given_up: true,
+            ..Self::new(path, Some(base))
+        }
     }
 }
 
@@ -170,15 +183,33 @@ impl RawSnapshot {
 }
 
 impl Repo {
-    /// Takes a snapshot. Writes nothing but the private index's stat data.
+    /// Takes a snapshot. Writes nothing but the private index's stat data, and puts right what git
+    /// could not read the repository for.
     ///
     /// # Errors
     /// When git fails or the repository is gone: the caller takes the state as unknown.
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
+        let _open = self.unseal()?;
         self.ensure_in_place()?;
+        let mut told = self.restore_configuration()?;
+        told.extend(self.clear_entrances()?);
+        let mut taken = self.take_snapshot(exempt);
+        if let Err(GitError::Trapped { paths, .. }) = &taken {
+            told.extend(self.clear_found(paths)?);
+            taken = self.take_snapshot(exempt);
+        }
+        let mut raw = taken?;
+        raw.warnings.splice(0..0, told);
+        Ok(raw)
+    }
+
+    fn take_snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
         let Listings { status, beside } = self.listings()?;
         let Beside { head, layout, .. } = beside;
         let mut warnings = status.warnings.clone();
+        if let Err(error @ GitError::Trapped { .. }) = beside.staged {
+            return Err(error);
+        }
         let staged = beside.staged.unwrap_or_else(|error| {
             warnings.push(format!("the repository's index cannot be read: {error}"));
             Arc::default()
@@ -193,7 +224,10 @@ impl Repo {
         let Status {
             listed, mut nested, ..
         } = status;
-        let candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
+        let given_up = self.given_up(&staged, &committed)?;
+        let mut candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
+        candidates.extend(given_up.into_iter().map(Candidate::given_up));
+        let candidates = united(candidates);
         let gitlinks: BTreeSet<&[u8]> = candidates
             .iter()
             .filter(|one| one.gitlink)
@@ -270,6 +304,7 @@ impl Repo {
         let (dropped, kept): (Vec<Candidate>, Vec<Candidate>) =
             candidates.into_iter().partition(is_dropping);
         let paths: Vec<&[u8]> = kept.iter().map(|one| one.path.as_slice()).collect();
+        raw.warnings.extend(self.clear_beside(&paths)?);
         let seen = look_at(&self.real.work_tree, &paths);
         let mut unchanged = self.same_as_base(&kept, &seen)?;
         self.convert(&kept, &seen, &mut unchanged)?;
@@ -299,6 +334,15 @@ impl Repo {
             unreadable: matches!(on_disk, OnDisk::Unreadable { .. }),
             path: candidate.path,
         };
+        if let OnDisk::File { length, .. } = on_disk
+            && length > HUGE
+        {
+            raw.warnings.push(format!(
+                "{} has {} MiB; GitHub takes no file of more than 100 MiB",
+                display_path(&change.path),
+                length >> 20
+            ));
+        }
         if change.unreadable {
             raw.warnings
                 .push(format!("{} cannot be read", display_path(&change.path)));
@@ -348,6 +392,9 @@ impl Repo {
         };
         let retyped = |mode: u32| base.is_some_and(|base| base.mode >> 12 != mode >> 12);
         match on_disk {
+            OnDisk::File { digest, .. } | OnDisk::Link { digest } if candidate.given_up => {
+                Some((of(0, *digest), ChangeKind::Deleted))
+            }
             OnDisk::Directory if candidate.gitlink => self.gitlink(candidate, raw),
             OnDisk::Missing | OnDisk::Directory | OnDisk::Special => {
                 base.map(|_| (of(0, [0; 32]), ChangeKind::Deleted))
@@ -424,24 +471,6 @@ impl Repo {
         ))
     }
 
-    fn stripped_plan(&self, plan: &PlanExempt) -> Result<Option<Vec<u8>>, GitError> {
-        let path = self.real.work_tree.join(as_path(&plan.path));
-        let mut content = Vec::new();
-        open_regular(&path)
-            .and_then(|mut file| file.read_to_end(&mut content))
-            .map_err(io_error("read", &path))?;
-        Ok((plan.strip)(&content))
-    }
-
-    fn stripped_base(&self, plan: &PlanExempt, oid: &str) -> Result<Option<Vec<u8>>, GitError> {
-        let path = [b"--path=", plan.path.as_slice()].concat();
-        let call = self
-            .call()
-            .args(["cat-file", "--filters"])
-            .args([as_path(&path)]);
-        Ok((plan.strip)(&call.args([oid]).run()?.stdout))
-    }
-
     pub(super) fn fingerprint_of(&self, raw: &RawSnapshot) -> Fingerprint {
         let mut hasher = blake3::Hasher::new();
         hasher
@@ -490,21 +519,9 @@ impl Repo {
         }
         Ok(false)
     }
-
-    fn is_same_plan(
-        &self,
-        plan: Option<&PlanExempt>,
-        indexed: Option<&Recorded>,
-    ) -> Result<bool, GitError> {
-        let Some((plan, indexed)) = plan.zip(indexed) else {
-            return Ok(false);
-        };
-        let current = self.stripped_plan(plan).unwrap_or_default();
-        Ok(current.is_some() && current == self.stripped_base(plan, &indexed.oid)?)
-    }
 }
 
-/// Every path that may differ from the base, once and in order.
+/// Every path that may differ from the base.
 fn candidates(
     listed: Vec<Listed>,
     newly_ignored: Vec<Vec<u8>>,
@@ -543,6 +560,11 @@ fn candidates(
             }
         }
     }
+    found
+}
+
+/// Every path once and in order.
+fn united(mut found: Vec<Candidate>) -> Vec<Candidate> {
     // The sort is stable: of a path that was found twice, the first has its base.
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found.dedup_by(|later, first| {

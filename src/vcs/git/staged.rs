@@ -98,11 +98,11 @@ fn copy_hashed(from: &Path, to: &mut impl Write) -> io::Result<Digest> {
     hash(&mut file.take(INDEX_LIMIT), to)
 }
 
-/// What is only changed or removed in the index says nothing that the work tree does not.
+/// What is only changed in the index says nothing that the work tree does not.
 fn relevant(mut staged: Vec<RawDiff>) -> Vec<RawDiff> {
     staged.retain(|diff| {
         let tracks = diff.before.mode == 0 || diff.after.mode == GITLINK;
-        diff.status == b'U' || (diff.after.mode != 0 && tracks)
+        matches!(diff.status, b'U' | b'D') || (diff.after.mode != 0 && tracks)
     });
     staged
 }

@@ -2,9 +2,9 @@
 //! which never runs a program and shares no code with the git that made it.
 
 use super::Repo;
-use super::bytes::display_path;
+use super::bytes::{as_path, display_path};
 use crate::domain::snapshot::RevId;
-use git2::{DiffOptions, Oid, Repository, RepositoryOpenFlags};
+use git2::{DiffOptions, Oid, Repository, RepositoryOpenFlags, StatusOptions};
 use std::ffi::OsStr;
 
 /// A commit as it was read back.
@@ -31,6 +31,26 @@ impl Repo {
         let before = commit.parent(0).ok().and_then(|parent| parent.tree().ok());
         let files = changed(&repository, before.as_ref(), &commit.tree().ok()?)?;
         Some(Seen { parents, files })
+    }
+
+    /// Submodules with changed or new files inside, as far as libgit2 can tell. git would run what
+    /// their own configuration names.
+    pub fn dirty_submodules(&self) -> Vec<Vec<u8>> {
+        let Ok(layout) = self.layout() else {
+            return Vec::new();
+        };
+        let is_dirty = |path: &&Vec<u8>| self.is_dirty_inside(path).unwrap_or(false);
+        layout.gitlinks.keys().filter(is_dirty).cloned().collect()
+    }
+
+    fn is_dirty_inside(&self, path: &[u8]) -> Option<bool> {
+        let none: [&OsStr; 0] = [];
+        let place = self.real.work_tree.join(as_path(path));
+        place.join(".git").symlink_metadata().ok()?;
+        let inside = Repository::open_ext(place, RepositoryOpenFlags::NO_SEARCH, none).ok()?;
+        let mut options = StatusOptions::new();
+        options.include_untracked(true).exclude_submodules(true);
+        Some(!inside.statuses(Some(&mut options)).ok()?.is_empty())
     }
 
     fn open_without_git(&self) -> Option<Repository> {
