@@ -1,0 +1,153 @@
+//! F28: submodules and nested repositories are committed as defined, and never in silence.
+
+use super::{assert_exact, delta, warnings, work};
+use crate::support::project::Project;
+
+const AS: &str = "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.invalid \
+    GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@example.invalid;";
+
+/// A project with the submodule `sub`, whose origin is outside of the work tree.
+fn with_submodule() -> Project {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    let origin = project.outside("origin");
+    let origin = origin.to_str().unwrap();
+    project.git(&["clone", "--quiet", ".", origin]);
+    let allow = ["-c", "protocol.file.allow=always"];
+    project.git(&[&allow[..], &["submodule", "--quiet", "add", origin, "sub"]].concat());
+    project.commit_all("submodule");
+    project
+}
+
+#[test]
+fn a_new_commit_inside_a_submodule_is_committed_as_its_link() {
+    let project = with_submodule();
+    let base = project.head();
+    let run = work(
+        &project,
+        &format!("{AS} cd sub; echo new > b.txt; git add b.txt; git commit -qm inside"),
+    );
+    assert_exact(&project, run, &base, &["M sub"]);
+    assert_eq!(
+        project.git(&["rev-parse", "HEAD:sub"]),
+        project.git(&["-C", "sub", "rev-parse", "HEAD"])
+    );
+}
+
+#[test]
+fn a_file_changed_inside_a_submodule_is_not_committed_and_named() {
+    let project = with_submodule();
+    let base = project.head();
+    let run = work(&project, "echo changed > sub/a.txt; echo b > a.txt").expect(0);
+    assert_eq!(delta(&project, &base), ["M a.txt"]);
+    assert_eq!(project.status(), " M sub");
+    let told = "files changed inside submodules were not committed: sub; only a submodule's own commits are";
+    assert_eq!(warnings(&run), [told]);
+}
+
+#[test]
+fn a_task_that_only_changed_files_inside_a_submodule_says_so() {
+    let project = with_submodule();
+    let run = work(&project, "echo new > sub/new.txt").expect(1);
+    assert_eq!(run.task(0)["reason"], "no_progress");
+    let told = "files changed inside submodules were not committed: sub; only a submodule's own commits are";
+    assert_eq!(warnings(&run), [told]);
+}
+
+#[test]
+fn what_a_submodule_names_to_be_run_is_not_run() {
+    let project = with_submodule();
+    let script = r#"printf '#!/bin/sh\ntouch %s/canary\ncat\n' "$OUT" > "$OUT/evil"; chmod 755 "$OUT/evil"
+        echo '* filter=evil' > sub/.gitattributes; echo x >> sub/a.txt; echo b > a.txt
+        for key in core.fsmonitor filter.evil.clean filter.evil.process core.pager diff.external; do
+          git -C sub config $key "$OUT/evil"
+        done
+        mkdir -p .git/modules/sub/hooks; cp "$OUT/evil" .git/modules/sub/hooks/post-index-change
+        rm -f "$OUT/canary""#;
+    work(&project, script).expect(0);
+    assert!(!project.outside("canary").exists());
+}
+
+#[test]
+fn a_submodule_that_the_agent_adds_is_committed_with_its_description() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    project.git(&[
+        "clone",
+        "--quiet",
+        ".",
+        project.outside("origin").to_str().unwrap(),
+    ]);
+    let base = project.head();
+    let add = "git -c protocol.file.allow=always submodule --quiet add \"$OUT/origin\" sub";
+    let run = work(&project, add).expect(0);
+    assert_eq!(delta(&project, &base), ["A .gitmodules", "A sub"]);
+    let link = project.git(&["ls-tree", "HEAD", "sub"]);
+    assert!(link.starts_with("160000 commit "), "{link}");
+    assert!(
+        warnings(&run).contains(&"sub is a new submodule"),
+        "{:?}",
+        warnings(&run)
+    );
+}
+
+#[test]
+fn a_removed_submodule_is_a_removal() {
+    let project = with_submodule();
+    let base = project.head();
+    let run = work(&project, "git rm -qf sub").expect(0);
+    assert_eq!(
+        delta(&project, &base),
+        ["D sub", "M .gitmodules"],
+        "{}",
+        run.stdout
+    );
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn nested_repositories_are_left_and_named() {
+    let commits =
+        format!("{AS} git init -q n; cd n; echo x > f; git add f; git commit -qm x; cd ..");
+    for (script, status) in [
+        (commits.as_str(), "?? n/"),
+        ("git init -q n; echo x > n/f", "?? n/"),
+        ("git init -q n", "?? n/"),
+        (
+            "git init -q --separate-git-dir \"$OUT/elsewhere\" n; echo x > n/f",
+            "?? n/",
+        ),
+        (
+            "mkdir n; echo 'gitdir: ../.git' > n/.git; echo x > n/f",
+            "?? n/",
+        ),
+    ] {
+        let project = Project::new(&[("a.txt", "a\n")]);
+        let base = project.head();
+        let run = work(&project, &format!("{script}; echo b > a.txt")).expect(0);
+        assert_eq!(delta(&project, &base), ["M a.txt"], "{script}");
+        assert_eq!(project.status(), status, "{script}");
+        let told = "nested repositories were not committed: n";
+        assert!(
+            warnings(&run).contains(&told),
+            "{script}: {:?}",
+            warnings(&run)
+        );
+    }
+}
+
+#[test]
+fn a_git_file_that_leads_nowhere_is_not_silent() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    let base = project.head();
+    let script = "mkdir n; echo 'gitdir: /nowhere' > n/.git; echo x > n/f; echo b > a.txt";
+    let run = work(&project, script).expect(0);
+    let committed = delta(&project, &base);
+    let whole = ["A n/f", "M a.txt"];
+    let told = warnings(&run)
+        .iter()
+        .any(|one| one.contains('n') && one.contains("nested"));
+    assert!(
+        committed == whole || told,
+        "{committed:?} {:?}",
+        warnings(&run)
+    );
+}
