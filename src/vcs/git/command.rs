@@ -129,6 +129,18 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Has git put the objects and refs that it writes on the disk before it ends, which it does not
+    /// by default. Many objects cost one flush of the disk.
+    pub(super) fn durably(mut self) -> Self {
+        let settings = [
+            "core.fsync=loose-object,reference",
+            "core.fsyncMethod=batch",
+        ];
+        let settings = settings.into_iter().flat_map(|setting| ["-c", setting]);
+        self.args.splice(0..0, settings.map(OsString::from));
+        self
+    }
+
     pub(super) fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = limit;
         self

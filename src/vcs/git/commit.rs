@@ -143,7 +143,7 @@ impl Repo {
         refuse_unreadable(&changes)?;
         self.staged_tree = None;
         let index = self.stage_index();
-        fs::copy(self.private.index(), &index).map_err(io_error("copy", &index))?;
+        fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
         let target = Target {
             index: &index,
             objects: self.real.common_dir.join("objects"),
@@ -159,6 +159,7 @@ impl Repo {
         let tree = self
             .staging(&target)
             .args(["write-tree", "--missing-ok"])
+            .durably()
             .line()?;
         self.refuse_changed_meanwhile(snapshot, &changes, plan.as_ref())?;
         let parent = request.parent.as_ref().map(|parent| parent.0.clone());
@@ -215,6 +216,7 @@ impl Repo {
             }
             call = call.args(["-S"]).timeout(SIGNING_TIMEOUT);
         }
+        call = call.durably();
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let commit = call.stdin(message.into_bytes()).line()?;
@@ -286,7 +288,7 @@ impl Repo {
                 "-z",
                 "--stdin",
             ];
-            let call = self.staging(target).args(args);
+            let call = self.staging(target).args(args).durably();
             let told = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
             if told.contains(IGNORED) {
                 return self.left_out(target, files);

@@ -12,10 +12,13 @@ use crate::domain::snapshot::RevId;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+/// How long a ref's lock must lie untouched to be nobody's.
+const STALE_AFTER: Duration = Duration::from_secs(1);
 const LOCK_POLL: Duration = Duration::from_millis(25);
 
 /// A commit that is made and about to become HEAD. Kept on disk, it lets a restart find out
@@ -102,6 +105,40 @@ impl Repo {
         self.is_ancestor(&intent.commit.0, &tip.line())
     }
 
+    /// Lets go of the refs that a git of ours had locked when it was killed on the way to this commit.
+    /// A lock is taken for ours when it came after the intent, written at `since`, and holds nothing
+    /// but the commit, and nobody touches it for a while. No process of the run may be alive.
+    ///
+    /// # Errors
+    /// When a lock cannot be read or removed.
+    pub fn release_refs(&self, intent: &LandingIntent, since: SystemTime) -> Result<(), GitError> {
+        if self.base().as_ref() == Some(&intent.commit) {
+            return Ok(());
+        }
+        let branch = intent.branch.as_deref().unwrap_or("HEAD");
+        let locks = [
+            self.real.common_dir.join(format!("{branch}.lock")),
+            self.real.git_dir.join("HEAD.lock"),
+        ];
+        let left = |path: &PathBuf| -> Option<(u64, SystemTime)> {
+            let meta = path.symlink_metadata().ok()?;
+            let modified = meta.modified().ok()?;
+            let content = fs::read_to_string(path).ok()?;
+            let ours = content.is_empty() || content.trim_end() == intent.commit.0;
+            (meta.is_file() && ours && modified >= since).then_some((meta.ino(), modified))
+        };
+        let seen = locks.map(|path| (left(&path), path));
+        if seen.iter().any(|(left, _)| left.is_some()) {
+            thread::sleep(STALE_AFTER);
+        }
+        for (before, path) in seen {
+            if before.is_some() && before == left(&path) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Does what follows the move of the branch: the plan file, both indexes, the new base. May be
     /// repeated.
     ///
@@ -145,7 +182,7 @@ impl Repo {
             &intent.commit.0,
             &old,
         ];
-        let call = self.move_ref(name)?.args(args);
+        let call = self.move_ref(name)?.args(args).durably();
         let call = call.env("GIT_COMMITTER_NAME", &intent.identity.name);
         call.env("GIT_COMMITTER_EMAIL", &intent.identity.email)
             .run()
@@ -162,7 +199,7 @@ impl Repo {
             self.refresh_plan(&index, intent.plan.as_ref())?;
         } else {
             if !index.exists() {
-                fs::copy(self.private.index(), &index).map_err(io_error("copy", &index))?;
+                fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
             }
             self.read_tree_into(&index, &intent.commit.0)?;
         }
@@ -244,7 +281,14 @@ fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> 
     file.write_all(content)?;
     file.as_file().set_permissions(permissions)?;
     file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|error| error.error)
+    file.persist(path).map_err(|error| error.error)?;
+    sync_parent(path)
+}
+
+/// Puts the names in a path's directory on the disk.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
 }
 
 fn described(head: &HeadState) -> String {
@@ -367,6 +411,7 @@ impl IndexLock {
             .map_err(io_error("write", &self.path))?;
         fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))?;
         self.replaced = true;
+        sync_parent(&self.index).map_err(io_error("write", &self.index))?;
         Ok(())
     }
 }

@@ -25,7 +25,9 @@ pub(super) fn mirror(from: &Path, to: &Path) -> Result<(), GitError> {
         }
         Ok(())
     } else if meta.is_file() {
-        fs::copy(from, to).map(drop).map_err(io_error("copy", from))
+        fs::copy(from, to)
+            .map(drop)
+            .map_err(io_error("copy to", to))
     } else {
         Ok(())
     }

@@ -50,6 +50,7 @@ use crate::domain::snapshot::RevId;
 use command::Call;
 use error::io_error;
 use private_dir::PrivateDir;
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -81,6 +82,14 @@ impl Repo {
     pub fn create(real: Real, location: &Path) -> Result<Self, GitError> {
         let private = PrivateDir::create(&real, location)?;
         Ok(Self::over(real, private))
+    }
+
+    /// What is in the environment of every git that works for the run whose private directory is at
+    /// `location`, and of no other process.
+    pub fn mark_of_children(location: &Path) -> OsString {
+        let mut entry = OsString::from("HOME=");
+        entry.push(location.join(private_dir::HOME));
+        entry
     }
 
     /// Opens the private directory that an earlier process of this run made, and lets go of the
@@ -136,7 +145,7 @@ impl Repo {
     fn scratch_index(&self, of: &Path) -> Result<tempfile::TempPath, GitError> {
         let dir = self.private.root.join("tmp");
         let scratch = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
-        std::fs::copy(of, scratch.path()).map_err(io_error("copy", of))?;
+        std::fs::copy(of, scratch.path()).map_err(io_error("copy to", scratch.path()))?;
         Ok(scratch.into_temp_path())
     }
 
@@ -159,7 +168,7 @@ fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
     let dir = private_dir::git_dir(root);
     real.git
         .call(&real.work_tree)
-        .env("HOME", root.join("home"))
+        .env("HOME", root.join(private_dir::HOME))
         .env("TMPDIR", root.join("tmp"))
         .env("GIT_INDEX_FILE", dir.join("index"))
         .env("GIT_DIR", dir)
@@ -193,7 +202,7 @@ impl<'a> RealCall<'a> {
             .real
             .git
             .call(&self.real.work_tree)
-            .env("HOME", self.root.join("home"))
+            .env("HOME", self.root.join(private_dir::HOME))
             .env("GIT_DIR", &self.real.git_dir)
             .env("GIT_WORK_TREE", &self.real.work_tree)
             .env("GIT_OPTIONAL_LOCKS", "0")

@@ -16,6 +16,9 @@ use std::path::{Component, Path, PathBuf};
 
 const VERSION: u32 = 1;
 
+/// The home of every git that works for the run, relative to the private directory.
+pub(super) const HOME: &str = "home";
+
 /// Where the private directory lies, and what it remembers.
 #[derive(Debug)]
 pub(super) struct PrivateDir {
@@ -50,7 +53,7 @@ impl PrivateDir {
     /// Makes the directory at `root`, which must lie outside of the repository.
     pub(super) fn create(real: &Real, root: &Path) -> Result<Self, GitError> {
         refuse_location(real, root)?;
-        for dir in ["home", "no-hooks", "tmp"] {
+        for dir in [HOME, "no-hooks", "tmp"] {
             make_dir(&root.join(dir))?;
         }
         let settings = Settings::read(real)?;
