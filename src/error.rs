@@ -1,6 +1,7 @@
 //! Errors that end a run before it begins, or at its edge: what kind, what to say, what to do.
 
 use std::fmt;
+use std::io::{self, ErrorKind as Io};
 
 /// What kind of error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +111,65 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// What a person can do about a machine that does not take what is written: a full disk, a limit, a
+/// file system that may not be written or is broken. `None` for every other error.
+pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
+    error
+        .chain()
+        .find_map(|cause| match cause.downcast_ref::<io::Error>() {
+            Some(error) => fault_of(error),
+            None => {
+                // git is heard in its own words; its errors begin with its name.
+                let text = cause.to_string();
+                text.starts_with("git ").then(|| fault_told(&text))?
+            }
+        })
+}
+
+const SPACE: &str = "make room there, then go on with sprag run --resume";
+const QUOTA: &str = "make room or raise the quota, then go on with sprag run --resume";
+const LIMIT: &str =
+    "raise the limit on the size of files (ulimit -f), then go on with sprag run --resume";
+const WRITABLE: &str = "make it writable for this user, then go on with sprag run --resume";
+const UNWRITTEN: &str =
+    "see that there is room and that it may be written, then go on with sprag run --resume";
+const DISK: &str = "see to the disk, then go on with sprag run --resume";
+
+fn fault_of(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        Io::StorageFull => Some(SPACE),
+        Io::QuotaExceeded => Some(QUOTA),
+        Io::FileTooLarge => Some(LIMIT),
+        Io::ReadOnlyFilesystem | Io::PermissionDenied => Some(WRITABLE),
+        _ => fault_told(&error.to_string()),
+    }
+}
+
+/// By the system's own words in the C locale, which is what git passes on.
+fn fault_told(text: &str) -> Option<&'static str> {
+    let words = [
+        ("No space left on device", SPACE),
+        ("Out of diskspace", SPACE),
+        ("Disk quota exceeded", QUOTA),
+        ("File too large", LIMIT),
+        ("Read-only file system", WRITABLE),
+        ("Permission denied", WRITABLE),
+        ("insufficient permission", WRITABLE),
+        ("Input/output error", DISK),
+        // git often does not say why it could not.
+        ("unable to write", UNWRITTEN),
+        ("couldn't write", UNWRITTEN),
+        ("unable to create", UNWRITTEN),
+    ];
+    let told = words.iter().find(|(word, _)| text.contains(word));
+    told.map(|(_, remedy)| *remedy)
+}
+
 impl From<anyhow::Error> for Error {
     fn from(source: anyhow::Error) -> Self {
+        if let Some(remedy) = machine_fault(&source) {
+            return Self::environment(format!("{source:#}")).hint(remedy);
+        }
         let message = "sprag failed".into();
         Self {
             kind: ErrorKind::Internal,
@@ -120,5 +178,40 @@ impl From<anyhow::Error> for Error {
             hints: Vec::new(),
             source: Some(source),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+
+    #[test]
+    fn a_machine_that_takes_no_more_is_no_failure_of_sprag() {
+        let told = |kind: Io| {
+            let error = Err::<(), _>(io::Error::from(kind)).context("/x cannot be written");
+            Error::from(error.unwrap_err())
+        };
+        let full = told(Io::StorageFull);
+        assert_eq!((full.kind, full.exit_code()), (ErrorKind::Environment, 4));
+        assert_eq!(
+            full.to_string(),
+            "/x cannot be written: no storage space\n  make room there, then go on with sprag run --resume"
+        );
+        assert_eq!(told(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
+        assert_eq!(told(Io::FileTooLarge).hints, [LIMIT]);
+        assert_eq!(told(Io::InvalidData).kind, ErrorKind::Internal);
+    }
+
+    #[test]
+    fn what_git_says_of_the_disk_is_heard() {
+        let failed = |stderr: &str| anyhow::anyhow!("git write-tree failed (code 128): {stderr}");
+        let full = "error: unable to write loose object file: No space left on device";
+        assert_eq!(machine_fault(&failed(full)), Some(SPACE));
+        let error = failed("fatal: Read-only file system").context("nothing was committed");
+        assert_eq!(machine_fault(&error), Some(WRITABLE));
+        let path = anyhow::anyhow!("unresolved conflicts in No space left on device");
+        assert_eq!(machine_fault(&path), None);
+        assert_eq!(machine_fault(&failed("fatal: bad object")), None);
     }
 }

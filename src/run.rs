@@ -75,6 +75,7 @@ async fn run_task(
         }
         run.journal.intend(step.clone())?;
         let observation = performer.perform(&mut run, &step).await?;
+        performer.emit.all_kept()?;
         run.journal.observe(observation)?;
     }
 }

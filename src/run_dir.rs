@@ -5,12 +5,22 @@ use crate::domain::event::Event;
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Runs that are kept; older ones are removed when a new one begins.
 const KEPT_RUNS: usize = 20;
+
+/// Version of the manifest and of everything else that a run keeps for taking it up again.
+const VERSION: u32 = 1;
+
+/// Says that the run has done all that it was to do, relative to its directory.
+pub const FINISHED: &str = "state/finished";
+
+/// The number of the last event of a process that came to its end and told of it, relative to the
+/// run's directory.
+pub const ENDED: &str = "state/ended";
 
 /// A run's directory.
 #[derive(Debug, Clone)]
@@ -69,7 +79,7 @@ impl RunDir {
         }
         match DirBuilder::new().mode(0o700).create(root) {
             Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 adopt_empty(root)?;
             }
             Err(error) => {
@@ -80,6 +90,7 @@ impl RunDir {
         for name in ["turns", "prompts", "verify", "patches", "state"] {
             DirBuilder::new().mode(0o700).create(root.join(name))?;
         }
+        sync_parent(&root)?;
         Ok(Self { root })
     }
 
@@ -130,11 +141,23 @@ impl RunDir {
     /// What the run is.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or is of a version that this Sprag does not know.
     pub fn manifest(&self) -> anyhow::Result<Manifest> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            v: u32,
+        }
         let path = self.root.join("manifest.json");
         let text = fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-        serde_json::from_slice(&text).with_context(|| format!("{} is damaged", path.display()))
+        let damaged = || format!("{} is damaged", path.display());
+        let Versioned { v } = serde_json::from_slice(&text).with_context(damaged)?;
+        if v != VERSION {
+            bail!(
+                "{} is of version {v} and this Sprag knows version {VERSION}: go on with the Sprag that began the run",
+                path.display()
+            );
+        }
+        serde_json::from_slice(&text).with_context(damaged)
     }
 
     /// Opens the history for appending.
@@ -142,10 +165,26 @@ impl RunDir {
     /// # Errors
     /// When it cannot be opened.
     pub fn history(&self) -> anyhow::Result<HistoryFile> {
+        let file = self.append_lines("history.jsonl")?;
         let path = self.root.join("history.jsonl");
-        end_torn_line(&path)?;
-        let file = append_only(&path)?;
         Ok(HistoryFile { file, path })
+    }
+
+    /// Opens a file of lines for appending, its name on the disk. A last line that a killed run or a
+    /// full disk left torn is cut off, so that the next one does not run into it.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn append_lines(&self, name: &str) -> anyhow::Result<File> {
+        let path = self.root.join(name);
+        let is_new = !path.exists();
+        let cannot = || format!("{} cannot be opened", path.display());
+        end_torn_line(&path).with_context(cannot)?;
+        let file = append_only(&path)?;
+        if is_new {
+            sync_parent(&path).with_context(cannot)?;
+        }
+        Ok(file)
     }
 
     /// Every record so far. A last line that was being written when the run died is left out.
@@ -207,7 +246,7 @@ pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
     };
     runs.into_iter()
         .rev()
-        .filter(|run| !run.join("state/finished").exists())
+        .filter(|run| !run.join(FINISHED).exists())
         .find(is_of_tree)
 }
 
@@ -256,14 +295,20 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let mut file = tempfile::Builder::new()
         .prefix(".sprag-")
         .tempfile_in(parent)?;
-    file.write_all(bytes)?;
+    file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
     if let Ok(metadata) = fs::symlink_metadata(path).and_then(|_| fs::metadata(path)) {
         file.as_file().set_permissions(metadata.permissions())?;
     }
     file.persist(path).map_err(|error| error.error)?;
-    File::open(parent)?.sync_all()?;
+    sync_parent(path)?;
     Ok(())
+}
+
+/// Puts the names in a path's directory on the disk.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
 }
 
 /// A directory that is there already is taken only if it is a real one and empty.
@@ -292,57 +337,86 @@ fn runs_in(parent: &Path) -> Vec<PathBuf> {
 fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
             return Err(error).with_context(|| format!("{} cannot be read", path.display()));
         }
     };
     let mut reader = BufReader::new(file);
     let mut values = Vec::new();
-    let mut line = Vec::new();
+    let (mut line, mut next) = (Vec::new(), Vec::new());
+    reader.read_until(b'\n', &mut next)?;
     for number in 1.. {
-        line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
+        std::mem::swap(&mut line, &mut next);
+        next.clear();
+        let is_last = reader.read_until(b'\n', &mut next)? == 0;
+        if line.is_empty() || (is_last && is_torn(&line)) {
             break;
         }
-        if line.last() != Some(&b'\n') {
-            break;
-        }
+        let why = match is_json(&line) {
+            true => "is not understood: was it written by another version of Sprag?",
+            false => "is damaged",
+        };
         let value = serde_json::from_slice(&line)
-            .with_context(|| format!("{}:{number} is damaged", path.display()))?;
+            .with_context(|| format!("{}:{number} {why}", path.display()))?;
         values.push(value);
     }
     Ok(values)
 }
 
-/// Cuts off a last line without an end, which a killed run was writing.
-fn end_torn_line(path: &Path) -> anyhow::Result<()> {
-    let Ok(mut file) = File::open(path) else {
-        return Ok(());
+/// Cuts off a torn last line, which a killed run was writing or a full disk cut short.
+fn end_torn_line(path: &Path) -> io::Result<()> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(no_follow())
+        .open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
     };
-    let mut last = [0];
-    // The whole of it is read only where there is something to be cut off.
-    if file.seek(SeekFrom::End(-1)).is_err()
-        || (file.read_exact(&mut last).is_ok() && last == [b'\n'])
-    {
-        return Ok(());
-    }
-    let mut bytes = Vec::new();
-    file.rewind()?;
-    file.read_to_end(&mut bytes)?;
-    let whole = bytes
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(0, |at| at + 1);
-    if whole != bytes.len() {
-        let file = OpenOptions::new()
-            .write(true)
-            .custom_flags(no_follow())
-            .open(path)?;
-        file.set_len(u64::try_from(whole)?)?;
+    let length = file.metadata()?.len();
+    let whole = whole_length(&mut file, length)?;
+    if whole != length {
+        file.set_len(whole)?;
         file.sync_all()?;
     }
     Ok(())
+}
+
+/// Where the last whole line ends, looked for from the end: such a file can be large.
+fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
+    let mut window = 64 << 10;
+    loop {
+        let start = length.saturating_sub(window);
+        let mut tail = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(length - start).read_to_end(&mut tail)?;
+        if let Some(end) = whole_in(&tail, start == 0) {
+            return Ok(start.saturating_add(u64::try_from(end).unwrap_or(u64::MAX)));
+        }
+        window = window.saturating_mul(4);
+    }
+}
+
+/// Where the last whole line of `tail` ends; `None` when more must be seen to tell.
+fn whole_in(tail: &[u8], is_all: bool) -> Option<usize> {
+    let line_end = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+    let beginning = is_all.then_some(0);
+    let end = line_end(tail).or(beginning)?;
+    let start = line_end(tail.get(..end.saturating_sub(1))?).or(beginning)?;
+    let is_whole = end == start || !is_torn(tail.get(start..end)?);
+    Some(if is_whole { end } else { start })
+}
+
+/// Whether a last line was not written to its end. After a loss of power the end may be there and
+/// what is before it not.
+fn is_torn(line: &[u8]) -> bool {
+    line.last() != Some(&b'\n') || !is_json(line)
+}
+
+fn is_json(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 /// A path as text where it is UTF-8, as bytes where it is not.
@@ -415,6 +489,96 @@ mod tests {
         fs::write(dir.path("history.jsonl"), "nonsense\n{}\n").unwrap();
         let error = format!("{:#}", dir.read_history().unwrap_err());
         assert!(error.contains("history.jsonl:1 is damaged"), "{error}");
+    }
+
+    #[test]
+    fn a_record_of_another_version_is_no_torn_line() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(&temp.path().join("run")).unwrap();
+        let text = "{\"task\":\"t1\",\"record\":\"foreseen\"}\n";
+        fs::write(dir.path("history.jsonl"), text).unwrap();
+        let error = format!("{:#}", dir.read_history().unwrap_err());
+        assert!(
+            error.contains("history.jsonl:1 is not understood"),
+            "{error}"
+        );
+        dir.history().unwrap();
+        assert_eq!(fs::read_to_string(dir.path("history.jsonl")).unwrap(), text);
+    }
+
+    #[test]
+    fn a_manifest_of_another_version_is_refused_and_says_so() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(&temp.path().join("run")).unwrap();
+        fs::write(dir.path("manifest.json"), "{\"v\":2,\"what\":[]}").unwrap();
+        let error = format!("{:#}", dir.manifest().unwrap_err());
+        assert!(
+            error.contains("is of version 2 and this Sprag knows version 1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_history_cut_at_any_byte_of_its_last_two_records_is_read_up_to_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(&temp.path().join("run")).unwrap();
+        let lines = ["t1", "t\u{2}\n\u{1f980}", "t3"].map(line);
+        let mut file = dir.history().unwrap();
+        lines.iter().for_each(|line| file.append(line).unwrap());
+        let path = dir.path("history.jsonl");
+        let bytes = fs::read(&path).unwrap();
+        let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in first..=bytes.len() {
+            fs::write(&path, &bytes[..cut]).unwrap();
+            let whole = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(dir.read_history().unwrap(), lines[..whole], "cut at {cut}");
+            let mut file = dir.history().unwrap();
+            file.append(&line("next")).unwrap();
+            let expected = [&lines[..whole], &[line("next")]].concat();
+            assert_eq!(dir.read_history().unwrap(), expected, "cut at {cut}");
+        }
+    }
+
+    proptest::proptest! {
+        /// However a file of records is cut off, and whatever bytes the cut-off part was replaced
+        /// by, the records before it are read, and the next one follows them.
+        #[test]
+        fn a_history_cut_anywhere_is_read_up_to_there_and_continued(
+            tasks in proptest::collection::vec("[a-z\u{e9}\n\"]{0,40}", 1..6),
+            cut in proptest::prelude::any::<proptest::sample::Index>(),
+            garbage in proptest::sample::select(vec![&b""[..], b"\0\0\0", b"\0\n", b"{\"ta\n"]),
+        ) {
+            let temp = tempfile::tempdir().unwrap();
+            let dir = RunDir::create(&temp.path().join("run")).unwrap();
+            let mut file = dir.history().unwrap();
+            let lines: Vec<_> = tasks.iter().map(|task| line(task)).collect();
+            lines.iter().for_each(|line| file.append(line).unwrap());
+            let path = dir.path("history.jsonl");
+            let bytes = fs::read(&path).unwrap();
+            let at = cut.index(bytes.len() + 1);
+            let whole = bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+            fs::write(&path, [&bytes[..at], garbage].concat()).unwrap();
+            proptest::prop_assert_eq!(dir.read_history().unwrap(), &lines[..whole]);
+            dir.history().unwrap().append(&line("next")).unwrap();
+            let mut expected = lines[..whole].to_vec();
+            expected.push(line("next"));
+            proptest::prop_assert_eq!(dir.read_history().unwrap(), expected);
+        }
+
+        /// The end of a large file is found without reading all of it.
+        #[test]
+        fn the_last_whole_line_is_found_in_a_window(
+            before in 0usize..200_000, last in 0usize..200_000, torn in 0usize..200_000,
+        ) {
+            let string = |length: usize| format!("\"{}\"\n", "x".repeat(length));
+            let whole = string(before) + &string(last);
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(whole.as_bytes()).unwrap();
+            file.write_all("y".repeat(torn).as_bytes()).unwrap();
+            let length = file.metadata().unwrap().len();
+            let found = whole_length(&mut file, length).unwrap();
+            proptest::prop_assert_eq!(found, whole.len() as u64);
+        }
     }
 
     #[test]

@@ -5,14 +5,16 @@ use super::reporting::Reporting;
 use super::run::Begun;
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::perform::Watched;
 use crate::run_dir::{Manifest, PlanPath, RunDir};
-use crate::vcs::git::{Change, Exempt, Repo, display_path};
+use crate::vcs::git::{Change, Exempt, Real, Repo, display_path};
 use std::path::{Path, PathBuf};
 
 /// The plan as it was when the run began, relative to the run directory.
 pub(super) const PLAN_COPY: &str = "state/plan";
+
+const ELSEWHERE: &str = "see to that place, or name another one with --run-dir";
 
 /// The run directory and the private git directory of a new run, after the last look that nothing
 /// is in its way.
@@ -49,14 +51,61 @@ pub(super) fn begin_new(
         ))
         .hint("name a new directory, or add --resume to go on with the run in it"));
     }
-    let run_dir =
-        RunDir::create(&root).map_err(|error| Error::environment(format!("{error:#}")))?;
-    let ready = open_repository(prepared, &run_dir)
-        .and_then(|repo| Ok((repo, Reporting::open(context, args, &run_dir, None)?)));
-    let (repo, reporting) = ready.inspect_err(|_| discard(&run_dir, existed))?;
+    let run_dir = RunDir::create(&root)
+        .map_err(|error| Error::environment(format!("{error:#}")))
+        .map_err(|error| error.hint(ELSEWHERE))?;
+    let ready = open_repository(prepared, &run_dir).and_then(|repo| {
+        let reporting = Reporting::open(context, args, &run_dir, None)?;
+        record(context, args, prepared, &run_dir, &run_id)?;
+        Ok((repo, reporting))
+    });
+    let (repo, reporting) = ready.map_err(|error| {
+        discard(&run_dir, existed);
+        match error.kind {
+            ErrorKind::Environment => Error::environment(error.message).hint(ELSEWHERE),
+            _ => error,
+        }
+    })?;
+    run_dir.prune_siblings();
+    let begun = Begun {
+        run_dir,
+        run_id,
+        earlier: None,
+        repo,
+    };
+    Ok((begun, reporting))
+}
+
+/// The work tree is the agent's to write, and what it does is to be committed: better to say so
+/// before an agent has worked.
+pub(super) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
+    let of_git = [
+        real.common_dir().to_path_buf(),
+        real.common_dir().join("objects"),
+    ];
+    let written = std::iter::once(real.work_tree().to_path_buf());
+    let written = written.chain(of_git.into_iter().filter(|_| commits));
+    for place in written {
+        if let Err(error) = rustix::fs::access(&place, rustix::fs::Access::WRITE_OK) {
+            let message = format!("{} cannot be written: {error}", place.display());
+            return Err(Error::environment(message)
+                .hint("run as a user that may write there, or mount it writable"));
+        }
+    }
+    Ok(())
+}
+
+/// What is fixed from now on. The manifest comes last: a directory without one is nobody's run.
+fn record(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    run_dir: &RunDir,
+    run_id: &str,
+) -> Result<()> {
     let manifest = Manifest {
         v: 1,
-        run_id: run_id.clone(),
+        run_id: run_id.to_owned(),
         work_tree: prepared.real.work_tree().to_path_buf(),
         plan: prepared
             .book
@@ -77,14 +126,7 @@ pub(super) fn begin_new(
     };
     run_dir.write(PLAN_COPY, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;
-    run_dir.prune_siblings();
-    let begun = Begun {
-        run_dir,
-        run_id,
-        earlier: None,
-        repo,
-    };
-    Ok((begun, reporting))
+    Ok(())
 }
 
 /// Nothing was run: nothing is left behind. A directory that was there before stays.

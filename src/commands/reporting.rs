@@ -11,14 +11,15 @@ use crate::report::console::{Color, Console, Size, Style, Verbosity};
 use crate::report::jsonl::Jsonl;
 use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
-use crate::report::shield::{Shielded, Token};
+use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::WorkflowCommands;
 use crate::report::{Format, Reporters, markdown, render};
 use crate::run_dir::{RunDir, append_only};
+use anyhow::Context as _;
 use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
@@ -26,6 +27,9 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
 const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
+
+/// Where the events are kept for a process that takes the run up, relative to the run directory.
+const RECORD: &str = "state/events.jsonl";
 
 /// Where the events of a run go.
 pub struct Reporting {
@@ -35,6 +39,7 @@ pub struct Reporting {
     summary: RunSummary,
     /// Events for a process that takes the run up; the agent's own words are not among them.
     record: Option<File>,
+    record_path: PathBuf,
     status: ReportStatus,
     /// Number of the last event.
     seq: u64,
@@ -53,7 +58,7 @@ impl Reporting {
     ) -> Result<Self> {
         let mut reporters = Reporters::default();
         let mut outlets = Outlets::default();
-        let events = append_only(&run_dir.path("events.jsonl"))?;
+        let events = run_dir.append_lines("events.jsonl")?;
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = args.output.events.as_deref() == Some(Path::new("-"));
         match &args.output.events {
@@ -83,26 +88,31 @@ impl Reporting {
             &mut outlets,
             &mut reporters,
         )?;
-        let record = append_only(&run_dir.path("state/events.jsonl"))?;
+        let record = run_dir.append_lines(RECORD)?;
         Ok(Self {
             reporters,
             outlets,
             summary: earlier.cloned().unwrap_or_default(),
             record: Some(record),
+            record_path: run_dir.path(RECORD),
             status: ReportStatus::Ok,
             seq: 0,
         })
     }
 
     /// Takes an event in.
-    pub fn take(&mut self, event: Event) {
+    ///
+    /// # Errors
+    /// When it cannot be kept for a process that takes the run up. Every report is told all the same.
+    pub fn take(&mut self, event: Event) -> anyhow::Result<()> {
         self.seq = event.seq;
         self.summary.apply(&event);
-        self.keep(&event);
+        let kept = self.keep(&event);
         for warning in self.reporters.report(&event, &self.summary) {
             self.status = ReportStatus::Degraded;
             self.summary.warnings.push(warning);
         }
+        kept
     }
 
     /// Says that the run ended by an error of its own, not by a decision.
@@ -125,7 +135,8 @@ impl Reporting {
         };
         for kind in [EventKind::Warning { message }, ended] {
             self.seq += 1;
-            self.take(Event {
+            // What went wrong may be that nothing can be kept.
+            let _ = self.take(Event {
                 seq: self.seq,
                 ts: jiff::Timestamp::now().to_string(),
                 elapsed_ms: self.summary.elapsed_ms,
@@ -137,32 +148,31 @@ impl Reporting {
         }
     }
 
-    fn keep(&mut self, event: &Event) {
+    /// What the summary is made of is on the disk before the history goes on.
+    fn keep(&mut self, event: &Event) -> anyhow::Result<()> {
         let is_words = matches!(&event.kind, EventKind::Agent(kind) if !matches!(kind, AgentEvent::Todo { .. }));
         let Some(file) = self.record.as_mut().filter(|_| !is_words) else {
-            return;
+            return Ok(());
         };
-        let written = serde_json::to_vec(event)
-            .map_err(std::io::Error::other)
-            .and_then(|mut line| {
-                line.push(b'\n');
-                file.write_all(&line)
-            });
-        if let Err(error) = written {
-            self.record = None;
-            self.summary
-                .warnings
-                .push(format!("the record of events is incomplete: {error}"));
+        let mut line = serde_json::to_vec(event)?;
+        line.push(b'\n');
+        let mut written = file.write_all(&line);
+        if written.is_ok() && is_milestone(&event.kind) {
+            written = file.sync_data();
         }
+        if written.is_err() {
+            // What follows a line that is not whole would be lost with it.
+            self.record = None;
+        }
+        written.with_context(|| format!("{} cannot be written", self.record_path.display()))
     }
 
-    /// Writes the summary, the report, the step summary and the action's outputs.
-    ///
-    /// # Errors
-    /// When the summary cannot be written. Everything else degrades to a warning on stderr.
-    pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> Result<()> {
+    /// Writes the report, the summary, the step summary and the action's outputs. The exit code
+    /// follows the run and never this: what cannot be written is a warning. Returns the number of the
+    /// last event.
+    pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
         // Whatever becomes of the rest, what a run leaves behind is there.
-        self.write(run_dir)?;
+        self.write(run_dir);
         self.drain();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
@@ -178,17 +188,30 @@ impl Reporting {
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
             self.append(&path, &text, "outputs");
         }
-        self.write(run_dir)
+        self.write(run_dir);
+        self.seq
     }
 
-    fn write(&self, run_dir: &RunDir) -> Result<()> {
-        for (name, format) in [
-            ("report.md", Format::Markdown),
-            ("summary.json", Format::Json),
+    fn write(&mut self, run_dir: &RunDir) {
+        for (what, name, format) in [
+            ("report", "report.md", Format::Markdown),
+            ("summary", "summary.json", Format::Json),
         ] {
-            run_dir.write(name, render(&self.summary, format).as_bytes())?;
+            let written = run_dir.write(name, render(&self.summary, format).as_bytes());
+            self.degrade(what, written.map(drop));
         }
-        Ok(())
+    }
+
+    fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {
+        let Err(error) = written else { return };
+        let warning = format!("the {what} could not be written: {error:#}");
+        self.status = ReportStatus::Degraded;
+        if self.summary.warnings.contains(&warning) {
+            return;
+        }
+        // The reports are closed by now, and the summary may be what could not be written.
+        let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
+        self.summary.warnings.push(warning);
     }
 
     /// Waits for what was written to arrive.
@@ -210,13 +233,11 @@ impl Reporting {
     }
 
     fn append(&mut self, path: &Path, text: &str, what: &str) {
-        let written = append_only(path).and_then(|mut file| Ok(file.write_all(text.as_bytes())?));
-        if let Err(error) = written {
-            self.status = ReportStatus::Degraded;
-            self.summary
-                .warnings
-                .push(format!("the {what} could not be written: {error:#}"));
-        }
+        let written = append_only(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())
+                .with_context(|| path.display().to_string())
+        });
+        self.degrade(what, written);
     }
 }
 
@@ -235,6 +256,17 @@ impl Outlets {
         self.0.push((name, outlet.clone(), is_terminal));
         Ok(Box::new(outlet))
     }
+}
+
+/// Whether the event holds what the history does not: counts, cost, and how things ended.
+fn is_milestone(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::TurnAssessed(_)
+            | EventKind::CommitCreated { .. }
+            | EventKind::TaskEnded(_)
+            | EventKind::RunEnded { .. }
+    )
 }
 
 /// The log for people: in Actions shielded, so that nothing an agent prints is a command to the

@@ -6,27 +6,49 @@ use super::run::{execute, lock};
 use crate::cli::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
 use crate::domain::attempt::{Record, Spend, fold};
+use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Outcome, TaskEnd};
-use crate::domain::plan::{StatusUpdate, TaskStatus};
-use crate::domain::summary::RunSummary;
-use crate::error::{Error, Result};
+use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::error::{Error, Result, machine_fault};
 use crate::perform::{PlanBook, Watched, finish_landing};
-use crate::run_dir::{Manifest, RunDir, newest_unfinished};
+use crate::process::outlast;
+use crate::run_dir::{ENDED, Manifest, RunDir, newest_unfinished};
 use crate::vcs::git::{Real, Repo};
 use serde::Deserialize as _;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// How long a git of the dead process may go on.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An earlier process of this run, as far as it came.
 pub(super) struct Earlier {
-    /// Tasks that are done.
+    /// Tasks that are over: done, or failed in a process that died before it said how the run ended.
     pub(super) outcomes: BTreeMap<String, Outcome>,
     /// What is known of the others.
     pub(super) histories: BTreeMap<String, Vec<Record>>,
     /// Those of the others that were not over.
     pub(super) open: Vec<String>,
+    /// Commits that the agent made, by task.
+    pub(super) agent_commits: BTreeMap<String, Vec<String>>,
+    /// The task that failed last, when no other was begun after it.
+    pub(super) just_failed: Option<String>,
     pub(super) summary: RunSummary,
     pub(super) seq: u64,
+}
+
+impl Earlier {
+    /// The task after which the dead process was about to go on, and how it ended.
+    pub(super) fn just_failed(&self) -> Option<(TaskSummary, Outcome)> {
+        let id = self.just_failed.as_ref()?;
+        Some((
+            self.summary.task(id)?.clone(),
+            self.outcomes.get(id)?.clone(),
+        ))
+    }
 }
 
 /// A run that is taken up again.
@@ -37,7 +59,7 @@ pub(super) struct TakenUp {
     pub(super) repo: Watched,
 }
 
-pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
+pub(super) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Result<u8> {
     let real = super::repository(context)?;
     let root = match &args.settings.run_dir {
         Some(dir) => context.cwd.join(dir),
@@ -56,10 +78,7 @@ pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
         )));
     }
     let _lock = lock(context, &real)?;
-    let mut repo = Repo::reopen(real, &run_dir.path("git"))
-        .map_err(|error| Error::config(format!("the run cannot be taken up: {error}")))?;
-    finish_landing(&mut repo, &run_dir)
-        .map_err(|error| Error::environment(format!("the run cannot be taken up: {error:#}")))?;
+    let repo = reopen(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
     let before = Before {
@@ -67,7 +86,7 @@ pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
         open: &earlier.open,
     };
     let (common, settings) = with_flags_of(&manifest, args)?;
-    let prepared = prepare(
+    let mut prepared = prepare(
         context,
         &common,
         &settings,
@@ -75,13 +94,54 @@ pub(super) fn resume(context: &Context, args: &RunArgs) -> Result<u8> {
         source,
         Some(before),
     )?;
+    prepared.warnings.extend(changed_plan(
+        &prepared.source,
+        prepared.book.text(),
+        &run_dir,
+    ));
     let taken_up = TakenUp {
         run_dir,
         run_id: manifest.run_id,
         earlier,
         repo: Watched::new(repo),
     };
-    execute(context, args, prepared, Some(taken_up))
+    execute(context, args, prepared, Some(taken_up), runtime)
+}
+
+/// The repository as the dead process left it, when what that had git do is over.
+fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
+    let private = run_dir.path("git");
+    outlast(&Repo::mark_of_children(&private), PATIENCE);
+    let mut repo = Repo::reopen(real, &private).map_err(|error| {
+        Error::config(format!("the run cannot be taken up: {error}"))
+            .hint("start a new run; what this one committed stays")
+    })?;
+    let finished = finish_landing(&mut repo, run_dir);
+    finished.map_err(|error| {
+        let hint = machine_fault(&error);
+        let error = Error::environment(format!("the run cannot be taken up: {error:#}"));
+        hint.into_iter().fold(error, Error::hint)
+    })?;
+    Ok(repo)
+}
+
+/// Says which plan counts when it was edited since the run began.
+fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String> {
+    let (path, other) = match source {
+        Source::Prompt(_) => return None,
+        Source::File(path) => (path, run_dir.path(PLAN_COPY)),
+        Source::Known { path, .. } => (path, path.clone()),
+    };
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let other = std::fs::read(other).ok()?;
+    let same = without_owned_keys(&name, &other) == without_owned_keys(&name, text.as_bytes());
+    let shown = path.display();
+    (!same).then(|| match source {
+        Source::Known { .. } => format!(
+            "{shown} was edited: the run goes on with the plan as it was last committed; start a new run for the edited one"
+        ),
+        _ => format!("{shown} was edited since the run began: the run goes on with it as it is now"),
+    })
 }
 
 fn unfinished(context: &Context, real: &Real) -> Result<PathBuf> {
@@ -135,14 +195,21 @@ fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, Setting
 }
 
 /// What an earlier process of the run has left. A task that failed is taken again with fresh counts,
-/// from where it began; one that was stopped goes on.
+/// from where it began, unless the process died before it said how the run ended: then the task's end
+/// stands, as if nothing had happened. One that was stopped goes on.
 fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
     let damaged =
         |error: anyhow::Error| Error::config(format!("the run cannot be taken up: {error:#}"));
     let events = run_dir.read_events().map_err(damaged)?;
+    let ended = std::fs::read_to_string(run_dir.path(ENDED)).ok();
+    let ended = ended.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let told = Told::by(&events, ended);
     let mut outcomes = BTreeMap::new();
+    let mut just_failed = None;
     let mut histories: BTreeMap<String, Vec<Record>> = BTreeMap::new();
     for line in run_dir.read_history().map_err(damaged)? {
+        just_failed = None;
+        outcomes.remove(&line.task);
         let history = histories.entry(line.task.clone()).or_default();
         match line.record {
             Record::Finished { outcome } if outcome.ends_run() => {}
@@ -150,7 +217,13 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
                 histories.remove(&line.task);
                 outcomes.insert(line.task, outcome);
             }
-            Record::Finished { .. } => history.truncate(1),
+            Record::Finished { outcome } => {
+                history.truncate(1);
+                if told.stands.contains(&line.task) {
+                    just_failed = Some(line.task.clone());
+                    outcomes.insert(line.task, outcome);
+                }
+            }
             record => history.push(record),
         }
     }
@@ -163,9 +236,39 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
         outcomes,
         histories,
         open,
+        agent_commits: told.agent_commits,
+        just_failed,
         summary,
         seq,
     })
+}
+
+/// What only the events tell.
+#[derive(Default)]
+struct Told {
+    /// Tasks that ended since a process last came to its end.
+    stands: BTreeSet<String>,
+    /// Commits that the agent made, by task.
+    agent_commits: BTreeMap<String, Vec<String>>,
+}
+
+impl Told {
+    /// `ended` is the last event of the last process that came to its end.
+    fn by(events: &[Event], ended: u64) -> Self {
+        let mut told = Self::default();
+        for event in events {
+            let task = event.task.clone().unwrap_or_default();
+            match &event.kind {
+                EventKind::TaskEnded(_) if event.seq > ended => drop(told.stands.insert(task)),
+                EventKind::TaskStarted { .. } => drop(told.agent_commits.remove(&task)),
+                EventKind::AgentCommits { commits } => {
+                    told.agent_commits.insert(task, commits.clone());
+                }
+                _ => {}
+            }
+        }
+        told
+    }
 }
 
 /// What the run has spent but for the tasks that are gone on with, whose histories tell it.
@@ -189,20 +292,24 @@ pub(super) fn spent(earlier: &Earlier) -> Spend {
 }
 
 /// A status that was to ride in a later commit is still to be saved.
-pub(super) fn recall_statuses(book: &mut PlanBook, earlier: &Earlier) {
+pub(super) fn recall_statuses(book: &mut PlanBook, earlier: &Earlier, keep_going: bool) {
     for (id, outcome) in &earlier.outcomes {
         let Some(task) = book.plan.tasks.iter().find(|task| task.id.as_str() == id) else {
             continue;
         };
         let id = task.id.clone();
-        if outcome.task_end() == TaskEnd::Done && !book.is_done(&id) {
-            let attempts = earlier.summary.task(id.as_str()).map(|task| task.attempts);
-            let update = StatusUpdate {
-                status: TaskStatus::Done,
-                attempts,
-                completed_at: None,
-            };
-            book.set(&id, update);
-        }
+        let status = match outcome.task_end() {
+            TaskEnd::Done if !book.is_done(&id) => TaskStatus::Done,
+            TaskEnd::Failed if keep_going => TaskStatus::Failed,
+            TaskEnd::Blocked if keep_going => TaskStatus::Blocked,
+            _ => continue,
+        };
+        let attempts = earlier.summary.task(id.as_str()).map(|task| task.attempts);
+        let update = StatusUpdate {
+            status,
+            attempts,
+            completed_at: None,
+        };
+        book.set(&id, update);
     }
 }

@@ -1,6 +1,6 @@
 //! `sprag run`.
 
-use super::begin::begin_new;
+use super::begin::{begin_new, refuse_read_only};
 use super::prepare::{Prepared, prepare, source};
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
@@ -17,19 +17,28 @@ use crate::error::{Error, Result};
 use crate::perform::{Emitter, Performer, PlanBook, TaskStart, Watched, agent_name};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::{RunPlan, run};
-use crate::run_dir::RunDir;
+use crate::run_dir::{ENDED, FINISHED, RunDir};
 use crate::vcs::git::Real;
-use crate::vcs::lock::RunLock;
+use crate::vcs::lock::{LockError, RunLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Write as _;
 use std::time::Duration;
+use tokio::runtime::Runtime;
 
 /// Runs the command and says the process's exit code.
 ///
 /// # Errors
 /// What keeps the run from beginning, or Sprag's own failure.
 pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    runtime
+        .block_on(async { process::survive_file_size_limit() })
+        .map_err(anyhow::Error::from)?;
     if args.resume {
-        return resume(context, args);
+        return resume(context, args, runtime);
     }
     let source = source(context, args)?;
     let prepared = prepare(
@@ -44,15 +53,22 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         return super::small::dry_run(context, &prepared);
     }
     let _lock = lock(context, &prepared.real)?;
-    execute(context, args, prepared, None)
+    execute(context, args, prepared, None, runtime)
 }
 
 /// One run per repository on a machine.
 pub(super) fn lock(context: &Context, real: &Real) -> Result<RunLock> {
     let directory = context.state_home().join("locks");
     let holder = format!("pid {}", std::process::id());
-    RunLock::acquire(&directory, real.common_dir(), &holder)
-        .map_err(|error| Error::environment(error.to_string()))
+    RunLock::acquire(&directory, real.common_dir(), &holder).map_err(|error| {
+        let told = Error::environment(error.to_string());
+        match error {
+            LockError::Held { .. } => told,
+            LockError::Io { .. } => {
+                told.hint("see to that place, or name another one for state in XDG_STATE_HOME")
+            }
+        }
+    })
 }
 
 /// Makes everything ready, runs, and reports the end.
@@ -61,8 +77,10 @@ pub(super) fn execute(
     args: &RunArgs,
     prepared: Prepared,
     taken_up: Option<TakenUp>,
+    runtime: Runtime,
 ) -> Result<u8> {
     super::small::require_agents(context, &prepared)?;
+    refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
     let (begun, mut reporting) = match taken_up {
         Some(it) => {
             let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
@@ -77,19 +95,19 @@ pub(super) fn execute(
         None => begin_new(context, args, &prepared)?,
     };
     let run_dir = begun.run_dir.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::from(anyhow::Error::from(error)))?;
     let ended = runtime.block_on(work(context, prepared, begun, &mut reporting));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended {
-        Ok(code) => reporting.finish(context, &run_dir).map(|()| code),
+        Ok(code) => {
+            let last = reporting.finish(context, &run_dir);
+            note_ended(&run_dir, code, last);
+            Ok(code)
+        }
         Err(error) => {
             // What went wrong is told in any case; the report of it where that is possible.
             reporting.broke_off(&error);
-            let _ = reporting.finish(context, &run_dir);
+            reporting.finish(context, &run_dir);
             Err(error)
         }
     }
@@ -101,6 +119,20 @@ pub(super) struct Begun {
     pub(super) run_id: String,
     pub(super) earlier: Option<Earlier>,
     pub(super) repo: Watched,
+}
+
+/// Says that the run has come to its end and told of it, up to this event. A run that dies before that
+/// is taken up to tell of its end.
+fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
+    let noted = run_dir.write(ENDED, last.to_string().as_bytes());
+    let noted = noted.and_then(|_| match code {
+        0 => run_dir.write(FINISHED, b"").map(drop),
+        _ => Ok(()),
+    });
+    // What was done is done, and the exit code says so.
+    if let Err(error) = noted {
+        let _ = writeln!(std::io::stderr(), "warning: {error:#}");
+    }
 }
 
 async fn work(
@@ -138,9 +170,13 @@ async fn work(
     for warning in warnings {
         performer.warn(warning);
     }
+    let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
     let plan = run_plan(&performer, tasks, &named, earlier, no_changes);
     if taken_up {
         performer.take_up_run(plan.tasks.iter().map(|(_, start)| start))?;
+    }
+    if let Some((task, outcome)) = just_failed {
+        performer.make_room_after(&task, &outcome);
     }
     let outcomes = match performer.setup(!plan.tasks.is_empty()).await? {
         None => run(&mut performer, &plan).await?,
@@ -152,7 +188,7 @@ async fn work(
     {
         performer.warn(format!("the plan's status could not be saved: {error:#}"));
     }
-    Ok(end(&mut performer, &outcomes, no_changes)?)
+    Ok(end(&mut performer, &outcomes, no_changes))
 }
 
 /// What ends the run before its time: signals, the runner's going away, the deadline.
@@ -204,7 +240,8 @@ fn recall(performer: &mut Performer<'_>, earlier: &Earlier) -> Result<()> {
     let before = Duration::from_millis(earlier.summary.elapsed_ms);
     let deadline = &mut performer.config.deadline;
     *deadline = deadline.map(|limit| limit.saturating_add(before));
-    recall_statuses(&mut performer.book, earlier);
+    let keep_going = performer.config.keep_going;
+    recall_statuses(&mut performer.book, earlier, keep_going);
     performer.spent = spent(earlier);
     performer.changed_files = earlier.summary.changed_files_so_far();
     match performer.changed_since_left() {
@@ -221,7 +258,7 @@ fn end(
     performer: &mut Performer<'_>,
     outcomes: &BTreeMap<String, Outcome>,
     no_changes: NoChanges,
-) -> anyhow::Result<u8> {
+) -> u8 {
     let outcomes = in_plan_order(&performer.book.plan, outcomes);
     let (status, reason) = run_end(&outcomes, no_changes);
     let signal = outcomes.iter().find_map(|outcome| match outcome {
@@ -229,9 +266,6 @@ fn end(
         _ => None,
     });
     let exit_code = status.exit_code(signal);
-    if exit_code == 0 {
-        performer.run_dir.write("state/finished", b"")?;
-    }
     if no_changes == NoChanges::Warn && reason_is_idle(reason) {
         performer.warn("a task changed nothing");
     }
@@ -252,7 +286,7 @@ fn end(
         head,
         changed_files,
     });
-    Ok(exit_code)
+    exit_code
 }
 
 /// The outcomes as the plan lists their tasks; what is no task's comes first.
@@ -330,8 +364,8 @@ fn run_plan(
     earlier: Option<Earlier>,
     no_changes: NoChanges,
 ) -> RunPlan {
-    let (outcomes, mut histories) = match earlier {
-        Some(earlier) => (earlier.outcomes, earlier.histories),
+    let (outcomes, mut histories, mut agent_commits) = match earlier {
+        Some(earlier) => (earlier.outcomes, earlier.histories, earlier.agent_commits),
         None => Default::default(),
     };
     let done = performer
@@ -346,7 +380,13 @@ fn run_plan(
             .into_iter()
             .map(|(task, config)| {
                 let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
-                (task, TaskStart { config, earlier })
+                let agent_commits = agent_commits.remove(task.id.as_str()).unwrap_or_default();
+                let start = TaskStart {
+                    config,
+                    earlier,
+                    agent_commits,
+                };
+                (task, start)
             })
             .collect(),
         outcomes,

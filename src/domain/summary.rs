@@ -388,6 +388,8 @@ impl RunSummary {
             task.failed_report.clone_from(&line.failed_report);
         }
         let attempt = event.attempt.unwrap_or(task.attempts);
+        // A run that died right after it told of a turn goes through that turn once more.
+        task.turns.retain(|turn| turn.turn != line.turn);
         task.turns.push(TurnSummary::new(line, attempt));
     }
 

@@ -2,14 +2,25 @@
 
 use super::{Journal, Performer, TaskRun};
 use crate::config::TaskConfig;
+use crate::domain::agent::Usage;
 use crate::domain::attempt::{Observation, Record};
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
+use serde::{Deserialize, Serialize};
 use std::fs;
 
-/// The last final message and the session to be continued, relative to the run directory.
+/// The last final message, and the session to be continued with what it has used up so far,
+/// relative to the run directory.
 const FINAL_MESSAGE: &str = "state/final-message.md";
 const SESSION: &str = "state/session";
+
+/// An agent's session that a further turn can continue.
+#[derive(Debug, Serialize, Deserialize)]
+struct Session {
+    id: String,
+    /// What it had used up at the end of the last turn, where the agent tells that and not the turn's.
+    used: Option<Usage>,
+}
 
 /// What a task begins with.
 #[derive(Debug, Clone)]
@@ -18,6 +29,8 @@ pub struct TaskStart {
     pub config: TaskConfig,
     /// Its history, when it was begun by an earlier process of this run.
     pub earlier: Vec<Record>,
+    /// The commits that the agent made in it under an earlier process of this run.
+    pub agent_commits: Vec<String>,
 }
 
 impl Performer<'_> {
@@ -54,13 +67,13 @@ impl Performer<'_> {
                 title: task.title.clone(),
             });
         } else {
-            self.take_up(&mut run)?;
+            self.take_up(&mut run, start)?;
         }
         Ok(run)
     }
 
     /// Finds out how far the dead process came with the task.
-    fn take_up(&mut self, run: &mut TaskRun<'_>) -> anyhow::Result<()> {
+    fn take_up(&mut self, run: &mut TaskRun<'_>, start: &TaskStart) -> anyhow::Result<()> {
         self.recover_commit(run)?;
         if run.journal.state.key.is_none() {
             // It was only just begun, or it failed and is taken again with fresh counts.
@@ -70,7 +83,14 @@ impl Performer<'_> {
             });
         } else {
             run.final_message = self.word(FINAL_MESSAGE);
-            run.session = self.word(SESSION);
+            run.agent_commits.clone_from(&start.agent_commits);
+            let session = self.word(SESSION);
+            let session = session.and_then(|text| serde_json::from_str::<Session>(&text).ok());
+            if let Some(Session { id, used }) = session {
+                self.session_usage
+                    .extend(used.map(|used| (id.clone(), used)));
+                run.session = Some(id);
+            }
         }
         run.journal.observe(Observation::Resumed)
     }
@@ -99,7 +119,13 @@ impl Performer<'_> {
     /// Keeps what the agent said last, for the report and for a process that takes the run up.
     pub(super) fn keep_final_message(&mut self, run: &TaskRun<'_>, number: u32) {
         let text = run.final_message.clone().unwrap_or_default();
-        let session = run.session.clone().unwrap_or_default();
+        let session = run.session.clone().map(|id| Session {
+            used: self.session_usage.get(&id).copied(),
+            id,
+        });
+        let session = session
+            .and_then(|session| serde_json::to_string(&session).ok())
+            .unwrap_or_default();
         let kept = self
             .run_dir
             .write(&format!("turns/{number:02}-final.md"), text.as_bytes())

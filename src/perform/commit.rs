@@ -10,6 +10,7 @@ use crate::domain::outcome::short;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
+use crate::error::machine_fault;
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
 use crate::vcs::git::{
     CommitError, CommitRequest, Hook, Identity, LandingIntent, PlanContent, RawSnapshot, Stage,
@@ -44,6 +45,9 @@ impl Performer<'_> {
     ) -> anyhow::Result<Observation> {
         let observation = match self.try_commit(run, unverified).await {
             Ok(observation) => observation,
+            // Nothing that an agent could do about it, and the work is good: the run stops here and
+            // goes on here, on whichever side of the commit point it stopped.
+            Err(error) if machine_fault(&error).is_some() => return Err(error),
             Err(error) => Observation::CommitFailed {
                 message: format!("nothing was committed: {error:#}"),
             },

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 /// Where events go.
 pub struct Emitter<'a> {
-    sink: &'a mut dyn FnMut(Event),
+    sink: &'a mut dyn FnMut(Event) -> anyhow::Result<()>,
+    lost: Option<anyhow::Error>,
     seq: u64,
     began: Instant,
     before_ms: u64,
@@ -17,10 +18,16 @@ pub struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Events after the `seq`th, on a clock that already shows `before_ms` milliseconds.
-    pub fn new(sink: &'a mut dyn FnMut(Event), seq: u64, before_ms: u64) -> Self {
+    /// Events after the `seq`th, on a clock that already shows `before_ms` milliseconds. The sink
+    /// fails when it cannot keep an event for a process that takes the run up.
+    pub fn new(
+        sink: &'a mut dyn FnMut(Event) -> anyhow::Result<()>,
+        seq: u64,
+        before_ms: u64,
+    ) -> Self {
         Self {
             sink,
+            lost: None,
             seq,
             began: Instant::now(),
             before_ms,
@@ -43,7 +50,18 @@ impl<'a> Emitter<'a> {
             turn: self.turn,
             kind,
         };
-        (self.sink)(event);
+        if let Err(error) = (self.sink)(event) {
+            self.lost.get_or_insert(error);
+        }
+    }
+
+    /// Asked before the history says what the events have told: a process that takes the run up
+    /// tells again what the history does not have, and nothing else.
+    ///
+    /// # Errors
+    /// When an event could not be kept.
+    pub fn all_kept(&mut self) -> anyhow::Result<()> {
+        self.lost.take().map_or(Ok(()), Err)
     }
 
     /// Sends a warning.

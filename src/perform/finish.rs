@@ -5,7 +5,7 @@ use super::{Performer, TaskRun};
 use crate::domain::attempt::TaskState;
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, TaskEnd};
-use crate::domain::plan::{StatusUpdate, TaskStatus};
+use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::Snapshot;
 use crate::domain::verdict::{AttemptOutcome, HistoryEntry};
 
@@ -30,8 +30,14 @@ impl Performer<'_> {
             _ => self.finish_undone(run, outcome)?,
         };
         // Told first: a run that dies in between tells it once more rather than never.
+        let told = (ended.patch.is_some(), ended.changed_files.clone());
         self.emit.emit(EventKind::TaskEnded(Box::new(ended)));
+        self.emit.all_kept()?;
         run.journal.finish(outcome.clone())?;
+        if outcome.task_end() != TaskEnd::Done {
+            let attempts = run.journal.state.attempt();
+            self.make_room(&run.task.id, outcome, attempts, (told.0, &told.1));
+        }
         self.spent.tokens = self
             .spent
             .tokens
@@ -56,6 +62,9 @@ impl Performer<'_> {
                 self.book.save_outside()?;
             }
         }
+        // So that they are known whichever process it was that committed them.
+        self.changed_files
+            .extend(run.journal.state.changes.iter().cloned());
         Ok(self.ended(run, outcome, None))
     }
 
@@ -69,11 +78,7 @@ impl Performer<'_> {
         }
         self.name_submodules();
         let patch = self.save_patch(run);
-        let ended = self.ended(run, outcome, patch.clone());
-        if self.config.keep_going && !outcome.ends_run() && !self.config.allow_dirty {
-            self.restore(run, outcome, patch.is_some());
-        }
-        Ok(ended)
+        Ok(self.ended(run, outcome, patch))
     }
 
     /// The agent's own commits of a failed task leave the branch; they stay reachable.
@@ -116,10 +121,24 @@ impl Performer<'_> {
         }
     }
 
-    /// Makes room for the next task. Work that could not be saved is never removed.
-    fn restore(&mut self, run: &TaskRun<'_>, outcome: &Outcome, saved: bool) {
-        let nothing_to_lose = run.journal.state.changes.is_empty();
-        if !saved && !nothing_to_lose {
+    /// Makes room for the next task after one that failed, when there is to be one: its work, of
+    /// which these files are `(saved as a patch, changed)`, leaves the tree. It comes after the end of
+    /// the task is recorded, so that a run that dies on the way does it over again. Work that could
+    /// not be saved is never removed, nor is what somebody else has put there.
+    pub(super) fn make_room(
+        &mut self,
+        task: &TaskId,
+        outcome: &Outcome,
+        attempts: u32,
+        (saved, files): (bool, &[String]),
+    ) {
+        if !self.config.keep_going || outcome.ends_run() || self.config.allow_dirty {
+            return;
+        }
+        let (raw, _) = self.look();
+        let there = raw.as_deref().map(changed_paths).unwrap_or_default();
+        let is_known = |path: &String| files.contains(path);
+        if !there.iter().all(is_known) || (!saved && !there.is_empty()) {
             self.warn("the tree stays as it is: the failed work could not be saved");
             return;
         }
@@ -135,15 +154,12 @@ impl Performer<'_> {
             TaskEnd::Blocked => TaskStatus::Blocked,
             _ => TaskStatus::Failed,
         };
-        let attempts = Some(run.journal.state.attempt());
-        self.book.set(
-            &run.task.id,
-            StatusUpdate {
-                status,
-                attempts,
-                completed_at: None,
-            },
-        );
+        let update = StatusUpdate {
+            status,
+            attempts: Some(attempts),
+            completed_at: None,
+        };
+        self.book.set(task, update);
     }
 
     fn ended(&mut self, run: &TaskRun<'_>, outcome: &Outcome, patch: Option<String>) -> TaskEnded {

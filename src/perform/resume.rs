@@ -3,8 +3,9 @@
 use super::commit::LANDING;
 use super::{Performer, TaskStart};
 use crate::domain::attempt::{Step, TaskState, fold};
-use crate::domain::outcome::short;
+use crate::domain::outcome::{Outcome, short};
 use crate::domain::snapshot::{Head, RevId, Snapshot};
+use crate::domain::summary::TaskSummary;
 use crate::error::{Error, Result};
 use crate::process::kill_marked;
 use crate::run_dir::RunDir;
@@ -27,6 +28,16 @@ impl Performer<'_> {
         let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();
         self.recall_droppings();
         self.ensure_where_it_stopped(&states)
+    }
+
+    /// Makes the room that the dead process was about to make after a task that failed.
+    pub fn make_room_after(&mut self, task: &TaskSummary, outcome: &Outcome) {
+        let id = self.book.plan.tasks.iter().map(|task| &task.id);
+        let id = id.clone().find(|id| id.as_str() == task.id).cloned();
+        if let Some(id) = id {
+            let told = (task.patch.is_some(), task.changed_files.as_slice());
+            self.make_room(&id, outcome, task.attempts, told);
+        }
     }
 
     /// A run goes on only from a HEAD that it knows: the last verified commit, or what the agent
@@ -59,15 +70,18 @@ impl Performer<'_> {
     }
 }
 
-/// Finishes the bookkeeping of a commit that landed just before the run died.
+/// Finishes the bookkeeping of a commit that landed just before the run died, and lets go of the refs
+/// that were locked for one.
 ///
 /// # Errors
 /// When the repository cannot be read or its index is held.
 pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
-    let Ok(bytes) = std::fs::read(run_dir.path(LANDING)) else {
+    let path = run_dir.path(LANDING);
+    let Ok(bytes) = std::fs::read(&path) else {
         return Ok(());
     };
     let intent: LandingIntent = serde_json::from_slice(&bytes)?;
+    repo.release_refs(&intent, std::fs::metadata(&path)?.modified()?)?;
     let head = commit_of(&repo.snapshot(&Exempt::default())?.known.head);
     if head.as_ref() == Some(&intent.commit) && repo.base().as_ref() != Some(&intent.commit) {
         repo.finish_landing(&intent)?;

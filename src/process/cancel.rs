@@ -161,6 +161,17 @@ pub fn listen(cancel: &Cancel) -> io::Result<()> {
     result.recv().map_err(io::Error::other)?
 }
 
+/// Makes a file that may not grow any further (`ulimit -f`) an error of the write, not the end of the
+/// process. Children have the system's default again. To be called in a runtime.
+///
+/// # Errors
+/// If the handler cannot be installed.
+pub fn survive_file_size_limit() -> io::Result<()> {
+    let number = rustix::process::Signal::XFSZ.as_raw();
+    // The handler stays when the stream of its signals is dropped.
+    signal(SignalKind::from_raw(number)).map(drop)
+}
+
 /// Raises the flag once the process that started this one is gone, so that a run does not outlive
 /// a wrapper that was killed. Meant for CI; at a prompt a job may well outlive its shell.
 ///

@@ -1,6 +1,10 @@
 //! Finding the processes of a run that died, on the whole machine, by their environment.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::exit::Leaked;
 use super::host::{self, Proc, State};
@@ -10,6 +14,8 @@ use super::tree;
 pub const PROCESS_ID: &str = "SPRAG_PROCESS_ID";
 /// The variable that holds a run's id in everything that the run starts. The caller sets it.
 pub const RUN_ID: &str = "SPRAG_RUN_ID";
+
+const OUTLAST_POLL: Duration = Duration::from_millis(5);
 
 /// How many leaked processes are described.
 pub(super) const MAX_DESCRIBED: usize = 64;
@@ -46,6 +52,26 @@ pub fn kill_marked(marker: &str) -> Vec<Leaked> {
     let described = describe(&find());
     tree::kill_all(&mut find);
     settle(described)
+}
+
+/// Waits until no process is left that was started with this `NAME=value` in its environment, for as
+/// long as `patience`; what is there then is killed. For children that are quick and must not be
+/// ended half way.
+pub fn outlast(entry: &OsStr, patience: Duration) {
+    let entries = [entry.as_bytes()];
+    let mut find = || -> Vec<Proc> {
+        let alive = |proc: &Proc| proc.state != State::Dead && proc.pid != host::own_pid();
+        let mut found = host::scan();
+        found.retain(|proc| alive(proc) && host::environ_contains(proc.pid, &entries));
+        found
+    };
+    let deadline = Instant::now() + patience;
+    while !find().is_empty() {
+        if Instant::now() >= deadline {
+            return tree::kill_all(&mut find);
+        }
+        thread::sleep(OUTLAST_POLL);
+    }
 }
 
 /// The processes with their command lines, before they are killed.

@@ -28,12 +28,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use cancel::{Cancel, CancelReason, listen, watch_parent};
+pub use cancel::{Cancel, CancelReason, listen, survive_file_size_limit, watch_parent};
 pub use exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
 pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};
 pub use log::CappedLog;
-pub use marker::{PROCESS_ID, RUN_ID, kill_marked};
+pub use marker::{PROCESS_ID, RUN_ID, kill_marked, outlast};
 pub use registry::{Calm, become_subreaper, calm, kill_descendants};
 pub use retain::{HeadTail, Tail};
 pub use service::Service;

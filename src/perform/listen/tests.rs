@@ -16,6 +16,7 @@ fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
         if let EventKind::Agent(event) = event.kind {
             told.push(event);
         }
+        Ok(())
     };
     let mut emit = Emitter::new(&mut sink, 0, 0);
     let directory = tempfile::tempdir().unwrap();
