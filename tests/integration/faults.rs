@@ -246,46 +246,6 @@ fn a_run_without_a_home_keeps_its_state_in_the_temporary_directory() {
     assert_eq!(project.commits(), 2);
 }
 
-/// A limit on the size of files stands for a full disk: every write beyond it fails. Wherever that
-/// happens, status and commit belong together and the run can be taken up.
-#[test]
-fn a_full_disk_leaves_a_whole_state_that_can_be_taken_up() {
-    let mut failed = 0;
-    for blocks in [1, 2, 3, 4, 5, 6, 7, 8, 10] {
-        let project = project();
-        let agent = project.agent(FIX);
-        let script = format!(
-            "ulimit -f {blocks}; exec {} run --plan plan.yaml --agent-command '{agent}'",
-            env!("CARGO_BIN_EXE_sprag")
-        );
-        let script = format!("trap '' XFSZ; {script}");
-        let output = project.program("sh", &["-c", &script]).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let shown = format!("{blocks} blocks: {:?}\n{said}", output.status.code());
-        assert!(!said.contains("panicked"), "{shown}");
-        let code = output.status.code().unwrap();
-        assert!([0, 1, 4, 70].contains(&code), "{shown}");
-        let is_done = project
-            .git(&["show", "HEAD:plan.yaml"])
-            .contains("status: done");
-        assert_eq!(project.commits(), if is_done { 2 } else { 1 }, "{shown}");
-        if code == 0 {
-            assert!(is_done, "{shown}");
-            continue;
-        }
-        failed += 1;
-        if project.run_dirs().is_empty() {
-            continue;
-        }
-        let run = project.sprag(&["run", "--resume", "--agent-command", &agent]);
-        let shown = format!("{shown}\n{}\n{}", run.stdout, run.stderr);
-        assert_eq!(run.code, 0, "{shown}");
-        assert_eq!(project.commits(), 2, "{shown}");
-        assert_eq!(project.status(), "", "{shown}");
-    }
-    assert!(failed > 2, "only {failed} limits were hit");
-}
-
 #[test]
 fn a_setup_that_fails_is_reported() {
     let text = format!("setup: [ 'echo no network; exit 7' ]\n{}", plan(CHECK));

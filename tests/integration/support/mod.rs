@@ -1,6 +1,8 @@
 //! What the tests stand on.
 
 pub mod agent_clis;
+pub mod disk;
+pub mod kill;
 pub mod model_api;
 pub mod model_wire;
 pub mod proc;

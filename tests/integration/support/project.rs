@@ -57,6 +57,11 @@ impl Project {
         self.root.path().join("repo")
     }
 
+    /// A path beside the work tree: the project's `home`, `state` or `tmp`.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
     /// A path outside of the work tree, for the agent's own notes.
     pub fn outside(&self, name: &str) -> PathBuf {
         self.root.path().join("agent").join(name)
@@ -181,23 +186,32 @@ impl Project {
     /// What a finished process left.
     pub fn finished(&self, output: &Output) -> Run {
         use std::os::unix::process::ExitStatusExt as _;
+        let signal = || -output.status.signal().unwrap_or(0);
+        Run {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            ..self.left(output.status.code().unwrap_or_else(signal))
+        }
+    }
+
+    /// What a process left of which only its exit code is known.
+    pub fn left(&self, code: i32) -> Run {
         let dir = self.run_dirs().into_iter().next_back();
         let read = |name: &str| {
             dir.as_ref()
                 .and_then(|dir| fs::read_to_string(dir.join(name)).ok())
         };
         Run {
-            code: output
-                .status
-                .code()
-                .unwrap_or_else(|| -output.status.signal().unwrap_or(0)),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code,
+            stdout: String::new(),
+            stderr: String::new(),
             summary: read("summary.json")
                 .map_or(Value::Null, |text| serde_json::from_str(&text).unwrap()),
             events: read("events.jsonl")
                 .unwrap_or_default()
-                .lines()
+                .split_inclusive('\n')
+                // A full disk leaves a last line torn.
+                .filter(|line| line.ends_with('\n'))
                 .map(|line| serde_json::from_str(line).unwrap())
                 .collect(),
             dir,

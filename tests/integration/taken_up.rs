@@ -1,0 +1,267 @@
+//! What a run that is taken up again knows, and what it refuses.
+
+use crate::support::project::{Project, Run};
+use crate::support::tasks::{FIX, fixable, several, warnings};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+/// Kills `sprag` from inside of a turn of a command agent.
+const KILL: &str = "kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60";
+
+fn resume(project: &Project, more: &[&str]) -> Run {
+    project.sprag(&[&["run", "--resume"], more].concat())
+}
+
+/// A run that was killed in its first turn, its agent, and its directory.
+fn killed() -> (Project, PathBuf) {
+    let project = fixable();
+    let agent = project.agent(&format!("[ $N = 1 ] && {{ {KILL}; }}; {FIX}"));
+    project.run(&agent, &[]).expect(-9);
+    let dir = project.run_dirs().remove(0);
+    (project, dir)
+}
+
+#[test]
+fn the_agents_own_commits_are_still_counted() {
+    let project = fixable();
+    let agent = project.agent(&format!(
+        "case $N in 1) echo x > b.txt; git add b.txt; git commit -q -m own; echo Done. ;; 2) {KILL} ;; *) {FIX} ;; esac"
+    ));
+    project.run(&agent, &[]).expect(-9);
+    let run = resume(&project, &[]).expect(0);
+    assert_eq!(run.task(0)["agent_commits"], 1);
+    assert_eq!(project.commits(), 4);
+}
+
+/// codex tells what its whole session has used up, so a turn's share is known only by what the session
+/// had used up before.
+#[test]
+fn what_a_session_has_used_up_is_counted_once() {
+    let mut project = fixable();
+    let bin = project.outside("bin");
+    fs::create_dir(&bin).unwrap();
+    let total = |tokens: u32| {
+        format!(
+            "echo '{{\"type\":\"thread.started\",\"thread_id\":\"s1\"}}'; echo '{{\"type\":\"turn.completed\",\"usage\":{{\"input_tokens\":{tokens},\"output_tokens\":0}}}}'"
+        )
+    };
+    let script = format!(
+        "#!/bin/sh\nOUT={}\ncat > /dev/null\nN=$(( $(cat $OUT/n 2> /dev/null || echo 0) + 1 )); echo $N > $OUT/n\ncase $N in 1) echo wrong > a.txt; {} ;; 2) kill -9 $PPID; sleep 60 ;; *) echo fixed > a.txt; {} ;; esac\n",
+        project.outside("").display(),
+        total(100),
+        total(250),
+    );
+    fs::write(bin.join("codex"), script).unwrap();
+    fs::set_permissions(bin.join("codex"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    project.env("PATH", path);
+    project.env("OPENAI_API_KEY", "none");
+    let args = ["run", "--plan", "plan.yaml", "--agent", "codex"];
+    project.sprag(&args).expect(-9);
+    let run = resume(&project, &["--max-tokens", "300"]).expect(0);
+    assert_eq!(run.summary["usage"]["tokens_in"], 250);
+}
+
+#[test]
+fn an_edited_plan_in_the_tree_is_named_and_the_committed_one_counts() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(&format!(
+        "[ $N = 2 ] && {{ {KILL}; }}; touch $SPRAG_TASK_ID; echo Done."
+    ));
+    project.run(&agent, &[]).expect(-9);
+    let plan = project
+        .read("plan.yaml")
+        .replace("title: Make two", "title: Make more");
+    project.write("plan.yaml", &plan);
+    let run = resume(&project, &[]).expect(0);
+    let said = "plan.yaml was edited: the run goes on with the plan as it was last committed; start a new run for the edited one";
+    assert!(
+        warnings(&run).iter().any(|text| text.ends_with(said)),
+        "{:?}",
+        warnings(&run)
+    );
+    assert_eq!(run.task(1)["title"], "Make two");
+}
+
+#[test]
+fn an_edited_plan_outside_of_the_tree_is_named_and_counts() {
+    let project = several(&["one", "two"]);
+    let plan = project.outside("plan.yaml");
+    fs::write(&plan, project.read("plan.yaml")).unwrap();
+    let agent = project.agent(&format!(
+        "[ $N = 2 ] && {{ {KILL}; }}; touch $SPRAG_TASK_ID; echo Done."
+    ));
+    let args = [
+        "run",
+        "--plan",
+        plan.to_str().unwrap(),
+        "--agent-command",
+        &agent,
+    ];
+    project.sprag(&args).expect(-9);
+    let text = fs::read_to_string(&plan).unwrap();
+    fs::write(&plan, text.replace("title: Make two", "title: Make more")).unwrap();
+    let run = resume(&project, &[]).expect(0);
+    let said = "plan.yaml was edited since the run began: the run goes on with it as it is now";
+    assert!(
+        warnings(&run).iter().any(|text| text.ends_with(said)),
+        "{:?}",
+        warnings(&run)
+    );
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%s"]),
+        "[sprag] Complete task two: Make more"
+    );
+}
+
+#[test]
+fn a_plan_that_nobody_edited_is_not_spoken_of() {
+    let (project, _) = killed();
+    let run = resume(&project, &[]).expect(0);
+    assert!(
+        !warnings(&run).iter().any(|text| text.contains("edited")),
+        "{:?}",
+        warnings(&run)
+    );
+}
+
+#[test]
+fn what_cannot_be_taken_up_is_refused_and_left_as_it_is() {
+    let (project, dir) = killed();
+    let manifest = fs::read_to_string(dir.join("manifest.json")).unwrap();
+    let history = fs::read_to_string(dir.join("history.jsonl")).unwrap();
+    let newer = history.clone() + "{\"task\":\"fix\",\"record\":\"foreseen\"}\n";
+    let cases = [
+        (
+            "manifest.json",
+            manifest.replace("\"v\": 1", "\"v\": 2"),
+            "is of version 2 and this Sprag knows version 1",
+        ),
+        ("manifest.json", "{".into(), "manifest.json is damaged"),
+        (
+            "history.jsonl",
+            newer,
+            "is not understood: was it written by another version of Sprag?",
+        ),
+        (
+            "history.jsonl",
+            format!("x\n{history}"),
+            "history.jsonl:1 is damaged",
+        ),
+    ];
+    for (name, text, said) in cases {
+        let kept = fs::read(dir.join(name)).unwrap();
+        fs::write(dir.join(name), &text).unwrap();
+        let run = resume(&project, &["--run-dir", dir.to_str().unwrap()]).expect(2);
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+        assert_eq!(fs::read_to_string(dir.join(name)).unwrap(), text);
+        fs::write(dir.join(name), kept).unwrap();
+    }
+    let git = dir.join("git");
+    fs::rename(&git, dir.join("away")).unwrap();
+    let run = resume(&project, &[]).expect(2);
+    assert!(
+        run.stderr
+            .contains("the run cannot be taken up: cannot read"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("start a new run; what this one committed stays"),
+        "{}",
+        run.stderr
+    );
+    fs::rename(dir.join("away"), git).unwrap();
+    assert_eq!(project.calls(), 1);
+    resume(&project, &[]).expect(0);
+}
+
+#[test]
+fn a_run_directory_is_one_and_of_this_repository() {
+    let (project, dir) = killed();
+    let dir = dir.to_str().unwrap();
+    let twice = resume(&project, &["--run-dir", dir, "--run-dir", dir]).expect(2);
+    assert!(
+        twice
+            .stderr
+            .contains("'--run-dir <DIR>' cannot be used multiple times"),
+        "{}",
+        twice.stderr
+    );
+    let other = fixable();
+    let foreign = resume(&other, &["--run-dir", dir]).expect(2);
+    let said = format!(
+        "{dir} is a run of {}, not of {}",
+        project.repo().display(),
+        other.repo().display()
+    );
+    assert!(foreign.stderr.contains(&said), "{}", foreign.stderr);
+    let agent = project.agent(FIX);
+    let used = project
+        .run(&agent, &["--run-dir", dir, "--allow-dirty"])
+        .expect(2);
+    assert!(
+        used.stderr
+            .contains("is there and is not an empty directory"),
+        "{}",
+        used.stderr
+    );
+    let none = resume(&project, &["--run-dir", "/no/such/run"]).expect(2);
+    assert!(
+        none.stderr
+            .contains("there is no run directory /no/such/run"),
+        "{}",
+        none.stderr
+    );
+    let empty = project.outside("empty");
+    fs::create_dir(&empty).unwrap();
+    let empty = resume(&project, &["--run-dir", empty.to_str().unwrap()]).expect(2);
+    assert!(
+        empty.stderr.contains("is not the directory of a run"),
+        "{}",
+        empty.stderr
+    );
+}
+
+/// Cut here and there in the last line, as a kill, a full disk or a loss of power leaves them. (The
+/// unit tests cut at every byte.)
+#[test]
+fn files_that_are_cut_in_their_last_line_are_taken_up() {
+    let project = several(&["one", "two"]);
+    let agent = project.agent(&format!(
+        "[ $N = 2 ] && {{ {KILL}; }}; touch $SPRAG_TASK_ID; echo Done."
+    ));
+    project.run(&agent, &[]).expect(-9);
+    let dir = project.run_dirs().remove(0);
+    for name in ["history.jsonl", "state/events.jsonl", "events.jsonl"] {
+        let whole = fs::read(dir.join(name)).unwrap();
+        let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let ends: Vec<usize> = ends.map(|(at, _)| at + 1).collect();
+        let last = ends[ends.len() - 2];
+        for cut in [
+            last,
+            last + 1,
+            (last + whole.len()) / 2,
+            whole.len() - 2,
+            whole.len() - 1,
+        ] {
+            fs::write(dir.join(name), &whole[..cut]).unwrap();
+            // An agent that is not there keeps it from going further than reading.
+            let run = resume(&project, &["--agent", "codex"]);
+            let shown = format!("{name} cut at {cut}: {}", run.stderr);
+            assert_eq!(run.code, 4, "{shown}");
+            assert!(run.stderr.contains("codex"), "{shown}");
+        }
+    }
+    let run = resume(&project, &[]).expect(0);
+    assert_eq!(run.summary["totals"]["done"], 2);
+    assert_eq!((project.commits(), project.status()), (4, String::new()));
+    // No line ran into another: all of them were read.
+    let numbers = run
+        .events
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap());
+    assert!(numbers.max() >= Some(20), "{:?}", run.events);
+}
