@@ -5,6 +5,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(10);
 
 /// Why the lock could not be taken.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +59,7 @@ impl RunLock {
         };
         fs::create_dir_all(state_dir).map_err(io)?;
         let mut file = open(&path).map_err(io)?;
-        match file.try_lock() {
+        match try_for_a_while(&file) {
             Ok(()) => {
                 write_holder(&mut file, holder).map_err(io)?;
                 Ok(Self { file })
@@ -63,6 +68,18 @@ impl RunLock {
                 holder: read_holder(&mut file),
             }),
             Err(TryLockError::Error(source)) => Err(io(source)),
+        }
+    }
+}
+
+/// A holder that was killed while it started a child is survived by that child's copy of the file,
+/// until the child's program takes over.
+fn try_for_a_while(file: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(POLL),
+            done => return done,
         }
     }
 }
@@ -112,6 +129,21 @@ mod tests {
         );
         drop(held);
         RunLock::acquire(state.path(), Path::new("/r/.git"), "run 9").unwrap();
+    }
+
+    #[test]
+    fn a_copy_of_the_file_that_a_dead_holders_child_has_is_waited_for() {
+        let state = tempfile::tempdir().unwrap();
+        let held = RunLock::acquire(state.path(), Path::new("/r/.git"), "dead").unwrap();
+        let copy = held.file.try_clone().unwrap();
+        // As a kill does, which runs nothing of the holder's.
+        std::mem::forget(held);
+        let child = thread::spawn(move || {
+            thread::sleep(POLL * 3);
+            drop(copy.unlock());
+        });
+        RunLock::acquire(state.path(), Path::new("/r/.git"), "next").unwrap();
+        child.join().unwrap();
     }
 
     #[test]
