@@ -100,7 +100,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.message)?;
         if let Some(source) = &self.source {
-            write!(f, ": {source:#}")?;
+            write!(f, ": {}", told(source))?;
         }
         for hint in &self.hints {
             write!(f, "\n  {hint}")?;
@@ -165,10 +165,21 @@ fn fault_told(text: &str) -> Option<&'static str> {
     told.map(|(_, remedy)| *remedy)
 }
 
+/// An error and where it comes from, without what one of them already says of the next.
+pub fn told(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 impl From<anyhow::Error> for Error {
     fn from(source: anyhow::Error) -> Self {
         if let Some(remedy) = machine_fault(&source) {
-            return Self::environment(format!("{source:#}")).hint(remedy);
+            return Self::environment(told(&source)).hint(remedy);
         }
         let message = "sprag failed".into();
         Self {
@@ -201,6 +212,13 @@ mod tests {
         assert_eq!(told(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
         assert_eq!(told(Io::FileTooLarge).hints, [LIMIT]);
         assert_eq!(told(Io::InvalidData).kind, ErrorKind::Internal);
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let cause = anyhow::anyhow!("disk full");
+        let error = cause.context("cannot write /x: disk full").context("no");
+        assert_eq!(told(&error), "no: cannot write /x: disk full");
     }
 
     #[test]

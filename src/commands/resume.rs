@@ -10,7 +10,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
 use crate::domain::summary::{RunSummary, TaskSummary};
-use crate::error::{Error, Result, machine_fault};
+use crate::error::{Error, Result, machine_fault, told};
 use crate::perform::{PlanBook, Watched, finish_landing};
 use crate::process::outlast;
 use crate::run_dir::{ENDED, Manifest, RunDir, newest_unfinished};
@@ -113,14 +113,17 @@ fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
     let private = run_dir.path("git");
     outlast(&Repo::mark_of_children(&private), PATIENCE);
     let mut repo = Repo::reopen(real, &private).map_err(|error| {
-        Error::config(format!("the run cannot be taken up: {error}"))
-            .hint("start a new run; what this one committed stays")
+        let error = anyhow::Error::from(error);
+        let message = format!("the run cannot be taken up: {}", told(&error));
+        match machine_fault(&error) {
+            Some(remedy) => Error::environment(message).hint(remedy),
+            None => Error::config(message).hint("start a new run; what this one committed stays"),
+        }
     })?;
-    let finished = finish_landing(&mut repo, run_dir);
-    finished.map_err(|error| {
-        let hint = machine_fault(&error);
-        let error = Error::environment(format!("the run cannot be taken up: {error:#}"));
-        hint.into_iter().fold(error, Error::hint)
+    finish_landing(&mut repo, run_dir).map_err(|error| {
+        let message = format!("the run cannot be taken up: {}", told(&error));
+        let environment = Error::environment(message);
+        machine_fault(&error).into_iter().fold(environment, Error::hint)
     })?;
     Ok(repo)
 }
@@ -203,7 +206,7 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
     let events = run_dir.read_events().map_err(damaged)?;
     let ended = std::fs::read_to_string(run_dir.path(ENDED)).ok();
     let ended = ended.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let told = Told::by(&events, ended);
+    let by_events = Told::by(&events, ended);
     let mut outcomes = BTreeMap::new();
     let mut just_failed = None;
     let mut histories: BTreeMap<String, Vec<Record>> = BTreeMap::new();
@@ -219,7 +222,7 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
             }
             Record::Finished { outcome } => {
                 history.truncate(1);
-                if told.stands.contains(&line.task) {
+                if by_events.stands.contains(&line.task) {
                     just_failed = Some(line.task.clone());
                     outcomes.insert(line.task, outcome);
                 }
@@ -236,7 +239,7 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
         outcomes,
         histories,
         open,
-        agent_commits: told.agent_commits,
+        agent_commits: by_events.agent_commits,
         just_failed,
         summary,
         seq,

@@ -135,7 +135,6 @@ fn the_agent_fills_the_disk_of_the_run_directory() {
         again.stderr
     );
     fs::remove_file(&filler).unwrap();
-    fs::write(project.outside("filled"), "").unwrap();
     let right = project.agent("case $SPRAG_TASK_ID in fix) echo fixed > a.txt ;; *) echo more > b.txt ;; esac; echo Done.");
     assert_done(
         &project,
