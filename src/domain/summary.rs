@@ -286,7 +286,7 @@ impl RunSummary {
             EventKind::Agent(AgentEvent::Todo { items }) => self.todo.clone_from(items),
             EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
             EventKind::CheckEnded(result) => self.check_ended(event, result),
-            EventKind::RetryScheduled { how, .. } => self.retry_scheduled(event, *how),
+            EventKind::RetryScheduled { how, n, .. } => self.retry_scheduled(event, *how, *n),
             EventKind::VerificationSkipped { .. } => self.totals.verifications_skipped += 1,
             // A run that died right after it made a commit says so once more.
             EventKind::CommitCreated { commit, .. } if self.commits.contains(commit) => {}
@@ -404,18 +404,21 @@ impl RunSummary {
         }
     }
 
-    fn retry_scheduled(&mut self, event: &Event, how: RetryKind) {
-        match how {
-            RetryKind::Nudge => self.totals.nudges += 1,
-            RetryKind::Retry => self.totals.retries += 1,
-            RetryKind::Wait => {}
-        }
+    /// A run that died right after it told of a retry tells of it once more, by the same number.
+    fn retry_scheduled(&mut self, event: &Event, how: RetryKind, n: u32) {
         let Some(task) = self.task_mut(event) else {
             return;
         };
+        let count = match how {
+            RetryKind::Nudge => &mut task.nudges,
+            RetryKind::Retry => &mut task.retries,
+            RetryKind::Wait => return,
+        };
+        let more = n.saturating_sub(*count);
+        *count += more;
         match how {
-            RetryKind::Nudge => task.nudges += 1,
-            RetryKind::Retry => task.retries += 1,
+            RetryKind::Nudge => self.totals.nudges += more,
+            RetryKind::Retry => self.totals.retries += more,
             RetryKind::Wait => {}
         }
     }

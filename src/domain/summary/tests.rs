@@ -101,3 +101,30 @@ fn a_commit_that_is_told_twice_is_one_commit() {
     summary.apply(&commit);
     assert_eq!(summary.commits, ["c"]);
 }
+
+#[test]
+fn a_retry_that_is_told_twice_is_one_retry() {
+    let mut summary = begun();
+    let scheduled = |how, n| {
+        event(EventKind::RetryScheduled {
+            how,
+            n,
+            of: 3,
+            reason: String::new(),
+            indicators: Vec::new(),
+            delay_ms: 0,
+        })
+    };
+    for (how, n) in [
+        (RetryKind::Nudge, 1),
+        (RetryKind::Nudge, 1),
+        (RetryKind::Retry, 1),
+        (RetryKind::Wait, 1),
+        (RetryKind::Retry, 2),
+        (RetryKind::Retry, 2),
+    ] {
+        summary.apply(&scheduled(how, n));
+    }
+    assert_eq!((summary.totals.nudges, summary.totals.retries), (1, 2));
+    assert_eq!((summary.tasks[0].nudges, summary.tasks[0].retries), (1, 2));
+}
