@@ -25,6 +25,8 @@ const BOT: (&str, &str) = (
     "41898282+github-actions[bot]@users.noreply.github.com",
 );
 
+const UNREAD: &str = "the state of the repository could not be read";
+
 /// How much of a hook's words is kept.
 const HOOK_OUTPUT: usize = 16 << 10;
 
@@ -70,10 +72,9 @@ impl Performer<'_> {
         // What was verified may have changed since, by somebody whom Sprag has not started.
         let (raw, state) = self.look();
         let raw = raw.ok_or_else(|| match state {
-            Snapshot::Unknown { why } => {
-                anyhow!("the state of the repository could not be read: {why}")
-            }
-            Snapshot::Known(_) => anyhow!("the state of the repository could not be read"),
+            // As a cause of its own, so that a full disk is known for one.
+            Snapshot::Unknown { why } => anyhow!(why).context(UNREAD),
+            Snapshot::Known(_) => anyhow!(UNREAD),
         })?;
         let token = match unverified {
             true => permit_unchecked(&run.config.checks, raw.fingerprint()),

@@ -130,13 +130,23 @@ impl<'a> Call<'a> {
     }
 
     /// Has git put the objects and refs that it writes on the disk before it ends, which it does not
-    /// by default. Many objects cost one flush of the disk.
-    pub(super) fn durably(mut self) -> Self {
-        let settings = [
-            "core.fsync=loose-object,reference",
-            "core.fsyncMethod=batch",
-        ];
-        let settings = settings.into_iter().flat_map(|setting| ["-c", setting]);
+    /// by default.
+    pub(super) fn durably(self) -> Self {
+        self.configured(&["core.fsync=loose-object,reference"])
+    }
+
+    /// As [`Self::durably`], at the price of one flush of the disk for all objects. No file may have
+    /// [`Self::BIG`] bytes: git then streams it into a pack, for which it has no place in this mode.
+    pub(super) fn durably_together(self) -> Self {
+        let big = format!("core.bigFileThreshold={}", Self::BIG);
+        self.durably().configured(&["core.fsyncMethod=batch", &big])
+    }
+
+    /// Size of a file that git does not hold in memory, in bytes: its own default.
+    pub(super) const BIG: u64 = 512 << 20;
+
+    fn configured(mut self, settings: &[&str]) -> Self {
+        let settings = settings.iter().flat_map(|setting| ["-c", *setting]);
         self.args.splice(0..0, settings.map(OsString::from));
         self
     }

@@ -288,13 +288,24 @@ impl Repo {
                 "-z",
                 "--stdin",
             ];
-            let call = self.staging(target).args(args).durably();
+            let call = self.staging(target).args(args);
+            let call = match self.has_big(&files) {
+                true => call.durably(),
+                false => call.durably_together(),
+            };
             let told = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
             if told.contains(IGNORED) {
                 return self.left_out(target, files);
             }
         }
         Ok(Vec::new())
+    }
+
+    fn has_big(&self, files: &[&[u8]]) -> bool {
+        files.iter().any(|path| {
+            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            meta.is_ok_and(|meta| meta.len() >= Call::BIG)
+        })
     }
 
     /// Of these files those that are not in the index.
@@ -329,6 +340,7 @@ impl Repo {
         let call = self.staging(target).args(["hash-object", "-w", "--stdin"]);
         let oid = call
             .args([as_path(&path)])
+            .durably()
             .stdin(plan.content.clone())
             .line()?;
         let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
