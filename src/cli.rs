@@ -56,7 +56,7 @@ impl Command {
 }
 
 /// `sprag run`.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct RunArgs {
     /// The plan: YAML, or Markdown with front matter
     #[arg(long, value_name = "FILE")]
@@ -88,7 +88,7 @@ pub struct RunArgs {
 }
 
 /// Where to work and which configuration to take.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct Common {
     /// Work in this directory; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
@@ -178,7 +178,7 @@ pub struct SettingFlags {
 }
 
 /// How much to say, and where.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct Output {
     /// Write events as JSON lines to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]

@@ -2,11 +2,12 @@
 
 use clap::Parser as _;
 use sprag::cli::{Cli, Command};
-use sprag::commands::{refusal, run, small};
+use sprag::commands::{inputs, refusal, run, small};
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::report::outlet::Outlet;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,7 +17,10 @@ fn main() -> ExitCode {
         Err(error) => return not_parsed(&error),
     };
     let context = match Context::of_process() {
-        Ok(context) => context.within(cli.command.directory()),
+        Ok(context) => {
+            let directory = directory(&context, &cli.command);
+            context.within(directory.as_deref())
+        }
         Err(error) => return failed(&Error::environment(format!("{error:#}")), false),
     };
     match dispatch(&context, &cli.command) {
@@ -28,6 +32,15 @@ fn main() -> ExitCode {
             }
             failed(&error, in_actions)
         }
+    }
+}
+
+/// Where to work: what `-C` names, else for a run the action input.
+fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
+    match (command.directory(), command) {
+        (Some(directory), _) => Some(directory.to_path_buf()),
+        (None, Command::Run(_)) => inputs::working_directory(context),
+        (None, _) => None,
     }
 }
 

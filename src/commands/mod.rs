@@ -2,6 +2,7 @@
 
 mod begin;
 pub mod demo;
+pub mod inputs;
 pub mod prepare;
 pub mod refusal;
 pub mod reporting;

@@ -1,6 +1,7 @@
 //! `sprag run`.
 
 use super::begin::{begin_new, refuse_read_only};
+use super::inputs::with_inputs;
 use super::prepare::{Prepared, prepare, source};
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
@@ -30,6 +31,7 @@ use tokio::runtime::Runtime;
 /// # Errors
 /// What keeps the run from beginning, or Sprag's own failure.
 pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
+    let args = &with_inputs(context, args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
