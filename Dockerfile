@@ -2,6 +2,8 @@
 # Two images from one static binary.
 #   docker build --target slim  .   the binary alone: COPY --from=... /sprag /usr/local/bin/
 #   docker build --target agent .   git, certificates and a user of its own, to run sprag in
+# With `--build-context build=DIR` the binary DIR/sprag is taken and nothing is compiled.
+# scripts/test-container builds both and runs them.
 
 FROM docker.io/library/rust:1.95-slim-bookworm AS build
 RUN apt-get update \

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// A project in whose environment the runner's variables are set.
-fn step(check: &str) -> Project {
+pub fn step(check: &str) -> Project {
     let mut project = Project::new(&[("a.txt", "broken\n"), ("src/lib.rs", "fn f() {}\n")]);
     let check = project.check(check);
     project.write("plan.yaml", &plan(&check));
@@ -25,7 +25,7 @@ fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
 }
 
 /// Outputs as the runner reads them: `NAME<<DELIMITER`, the value's lines, the delimiter.
-fn outputs(project: &Project) -> BTreeMap<String, String> {
+pub fn outputs(project: &Project) -> BTreeMap<String, String> {
     let text = fs::read_to_string(project.outside("output")).unwrap();
     let mut lines = text.lines();
     let mut outputs = BTreeMap::new();
@@ -70,7 +70,7 @@ fn commands(log: &str) -> Vec<String> {
     commands
 }
 
-fn run_directory(project: &Project) -> PathBuf {
+pub fn run_directory(project: &Project) -> PathBuf {
     let parent = project.outside("runner-temp/sprag");
     let mut runs: Vec<_> = fs::read_dir(parent)
         .unwrap()
@@ -80,7 +80,7 @@ fn run_directory(project: &Project) -> PathBuf {
     runs.remove(0)
 }
 
-fn summary(project: &Project) -> serde_json::Value {
+pub fn summary(project: &Project) -> serde_json::Value {
     let text = fs::read(run_directory(project).join("summary.json")).unwrap();
     serde_json::from_slice(&text).unwrap()
 }

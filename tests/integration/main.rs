@@ -8,6 +8,7 @@
     reason = "tests start children, give up loudly and say how long things took"
 )]
 
+mod action_file;
 mod actions;
 mod agent_ends;
 mod architecture;

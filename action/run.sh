@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# What the action runs: finds the binary and becomes it, so that one process is there to be
+# signalled. Inputs come as INPUT_* variables, which Sprag reads itself.
+set -euo pipefail
+
+action=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# Says what is missing as Sprag would: annotation, outputs, exit code 4.
+fail() {
+  local line=${1//[$'\r\n']/ }
+  printf '::error title=Sprag cannot begin::%s\n' "${line//'%'/%25}"
+  if [ -n "${GITHUB_OUTPUT:-}" ]; then
+    printf '%s\n' status=environment reason=environment "summary=environment: $line" >>"$GITHUB_OUTPUT"
+  fi
+  if [ -n "${at:-}" ]; then rm -rf "$at"; fi
+  exit 4
+}
+
+# A value of the package in the action's own tree, which says its version whatever the ref was
+# under which the action is used: a tag, a branch or a commit.
+package() { sed -n "/^$1 = \"/{s/^$1 = \"\(.*\)\"\$/\1/p;q;}" "$action/Cargo.toml"; }
+
+# download NAME FILE: one file of the release.
+download() {
+  curl --fail --silent --show-error --location --proto '=https' --retry 3 \
+    --connect-timeout 20 --max-time 300 --output "$2" "$release/$1" ||
+    fail "$release/$1 cannot be downloaded; the input \`binary\` names a sprag that is there already"
+}
+
+if [ -n "${INPUT_BINARY:-}" ]; then
+  binary=$(command -v -- "$INPUT_BINARY") ||
+    fail "the input \`binary\` is $INPUT_BINARY, which is no program that can be run"
+else
+  case "$(uname -s) $(uname -m)" in
+    "Linux x86_64") asset=sprag-x86_64-linux ;;
+    "Linux aarch64" | "Linux arm64") asset=sprag-aarch64-linux ;;
+    *) fail "there is no sprag for $(uname -s) on $(uname -m), only for Linux on x86_64 and aarch64" ;;
+  esac
+  repository=${ACTION_REPOSITORY:-}
+  if [ -z "$repository" ]; then
+    repository=$(package repository)
+    repository=${repository#https://github.com/}
+  fi
+  release=${GITHUB_SERVER_URL:-https://github.com}/$repository/releases/download/v$(package version)
+
+  at=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/sprag-binary.XXXXXX")
+  binary=$at/sprag
+  download "$asset" "$binary"
+  # The tree of a release carries the checksums of its binaries: who pins its commit pins them.
+  sums=$action/action/SHA256SUMS
+  if [ ! -f "$sums" ]; then
+    sums=$at/SHA256SUMS
+    download SHA256SUMS "$sums"
+  fi
+  wanted=$(awk -v name="$asset" '$2 == name { print $1 }' "$sums")
+  found=$(sha256sum <"$binary" | cut -d ' ' -f 1)
+  [ "$wanted" = "$found" ] ||
+    fail "$asset of $release has the checksum $found, but ${wanted:-none} is expected"
+  chmod +x "$binary"
+fi
+
+unset INPUT_BINARY ACTION_REPOSITORY
+exec "$binary" run

@@ -1,0 +1,528 @@
+//! `action.yml` and `docker/action.yml`: what they declare is what the program reads and writes,
+//! and what the action runs is really run, as the runner would.
+
+use crate::actions::{outputs, run_directory, step, summary};
+use crate::support::proc::{
+    assert_nothing_left, end_of, is_alive, left_in, pids, signal, wait_until,
+};
+use crate::support::project::Project;
+use crate::support::tasks::{FIX, FIXED};
+use serde_json::Value;
+use sprag::commands::inputs::FLAG_INPUTS;
+use sprag::domain::settings;
+use sprag::domain::summary::RunSummary;
+use sprag::report::outputs::{Beyond, outputs as all_outputs};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Settings that a plan can carry and that this version refuses; see `a_setting_without_an_input`.
+const LATER: &[(&str, &str)] = &[
+    ("roles", "{ reviewer: { model: m } }"),
+    ("flaky-reruns", "1"),
+    ("baseline", "true"),
+    ("sandbox", "required"),
+    ("tdd", "true"),
+    ("review", "true"),
+    ("push", "true"),
+    ("pull-request", "draft"),
+    ("report", "github"),
+];
+
+fn text(path: &str) -> String {
+    fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
+}
+
+fn yaml(path: &str) -> Value {
+    serde_saphyr::from_str(&text(path)).unwrap()
+}
+
+fn names(mapping: &Value) -> Vec<&str> {
+    mapping
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+/// Every input that the program reads, in the order of the documentation.
+fn read_by_the_program() -> Vec<String> {
+    let is_later = |name: &String| LATER.iter().any(|(later, _)| later == name);
+    let flags = FLAG_INPUTS.iter().map(|&name| name.to_owned());
+    let settings = settings::NAMES
+        .iter()
+        .map(|(key, _)| key.replace('_', "-"))
+        .filter(|name| !is_later(name));
+    flags.chain(settings).collect()
+}
+
+/// The script of the action's one step and its environment, expressions evaluated.
+fn the_step(inputs: &[(&str, &str)]) -> (String, Vec<(String, String)>) {
+    let action = yaml("action.yml");
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 1);
+    let declared = names(&action["inputs"]);
+    for (name, _) in inputs {
+        assert!(declared.contains(name), "{name} is no input");
+    }
+    let value = |expression: &str| {
+        let inner = expression
+            .strip_prefix("${{ ")
+            .and_then(|rest| rest.strip_suffix(" }}"));
+        let Some(input) = inner.unwrap().strip_prefix("inputs.") else {
+            assert_eq!(inner, Some("github.action_repository"));
+            return "owner/action".to_owned();
+        };
+        assert!(declared.contains(&input), "{input} is no input");
+        let given = inputs.iter().find(|(name, _)| *name == input);
+        given.map_or_else(String::new, |(_, value)| (*value).to_owned())
+    };
+    let env = steps[0]["env"].as_object().unwrap().iter();
+    let env = env.map(|(name, text)| (name.clone(), value(text.as_str().unwrap())));
+    (steps[0]["run"].as_str().unwrap().to_owned(), env.collect())
+}
+
+/// The action's step as the runner starts it, not yet started. The action lies in `action`.
+fn started_by_the_runner(project: &Project, action: &Path, inputs: &[(&str, &str)]) -> Command {
+    let (script, env) = the_step(inputs);
+    assert!(!script.contains("${{"), "{script}");
+    let file = project.outside("step.sh");
+    fs::write(&file, script).unwrap();
+    let args = ["--noprofile", "--norc", "-e", "-o", "pipefail"];
+    let args = [&args[..], &[file.to_str().unwrap()]].concat();
+    let mut command = project.program("bash", &args);
+    command.env("GITHUB_ACTION_PATH", action).envs(env);
+    command
+}
+
+fn with_the_built_binary<'a>(inputs: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    [&[("binary", env!("CARGO_BIN_EXE_sprag"))], inputs].concat()
+}
+
+/// Runs the action with the built binary to its end; the exit code and the log.
+fn act(project: &Project, inputs: &[(&str, &str)]) -> (Option<i32>, String) {
+    let inputs = with_the_built_binary(inputs);
+    let mut command = started_by_the_runner(project, Path::new(ROOT), &inputs);
+    let output = command.output().unwrap();
+    let log = [output.stdout, output.stderr].concat();
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&log).into_owned(),
+    )
+}
+
+#[test]
+fn the_inputs_are_those_that_the_program_reads() {
+    let mut expected = read_by_the_program();
+    assert_eq!(names(&yaml("docker/action.yml")["inputs"]), expected);
+    expected.push("binary".to_owned());
+    assert_eq!(names(&yaml("action.yml")["inputs"]), expected);
+}
+
+#[test]
+fn inputs_say_what_they_mean_and_what_holds_without_them() {
+    let action = yaml("action.yml");
+    for (name, input) in action["inputs"].as_object().unwrap() {
+        // The program has the defaults; one here would go before plan and configuration file.
+        assert_eq!(names(input), ["description", "required"], "{name}");
+        assert_eq!(input["required"], false, "{name}");
+    }
+    for key in settings::keys() {
+        let input = &action["inputs"][key.name.replace('_', "-")];
+        let is_word = !key.default.contains(' ') && key.default != "none";
+        if let (Some(text), true) = (input["description"].as_str(), is_word) {
+            let default = format!("Default: {}.", key.default);
+            assert!(text.ends_with(&default), "{}: {text}", key.name);
+        }
+    }
+    let mut of_container = yaml("docker/action.yml")["inputs"].clone();
+    of_container["binary"] = action["inputs"]["binary"].clone();
+    assert_eq!(of_container, action["inputs"]);
+}
+
+#[test]
+fn a_setting_without_an_input_is_refused_by_the_program() {
+    let mut project = step(FIXED);
+    for (name, value) in LATER {
+        let variable = format!("INPUT_{}", name.to_uppercase());
+        project.env(&variable, value);
+        let run = project.run("true", &["--dry-run"]).expect(2);
+        assert!(
+            run.stderr.contains("is not part of this version"),
+            "{name}: {}",
+            run.stderr
+        );
+        project.env(&variable, "");
+    }
+}
+
+#[test]
+fn every_input_is_handed_on_and_nothing_else() {
+    let action = yaml("action.yml");
+    let expected: Vec<(String, String)> = names(&action["inputs"])
+        .into_iter()
+        .map(|name| {
+            let variable = format!("INPUT_{}", name.to_uppercase().replace('-', "_"));
+            (variable, format!("${{{{ inputs.{name} }}}}"))
+        })
+        .collect();
+    let env = action["runs"]["steps"][0]["env"].as_object().unwrap();
+    let handed_on: Vec<(String, String)> = env
+        .iter()
+        .filter(|(name, _)| *name != "ACTION_REPOSITORY")
+        .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()))
+        .collect();
+    assert_eq!(handed_on, expected);
+}
+
+#[test]
+fn the_outputs_are_those_that_the_program_writes() {
+    let all = all_outputs(&RunSummary::default(), &Beyond::default());
+    let written: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    let (action, container) = (yaml("action.yml"), yaml("docker/action.yml"));
+    assert_eq!(names(&action["outputs"]), written);
+    assert_eq!(names(&container["outputs"]), written);
+    assert_eq!(action["runs"]["steps"][0]["id"], "sprag");
+    for name in written {
+        let output = &action["outputs"][name];
+        let value = format!("${{{{ steps.sprag.outputs.{name} }}}}");
+        assert_eq!(output["value"], value.as_str());
+        assert_eq!(
+            container["outputs"][name]["description"],
+            output["description"]
+        );
+    }
+}
+
+#[test]
+fn the_readme_lists_every_input_and_output() {
+    let action = yaml("action.yml");
+    let readme = text("README.md");
+    for kind in ["inputs", "outputs"] {
+        let rows: String = action[kind]
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(name, it)| format!("| `{name}` | {} |\n", it["description"].as_str().unwrap()))
+            .collect();
+        let singular = kind.trim_end_matches('s');
+        let table = format!("| {singular} | meaning |\n|---|---|\n{rows}\n");
+        assert!(
+            readme.contains(&table),
+            "README.md needs this table:\n{table}"
+        );
+    }
+}
+
+#[test]
+fn the_container_is_the_one_of_this_version() {
+    let container = yaml("docker/action.yml");
+    let image = format!(
+        "docker://ghcr.io/sprag-ci/sprag:{}",
+        env!("CARGO_PKG_VERSION")
+    );
+    assert_eq!(container["runs"]["image"], image.as_str());
+    assert_eq!(container["runs"]["args"], serde_json::json!(["run"]));
+}
+
+#[test]
+fn a_run_of_the_action_commits_and_tells_its_outputs() {
+    let project = step(FIXED);
+    let agent = project.agent(FIX);
+    let inputs = [("plan", "plan.yaml"), ("agent-command", agent.as_str())];
+    let (code, log) = act(&project, &inputs);
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(project.commits(), 3);
+    let outputs = outputs(&project);
+    assert_eq!(outputs["status"], "success");
+    assert_eq!(outputs["head-sha"], project.head());
+    let declared = yaml("action.yml");
+    let mut declared = names(&declared["outputs"]);
+    declared.sort_unstable();
+    assert_eq!(outputs.keys().collect::<Vec<_>>(), declared);
+    let told = fs::read_to_string(project.outside("step-summary")).unwrap();
+    assert!(told.starts_with("## ✅ Sprag: success"), "{told}");
+}
+
+#[test]
+fn inputs_of_every_kind_reach_the_program() {
+    let project = step("true");
+    project.write("sub/prompt.md", "Fix a.txt\n\nIt must say fixed.");
+    project.commit_all("prompt");
+    let agent =
+        project.agent("cd ..; test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.");
+    let events = project.outside("events");
+    let run_dir = project.outside("kept");
+    let (code, log) = act(
+        &project,
+        &[
+            ("working-directory", "sub"),
+            ("prompt-file", "prompt.md"),
+            ("agent-command", &format!("cd sub; {agent}")),
+            ("verify", "true\ngrep -qx fixed a.txt\n"),
+            ("instructions", "Speak softly."),
+            ("max-retries", "1"),
+            ("events", events.to_str().unwrap()),
+            ("run-dir", run_dir.to_str().unwrap()),
+        ],
+    );
+    assert_eq!(code, Some(0), "{log}");
+    let outputs = outputs(&project);
+    assert_eq!(
+        (&*outputs["attempts"], &*outputs["changed-files"]),
+        ("2", "a.txt")
+    );
+    assert_eq!(outputs["run-dir"], run_dir.to_str().unwrap());
+    assert!(project.prompt(1).contains("Speak softly."));
+    let last = project.notes("events").pop().unwrap();
+    assert!(last.contains("run.ended"), "{last}");
+}
+
+#[test]
+fn no_input_is_code() {
+    let project = step("true");
+    let marks = "$(touch \"$PWD/in1\") `touch in2` '; touch in3; ' \"; touch in4; \" ${{ x }} \\";
+    let (code, log) = act(
+        &project,
+        &[
+            ("prompt", marks),
+            ("dry-run", "true"),
+            ("agent-command", "true"),
+            ("model", marks),
+        ],
+    );
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains(marks), "{log}");
+    assert_eq!(project.status(), "");
+}
+
+/// An agent that leaves half of its work and never ends; a second call does all of it.
+const HALF: &str = "[ $N = 1 ] || { echo fixed > a.txt; echo Done.; exit; }
+echo half > a.txt
+sleep 1000 &
+echo $! > $OUT/pids; echo $$ >> $OUT/pids; touch $OUT/working; wait";
+
+#[test]
+fn the_signal_of_a_cancelled_job_reaches_sprag() {
+    let project = step(FIXED);
+    let agent = project.agent(HALF);
+    let inputs = [("plan", "plan.yaml"), ("agent-command", agent.as_str())];
+    let mut entry =
+        started_by_the_runner(&project, Path::new(ROOT), &with_the_built_binary(&inputs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+    wait_until("the agent works", || project.outside("working").exists());
+    let program = fs::read_link(format!("/proc/{}/exe", entry.id())).unwrap();
+    assert_eq!(
+        program,
+        fs::canonicalize(env!("CARGO_BIN_EXE_sprag")).unwrap()
+    );
+    signal(entry.id(), "INT");
+    assert_eq!(end_of(&mut entry).code(), Some(130));
+    assert_nothing_left(&project);
+    let saved = summary(&project);
+    assert_eq!(
+        (&saved["status"], &saved["exit_code"]),
+        (&"cancelled".into(), &130.into())
+    );
+    assert_eq!(outputs(&project)["status"], "cancelled");
+    let patch = fs::read_to_string(run_directory(&project).join("patches/fix.patch")).unwrap();
+    assert!(patch.contains("+half"), "{patch}");
+
+    // The work is taken up where it was left, by the same action.
+    fs::remove_file(project.outside("output")).unwrap();
+    let (code, log) = act(&project, &[("resume", "true"), ("agent-command", &agent)]);
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(outputs(&project)["status"], "success");
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn the_runners_second_signal_ends_it_at_once_with_the_code_of_the_first() {
+    let project = step(FIXED);
+    let agent = project.agent(
+        "trap 'touch $OUT/asked' TERM; echo $$ > $OUT/pids; touch $OUT/working; while :; do sleep 0.1; done",
+    );
+    let inputs = [("plan", "plan.yaml"), ("agent-command", agent.as_str())];
+    let mut entry =
+        started_by_the_runner(&project, Path::new(ROOT), &with_the_built_binary(&inputs))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+    wait_until("the agent works", || project.outside("working").exists());
+    signal(entry.id(), "INT");
+    wait_until("the agent is asked to end", || {
+        project.outside("asked").exists()
+    });
+    signal(entry.id(), "TERM");
+    assert_eq!(end_of(&mut entry).code(), Some(130));
+    let agents = pids(&project.outside("pids"));
+    assert_eq!(agents.len(), 1);
+    wait_until("the agent is gone", || !is_alive(agents[0]));
+    wait_until("nothing is left", || left_in(&project, &[]).is_empty());
+    assert!(run_directory(&project).join("manifest.json").is_file());
+}
+
+/// A copy of the action as a runner checks it out, and a release to download: a `curl` that takes
+/// files from a directory and notes what it was asked for.
+struct Released {
+    project: Project,
+    action: PathBuf,
+}
+
+const ASSET: &str = if cfg!(target_arch = "aarch64") {
+    "sprag-aarch64-linux"
+} else {
+    "sprag-x86_64-linux"
+};
+
+impl Released {
+    fn new(sums: &str) -> Self {
+        let mut project = step("true");
+        let action = project.outside("action");
+        fs::create_dir_all(action.join("action")).unwrap();
+        for file in ["action.yml", "action/run.sh", "Cargo.toml"] {
+            fs::copy(Path::new(ROOT).join(file), action.join(file)).unwrap();
+        }
+        let bin = project.outside("bin");
+        fs::create_dir(&bin).unwrap();
+        let curl = format!(
+            "#!/bin/sh\nfor it; do case $last in --output) to=$it;; esac; last=$it; done\n\
+             echo \"$last\" >> {out}/asked\ncp {out}/release/\"${{last##*/}}\" \"$to\"\n",
+            out = project.outside("").display()
+        );
+        write_program(&bin.join("curl"), &curl);
+        let path = std::env::var("PATH").unwrap();
+        project.env("PATH", format!("{}:{path}", bin.display()));
+        let release = project.outside("release");
+        fs::create_dir(&release).unwrap();
+        let binary =
+            "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^ACTION_'; exit 7\n";
+        fs::write(release.join(ASSET), binary).unwrap();
+        let sum = sha256(&release.join(ASSET));
+        let sums = sums.replace("SUM", &sum);
+        fs::write(release.join("SHA256SUMS"), sums).unwrap();
+        Self { project, action }
+    }
+
+    fn act(&self) -> (Option<i32>, String) {
+        let mut command = started_by_the_runner(&self.project, &self.action, &[]);
+        let output = command.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.project.notes("asked")
+    }
+}
+
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The SHA-256 of a file, by the program that the action uses too.
+fn sha256(path: &Path) -> String {
+    let output = Command::new("sha256sum").arg(path).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split(' ').next().unwrap().to_owned()
+}
+
+fn address(file: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("https://github.com/owner/action/releases/download/v{version}/{file}")
+}
+
+#[test]
+fn the_binary_of_its_own_release_is_run() {
+    let released = Released::new(&format!("{} other\nSUM  {ASSET}\n", "0".repeat(64)));
+    assert_eq!(released.act(), (Some(7), "ran run\n0\n".to_owned()));
+    assert_eq!(released.asked(), [address(ASSET), address("SHA256SUMS")]);
+}
+
+#[test]
+fn checksums_in_the_actions_own_tree_go_before_those_of_the_release() {
+    let released = Released::new(&format!("{}  {ASSET}\n", "0".repeat(64)));
+    let sum = sha256(&released.project.outside("release").join(ASSET));
+    fs::write(
+        released.action.join("action/SHA256SUMS"),
+        format!("{sum}  {ASSET}\n"),
+    )
+    .unwrap();
+    assert_eq!(released.act(), (Some(7), "ran run\n0\n".to_owned()));
+    assert_eq!(released.asked(), [address(ASSET)]);
+}
+
+#[test]
+fn a_binary_with_another_checksum_is_not_run() {
+    for sums in [
+        format!("{}  {ASSET}\n", "0".repeat(64)),
+        "SUM  sprag-of-another-machine\n".to_owned(),
+        format!("SUM  {ASSET}\nSUM  {ASSET}\n"),
+        String::new(),
+    ] {
+        let released = Released::new(&sums);
+        let (code, log) = released.act();
+        assert_eq!(code, Some(4), "{log}");
+        assert!(!log.contains("ran run"), "{log}");
+        let what = format!("::error title=Sprag cannot begin::{ASSET} of ");
+        assert!(log.starts_with(&what), "{log}");
+        let told = fs::read_to_string(released.project.outside("output")).unwrap();
+        assert!(told.starts_with("status=environment\nreason=environment\nsummary=environment: "));
+        let left = fs::read_dir(released.project.outside("runner-temp")).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+}
+
+#[test]
+fn a_release_that_cannot_be_had_is_told() {
+    let released = Released::new("");
+    fs::remove_file(released.project.outside("release").join(ASSET)).unwrap();
+    let (code, log) = released.act();
+    assert_eq!(code, Some(4), "{log}");
+    assert_eq!(
+        log,
+        format!(
+            "::error title=Sprag cannot begin::{} cannot be downloaded; the input `binary` names a sprag that is there already\n",
+            address(ASSET)
+        )
+    );
+}
+
+#[test]
+fn a_binary_that_is_none_is_told_and_injects_nothing() {
+    let project = step("true");
+    let (code, log) = {
+        let inputs = [("binary", "no/such%\nstatus=success")];
+        let output = started_by_the_runner(&project, Path::new(ROOT), &inputs)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    };
+    assert_eq!(code, Some(4), "{log}");
+    let what = "the input `binary` is no/such% status=success, which is no program that can be run";
+    assert_eq!(
+        log,
+        format!(
+            "::error title=Sprag cannot begin::{}\n",
+            what.replace('%', "%25")
+        )
+    );
+    assert_eq!(
+        fs::read_to_string(project.outside("output")).unwrap(),
+        format!("status=environment\nreason=environment\nsummary=environment: {what}\n")
+    );
+}
