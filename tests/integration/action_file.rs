@@ -526,3 +526,26 @@ fn a_binary_that_is_none_is_told_and_injects_nothing() {
         format!("status=environment\nreason=environment\nsummary=environment: {what}\n")
     );
 }
+
+#[test]
+fn the_build_of_the_image_is_given_every_target_of_the_package() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version=1"])
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let ignore = text(".dockerignore");
+    let given: Vec<&str> = ignore
+        .lines()
+        .filter_map(|line| line.strip_prefix('!'))
+        .collect();
+    let targets = metadata["packages"][0]["targets"].as_array().unwrap();
+    assert!(targets.iter().any(|target| target["kind"][0] == "bench"));
+    for target in targets {
+        let path = Path::new(target["src_path"].as_str().unwrap());
+        let path = path.strip_prefix(ROOT).unwrap();
+        let is_given = given.iter().any(|line| path.starts_with(line));
+        assert!(is_given, ".dockerignore leaves {} out", path.display());
+    }
+}
