@@ -123,7 +123,9 @@ fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
     finish_landing(&mut repo, run_dir).map_err(|error| {
         let message = format!("the run cannot be taken up: {}", told(&error));
         let environment = Error::environment(message);
-        machine_fault(&error).into_iter().fold(environment, Error::hint)
+        machine_fault(&error)
+            .into_iter()
+            .fold(environment, Error::hint)
     })?;
     Ok(repo)
 }
