@@ -132,7 +132,7 @@ impl<'a> Call<'a> {
     /// Has git put the objects and refs that it writes on the disk before it ends, which it does not
     /// by default.
     pub(super) fn durably(self) -> Self {
-        self.configured(&["core.fsync=loose-object,reference"])
+        self.configured(&["core.fsync=loose-object,pack,pack-metadata,reference"])
     }
 
     /// As [`Self::durably`], at the price of one flush of the disk for all objects. No file may have

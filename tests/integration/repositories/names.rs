@@ -198,3 +198,17 @@ fn a_name_that_git_does_not_take_commits_nothing_in_silence() {
     );
     assert_eq!(project.head(), base);
 }
+
+#[test]
+fn a_file_that_git_streams_is_committed_beside_small_ones() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    project.git(&["config", "core.bigFileThreshold", "20m"]);
+    let base = project.head();
+    let run = work(
+        &project,
+        "echo b > a.txt; truncate -s 30M big.bin; cp big.bin more.bin; echo c > z.txt",
+    );
+    let expected = ["A big.bin", "A more.bin", "A z.txt", "M a.txt"];
+    assert_exact(&project, run, &base, &expected);
+    project.git(&["fsck", "--strict"]);
+}
