@@ -124,7 +124,7 @@ fn a_plan_that_became_something_else_holds_nothing_up() {
         "mkfifo plan.yaml",
         "ln -s /dev/zero plan.yaml",
         "mkdir plan.yaml",
-        "truncate -s 3G plan.yaml",
+        "truncate -s 200M plan.yaml",
     ] {
         let project = project();
         let run = attack(&project, &format!("rm plan.yaml; {script}"));
