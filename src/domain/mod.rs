@@ -7,6 +7,7 @@ pub mod agent;
 pub mod api_error;
 pub mod assess;
 pub mod attempt;
+pub mod builtin;
 pub mod commit_message;
 pub mod committable;
 pub mod config_file;
