@@ -1,0 +1,424 @@
+//! Fenced blocks in a model's text: plans, updates, final words and, for models without tool
+//! calling, tool calls.
+//!
+//! A block begins with a fence of three or more backticks or tildes and one of the names, at any
+//! indentation or at the end of a line of prose, and ends with a fence at least as long. What the
+//! rules of Markdown leave open is settled here:
+//!
+//! - A block that is not closed runs to the next block of ours, or to the end.
+//! - A fence with a name inside a block opens a nested one, whose end does not end the block.
+//! - Whatever stands in an ordinary code fence, or behind `>`, is quoted and does not count.
+//! - In a tool block, nothing inside of a long value (`<<END` … `END`) counts as a fence.
+
+/// What a block is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlockKind {
+    /// `SPRAG_PLAN`.
+    Plan,
+    /// `SPRAG_PLAN_UPDATE`.
+    Update,
+    /// `SPRAG_FINAL`.
+    Final,
+    /// `SPRAG_TOOL name`.
+    Tool(String),
+}
+
+/// A block of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// What it is.
+    pub kind: BlockKind,
+    /// Its lines, without the fences.
+    pub body: String,
+    /// Whether its closing fence was there.
+    pub closed: bool,
+}
+
+/// A text taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scan {
+    /// The blocks of ours, in order.
+    pub blocks: Vec<Block>,
+    /// The text outside of every fence, ours or not.
+    pub prose: String,
+    /// The text without its tool blocks.
+    pub without_tools: String,
+}
+
+/// Takes a text apart.
+pub fn scan(text: &str) -> Scan {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut scan = Scan::default();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let from = at;
+        let mut is_tool = false;
+        match opening(line) {
+            Some(opened) => match kind_of(opened.info) {
+                Some(kind) => {
+                    is_tool = matches!(kind, BlockKind::Tool(_));
+                    push_prefix(&mut scan.prose, line);
+                    let (block, next) = read_block(&lines, at + 1, &opened.fence, kind);
+                    scan.blocks.push(block);
+                    at = next;
+                }
+                None => at = after_quoted(&lines, at + 1, &opened.fence),
+            },
+            None => {
+                push_line(&mut scan.prose, line);
+                at += 1;
+            }
+        }
+        if is_tool {
+            push_prefix(&mut scan.without_tools, line);
+        } else {
+            for line in lines.get(from..at).unwrap_or_default() {
+                push_line(&mut scan.without_tools, line);
+            }
+        }
+    }
+    scan
+}
+
+/// The key and the end mark of a line that begins a long value: `content <<END`.
+pub(super) fn long_value(line: &str) -> Option<(&str, &str)> {
+    let (key, mark) = line.split_once("<<")?;
+    let key = key.trim().trim_end_matches(':').trim_end();
+    let mark = mark.trim().trim_matches(['\'', '"']);
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    (is_name(key) && is_name(mark)).then_some((key, mark))
+}
+
+struct Fence {
+    mark: char,
+    len: usize,
+}
+
+struct Opened<'a> {
+    fence: Fence,
+    info: &'a str,
+}
+
+/// A fence that opens here: at the beginning of the line, or behind prose if it is one of ours and
+/// nothing follows its name.
+fn opening(line: &str) -> Option<Opened<'_>> {
+    let trimmed = line.trim_start();
+    if let Some(opened) = fence_at(trimmed) {
+        return Some(opened);
+    }
+    let at = ["```SPRAG_", "~~~SPRAG_"]
+        .iter()
+        .filter_map(|mark| line.rfind(mark))
+        .max()?;
+    let before = &line[..at];
+    let mark = line[at..].chars().next()?;
+    let start = before.trim_end_matches(mark).len();
+    let quoted = before.trim_start().starts_with('>')
+        || before[..start].matches('`').count() % 2 == 1
+        || before[..start].trim().is_empty();
+    fence_at(&line[start..]).filter(|opened| !quoted && kind_of(opened.info).is_some())
+}
+
+fn fence_at(text: &str) -> Option<Opened<'_>> {
+    let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = text.trim_start_matches(mark);
+    let len = text.len() - info.len();
+    let info = info.trim();
+    let inline = mark == '`' && info.contains('`');
+    (len >= 3 && !inline).then_some(Opened {
+        fence: Fence { mark, len },
+        info,
+    })
+}
+
+fn kind_of(info: &str) -> Option<BlockKind> {
+    let mut words = info.split_whitespace();
+    let name = words.next()?;
+    let argument = words.next();
+    let is = |other| name.eq_ignore_ascii_case(other);
+    match argument {
+        Some(tool) if is("SPRAG_TOOL") => Some(BlockKind::Tool(tool.to_owned())),
+        _ if is("SPRAG_TOOL") => Some(BlockKind::Tool(String::new())),
+        _ if is("SPRAG_PLAN") => Some(BlockKind::Plan),
+        _ if is("SPRAG_PLAN_UPDATE") => Some(BlockKind::Update),
+        _ if is("SPRAG_FINAL") => Some(BlockKind::Final),
+        _ => None,
+    }
+}
+
+fn closes(line: &str, fence: &Fence) -> bool {
+    let line = line.trim();
+    line.len() >= fence.len && line.chars().all(|c| c == fence.mark)
+}
+
+/// The index of the line behind an ordinary code block.
+fn after_quoted(lines: &[&str], from: usize, fence: &Fence) -> usize {
+    let rest = lines.get(from..).unwrap_or_default();
+    match rest.iter().position(|line| closes(line, fence)) {
+        Some(end) => from + end + 1,
+        None => lines.len(),
+    }
+}
+
+fn read_block(lines: &[&str], from: usize, fence: &Fence, kind: BlockKind) -> (Block, usize) {
+    let end = match kind {
+        BlockKind::Tool(_) => {
+            tool_end(lines, from, fence, true).or_else(|| tool_end(lines, from, fence, false))
+        }
+        _ => None,
+    };
+    let (end, nested) = match end {
+        Some(end) => (end, Vec::new()),
+        None => text_end(lines, from, fence),
+    };
+    let keep_nested = !matches!(kind, BlockKind::Plan | BlockKind::Update);
+    let mut body = String::new();
+    for (at, line) in lines.iter().enumerate().take(end.at).skip(from) {
+        if keep_nested || !nested.iter().any(|(a, b)| (*a..=*b).contains(&at)) {
+            push_line(&mut body, line);
+        }
+    }
+    let closed = end.closed;
+    let next = end.at + usize::from(closed);
+    (Block { kind, body, closed }, next)
+}
+
+struct End {
+    at: usize,
+    closed: bool,
+}
+
+/// Where a block of text ends, and the lines of the blocks nested in it.
+fn text_end(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usize)>) {
+    let mut nested: Vec<(usize, usize)> = Vec::new();
+    let mut inner: Option<(usize, Fence)> = None;
+    for (at, line) in lines.iter().enumerate().skip(from) {
+        let closes_outer = closes(line, fence);
+        if let Some((start, open)) = &inner {
+            let stronger = open.mark != fence.mark || fence.len > open.len;
+            if !(closes_outer && stronger) {
+                if closes(line, open) {
+                    nested.push((*start, at));
+                    inner = None;
+                }
+                continue;
+            }
+        }
+        if closes_outer {
+            nested.extend(inner.map(|(start, _)| (start, at)));
+            return (End { at, closed: true }, nested);
+        }
+        if let Some(opened) = opening(line) {
+            if kind_of(opened.info).is_some() {
+                return (End { at, closed: false }, nested);
+            }
+            inner = Some((at, opened.fence));
+        }
+    }
+    nested.extend(inner.map(|(start, _)| (start, lines.len())));
+    let end = End {
+        at: lines.len(),
+        closed: false,
+    };
+    (end, nested)
+}
+
+/// Where a tool block ends; `None` if a long value in it has no end.
+fn tool_end(lines: &[&str], from: usize, fence: &Fence, long_values: bool) -> Option<End> {
+    let mut value: Option<&str> = None;
+    for (at, line) in lines.iter().enumerate().skip(from) {
+        if let Some(mark) = value {
+            if line.trim_end() == mark {
+                value = None;
+            }
+            continue;
+        }
+        if closes(line, fence) {
+            return Some(End { at, closed: true });
+        }
+        // Behind a name on the same line, it is a value.
+        let opened = fence_at(line.trim_start());
+        if opened.is_some_and(|opened| kind_of(opened.info).is_some()) {
+            return Some(End { at, closed: false });
+        }
+        if long_values {
+            value = long_value(line).map(|(_, mark)| mark);
+        }
+    }
+    let end = End {
+        at: lines.len(),
+        closed: false,
+    };
+    value.is_none().then_some(end)
+}
+
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// The prose in front of a fence that stands at the end of its line.
+fn push_prefix(text: &mut String, line: &str) {
+    let at = line.find("```").or_else(|| line.find("~~~")).unwrap_or(0);
+    let before = line[..at].trim_end();
+    if !before.is_empty() {
+        push_line(text, before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn blocks(text: &str) -> Vec<(BlockKind, String, bool)> {
+        let blocks = scan(text).blocks.into_iter();
+        blocks
+            .map(|block| (block.kind, block.body, block.closed))
+            .collect()
+    }
+
+    fn plan(body: &str) -> (BlockKind, String, bool) {
+        (BlockKind::Plan, body.to_owned(), true)
+    }
+
+    #[test]
+    fn all_blocks_of_a_text_are_read_in_order() {
+        let text = "I begin.\n```SPRAG_PLAN\n- [ ] a\n```\nthen\n```SPRAG_PLAN_UPDATE\n- [x] a\n```\n\
+                    ```SPRAG_PLAN_UPDATE\n- [x] b\n```\n~~~SPRAG_FINAL\ndone\n~~~\n";
+        assert_eq!(
+            blocks(text),
+            [
+                plan("- [ ] a\n"),
+                (BlockKind::Update, "- [x] a\n".into(), true),
+                (BlockKind::Update, "- [x] b\n".into(), true),
+                (BlockKind::Final, "done\n".into(), true),
+            ]
+        );
+        assert_eq!(scan(text).prose, "I begin.\nthen\n");
+    }
+
+    #[test]
+    fn fences_of_any_length_indentation_and_line_ending_are_read() {
+        for text in [
+            "`````SPRAG_PLAN\r\n- [ ] a\r\n`````\r\n",
+            "   ```SPRAG_PLAN\n- [ ] a\n      ```",
+            "~~~~ sprag_plan\n- [ ] a\n~~~~~",
+            "Here it is: ```SPRAG_PLAN\n- [ ] a\n```",
+            "- ~~~SPRAG_PLAN\n- [ ] a\n~~~",
+        ] {
+            assert_eq!(blocks(text), [plan("- [ ] a\n")], "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unclosed_block_runs_to_the_next_one_or_the_end() {
+        let text = "```SPRAG_PLAN\n- [ ] a\n\n```SPRAG_FINAL\ndone";
+        assert_eq!(
+            blocks(text),
+            [
+                (BlockKind::Plan, "- [ ] a\n\n".into(), false),
+                (BlockKind::Final, "done\n".into(), false),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_nested_fence_does_not_end_its_block() {
+        let body = "before\n```rust\nfn a() {}\n```\nafter\n";
+        for (open, close) in [("```", "```"), ("````", "````"), ("~~~", "~~~")] {
+            let text = format!("{open}SPRAG_FINAL\n{body}{close}\nprose\n");
+            assert_eq!(blocks(&text), [(BlockKind::Final, body.into(), true)]);
+            assert_eq!(scan(&text).prose, "prose\n");
+        }
+        let text = "```SPRAG_PLAN\n- [ ] a\n```md\n- [ ] quoted\n```\n- [ ] b\n```";
+        assert_eq!(blocks(text), [plan("- [ ] a\n- [ ] b\n")]);
+        let text = "````SPRAG_FINAL\n```\nodd\n````\n";
+        assert_eq!(
+            blocks(text),
+            [(BlockKind::Final, "```\nodd\n".into(), true)]
+        );
+    }
+
+    #[test]
+    fn quoted_blocks_do_not_count() {
+        for text in [
+            "````markdown\n```SPRAG_PLAN\n- [ ] a\n```\n````\n",
+            "~~~\n```SPRAG_FINAL\ndone\n```\n~~~\n",
+            "> ```SPRAG_FINAL\n> done\n> ```\n",
+            "I then send a `` ```SPRAG_FINAL `` block.\n",
+            "Use `~~~SPRAG_FINAL\nfor that",
+            "```rust\nnever closed\n```SPRAG_FINAL\ndone\n",
+            "```SPRAG_PLANS\n- [ ] a\n```\n",
+        ] {
+            assert_eq!(blocks(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_inside_a_long_value_ends_a_tool_block() {
+        let body = "path: a.md\ncontent <<END\n```SPRAG_FINAL\nx\n```\nEND\n";
+        let text = format!("Now: ```SPRAG_TOOL write_file\n{body}```\n```SPRAG_FINAL\nok\n```");
+        assert_eq!(
+            blocks(&text),
+            [
+                (BlockKind::Tool("write_file".into()), body.into(), true),
+                (BlockKind::Final, "ok\n".into(), true),
+            ]
+        );
+        assert_eq!(scan(&text).without_tools, "Now:\n```SPRAG_FINAL\nok\n```\n");
+    }
+
+    #[test]
+    fn a_long_value_without_an_end_costs_its_own_block_only() {
+        let text = "```SPRAG_TOOL write_file\ncontent <<END\nx\n```\n```SPRAG_FINAL\nok\n```";
+        assert_eq!(
+            blocks(text),
+            [
+                (
+                    BlockKind::Tool("write_file".into()),
+                    "content <<END\nx\n".into(),
+                    true
+                ),
+                (BlockKind::Final, "ok\n".into(), true),
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_apart_without_loss_of_prose(
+            parts in prop::collection::vec(
+                prop::sample::select(vec![
+                    "```", "~~~", "````", "```rust", "```SPRAG_PLAN", "~~~SPRAG_FINAL", "- [ ] a",
+                    "```SPRAG_TOOL run_command", "command <<END", "END", "x ```SPRAG_PLAN", "é", "",
+                ]),
+                0..30,
+            ),
+        ) {
+            let text = parts.join("\n");
+            let scan = scan(&text);
+            let opened = parts.iter().filter(|part| part.contains("SPRAG_")).count();
+            prop_assert!(scan.blocks.len() <= opened);
+            if opened == 0 {
+                prop_assert_eq!(scan.blocks, vec![]);
+                let whole: String = text.lines().map(|line| format!("{line}\n")).collect();
+                prop_assert_eq!(scan.without_tools, whole);
+            }
+        }
+
+        #[test]
+        fn a_plain_block_comes_out_as_it_went_in(
+            before in "[a-z .\n]{0,20}",
+            lines in prop::collection::vec("[ a-z\\[\\]#é-]{0,12}", 0..6),
+            len in 3usize..7,
+        ) {
+            let fence = "`".repeat(len);
+            let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let text = format!("{before}\n{fence}SPRAG_PLAN\n{body}{fence}\nafter");
+            prop_assert_eq!(blocks(&text), vec![(BlockKind::Plan, body, true)]);
+        }
+    }
+}

@@ -1,0 +1,580 @@
+//! The tools of the built-in agent: what the model is told of them, and its calls as values.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
+
+/// A tool as the model sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// What it takes.
+    pub parameters: &'static [Parameter],
+}
+
+/// One thing that a tool takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// What kind of value it has.
+    pub kind: Kind,
+    /// Whether a call without it is an error.
+    pub required: bool,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// A kind of value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// The content of a whole file: lines, each with its end.
+    Lines,
+    /// A whole number.
+    Number,
+    /// Yes or no.
+    Flag,
+    /// Items of a plan.
+    Items,
+}
+
+const fn required(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
+    Parameter {
+        name,
+        kind,
+        required: true,
+        about,
+    }
+}
+
+const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
+    Parameter {
+        required: false,
+        ..required(name, kind, about)
+    }
+}
+
+/// The tools that touch the work tree, in the order in which the model is told of them.
+pub const WORK_TOOLS: &[Tool] = &[
+    Tool {
+        name: "read_file",
+        about: "Reads a file of the repository, with line numbers.",
+        parameters: &[
+            required("path", Kind::Text, "path from the root of the repository"),
+            optional("start", Kind::Number, "first line, from 1"),
+            optional("end", Kind::Number, "last line"),
+        ],
+    },
+    Tool {
+        name: "list_files",
+        about: "Lists the files of a directory and below, without ignored ones.",
+        parameters: &[optional(
+            "path",
+            Kind::Text,
+            "the directory; the root if left out",
+        )],
+    },
+    Tool {
+        name: "search",
+        about: "Searches the files for a regular expression, without ignored ones.",
+        parameters: &[
+            required("pattern", Kind::Text, "the regular expression"),
+            optional("path", Kind::Text, "the file or directory to search"),
+        ],
+    },
+    Tool {
+        name: "edit_file",
+        about: "Replaces text in a file. The text searched for must occur exactly once; copy it \
+                from the file as it is, without line numbers.",
+        parameters: &[
+            required("path", Kind::Text, "path from the root of the repository"),
+            required("search", Kind::Text, "the text to be replaced"),
+            required("replace", Kind::Text, "the text to put in its place"),
+        ],
+    },
+    Tool {
+        name: "write_file",
+        about: "Writes a whole file, new or in place of the old one.",
+        parameters: &[
+            required("path", Kind::Text, "path from the root of the repository"),
+            required("content", Kind::Lines, "the whole content"),
+        ],
+    },
+    Tool {
+        name: "delete_file",
+        about: "Deletes a file.",
+        parameters: &[required(
+            "path",
+            Kind::Text,
+            "path from the root of the repository",
+        )],
+    },
+    Tool {
+        name: "move_file",
+        about: "Moves or renames a file.",
+        parameters: &[
+            required("from", Kind::Text, "where it is"),
+            required("to", Kind::Text, "where it shall be"),
+        ],
+    },
+    Tool {
+        name: "run_command",
+        about: "Runs a shell command in the root of the repository and shows its output.",
+        parameters: &[
+            required("command", Kind::Text, "the command"),
+            optional(
+                "timeout_seconds",
+                Kind::Number,
+                "after how long it is ended",
+            ),
+        ],
+    },
+];
+
+/// The tools that speak of the work: where tools can be called they stand for the fenced blocks of
+/// plans and final words.
+pub const PLAN_TOOLS: &[Tool] = &[
+    Tool {
+        name: "update_plan",
+        about: "Registers the plan, or says what became of its items. An item begins with the \
+                files it is about: `src/a.rs, src/b.rs: add the parser`.",
+        parameters: &[
+            required(
+                "items",
+                Kind::Items,
+                "the items that are new or have changed",
+            ),
+            optional("replace", Kind::Flag, "whether this is a whole new plan"),
+        ],
+    },
+    Tool {
+        name: "finish",
+        about: "Ends the work. Call it when every item is done.",
+        parameters: &[required(
+            "summary",
+            Kind::Text,
+            "the final message, with the suggested commit message",
+        )],
+    },
+];
+
+impl Tool {
+    /// The JSON schema of its arguments.
+    pub fn schema(&self) -> Value {
+        let properties: Map<String, Value> = self
+            .parameters
+            .iter()
+            .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
+            .collect();
+        let required: Vec<&str> = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required)
+            .map(|parameter| parameter.name)
+            .collect();
+        json!({"type": "object", "properties": properties, "required": required})
+    }
+}
+
+impl Parameter {
+    fn schema(&self) -> Value {
+        let about = self.about;
+        match self.kind {
+            Kind::Text | Kind::Lines => json!({"type": "string", "description": about}),
+            Kind::Number => json!({"type": "integer", "description": about}),
+            Kind::Flag => json!({"type": "boolean", "description": about}),
+            Kind::Items => json!({
+                "type": "array",
+                "description": about,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "text": {"type": "string"},
+                        "state": {
+                            "type": "string",
+                            "enum": [
+                                "pending", "in_progress", "done", "blocked", "superseded",
+                                "already_satisfied",
+                            ],
+                        },
+                    },
+                    "required": ["text", "state"],
+                },
+            }),
+        }
+    }
+}
+
+/// The kind of a parameter of a tool; `None` if the tool has none of that name.
+pub fn kind_of(tool: &str, parameter: &str) -> Option<Kind> {
+    let tool = all().find(|known| known.name == tool)?;
+    let parameters = tool.parameters.iter();
+    parameters
+        .filter(|known| known.name == parameter)
+        .map(|known| known.kind)
+        .next()
+}
+
+/// Every tool.
+pub fn all() -> impl Iterator<Item = &'static Tool> {
+    WORK_TOOLS.iter().chain(PLAN_TOOLS)
+}
+
+/// A call as the model made it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The provider's id of the call, to pair it with its result. It need not be unique.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// What the model gave it.
+    pub arguments: Arguments,
+}
+
+/// What a model gave to a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arguments {
+    /// A value, not yet checked.
+    Given(Value),
+    /// Something that could not be read, and why.
+    Unreadable(String),
+}
+
+impl Arguments {
+    /// The arguments of a tool call as text of JSON, as most APIs give them. No text is no
+    /// arguments.
+    pub fn from_json(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Self::Given(json!({}));
+        }
+        match serde_json::from_str(text) {
+            Ok(value) => Self::Given(value),
+            Err(error) => Self::Unreadable(format!("the arguments are not valid JSON: {error}")),
+        }
+    }
+}
+
+/// A call that can be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
+pub enum ToolRequest {
+    /// Read a file.
+    ReadFile {
+        /// The file.
+        path: String,
+        /// First line, from 1.
+        #[serde(default, deserialize_with = "number")]
+        start: Option<u64>,
+        /// Last line.
+        #[serde(default, deserialize_with = "number")]
+        end: Option<u64>,
+    },
+    /// List files.
+    ListFiles {
+        /// The directory; the root if `None`.
+        #[serde(default)]
+        path: Option<String>,
+    },
+    /// Search in files.
+    Search {
+        /// A regular expression.
+        pattern: String,
+        /// The file or directory; the root if `None`.
+        #[serde(default)]
+        path: Option<String>,
+    },
+    /// Replace text that occurs once.
+    EditFile {
+        /// The file.
+        path: String,
+        /// The text to be replaced.
+        search: String,
+        /// The text to put in its place.
+        replace: String,
+    },
+    /// Write a whole file.
+    WriteFile {
+        /// The file.
+        path: String,
+        /// Its whole content.
+        content: String,
+    },
+    /// Delete a file.
+    DeleteFile {
+        /// The file.
+        path: String,
+    },
+    /// Move a file.
+    MoveFile {
+        /// Where it is.
+        from: String,
+        /// Where it shall be.
+        to: String,
+    },
+    /// Run a shell command.
+    RunCommand {
+        /// The command.
+        command: String,
+        /// After how many seconds it is ended.
+        #[serde(default, deserialize_with = "number")]
+        timeout_seconds: Option<u64>,
+    },
+    /// Change the plan.
+    UpdatePlan {
+        /// The items that are new or have changed.
+        items: Vec<PlanItem>,
+        /// Whether this is a whole new plan.
+        #[serde(default)]
+        replace: bool,
+    },
+    /// End the work.
+    Finish {
+        /// The final message.
+        #[serde(default)]
+        summary: String,
+    },
+}
+
+/// One item of an `update_plan` call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanItem {
+    /// What is to be done.
+    #[serde(alias = "step", alias = "content", alias = "title")]
+    pub text: String,
+    /// How far it is.
+    #[serde(default, alias = "status")]
+    pub state: PlanItemState,
+}
+
+/// How far an item of an `update_plan` call is. Other agents' words are understood too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanItemState {
+    /// Not begun.
+    #[default]
+    #[serde(alias = "todo", alias = "not_started", alias = "open")]
+    Pending,
+    /// Being worked on.
+    #[serde(alias = "in-progress", alias = "active")]
+    InProgress,
+    /// Done.
+    #[serde(alias = "completed", alias = "complete", alias = "finished")]
+    Done,
+    /// Cannot be done.
+    #[serde(alias = "failed")]
+    Blocked,
+    /// No longer wanted.
+    #[serde(alias = "cancelled", alias = "canceled", alias = "skipped")]
+    Superseded,
+    /// There was nothing to do.
+    #[serde(alias = "already-satisfied")]
+    AlreadySatisfied,
+}
+
+impl ToolRequest {
+    /// The call as a request; else what is wrong with it, for the model.
+    pub fn of(call: &ToolCall) -> Result<Self, String> {
+        let arguments = match &call.arguments {
+            Arguments::Unreadable(why) => return Err(why.clone()),
+            Arguments::Given(Value::Null) => json!({}),
+            Arguments::Given(value) => value.clone(),
+        };
+        let Some(tool) = all().find(|tool| tool.name == call.name) else {
+            let names: Vec<&str> = all().map(|tool| tool.name).collect();
+            return Err(format!(
+                "there is no tool `{}`; the tools are {}",
+                call.name,
+                names.join(", ")
+            ));
+        };
+        if !arguments.is_object() {
+            return Err("the arguments are not a JSON object".into());
+        }
+        let tagged = json!({"tool": tool.name, "arguments": arguments});
+        serde_json::from_value(tagged).map_err(|error| error.to_string())
+    }
+
+    /// Whether it only looks.
+    pub fn is_read_only(&self) -> bool {
+        matches!(
+            self,
+            Self::ReadFile { .. } | Self::ListFiles { .. } | Self::Search { .. }
+        )
+    }
+
+    /// The file that it edits in place or writes: what counts as an edit failure when it fails.
+    pub fn edits(&self) -> Option<&str> {
+        match self {
+            Self::EditFile { path, .. } | Self::WriteFile { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The tool's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::ReadFile { .. } => "read_file",
+            Self::ListFiles { .. } => "list_files",
+            Self::Search { .. } => "search",
+            Self::EditFile { .. } => "edit_file",
+            Self::WriteFile { .. } => "write_file",
+            Self::DeleteFile { .. } => "delete_file",
+            Self::MoveFile { .. } => "move_file",
+            Self::RunCommand { .. } => "run_command",
+            Self::UpdatePlan { .. } => "update_plan",
+            Self::Finish { .. } => "finish",
+        }
+    }
+}
+
+/// A whole number, also as text and as `12.0`: models are not exact about it.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let whole = |number: f64| (number >= 0.0 && number.fract() == 0.0).then_some(number as u64);
+    let read = match Value::deserialize(from)? {
+        Value::Null => return Ok(None),
+        Value::Number(number) => number.as_u64().or_else(|| number.as_f64().and_then(whole)),
+        Value::String(text) if text.trim().is_empty() => return Ok(None),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    };
+    let wrong = || serde::de::Error::custom("a line number or a count must be a whole number");
+    read.map(Some).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(name: &str, arguments: Value) -> ToolCall {
+        ToolCall {
+            id: "c1".into(),
+            name: name.into(),
+            arguments: Arguments::Given(arguments),
+        }
+    }
+
+    fn of(name: &str, arguments: Value) -> Result<ToolRequest, String> {
+        ToolRequest::of(&call(name, arguments))
+    }
+
+    #[test]
+    fn every_declared_tool_can_be_called_with_what_it_declares() {
+        for tool in all() {
+            let arguments: Map<String, Value> = tool
+                .parameters
+                .iter()
+                .map(|parameter| {
+                    let value = match parameter.kind {
+                        Kind::Text | Kind::Lines => json!("x"),
+                        Kind::Number => json!(3),
+                        Kind::Flag => json!(true),
+                        Kind::Items => json!([{"text": "a", "state": "done"}]),
+                    };
+                    (parameter.name.to_owned(), value)
+                })
+                .collect();
+            let request = of(tool.name, Value::Object(arguments)).unwrap();
+            assert_eq!(request.name(), tool.name);
+        }
+    }
+
+    #[test]
+    fn a_tool_is_declared_by_the_schema_of_its_arguments() {
+        let read = all().next().unwrap();
+        assert_eq!(
+            read.schema(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "path": {
+                        "type": "string",
+                        "description": "path from the root of the repository",
+                    },
+                    "start": {"type": "integer", "description": "first line, from 1"},
+                    "end": {"type": "integer", "description": "last line"},
+                },
+                "required": ["path"],
+            })
+        );
+    }
+
+    #[test]
+    fn numbers_may_be_text_and_more_may_be_given_than_is_asked_for() {
+        let arguments = json!({"path": "a", "start": "7", "end": 9.0, "why": "because"});
+        assert_eq!(
+            of("read_file", arguments),
+            Ok(ToolRequest::ReadFile {
+                path: "a".into(),
+                start: Some(7),
+                end: Some(9)
+            })
+        );
+    }
+
+    #[test]
+    fn other_agents_words_for_a_plan_are_understood() {
+        let arguments = json!({"items": [
+            {"step": "a", "status": "completed"},
+            {"content": "b", "status": "in_progress"},
+            {"text": "c"},
+        ]});
+        let item = |text: &str, state| PlanItem {
+            text: text.into(),
+            state,
+        };
+        assert_eq!(
+            of("update_plan", arguments),
+            Ok(ToolRequest::UpdatePlan {
+                items: vec![
+                    item("a", PlanItemState::Done),
+                    item("b", PlanItemState::InProgress),
+                    item("c", PlanItemState::Pending),
+                ],
+                replace: false,
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_call_is_said_to_the_model() {
+        let wrong = [
+            of("edit_file", json!({"path": "a", "search": "b"})),
+            of("read_file", json!({"path": "a", "start": "soon"})),
+            of("read_file", json!(["a"])),
+            of("write", json!({})),
+            ToolRequest::of(&ToolCall {
+                arguments: Arguments::from_json("{\"path\": "),
+                ..call("read_file", Value::Null)
+            }),
+        ];
+        insta::assert_snapshot!(
+            wrong.map(|it| it.unwrap_err()).join("\n"),
+            @r#"
+        missing field `replace`
+        a line number or a count must be a whole number
+        the arguments are not a JSON object
+        there is no tool `write`; the tools are read_file, list_files, search, edit_file, write_file, delete_file, move_file, run_command, update_plan, finish
+        the arguments are not valid JSON: EOF while parsing a value at line 1 column 9
+        "#
+        );
+    }
+
+    #[test]
+    fn no_arguments_are_an_empty_object() {
+        for arguments in [Arguments::from_json(" "), Arguments::Given(Value::Null)] {
+            let call = ToolCall {
+                arguments,
+                ..call("list_files", Value::Null)
+            };
+            assert_eq!(
+                ToolRequest::of(&call),
+                Ok(ToolRequest::ListFiles { path: None })
+            );
+        }
+    }
+}
