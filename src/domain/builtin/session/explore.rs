@@ -1,0 +1,411 @@
+//! Explores every reachable canonical state of a session for small bounds, and random long sessions
+//! beyond, for the properties that must never break.
+
+use super::tests::{FINAL, bad_edit, call, carry_out, check, edit, plan, read, text, with};
+use super::*;
+use crate::domain::builtin::model_error::ModelErrorKind;
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+const A: &str = "src/a.rs: add";
+const B: &str = "src/b.rs: add";
+
+/// Everything that a model may say, as far as decisions tell it apart.
+fn responses() -> Vec<Response> {
+    let late = format!("{}{}{FINAL}", check(&[A]), check(&[B]));
+    let block = check(&[B]).replace("[x]", "[!]");
+    let more = plan(&["src/c.rs: more"]).replace("SPRAG_PLAN", "SPRAG_PLAN_UPDATE");
+    vec![
+        text("I think about it."),
+        text(&plan(&[A, B])),
+        text(&more),
+        text(&check(&[A])),
+        text(&block),
+        text(FINAL),
+        text("FAILED: no"),
+        with("", vec![read("src/a.rs")]),
+        with("", vec![edit("src/a.rs")]),
+        with("", vec![bad_edit("src/a.rs")]),
+        with("", vec![call("nonsense", json!({}))]),
+        with(&late, vec![edit("src/a.rs"), bad_edit("src/b.rs")]),
+    ]
+}
+
+fn error(kind: ModelErrorKind) -> Observation {
+    Observation::ModelFailed {
+        error: ModelError {
+            kind,
+            ..ModelError::network("x")
+        },
+        elapsed_ms: 0,
+    }
+}
+
+/// Everything that can come of a step.
+fn observations(step: &Step) -> Vec<Observation> {
+    let mut all = vec![Observation::Cancelled];
+    match step {
+        Step::AskModel(_) => {
+            all.extend(responses().into_iter().map(Observation::ModelResponded));
+            all.extend(
+                [
+                    ModelErrorKind::Overloaded,
+                    ModelErrorKind::ContextTooLong,
+                    ModelErrorKind::Login,
+                ]
+                .map(error),
+            );
+        }
+        Step::ApplyTools { calls } => all.push(Observation::ToolsApplied {
+            results: calls.iter().map(carry_out).collect(),
+            elapsed_ms: 0,
+        }),
+        Step::FixSlice(slice) => {
+            for changed in [vec![], vec![slice.file.clone()]] {
+                all.push(Observation::SliceEnded(SliceEnded {
+                    file: slice.file.clone(),
+                    changed,
+                    steps: 1,
+                    ..SliceEnded::default()
+                }));
+            }
+        }
+        Step::Wait { .. } => all.push(Observation::Waited { elapsed_ms: 0 }),
+        Step::End { .. } => all.clear(),
+    }
+    all
+}
+
+/// Small bounds under which every rule is reached within a few steps.
+fn limits(steps: u32, hatch_no_change: u32, identical: u32) -> Limits {
+    Limits {
+        steps,
+        format_errors: 2,
+        waits: 1,
+        shrinks: 1,
+        edit_failures: 2,
+        fix_slices: 1,
+        thresholds: Thresholds {
+            no_change: 1,
+            same_reads: 2,
+            no_item: 2,
+            read_only: 2,
+            forced: 1,
+            hatch_score: 2,
+            hatch_items: 2,
+            hatch_no_change,
+            hatch_no_item: 3,
+            identical,
+        },
+        ..Limits::default()
+    }
+}
+
+/// What the properties need to know of the way to a state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Way {
+    /// Responses since the repair message, if it was sent.
+    since_repair: Option<u32>,
+    /// Work calls that were made.
+    called: usize,
+    /// Of these, carried out.
+    applied: usize,
+    /// Update blocks that were said.
+    updates: u32,
+}
+
+impl Way {
+    fn step(mut self, step: &Step) -> Self {
+        match step {
+            Step::AskModel(ask) if repairs(ask) => {
+                assert_eq!(self.since_repair, None, "a second repair message");
+                self.since_repair = Some(0);
+            }
+            Step::ApplyTools { calls } => self.applied += calls.len(),
+            _ => {}
+        }
+        self
+    }
+
+    fn observation(mut self, observation: &Observation) -> Self {
+        if let Observation::ModelResponded(response) = observation {
+            self.since_repair = self.since_repair.map(|count| count + 1);
+            let calls = response.calls.iter().map(ToolRequest::of);
+            self.called += calls.filter(Result::is_ok).count();
+            self.updates += response.text.matches("SPRAG_PLAN_UPDATE").count() as u32;
+        }
+        self
+    }
+}
+
+fn repairs(ask: &Ask) -> bool {
+    let mut notes = ask.notes.iter();
+    notes.any(|note| matches!(note, Note::Repair { .. }))
+}
+
+/// What no session may bring about.
+fn check_step(limits: &Limits, state: &State, way: Way, step: &Step) {
+    let cancelled = matches!(
+        step,
+        Step::End {
+            exit: SessionExit::Cancelled
+        }
+    );
+    match step {
+        Step::AskModel(ask) => {
+            assert_eq!(way.called, way.applied, "asked with calls open");
+            assert!(state.counts.steps < limits.steps, "asked past the limit");
+            assert!(
+                way.since_repair.is_none_or(|count| count == 0),
+                "asked again after the repair turn"
+            );
+            let last = ask.notes.last();
+            assert!(!repairs(ask) || matches!(last, Some(Note::Repair { .. })));
+        }
+        Step::ApplyTools { calls } => {
+            assert_eq!(way.called - way.applied, calls.len(), "calls were dropped");
+        }
+        Step::FixSlice(slice) => {
+            assert_eq!(way.called, way.applied);
+            assert!(state.counts.fix_slices < limits.fix_slices);
+            assert!(slice.limits.steps <= limits.steps - state.counts.steps);
+            assert_eq!(slice.limits.fix_slices, 0);
+        }
+        Step::Wait { .. } => assert!(state.counts.failures <= limits.waits),
+        Step::End { exit } => {
+            assert!(
+                cancelled || way.called == way.applied,
+                "ended with calls open"
+            );
+            assert!(cancelled || state.open.is_empty());
+            let broke_off = matches!(exit, SessionExit::Cancelled | SessionExit::ModelError);
+            assert!(
+                broke_off || way.since_repair.is_none_or(|count| count == 1),
+                "a repair message without exactly one response"
+            );
+            if *exit == SessionExit::Stalled {
+                assert_eq!(way.since_repair, Some(1), "given up without a repair turn");
+            }
+        }
+    }
+    assert!(
+        state.ledger.updates() >= way.updates,
+        "an update was dropped"
+    );
+    assert!(state.counts.final_suppressed <= 3);
+    assert!(state.counts.repair_turns <= 1);
+    assert!(state.counts.stagnation_score_max <= 4);
+    assert!(state.counts.refusals <= limits.shrinks);
+}
+
+fn canonical(state: &State, way: Way) -> u64 {
+    let mut state = state.clone();
+    state.answers.clear();
+    state.usage = Usage::default();
+    state.counts.tool_calls = 0;
+    state.counts.read_only_steps = 0;
+    state.counts.stagnation_score_max = 0;
+    state.counts.forced_mode_steps = 0;
+    let open = way.called - way.applied;
+    let missing = state.ledger.updates() - way.updates;
+    let mut hasher = DefaultHasher::new();
+    format!("{state:?}").hash(&mut hasher);
+    (open, missing, way.since_repair).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a step is, without what it is about.
+fn labels(step: &Step) -> Vec<String> {
+    let value = serde_json::to_value(step).unwrap();
+    let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    match step {
+        Step::AskModel(ask) => {
+            let notes = ask.notes.iter().map(|note| match note {
+                Note::FinalSuppressed { why, .. } => format!("{why:?}"),
+                Note::FormatError { why } => format!("{why:?}"),
+                Note::LoopWarning { strong, .. } => format!("loop {strong}"),
+                other => word(&serde_json::to_value(other).unwrap()["note"]),
+            });
+            notes.collect()
+        }
+        Step::End { .. } => vec![word(&value["exit"])],
+        _ => vec![word(&value["step"])],
+    }
+}
+
+fn explore(limits: &Limits, reached: &mut BTreeSet<String>) -> usize {
+    let mut seen = HashSet::new();
+    let mut queue = VecDeque::from([(State::new(limits), Way::default(), 0u32)]);
+    while let Some((state, way, depth)) = queue.pop_front() {
+        if !seen.insert(canonical(&state, way)) {
+            continue;
+        }
+        assert!(depth <= limits.steps * 6 + 6, "no end: {state:?}");
+        let step = decide(limits, &state);
+        check_step(limits, &state, way, &step);
+        reached.extend(labels(&step));
+        let mut begun = state.clone();
+        begun.apply(&Record::Intent {
+            intent: step.clone(),
+        });
+        let way = way.step(&step);
+        for observation in observations(&step) {
+            let way = way.observation(&observation);
+            let mut next = begun.clone();
+            next.apply(&Record::Observed { observation });
+            queue.push_back((next, way, depth + 1));
+        }
+    }
+    seen.len()
+}
+
+#[test]
+fn every_reachable_state_keeps_the_properties() {
+    let mut states = 0;
+    let mut reached = BTreeSet::new();
+    for (steps, hatch_no_change, identical) in [(4, 2, 2), (3, 1, 2), (3, 9, 3), (1, 1, 2)] {
+        states += explore(&limits(steps, hatch_no_change, identical), &mut reached);
+    }
+    assert!(states > 3_000, "the exploration saw only {states} states");
+    let reached: Vec<&str> = reached.iter().map(String::as_str).collect();
+    assert_eq!(
+        reached,
+        [
+            "BadCalls",
+            "EditFailed",
+            "ItemsLeft",
+            "NoAction",
+            "NothingChanged",
+            "apply_tools",
+            "cancelled",
+            "fix_slice",
+            "forced",
+            "loop false",
+            "loop true",
+            "model_error",
+            "repair",
+            "repeated_format_error",
+            "slice_ended",
+            "stalled",
+            "step_limit",
+            "submitted",
+            "wait",
+        ]
+    );
+}
+
+/// Whether a session is all but over with this.
+fn ends(observation: &Observation) -> bool {
+    match observation {
+        Observation::Cancelled => true,
+        Observation::ModelFailed { error, .. } => error.kind != ModelErrorKind::Overloaded,
+        Observation::ModelResponded(response) => {
+            response.text.contains("FINAL") || response.text.starts_with("FAILED")
+        }
+        _ => false,
+    }
+}
+
+/// Plays a random world and returns its history and how it ended.
+fn play(
+    limits: &Limits,
+    choices: &[(bool, prop::sample::Index)],
+) -> (Session, Vec<Record>, Option<SessionExit>) {
+    let mut session = Session::new(limits.clone(), "system".into(), "task".into());
+    let mut history = Vec::new();
+    let mut way = Way::default();
+    for (any, choice) in choices {
+        let step = decide(limits, session.state());
+        check_step(limits, session.state(), way, &step);
+        way = way.step(&step);
+        let intent = Record::Intent {
+            intent: step.clone(),
+        };
+        session.apply(&intent);
+        history.push(intent);
+        if let Step::End { exit } = step {
+            return (session, history, Some(exit));
+        }
+        let mut possible = observations(&step);
+        possible.retain(|observation| *any || !ends(observation));
+        let observation = possible[choice.index(possible.len())].clone();
+        way = way.observation(&observation);
+        let observed = Record::Observed { observation };
+        session.apply(&observed);
+        history.push(observed);
+    }
+    (session, history, None)
+}
+
+/// Every call has exactly one result before the model speaks again.
+fn check_transcript(messages: &[Message]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages {
+        match message {
+            Message::Assistant { calls, .. } => {
+                assert_eq!(open, [""; 0], "calls without a result");
+                open = calls.iter().map(|call| call.id.as_str()).collect();
+            }
+            Message::ToolResult { id, .. } => {
+                let at = open.iter().position(|open| open == id).unwrap();
+                open.remove(at);
+            }
+            Message::Note { .. } => assert_eq!(open, [""; 0], "a note before the results"),
+            Message::System { .. } | Message::Task { .. } => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn long_sessions_end_and_replay(
+        small: bool,
+        steps in 1u32..80,
+        choices in prop::collection::vec((prop::bool::weighted(0.03), any::<prop::sample::Index>()), 500),
+    ) {
+        let limits = match small {
+            true => limits(steps, 3, 3),
+            false => Limits { steps, ..Limits::default() },
+        };
+        let (session, history, exit) = play(&limits, &choices);
+        prop_assert!(exit.is_some(), "no end after {} records", history.len());
+        check_transcript(session.messages());
+        let stored: Vec<String> =
+            history.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+        let read: Vec<Record> =
+            stored.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        prop_assert_eq!(&read, &history);
+        prop_assert_eq!(&fold(&limits, &read), session.state());
+        let telemetry = Telemetry::of(session.state(), exit.unwrap(), None);
+        prop_assert!(telemetry.plan_finished <= telemetry.plan_items);
+    }
+
+    #[test]
+    fn whatever_a_model_writes_a_session_ends_within_its_limits(
+        texts in prop::collection::vec(
+            "(```|~~~|SPRAG_PLAN|SPRAG_PLAN_UPDATE|SPRAG_FINAL|\n|- \\[[ x>!~]\\] |src/[ab].rs: |do|\n){0,24}",
+            1..8,
+        ),
+    ) {
+        let limits = Limits { steps: 30, ..Limits::default() };
+        let mut session = Session::new(limits.clone(), String::new(), String::new());
+        let mut asked = 0;
+        let exit = loop {
+            match session.next_step() {
+                Step::AskModel(_) => {
+                    let said = &texts[asked % texts.len()];
+                    asked += 1;
+                    session.observe(Observation::ModelResponded(text(said)));
+                }
+                Step::End { exit } => break exit,
+                other => return Err(TestCaseError::fail(format!("{other:?}"))),
+            }
+        };
+        prop_assert!(asked <= 30);
+        prop_assert!(exit != SessionExit::StepLimit || asked == 30);
+    }
+}

@@ -1,0 +1,538 @@
+//! One session with a model as a history of intents and observations, and the decision what comes
+//! next.
+//!
+//! [`fold`] makes the [`State`] of a history, [`decide()`] gives the next [`Step`]; both are pure and
+//! total. A response is always taken in whole, in this order: usage, plan blocks, every tool call,
+//! the final words; only then is there a stagnation score, and a decision to stop. That order is
+//! structural: while calls are open, the only step is to apply them, and a step is closed, scored
+//! and judged when they have been.
+//!
+//! The loop around it carries steps out and says what became of them:
+//!
+//! ```text
+//! loop {
+//!     let observation = match session.next_step() {
+//!         Step::AskModel(ask) => model.ask(&session.request(&budget, &ask)).await,
+//!         Step::ApplyTools(calls) => tools.apply(&calls).await,
+//!         Step::FixSlice(slice) => run_slice(slice).await,
+//!         Step::Wait { ms } => sleep(ms).await,
+//!         Step::End(exit) => break exit,
+//!     };
+//!     session.observe(observation);
+//! }
+//! ```
+
+mod apply;
+mod decide;
+mod loops;
+mod stagnation;
+mod state;
+mod telemetry;
+
+#[cfg(test)]
+mod explore;
+#[cfg(test)]
+mod tests;
+
+pub use decide::decide;
+pub use loops::LoopKind;
+pub use stagnation::Stagnation;
+pub use state::{Counts, Repair, State};
+pub use telemetry::{CompletionKind, Telemetry};
+
+use super::context::{Budget, Message, fit};
+use super::model_error::ModelError;
+use super::texts;
+use super::tool::{ToolCall, ToolRequest};
+use crate::domain::agent::Usage;
+use serde::{Deserialize, Serialize};
+
+/// What a session may use and when it gives up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Responses of the model.
+    pub steps: u32,
+    /// Tool calls. The calls of one response are never taken apart, so that many can be exceeded.
+    pub tool_calls: u32,
+    /// Milliseconds.
+    pub time_ms: u64,
+    /// Tokens in and out, as far as the provider counts them.
+    pub tokens: Option<u64>,
+    /// US dollars, as far as the price is known.
+    pub cost_usd: Option<f64>,
+    /// Responses in a row without anything that can be carried out.
+    pub format_errors: u32,
+    /// Failures of the API in a row that are waited out.
+    pub waits: u32,
+    /// Times that a request is made smaller after the API called it too long.
+    pub shrinks: u32,
+    /// Failed edits of one file in a row that call for a session on that file alone.
+    pub edit_failures: u32,
+    /// Such sessions, one for each file at most.
+    pub fix_slices: u32,
+    /// When progress counts as stalled.
+    pub thresholds: Thresholds,
+}
+
+/// When progress counts as stalled. The first four are worth a point of the score each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thresholds {
+    /// Steps without a change.
+    pub no_change: u32,
+    /// Times that the same set of files is read without a change in between.
+    pub same_reads: u32,
+    /// Steps with no item finished, while there are items left.
+    pub no_item: u32,
+    /// Read-only steps among the last [`RECENT_STEPS`].
+    pub read_only: u32,
+    /// Score from which the prompts demand an edit.
+    pub forced: u32,
+    /// Score from which a stalled session is given up.
+    pub hatch_score: u32,
+    /// Items left with which it may be given up, at most.
+    pub hatch_items: usize,
+    /// Steps without a change after which it may be given up.
+    pub hatch_no_change: u32,
+    /// Steps with no item finished after which it may be given up.
+    pub hatch_no_item: u32,
+    /// Identical steps in a row that make a loop.
+    pub identical: u32,
+}
+
+/// Steps of which the read-only ones are counted.
+pub const RECENT_STEPS: usize = 5;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 60,
+            tool_calls: 200,
+            time_ms: 30 * 60 * 1_000,
+            tokens: None,
+            cost_usd: None,
+            format_errors: 3,
+            waits: 5,
+            shrinks: 3,
+            edit_failures: 3,
+            fix_slices: 3,
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            no_change: 5,
+            same_reads: 3,
+            no_item: 8,
+            read_only: 4,
+            forced: 2,
+            hatch_score: 3,
+            hatch_items: 10,
+            hatch_no_change: 8,
+            hatch_no_item: 10,
+            identical: 3,
+        }
+    }
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionExit {
+    /// The model said that it has finished, and that was accepted.
+    Submitted,
+    /// The limit of steps or of tool calls was reached.
+    StepLimit,
+    /// The limit of tokens was reached.
+    TokenLimit,
+    /// The limit of cost was reached.
+    CostLimit,
+    /// The limit of time was reached.
+    TimeLimit,
+    /// Response after response could not be carried out.
+    RepeatedFormatError,
+    /// There was no progress, and the repair turn brought no end either.
+    Stalled,
+    /// The model's API failed for good.
+    ModelError,
+    /// The session was cancelled.
+    Cancelled,
+}
+
+impl SessionExit {
+    /// Whether a limit ended the session.
+    pub fn is_limit(self) -> bool {
+        matches!(
+            self,
+            Self::StepLimit | Self::TokenLimit | Self::CostLimit | Self::TimeLimit
+        )
+    }
+}
+
+/// The next effect.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Step {
+    /// Ask the model.
+    AskModel(Ask),
+    /// Carry out every one of these calls, in this order.
+    ApplyTools {
+        /// The calls.
+        calls: Vec<OpenCall>,
+    },
+    /// Run a session on one file alone.
+    FixSlice(Slice),
+    /// Wait before the model is asked again.
+    Wait {
+        /// How long at least, in milliseconds.
+        ms: u64,
+    },
+    /// The session is over.
+    End {
+        /// How.
+        exit: SessionExit,
+    },
+}
+
+/// A request to the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Results of the calls that were answered without touching the work tree.
+    pub answers: Vec<Answer>,
+    /// What the session says to the model, in order.
+    pub notes: Vec<Note>,
+    /// How often the API called this session's requests too long: each takes a part off the budget.
+    pub refusals: u32,
+}
+
+/// The result of a call that the session itself answers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Answer {
+    /// The id of the call.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// Whether it did what it should.
+    pub ok: bool,
+    /// The text.
+    pub text: String,
+}
+
+/// Something that the session says to the model; [`texts::note`] words it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum Note {
+    /// The final words are not accepted yet.
+    FinalSuppressed {
+        /// Why.
+        why: Suppressed,
+        /// Items left.
+        remaining: usize,
+        /// The item to work on.
+        next: Option<String>,
+    },
+    /// Nothing in the response could be carried out.
+    FormatError {
+        /// What was wrong with it.
+        why: FormatError,
+    },
+    /// The session on one file ended.
+    SliceEnded {
+        /// The file.
+        file: String,
+        /// Whether it changed the file.
+        changed: bool,
+    },
+    /// The model goes round in circles.
+    LoopWarning {
+        /// How it shows.
+        kind: LoopKind,
+        /// Whether this is the last warning.
+        strong: bool,
+    },
+    /// There has been too little progress: the next response must edit.
+    Forced {
+        /// The item to work on.
+        next: Option<String>,
+    },
+    /// The last chance: exactly one more response is taken.
+    Repair {
+        /// The items left.
+        open: Vec<String>,
+    },
+}
+
+/// Why final words are not accepted yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Suppressed {
+    /// Items are left.
+    ItemsLeft,
+    /// Nothing was changed and nothing satisfied.
+    NothingChanged,
+    /// An edit of the same response failed.
+    EditFailed,
+}
+
+/// What is wrong with a response of which nothing can be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FormatError {
+    /// It has neither a call nor a block.
+    NoAction,
+    /// It was cut off before it had one.
+    CutOff,
+    /// None of its calls could be read.
+    BadCalls,
+}
+
+/// A session on one file alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// The file that could not be edited.
+    pub file: String,
+    /// The items left that name it.
+    pub items: Vec<String>,
+    /// What it may use, all of it within what is left.
+    pub limits: Limits,
+}
+
+/// A call that is to be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenCall {
+    /// The provider's id of the call.
+    pub id: String,
+    /// What is to be done.
+    pub request: ToolRequest,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "observed", rename_all = "snake_case")]
+pub enum Observation {
+    /// The model answered.
+    ModelResponded(Response),
+    /// The model's API failed.
+    ModelFailed {
+        /// How.
+        error: ModelError,
+        /// The session's clock, in milliseconds.
+        elapsed_ms: u64,
+    },
+    /// The calls were carried out.
+    ToolsApplied {
+        /// What became of each, in the order of the calls.
+        results: Vec<ToolResult>,
+        /// The session's clock, in milliseconds.
+        elapsed_ms: u64,
+    },
+    /// The session on one file ended.
+    SliceEnded(SliceEnded),
+    /// A wait ended.
+    Waited {
+        /// The session's clock, in milliseconds.
+        elapsed_ms: u64,
+    },
+    /// The session was cancelled.
+    Cancelled,
+}
+
+/// A response of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// What it wrote; for models without tool calling without the tool blocks (see
+    /// [`super::protocol::read`]).
+    pub text: String,
+    /// The reasoning that it showed.
+    #[serde(default)]
+    pub reasoning: String,
+    /// The tools that it called, in order.
+    pub calls: Vec<ToolCall>,
+    /// What this response cost, the request included.
+    pub usage: Usage,
+    /// Why it ended.
+    pub stop: StopReason,
+    /// The session's clock, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// Why a response ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model ended it, with or without calls.
+    #[default]
+    End,
+    /// It reached its length limit.
+    Length,
+    /// A filter cut it.
+    Filter,
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// Whether it did what it should.
+    pub ok: bool,
+    /// What the model is told.
+    pub output: String,
+    /// The files that it changed: those whose content is not what it was.
+    pub changed: Vec<String>,
+    /// The files that it read.
+    pub read: Vec<String>,
+}
+
+/// A session on one file that ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SliceEnded {
+    /// The file.
+    pub file: String,
+    /// The files that it changed.
+    pub changed: Vec<String>,
+    /// The responses that it took.
+    pub steps: u32,
+    /// The tool calls that it made.
+    pub tool_calls: u32,
+    /// What it cost.
+    pub usage: Usage,
+    /// The outer session's clock, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// One line of a session's history.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Record {
+    /// What is about to be done.
+    Intent {
+        /// The step.
+        intent: Step,
+    },
+    /// What came of it.
+    Observed {
+        /// The observation.
+        observation: Observation,
+    },
+}
+
+/// Folds a history into the state that the next decision needs.
+pub fn fold<'a>(limits: &Limits, history: impl IntoIterator<Item = &'a Record>) -> State {
+    let mut state = State::new(limits);
+    for record in history {
+        state.apply(record);
+    }
+    state
+}
+
+/// A session under way: its state and its transcript, both folds of its history.
+#[derive(Debug, Clone)]
+pub struct Session {
+    limits: Limits,
+    state: State,
+    messages: Vec<Message>,
+}
+
+impl Session {
+    /// A session that has not begun.
+    pub fn new(limits: Limits, system: String, task: String) -> Self {
+        Self {
+            state: State::new(&limits),
+            limits,
+            messages: vec![
+                Message::System { text: system },
+                Message::Task { text: task },
+            ],
+        }
+    }
+
+    /// The next step. It counts as begun.
+    pub fn next_step(&mut self) -> Step {
+        let step = decide(&self.limits, &self.state);
+        self.apply(&Record::Intent {
+            intent: step.clone(),
+        });
+        step
+    }
+
+    /// Takes in what became of the step.
+    pub fn observe(&mut self, observation: Observation) {
+        self.apply(&Record::Observed { observation });
+    }
+
+    /// Takes in one record of a history.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Intent {
+                intent: Step::AskModel(ask),
+            } => self.asked(ask),
+            Record::Intent { .. } => {}
+            Record::Observed { observation } => self.heard(observation),
+        }
+        self.state.apply(record);
+    }
+
+    /// The messages of a request, within the budget.
+    pub fn request(&self, budget: &Budget, ask: &Ask) -> Vec<Message> {
+        fit(&self.messages, budget.bytes(ask.refusals))
+    }
+
+    /// The state.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The whole transcript.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    fn asked(&mut self, ask: &Ask) {
+        for answer in &ask.answers {
+            self.messages.push(Message::ToolResult {
+                id: answer.id.clone(),
+                name: answer.name.clone(),
+                ok: answer.ok,
+                output: answer.text.clone(),
+            });
+        }
+        if !ask.notes.is_empty() {
+            let notes: Vec<String> = ask.notes.iter().map(texts::note).collect();
+            self.messages.push(Message::Note {
+                text: notes.join("\n\n"),
+            });
+        }
+    }
+
+    fn heard(&mut self, observation: &Observation) {
+        match observation {
+            Observation::ModelResponded(response) => self.messages.push(Message::Assistant {
+                text: response.text.clone(),
+                calls: response.calls.clone(),
+            }),
+            Observation::ToolsApplied { results, .. } => {
+                let calls = self.state.open_calls();
+                for (index, call) in calls.iter().enumerate() {
+                    let result = results.get(index);
+                    self.messages.push(Message::ToolResult {
+                        id: call.id.clone(),
+                        name: call.request.name().to_owned(),
+                        ok: result.is_some_and(|result| result.ok),
+                        output: result
+                            .map_or_else(|| texts::NOT_RUN.to_owned(), |it| it.output.clone()),
+                    });
+                }
+            }
+            Observation::ModelFailed { .. }
+            | Observation::SliceEnded(_)
+            | Observation::Waited { .. }
+            | Observation::Cancelled => {}
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The state of a session: a linear fold over its history.
+
+use super::loops::{Loops, Verdict};
+use super::{
+    Answer, Ask, FormatError, Limits, Note, OpenCall, Record, SessionExit, Slice, Stagnation, Step,
+    Suppressed, Thresholds,
+};
+use crate::domain::agent::Usage;
+use crate::domain::builtin::ledger::Ledger;
+use crate::domain::builtin::model_error::ModelError;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How far the repair turn is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// It was not needed yet.
+    #[default]
+    NotAsked,
+    /// Its message was sent; one response is to come.
+    Asked,
+    /// The response came and was applied whole.
+    Answered,
+}
+
+/// What happened last, on which the next decision is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) enum Last {
+    /// Nothing yet.
+    #[default]
+    Begin,
+    /// A response came. It is applied whole once no call is open.
+    Step,
+    /// The API failed.
+    Failed(ModelError),
+    /// A wait ended.
+    Waited,
+}
+
+/// What a response says in the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct FinalWords {
+    pub text: String,
+    /// Whether they report failure in the form for that.
+    pub failed: bool,
+    /// Whether they say in the form for that, and why, that nothing needed doing.
+    pub satisfied: bool,
+}
+
+/// What is known so far of the response that is being applied.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct OpenStep {
+    pub finished_before: usize,
+    pub changed: bool,
+    /// Whether it did anything but look.
+    pub acted: bool,
+    pub edit_failed: bool,
+    pub read: BTreeSet<String>,
+    pub calls: Option<u64>,
+    pub words: BTreeSet<String>,
+}
+
+/// Numbers of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Counts {
+    /// Responses, those of sessions on one file included.
+    pub steps: u32,
+    /// Tool calls, those of sessions on one file included.
+    pub tool_calls: u32,
+    /// Times that final words were not accepted.
+    pub final_suppressed: u32,
+    /// Repair messages.
+    pub repair_turns: u32,
+    /// The highest score of stagnation.
+    pub stagnation_score_max: u32,
+    /// Requests that demanded an edit.
+    pub forced_mode_steps: u32,
+    /// Sessions on one file alone.
+    pub fix_slices: u32,
+    /// Steps that did nothing but look.
+    pub read_only_steps: u32,
+    /// Responses in a row of which nothing could be carried out.
+    pub format_errors: u32,
+    /// Failures of the API in a row.
+    pub failures: u32,
+    /// Requests that the API called too long.
+    pub refusals: u32,
+}
+
+/// Everything that the next decision depends on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    pub(super) thresholds: Thresholds,
+    pub(super) ledger: Ledger,
+    pub(super) changed: BTreeSet<String>,
+    pub(super) counts: Counts,
+    pub(super) usage: Usage,
+    pub(super) elapsed_ms: u64,
+    pub(super) last: Last,
+    pub(super) open: Vec<OpenCall>,
+    pub(super) answers: Vec<Answer>,
+    pub(super) step: OpenStep,
+    pub(super) final_words: Option<FinalWords>,
+    pub(super) format_error: Option<FormatError>,
+    pub(super) stagnation: Stagnation,
+    pub(super) loops: Loops,
+    pub(super) repair: Repair,
+    pub(super) suppressed: BTreeSet<Suppressed>,
+    pub(super) edit_failures: BTreeMap<String, u32>,
+    pub(super) sliced: BTreeSet<String>,
+    /// The session on one file that the model has not been told of, and whether it changed it.
+    pub(super) slice_ended: Option<(String, bool)>,
+    pub(super) cancelled: bool,
+}
+
+impl State {
+    /// The state before anything happened.
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            thresholds: limits.thresholds.clone(),
+            ledger: Ledger::default(),
+            changed: BTreeSet::new(),
+            counts: Counts::default(),
+            usage: Usage::default(),
+            elapsed_ms: 0,
+            last: Last::Begin,
+            open: Vec::new(),
+            answers: Vec::new(),
+            step: OpenStep::default(),
+            final_words: None,
+            format_error: None,
+            stagnation: Stagnation::default(),
+            loops: Loops::default(),
+            repair: Repair::NotAsked,
+            suppressed: BTreeSet::new(),
+            edit_failures: BTreeMap::new(),
+            sliced: BTreeSet::new(),
+            slice_ended: None,
+            cancelled: false,
+        }
+    }
+
+    /// The plan.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The files changed so far.
+    pub fn changed(&self) -> &BTreeSet<String> {
+        &self.changed
+    }
+
+    /// The numbers so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What was spent so far, as far as it is known.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// Tokens in and out; `None` where the provider counted none.
+    pub fn tokens(&self) -> Option<u64> {
+        match (self.usage.tokens_in, self.usage.tokens_out) {
+            (None, None) => None,
+            (sent, received) => Some(
+                sent.unwrap_or_default()
+                    .saturating_add(received.unwrap_or_default()),
+            ),
+        }
+    }
+
+    /// US dollars; `None` where no price is known.
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.usage.cost_usd
+    }
+
+    /// The session's clock, in milliseconds.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.elapsed_ms
+    }
+
+    /// The calls that are to be carried out.
+    pub fn open_calls(&self) -> &[OpenCall] {
+        &self.open
+    }
+
+    /// How far the repair turn is.
+    pub fn repair(&self) -> Repair {
+        self.repair
+    }
+
+    /// The signs of a stall.
+    pub fn stagnation(&self) -> &Stagnation {
+        &self.stagnation
+    }
+
+    /// The score of stagnation, from 0 to 4.
+    pub fn score(&self) -> u32 {
+        self.stagnation.score(&self.thresholds)
+    }
+
+    /// The final words of the last response, if it had any.
+    pub fn final_message(&self) -> Option<&str> {
+        self.final_words.as_ref().map(|words| words.text.as_str())
+    }
+
+    /// The error that the API failed with last, if nothing came after it.
+    pub fn model_error(&self) -> Option<&ModelError> {
+        match &self.last {
+            Last::Failed(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Whether something cannot be done: an item is blocked, or the final words report failure.
+    pub fn is_blocked(&self) -> bool {
+        self.ledger.blocked() > 0 || self.final_words.as_ref().is_some_and(|words| words.failed)
+    }
+
+    /// Whether everything is finished: every item of the plan, or without a plan the work that the
+    /// model submitted.
+    pub fn is_complete(&self, exit: SessionExit) -> bool {
+        if self.ledger.planned() > 0 {
+            return self.ledger.is_complete();
+        }
+        let satisfied = self.final_words.as_ref().is_some_and(|it| it.satisfied);
+        exit == SessionExit::Submitted && (!self.changed.is_empty() || satisfied)
+    }
+
+    /// Why the final words are not to be accepted yet. Every reason is good for once.
+    pub(super) fn suppression(&self) -> Option<Suppressed> {
+        let words = self.final_words.as_ref().filter(|words| !words.failed)?;
+        let nothing = self.changed.is_empty()
+            && self.ledger.finished() == 0
+            && self.ledger.blocked() == 0
+            && !words.satisfied;
+        let reasons = [
+            (Suppressed::EditFailed, self.step.edit_failed),
+            (Suppressed::ItemsLeft, self.ledger.remaining() > 0),
+            (Suppressed::NothingChanged, nothing),
+        ];
+        reasons
+            .into_iter()
+            .find(|(reason, holds)| *holds && !self.suppressed.contains(reason))
+            .map(|(reason, _)| reason)
+    }
+
+    /// Whether there is too little progress to go on.
+    pub(super) fn is_past_hope(&self) -> bool {
+        let remaining = self.ledger.remaining();
+        self.loops.verdict() == Verdict::Stop
+            || self.stagnation.is_past_hope(&self.thresholds, remaining)
+    }
+
+    /// Takes one record in.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Intent { intent } => self.intend(intent),
+            Record::Observed { observation } => self.observe(observation),
+        }
+    }
+
+    fn intend(&mut self, step: &Step) {
+        match step {
+            Step::AskModel(ask) => self.ask(ask),
+            Step::FixSlice(slice) => self.slice(slice),
+            Step::ApplyTools { .. } | Step::Wait { .. } | Step::End { .. } => {}
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask) {
+        self.answers.clear();
+        self.counts.refusals = ask.refusals;
+        for note in &ask.notes {
+            match note {
+                Note::FinalSuppressed { why, .. } => {
+                    self.suppressed.insert(*why);
+                    self.counts.final_suppressed += 1;
+                }
+                Note::Forced { .. } => self.counts.forced_mode_steps += 1,
+                Note::Repair { .. } => {
+                    self.repair = Repair::Asked;
+                    self.counts.repair_turns += 1;
+                }
+                Note::SliceEnded { .. } => self.slice_ended = None,
+                Note::FormatError { .. } | Note::LoopWarning { .. } => {}
+            }
+        }
+    }
+
+    fn slice(&mut self, slice: &Slice) {
+        self.counts.fix_slices += 1;
+        self.edit_failures.remove(&slice.file);
+        self.sliced.insert(slice.file.clone());
+    }
+}

@@ -1,0 +1,111 @@
+//! What a session came to, in numbers.
+
+use super::{Limits, SessionExit, State};
+use crate::domain::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How complete the work of a session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CompletionKind {
+    /// Something cannot be done, the model says, or could not be edited.
+    Blocked,
+    /// Everything is finished, and verification says so too.
+    CompleteVerified,
+    /// Everything is finished, and nothing was verified.
+    CompleteUnverified,
+    /// A limit ended the session.
+    Exhausted,
+    /// Anything else.
+    Partial,
+}
+
+impl CompletionKind {
+    /// How complete a session is that ended like this. `verdict` is what verification said of the
+    /// tree that it left; the model's word never makes anything verified.
+    pub fn of(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Self {
+        let complete = match verdict {
+            Some(Verdict::Passed) => Some(Self::CompleteVerified),
+            None | Some(Verdict::NotRun | Verdict::Aborted) => Some(Self::CompleteUnverified),
+            Some(Verdict::Failed { .. } | Verdict::TimedOut { .. }) => None,
+        };
+        if state.is_blocked() {
+            return Self::Blocked;
+        }
+        match complete {
+            Some(complete) if state.is_complete(exit) => complete,
+            _ if exit.is_limit() => Self::Exhausted,
+            _ => Self::Partial,
+        }
+    }
+}
+
+/// The numbers of one session, for `summary.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Telemetry {
+    /// Items of the plan, without superseded ones.
+    pub plan_items: usize,
+    /// Of these, done or already satisfied.
+    pub plan_finished: usize,
+    /// Blocks or calls that changed the plan after its registration, each one counted.
+    pub plan_update_count: u32,
+    /// Times that final words were not accepted.
+    pub final_suppressed: u32,
+    /// Repair messages.
+    pub repair_turns: u32,
+    /// The highest score of stagnation, from 0 to 4.
+    pub stagnation_score_max: u32,
+    /// Requests that demanded an edit.
+    pub forced_mode_steps: u32,
+    /// Sessions on one file alone.
+    pub fix_slice_count: u32,
+    /// Tool calls, those of such sessions included.
+    pub tool_calls: u32,
+    /// Steps that did nothing but look.
+    pub read_only_steps: u32,
+    /// Tokens in and out; `null` where the provider counted none.
+    pub tokens: Option<u64>,
+    /// How complete the work is.
+    pub completion_kind: CompletionKind,
+}
+
+impl Telemetry {
+    /// The numbers of a session that ended like this.
+    pub fn of(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Self {
+        let counts = state.counts();
+        Self {
+            plan_items: state.ledger().planned(),
+            plan_finished: state.ledger().finished(),
+            plan_update_count: state.ledger().updates(),
+            final_suppressed: counts.final_suppressed,
+            repair_turns: counts.repair_turns,
+            stagnation_score_max: counts.stagnation_score_max,
+            forced_mode_steps: counts.forced_mode_steps,
+            fix_slice_count: counts.fix_slices,
+            tool_calls: counts.tool_calls,
+            read_only_steps: counts.read_only_steps,
+            tokens: state.tokens(),
+            completion_kind: CompletionKind::of(state, exit, verdict),
+        }
+    }
+}
+
+/// What a session on one file may use: little, and no more than is left.
+pub(super) fn slice_limits(limits: &Limits, state: &State) -> Limits {
+    const STEPS: u32 = 10;
+    const TOOL_CALLS: u32 = 30;
+    let counts = state.counts();
+    let left = |limit: u64, used: Option<u64>| limit.saturating_sub(used.unwrap_or_default());
+    Limits {
+        steps: STEPS.min(limits.steps.saturating_sub(counts.steps)),
+        tool_calls: TOOL_CALLS.min(limits.tool_calls.saturating_sub(counts.tool_calls)),
+        time_ms: limits.time_ms.saturating_sub(state.elapsed_ms()),
+        tokens: limits.tokens.map(|limit| left(limit, state.tokens())),
+        cost_usd: limits
+            .cost_usd
+            .map(|limit| (limit - state.cost_usd().unwrap_or_default()).max(0.0)),
+        fix_slices: 0,
+        ..limits.clone()
+    }
+}
