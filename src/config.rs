@@ -1,7 +1,8 @@
 //! Flags, action inputs, variables, task, plan and file become one configuration, in this order of
 //! precedence. What leaves here is valid.
 
-use crate::agent::CliAgent;
+use crate::agent::builtin::{self, Builtin, NoAccess, Options};
+use crate::agent::{Agent, CliAgent};
 use crate::cli::SettingFlags;
 use crate::context::Context;
 use crate::domain::outcome::NoChanges;
@@ -52,6 +53,8 @@ pub struct Sources {
     /// Plan and configuration file, already merged.
     pub below: Settings,
     globs: Globs,
+    /// The variables that say how a model is reached.
+    models: Rc<HashMap<&'static str, String>>,
 }
 
 /// Sets of globs that were built already: the tasks of a plan mostly share one.
@@ -64,6 +67,21 @@ impl Sources {
             above,
             below,
             globs: Globs::default(),
+            models: Rc::default(),
+        }
+    }
+
+    /// The same where the variables of these surroundings are set. The job's token may come as an
+    /// action input, too.
+    pub fn within(self, context: &Context) -> Self {
+        let value = |name: &str| match name {
+            "GITHUB_TOKEN" => context.var(name).or_else(|| context.input("github-token")),
+            _ => context.var(name),
+        };
+        let set = builtin::variables().filter_map(|name| Some((name, value(name)?.to_owned())));
+        Self {
+            models: Rc::new(set.collect()),
+            ..self
         }
     }
 
@@ -73,6 +91,7 @@ impl Sources {
             above: above.or(self.above.clone()),
             below: self.below.clone(),
             globs: Rc::clone(&self.globs),
+            models: Rc::clone(&self.models),
         }
     }
 
@@ -118,7 +137,7 @@ pub struct RunConfig {
 #[derive(Debug, Clone)]
 pub struct TaskConfig {
     /// The agent.
-    pub agent: CliAgent,
+    pub agent: Agent,
     /// Arguments added to the agent's own.
     pub agent_args: Vec<String>,
     /// The model.
@@ -310,7 +329,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     refuse_unsupported(&all)?;
     let protected = sources.protected(all.protected_paths.as_deref())?;
     Ok(TaskConfig {
-        agent: agent(&all)?,
+        agent: agent(&all, &sources.models)?,
         agent_args: all.agent_args.clone().unwrap_or_default(),
         model: all.model.clone(),
         instructions: all.instructions.clone(),
@@ -331,31 +350,60 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     })
 }
 
-/// The agent that the settings choose.
-fn agent(all: &Settings) -> Result<CliAgent> {
-    const REMEDY: &str = "--agent codex, --agent claude, or --agent-command 'COMMAND'";
+/// The agent that the settings choose; without a choice, the built-in one where a model can be
+/// reached.
+fn agent(all: &Settings, models: &HashMap<&'static str, String>) -> Result<Agent> {
+    const REMEDY: &str =
+        "--agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'";
     match (all.agent.as_deref(), all.agent_command.as_deref()) {
-        (None | Some("command" | "auto"), Some(command)) => Ok(CliAgent::Command {
+        (None | Some("command" | "auto"), Some(command)) => Ok(Agent::Cli(CliAgent::Command {
             command: command.to_owned(),
-        }),
-        (Some("codex"), _) => Ok(CliAgent::Codex),
-        (Some("claude"), _) => Ok(CliAgent::Claude),
+        })),
+        (Some("codex"), _) => Ok(Agent::Cli(CliAgent::Codex)),
+        (Some("claude"), _) => Ok(Agent::Cli(CliAgent::Claude)),
+        (Some("builtin"), _) => built_in(all, models)?.map_err(no_access),
         (Some("command"), None) => Err(Error::config("agent `command` needs a command")
             .hint("give one with --agent-command, or agent_command in plan or configuration")),
-        (None | Some("auto"), None) => Err(Error::environment("no agent is configured").hint(
-            format!("name one: {REMEDY}; or set `agent` in {DEFAULT_FILE}"),
-        )),
-        (Some(known @ ("gemini" | "opencode" | "acp" | "builtin")), _) => Err(Error::config(
-            format!("agent `{known}` is not part of this version"),
-        )
+        (None | Some("auto"), None) => built_in(all, models)?.map_err(|missing| {
+            let none = Error::environment("no agent is configured").hint(format!(
+                "name one: {REMEDY}; or set `agent` in {DEFAULT_FILE}"
+            ));
+            let mut hints = missing.hints.into_iter();
+            let first = hints.next().unwrap_or_default();
+            let none = none.hint(format!("or let the built-in agent work: {first}"));
+            hints.fold(none, Error::hint)
+        }),
+        (Some(known @ ("gemini" | "opencode" | "acp")), _) => Err(Error::config(format!(
+            "agent `{known}` is not part of this version"
+        ))
         .hint(format!("use {REMEDY}"))),
         (Some(other), _) => {
-            let known = ["codex", "claude", "command"];
+            let known = ["codex", "claude", "builtin", "command"];
             let nearest = crate::domain::suggest::did_you_mean(other, known);
             Err(Error::config(format!("unknown agent `{other}`{nearest}"))
                 .hint(format!("use {REMEDY}")))
         }
     }
+}
+
+/// The built-in agent, or why its model cannot be reached.
+fn built_in(
+    all: &Settings,
+    models: &HashMap<&'static str, String>,
+) -> Result<std::result::Result<Agent, NoAccess>> {
+    let var = |name: &str| models.get(name).cloned();
+    let access = match builtin::choose(all.model.as_deref(), &var) {
+        Ok(access) => access,
+        Err(missing) => return Ok(Err(missing)),
+    };
+    let args = all.agent_args.as_deref().unwrap_or_default();
+    let options = Options::read(args).map_err(Error::config)?;
+    Ok(Ok(Agent::Builtin(Box::new(Builtin { access, options }))))
+}
+
+fn no_access(missing: NoAccess) -> Error {
+    let error = Error::environment(missing.message);
+    missing.hints.into_iter().fold(error, Error::hint)
 }
 
 /// Settings that are read, so that a plan can carry them, and that this version cannot honour.

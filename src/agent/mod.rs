@@ -1,8 +1,10 @@
-//! Coding agents that are commands: for each an argv builder and a parser of what it prints.
+//! Coding agents: the built-in one, and those that are commands, for each of which there is an argv
+//! builder and a parser of what it prints.
 //!
-//! Everything here is pure. The caller starts the process, pipes the prompt in, hands every line
+//! Everything but [`builtin`] is pure. The caller starts the process, pipes the prompt in, hands every line
 //! of stdout to the [`LineParser`] and, when the process has ended, what is known of its end.
 
+pub mod builtin;
 pub mod claude;
 pub mod codex;
 pub mod command;
@@ -13,6 +15,27 @@ use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
 use crate::domain::api_error::classify;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Agent {
+    /// One that is started as a command.
+    Cli(CliAgent),
+    /// The one that is part of Sprag.
+    Builtin(Box<builtin::Builtin>),
+}
+
+impl Agent {
+    /// Its name for people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Cli(CliAgent::Codex) => "codex",
+            Self::Cli(CliAgent::Claude) => "claude",
+            Self::Cli(CliAgent::Command { .. }) => "command",
+            Self::Builtin(_) => "builtin",
+        }
+    }
+}
 
 /// An agent that is started as a command, once for each turn.
 #[derive(Debug, Clone, PartialEq, Eq)]

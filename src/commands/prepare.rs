@@ -153,7 +153,7 @@ pub fn prepare(
     let file = config_file(context, common, real.work_tree(), repo, &mut warnings)?;
     let (plan, text, plan_file) = load(&source, &real, &mut warnings)?;
     let below = plan.settings.clone().or(file.settings);
-    let sources = Sources::new(above, below);
+    let sources = Sources::new(above, below).within(context);
     let setup = file
         .setup
         .into_iter()

@@ -15,7 +15,7 @@ use crate::domain::plan::{Plan, Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::{Error, Result};
-use crate::perform::{Emitter, Performer, PlanBook, TaskStart, Watched, agent_name};
+use crate::perform::{Emitter, Performer, PlanBook, TaskStart, Watched};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::{RunPlan, run};
 use crate::run_dir::{ENDED, FINISHED, RunDir};
@@ -345,7 +345,7 @@ fn started(
         branch,
         base: performer.repo.base().map(|id| id.0),
         agent: first
-            .map_or("none", |(_, config)| agent_name(&config.agent))
+            .map_or("none", |(_, config)| config.agent.name())
             .to_owned(),
         checks: first.map_or_else(Vec::new, |(_, config)| {
             crate::domain::verdict::ordered(&config.checks)

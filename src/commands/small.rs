@@ -2,7 +2,7 @@
 
 use super::prepare::{Prepared, config_file, read_plan, shown};
 use super::repository;
-use crate::agent::CliAgent;
+use crate::agent::{Agent, CliAgent};
 use crate::cli::{
     AssessArgs, CheckArgs, Cli, ReportArgs, ReportFormat, SchemaArgs, SchemaName, SettingFlags,
 };
@@ -14,7 +14,7 @@ use crate::domain::plan::{self, Task};
 use crate::domain::settings::Settings;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::perform::{agent_name, first_prompt};
+use crate::perform::first_prompt;
 use crate::report::{self, wire};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
@@ -37,9 +37,11 @@ const LONGEST_MESSAGE: u64 = 64 << 20;
 pub fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
     for (_, config) in &prepared.tasks {
         let (program, remedy) = match &config.agent {
-            CliAgent::Codex => ("codex", "npm install --global @openai/codex"),
-            CliAgent::Claude => ("claude", "npm install --global @anthropic-ai/claude-code"),
-            CliAgent::Command { .. } => continue,
+            Agent::Cli(CliAgent::Codex) => ("codex", "npm install --global @openai/codex"),
+            Agent::Cli(CliAgent::Claude) => {
+                ("claude", "npm install --global @anthropic-ai/claude-code")
+            }
+            Agent::Cli(CliAgent::Command { .. }) | Agent::Builtin(_) => continue,
         };
         let path = context.var_os("PATH").unwrap_or(OsStr::new(""));
         if !std::env::split_paths(path).any(|dir| is_executable(&dir.join(program))) {
@@ -90,10 +92,18 @@ pub fn dry_run(_context: &Context, prepared: &Prepared) -> Result<u8> {
 fn described(config: &TaskConfig, no_agent: Option<&Error>) -> String {
     let mut text = match no_agent {
         Some(error) => format!("  agent: none ({})", error.hints.join("; ")),
-        None => format!("  agent: {}", agent_name(&config.agent)),
+        None => format!("  agent: {}", config.agent.name()),
     };
-    if let (CliAgent::Command { command }, None) = (&config.agent, no_agent) {
-        text += &format!(" ({command})");
+    match (&config.agent, no_agent) {
+        (Agent::Cli(CliAgent::Command { command }), None) => text += &format!(" ({command})"),
+        (Agent::Builtin(builtin), None) => {
+            let access = &builtin.access;
+            text += &format!(
+                " ({} by {} at {})",
+                access.model, access.provider, access.base
+            );
+        }
+        _ => {}
     }
     if let Some(model) = &config.model {
         text += &format!(", model {model}");
@@ -128,13 +138,14 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
     let file = config_file(context, &args.common, real.work_tree(), None, &mut warnings)?;
     let above = config::above(context, &SettingFlags::default())?;
     let Some(path) = &args.plan else {
-        let sources = super::prepare::without_plan(file.settings, above);
+        let sources = super::prepare::without_plan(file.settings, above).within(context);
         return check_configuration(context, &sources, file.setup, &warnings);
     };
     let path = context.cwd.join(path);
     let name = shown(&path, real.work_tree());
     let (plan, _) = read_plan(&path, &name, &mut warnings)?;
-    let sources = config::Sources::new(above, plan.settings.clone().or(file.settings));
+    let sources =
+        config::Sources::new(above, plan.settings.clone().or(file.settings)).within(context);
     config::run_config(context, &sources, Vec::new())?;
     let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
@@ -219,7 +230,7 @@ fn check_json(
                 "title": task.title,
                 "status": task.status.word(),
                 "depends_on": task.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                "agent": no_agent.is_none().then(|| agent_name(&config.agent)),
+                "agent": no_agent.is_none().then(|| config.agent.name()),
                 "max_retries": config.max_retries,
                 "checks": config.checks,
                 "line": task.line,

@@ -3,6 +3,7 @@
 
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
+use super::builtin::session::Telemetry;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::snapshot::Snapshot;
 use super::verdict::{CheckKind, CheckResult, HistoryEntry};
@@ -94,6 +95,9 @@ pub struct TurnLine {
     pub usage: Usage,
     /// The `FAILED:` report.
     pub failed_report: Option<FailedReport>,
+    /// The session of the built-in agent in numbers, as it stood before any verification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builtin: Option<Telemetry>,
 }
 
 /// What is scheduled instead of going on.

@@ -3,6 +3,7 @@
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
+use super::builtin::session::Telemetry;
 use super::event::{Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine};
 use super::outcome::{Reason, RunStatus, TaskEnd};
 use super::snapshot::{Head, Snapshot};
@@ -179,6 +180,9 @@ pub struct TurnSummary {
     pub exit: String,
     /// Milliseconds.
     pub elapsed_ms: u64,
+    /// The session of the built-in agent in numbers; other agents have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builtin: Option<Telemetry>,
 }
 
 /// HEAD and tree; all `null` when they could not be read.
@@ -402,6 +406,10 @@ impl RunSummary {
         if ran {
             task.checks.push(CheckLine::new(result, attempt, &event.ts));
         }
+        let says = !matches!(result.outcome, CheckOutcome::Passed | CheckOutcome::Aborted);
+        if ran && says {
+            task.judge_session(false);
+        }
     }
 
     /// A run that died right after it told of a retry tells of it once more, by the same number.
@@ -439,6 +447,9 @@ impl RunSummary {
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;
         task.elapsed_ms = ended.elapsed_ms;
+        if task.reason == Some(Reason::Verified) {
+            task.judge_session(true);
+        }
         let total = &mut self.totals.verifications;
         *total = total
             .saturating_sub(before)
@@ -468,6 +479,14 @@ impl RunUsage {
 }
 
 impl TaskSummary {
+    /// What verification says of the last turn is said of the session that it was, too.
+    fn judge_session(&mut self, passed: bool) {
+        let session = self.turns.last_mut().and_then(|turn| turn.builtin.as_mut());
+        if let Some(session) = session {
+            session.judge(passed);
+        }
+    }
+
     fn begin_anew(&mut self) {
         let line = TaskLine {
             id: self.id.clone(),
@@ -534,6 +553,7 @@ impl TurnSummary {
             after: StateLine::from(&line.after),
             exit: line.exit.clone(),
             elapsed_ms: line.elapsed_ms,
+            builtin: line.builtin.clone(),
         }
     }
 }

@@ -2,16 +2,17 @@
 
 use super::listen::{Heard, Listener};
 use super::prompting::Prompt;
-use super::turn::{agent_name, turn_exit};
+use super::turn::turn_exit;
 use super::{Performer, TaskRun, millis};
 use crate::agent::command::{TurnFacts, turn_env};
 use crate::agent::{
-    CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, credentials_to_pass,
+    Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, credentials_to_pass,
     invocation,
 };
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::{TurnKey, TurnPurpose};
+use crate::domain::builtin::session::Telemetry;
 use crate::process::{
     CancelReason, CappedLog, CommandSpec, Ended, Exit, Input, Limits, RawStatus, run,
 };
@@ -36,6 +37,8 @@ pub struct AgentEnd {
     pub elapsed_ms: u64,
     /// Whether an earlier session was to be continued.
     pub resumed: bool,
+    /// The session of the built-in agent in numbers.
+    pub builtin: Option<Telemetry>,
 }
 
 impl AgentEnd {
@@ -59,8 +62,11 @@ impl Performer<'_> {
         purpose: &TurnPurpose,
         prompt: Prompt,
     ) -> anyhow::Result<AgentEnd> {
+        let agent = match run.config.agent.clone() {
+            Agent::Cli(agent) => agent,
+            Agent::Builtin(agent) => return self.run_builtin(run, &agent, prompt).await,
+        };
         let number = prompt.number;
-        let agent = run.config.agent.clone();
         let scratch = tempfile::Builder::new()
             .prefix("turn-")
             .tempdir_in(self.run_dir.path("state"))?;
@@ -80,10 +86,11 @@ impl Performer<'_> {
         };
         let how = invocation(&agent, &request);
         let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
-        let spec = self.agent_spec(run, key, purpose, prompt, &how, env);
-        let log = self
-            .run_dir
-            .path(&format!("turns/{number:02}-{}.jsonl", agent_name(&agent)));
+        let spec = self.agent_spec(run, &agent, key, purpose, prompt, &how, env);
+        let log = self.run_dir.path(&format!(
+            "turns/{number:02}-{}.jsonl",
+            run.config.agent.name()
+        ));
         let (ended, heard) = self.drive(&spec, &agent, &log).await?;
         if !ended.leaked.is_empty() {
             let names: Vec<&str> = ended
@@ -129,6 +136,7 @@ impl Performer<'_> {
             report,
             elapsed_ms,
             resumed,
+            builtin: None,
         })
     }
 
@@ -150,9 +158,11 @@ impl Performer<'_> {
         self.scrubbed(&names)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a command has that many sources")]
     fn agent_spec(
         &self,
         run: &TaskRun<'_>,
+        agent: &CliAgent,
         key: TurnKey,
         purpose: &TurnPurpose,
         prompt: Prompt,
@@ -160,9 +170,7 @@ impl Performer<'_> {
         mut env: Vec<(OsString, OsString)>,
     ) -> CommandSpec {
         env.extend(how.env.iter().cloned());
-        if let (CliAgent::Command { .. }, Some(final_file)) =
-            (&run.config.agent, &how.final_message_file)
-        {
+        if let (CliAgent::Command { .. }, Some(final_file)) = (agent, &how.final_message_file) {
             env.extend(turn_env(&TurnFacts {
                 prompt_file: &prompt.file,
                 final_file,
@@ -189,7 +197,7 @@ impl Performer<'_> {
         }
     }
 
-    fn cost_left(&self, run: &TaskRun<'_>) -> Option<f64> {
+    pub(super) fn cost_left(&self, run: &TaskRun<'_>) -> Option<f64> {
         let spent = self.spent.cost_usd + run.journal.state.spend.cost_usd;
         self.config
             .max_cost_usd

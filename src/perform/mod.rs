@@ -4,6 +4,7 @@ mod agent_turn;
 mod announce;
 mod begin;
 mod book;
+mod builtin_turn;
 mod commit;
 mod emit;
 mod finish;
@@ -24,7 +25,6 @@ pub use journal::Journal;
 pub use look::Watched;
 pub use prompting::first_prompt;
 pub use resume::finish_landing;
-pub use turn::agent_name;
 
 use crate::config::{RunConfig, TaskConfig};
 use crate::domain::agent::Usage;

@@ -48,7 +48,7 @@ impl Performer<'_> {
             after: &after,
             exit: &end.exit,
             report: &end.report,
-            agent: agent_name(&run.config.agent),
+            agent: run.config.agent.name(),
             violations: &violations,
         });
         let states = (&before, &after);
@@ -76,7 +76,7 @@ impl Performer<'_> {
         let mut number = prompt.number;
         self.emit.emit(EventKind::TurnStarted {
             purpose: purpose.as_str().into(),
-            agent: agent_name(&run.config.agent).into(),
+            agent: run.config.agent.name().into(),
             prompt: prompt.name.clone(),
         });
         let mut end = self.run_agent(run, key, purpose, prompt).await?;
@@ -156,6 +156,7 @@ impl Performer<'_> {
             elapsed_ms: end.elapsed_ms,
             usage,
             failed_report: assessment.failed_report.clone(),
+            builtin: end.builtin.clone(),
         })));
         if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind)
         {
@@ -275,15 +276,6 @@ fn spend(usage: &Usage) -> Spend {
             .unwrap_or(0)
             .saturating_add(usage.tokens_out.unwrap_or(0)),
         cost_usd: usage.cost_usd.unwrap_or(0.0),
-    }
-}
-
-/// The agent's name for people.
-pub fn agent_name(agent: &CliAgent) -> &'static str {
-    match agent {
-        CliAgent::Codex => "codex",
-        CliAgent::Claude => "claude",
-        CliAgent::Command { .. } => "command",
     }
 }
 

@@ -164,6 +164,7 @@ impl Tape {
                 cost_usd: Some(0.061),
             },
             failed_report: None,
+            builtin: None,
         })))
     }
 

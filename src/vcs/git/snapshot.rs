@@ -100,6 +100,19 @@ pub struct RawSnapshot {
     pub(super) entries: BTreeMap<Vec<u8>, Entry>,
 }
 
+impl RawSnapshot {
+    /// The paths that hold something else than in the earlier snapshot, in order.
+    pub fn changed_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
+        let now = self.entries.iter();
+        let differ = now.filter(|(path, entry)| earlier.entries.get(*path) != Some(entry));
+        let gone = earlier.entries.keys();
+        let gone = gone.filter(|path| !self.entries.contains_key(*path));
+        let mut paths: Vec<Vec<u8>> = differ.map(|(path, _)| path).chain(gone).cloned().collect();
+        paths.sort();
+        paths
+    }
+}
+
 /// What a changed path holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {

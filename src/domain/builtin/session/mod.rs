@@ -45,6 +45,7 @@ use super::model_error::ModelError;
 use super::texts;
 use super::tool::{ToolCall, ToolRequest};
 use crate::domain::agent::Usage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a session may use and when it gives up.
@@ -138,7 +139,7 @@ impl Default for Thresholds {
 }
 
 /// How a session ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionExit {
     /// The model said that it has finished, and that was accepted.

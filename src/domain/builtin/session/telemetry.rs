@@ -44,6 +44,8 @@ impl CompletionKind {
 /// The numbers of one session, for `summary.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Telemetry {
+    /// How it ended.
+    pub exit: SessionExit,
     /// Items of the plan, without superseded ones.
     pub plan_items: usize,
     /// Of these, done or already satisfied.
@@ -71,10 +73,24 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
+    /// Takes in what verification said of the tree that a session left.
+    pub fn judge(&mut self, passed: bool) {
+        use CompletionKind as K;
+        self.completion_kind = match (self.completion_kind, passed) {
+            (K::CompleteUnverified, true) => K::CompleteVerified,
+            (K::CompleteUnverified | K::CompleteVerified, false) if self.exit.is_limit() => {
+                K::Exhausted
+            }
+            (K::CompleteUnverified | K::CompleteVerified, false) => K::Partial,
+            (kind, _) => kind,
+        };
+    }
+
     /// The numbers of a session that ended like this.
     pub fn of(state: &State, exit: SessionExit, verdict: Option<&Verdict>) -> Self {
         let counts = state.counts();
         Self {
+            exit,
             plan_items: state.ledger().planned(),
             plan_finished: state.ledger().finished(),
             plan_update_count: state.ledger().updates(),

@@ -16,6 +16,7 @@ fn a_plan_is_registered_and_worked_off() {
     assert_eq!(
         played.telemetry(),
         Telemetry {
+            exit: SessionExit::Submitted,
             plan_items: 2,
             plan_finished: 2,
             plan_update_count: 0,

@@ -1,0 +1,449 @@
+//! Which model is asked, where, and with which key: decided from a name and the variables that are
+//! set, without a look at anything else.
+
+use std::fmt;
+
+/// A wire format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// OpenAI's *chat completions*, which most servers speak.
+    Chat,
+    /// OpenAI's *responses*.
+    Responses,
+    /// Anthropic's *messages*.
+    Messages,
+    /// Google's *generateContent*.
+    Gemini,
+}
+
+/// A key. It never shows in debug output.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The key itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Tokens sent.
+    pub input: f64,
+    /// Tokens sent that a cache served.
+    pub cached: f64,
+    /// Tokens received.
+    pub output: f64,
+}
+
+/// How a model is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// The provider's name.
+    pub provider: &'static str,
+    /// The format it speaks.
+    pub wire: Wire,
+    /// The address, without a slash at its end.
+    pub base: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// The key, where one is needed.
+    pub key: Option<Secret>,
+    /// The model's window, in tokens.
+    pub window_tokens: usize,
+    /// The longest response, in tokens.
+    pub response_tokens: usize,
+    /// What it costs, where that is known.
+    pub price: Option<Price>,
+}
+
+/// Why no model can be reached, and what would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoAccess {
+    /// Lowercase fragment.
+    pub message: String,
+    /// One line each.
+    pub hints: Vec<String>,
+}
+
+struct Provider {
+    name: &'static str,
+    wire: Wire,
+    base: &'static str,
+    /// The variables that hold its key, the first that is set counts; none where none is needed.
+    keys: &'static [&'static str],
+    /// The model where none is named.
+    model: Option<&'static str>,
+    window_tokens: usize,
+    response_tokens: usize,
+}
+
+const WINDOW: usize = 128_000;
+const RESPONSE: usize = 16_000;
+
+const fn chat(
+    name: &'static str,
+    base: &'static str,
+    keys: &'static [&'static str],
+    model: Option<&'static str>,
+) -> Provider {
+    Provider {
+        name,
+        wire: Wire::Chat,
+        base,
+        keys,
+        model,
+        window_tokens: WINDOW,
+        response_tokens: RESPONSE,
+    }
+}
+
+/// The providers, in the order in which their keys are looked for where none is named.
+const PROVIDERS: &[Provider] = &[
+    Provider {
+        wire: Wire::Messages,
+        window_tokens: 200_000,
+        ..chat(
+            "anthropic",
+            "https://api.anthropic.com/v1",
+            &["ANTHROPIC_API_KEY"],
+            Some("claude-sonnet-4-5"),
+        )
+    },
+    Provider {
+        wire: Wire::Responses,
+        ..chat(
+            "openai",
+            "https://api.openai.com/v1",
+            &["OPENAI_API_KEY"],
+            Some("gpt-5"),
+        )
+    },
+    Provider {
+        wire: Wire::Gemini,
+        window_tokens: 1_000_000,
+        ..chat(
+            "gemini",
+            "https://generativelanguage.googleapis.com/v1beta",
+            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            Some("gemini-2.5-pro"),
+        )
+    },
+    chat(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        &["OPENROUTER_API_KEY"],
+        None,
+    ),
+    chat(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        &["DEEPSEEK_API_KEY"],
+        None,
+    ),
+    chat(
+        "groq",
+        "https://api.groq.com/openai/v1",
+        &["GROQ_API_KEY"],
+        None,
+    ),
+    chat(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        &["MISTRAL_API_KEY"],
+        None,
+    ),
+    chat("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], None),
+    chat("ollama", "http://127.0.0.1:11434/v1", &[], None),
+    chat("compatible", "", &[], None),
+    // Its limits on one request are small: the job's token is not a paid account.
+    Provider {
+        window_tokens: 12_000,
+        response_tokens: 4_000,
+        ..chat(
+            GITHUB,
+            "https://models.github.ai/inference",
+            &[JOB_TOKEN],
+            Some("openai/gpt-4.1"),
+        )
+    },
+];
+
+const GITHUB: &str = "github";
+const JOB_TOKEN: &str = "GITHUB_TOKEN";
+
+/// The variable with the address of a server to be used instead of the provider's own.
+pub const BASE_URL: &str = "SPRAG_BASE_URL";
+
+/// Prices as their providers published them in October 2025; `--price` replaces them.
+const PRICES: &[(&str, Price)] = &[
+    ("claude-sonnet-4-5", price(3.0, 0.3, 15.0)),
+    ("claude-haiku-4-5", price(1.0, 0.1, 5.0)),
+    ("gpt-5", price(1.25, 0.125, 10.0)),
+    ("gpt-5-mini", price(0.25, 0.025, 2.0)),
+    ("gpt-4.1", price(2.0, 0.5, 8.0)),
+];
+
+const fn price(input: f64, cached: f64, output: f64) -> Price {
+    Price {
+        input,
+        cached,
+        output,
+    }
+}
+
+/// Every variable that the choice depends on.
+pub fn variables() -> impl Iterator<Item = &'static str> {
+    let keys = PROVIDERS.iter().flat_map(|provider| provider.keys);
+    keys.copied().chain([BASE_URL, "GITHUB_ACTIONS"])
+}
+
+/// Chooses by `provider/model`, by the keys that are set, by the address of a server, and in Actions
+/// by the job's token. Without any of these there is no access.
+///
+/// # Errors
+/// What is missing.
+pub fn choose(
+    model: Option<&str>,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Result<Access, NoAccess> {
+    let base = var(BASE_URL).filter(|base| !base.trim().is_empty());
+    if let Some(base) = &base {
+        check_url(base)?;
+    }
+    let (provider, model) = provider_of(model, base.is_some(), var).ok_or_else(nothing_there)?;
+    let key = key_of(provider, var);
+    if key.is_none() && !provider.keys.is_empty() && base.is_none() {
+        return Err(NoAccess {
+            message: format!("the built-in agent has no key for {}", provider.name),
+            hints: vec![format!("set {}", provider.keys.join(" or "))],
+        });
+    }
+    // What asks for a token of the runner's must be GitHub itself.
+    let key = key.filter(|_| provider.name != GITHUB || base.is_none());
+    let model = model.or(provider.model).ok_or_else(|| NoAccess {
+        message: format!("no model is named for {}", provider.name),
+        hints: vec![format!("name one: --model {}/MODEL", provider.name)],
+    })?;
+    let wire = match provider.wire {
+        // A server that stands in for OpenAI's own mostly speaks the older format alone.
+        Wire::Responses if base.is_some() => Wire::Chat,
+        wire => wire,
+    };
+    let at_home = base.is_none();
+    let base = base.unwrap_or_else(|| provider.base.to_owned());
+    Ok(Access {
+        provider: provider.name,
+        wire,
+        base: base.trim().trim_end_matches('/').to_owned(),
+        model: model.to_owned(),
+        key,
+        window_tokens: provider.window_tokens,
+        response_tokens: provider.response_tokens,
+        price: price_of(model).filter(|_| at_home && provider.name != GITHUB),
+    })
+}
+
+/// The provider, and the model if one is named.
+fn provider_of<'m>(
+    model: Option<&'m str>,
+    has_base: bool,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Option<(&'static Provider, Option<&'m str>)> {
+    if let Some((name, rest)) = model.and_then(|model| model.split_once('/')) {
+        let named = PROVIDERS.iter().find(|known| known.name == name);
+        let usable = named.filter(|known| !known.base.is_empty() || has_base);
+        if let Some(provider) = usable {
+            return Some((provider, Some(rest)));
+        }
+    }
+    let by_key = PROVIDERS
+        .iter()
+        .filter(|provider| provider.name != GITHUB)
+        .find(|provider| key_of(provider, var).is_some());
+    if has_base {
+        let own = by_key.filter(|provider| provider.name == "openai");
+        let compatible = || PROVIDERS.iter().find(|it| it.name == "compatible");
+        return own.or_else(compatible).map(|provider| (provider, model));
+    }
+    let in_actions = var("GITHUB_ACTIONS").as_deref() == Some("true");
+    let github = PROVIDERS
+        .iter()
+        .find(|provider| provider.name == GITHUB && in_actions && key_of(provider, var).is_some());
+    by_key.or(github).map(|provider| (provider, model))
+}
+
+fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<Secret> {
+    let set = provider.keys.iter().find_map(|name| var(name));
+    let key = set.map(|key| key.trim().to_owned());
+    key.filter(|key| !key.is_empty()).map(Secret)
+}
+
+fn check_url(url: &str) -> Result<(), NoAccess> {
+    let parsed = url.trim().parse::<hyper::Uri>().ok();
+    let usable = parsed.is_some_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
+    });
+    match usable {
+        true => Ok(()),
+        false => Err(NoAccess {
+            message: format!("{BASE_URL} is not an address of http or https"),
+            hints: vec!["write it like https://models.example.com/v1".into()],
+        }),
+    }
+}
+
+fn nothing_there() -> NoAccess {
+    let keys: Vec<&str> = PROVIDERS
+        .iter()
+        .filter(|provider| provider.name != GITHUB)
+        .flat_map(|provider| provider.keys)
+        .copied()
+        .collect();
+    NoAccess {
+        message: "the built-in agent has no model to ask".into(),
+        hints: vec![
+            format!("set one of {}", keys.join(", ")),
+            "or, in GitHub Actions, give the job `permissions: models: read` and GITHUB_TOKEN"
+                .into(),
+            format!("or name a server that speaks OpenAI's format with {BASE_URL}"),
+        ],
+    }
+}
+
+fn price_of(model: &str) -> Option<Price> {
+    let known = PRICES.iter().find(|(name, _)| *name == model);
+    known.map(|(_, price)| *price)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Variables and their values.
+    type Set<'a> = &'a [(&'a str, &'a str)];
+
+    fn chosen(model: Option<&str>, set: &[(&str, &str)]) -> Result<Access, NoAccess> {
+        choose(model, &|name| {
+            let found = set.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn line(model: Option<&str>, set: &[(&str, &str)]) -> String {
+        match chosen(model, set) {
+            Ok(it) => format!(
+                "{} {:?} {} {} {}",
+                it.provider,
+                it.wire,
+                it.base,
+                it.model,
+                it.key.as_ref().map_or("-", Secret::reveal)
+            ),
+            Err(why) => why.message,
+        }
+    }
+
+    #[test]
+    fn the_model_or_the_keys_decide() {
+        let actions = ("GITHUB_ACTIONS", "true");
+        let token = ("GITHUB_TOKEN", "t");
+        let server = (BASE_URL, "http://127.0.0.1:1/v1/");
+        let cases: &[(Option<&str>, Set<'_>, &str)] = &[
+            (
+                None,
+                &[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "a")],
+                "anthropic Messages https://api.anthropic.com/v1 claude-sonnet-4-5 a",
+            ),
+            (
+                Some("gpt-5-mini"),
+                &[("OPENAI_API_KEY", " k\n")],
+                "openai Responses https://api.openai.com/v1 gpt-5-mini k",
+            ),
+            (
+                Some("gemini/g"),
+                &[("GOOGLE_API_KEY", "k"), ("OPENAI_API_KEY", "o")],
+                "gemini Gemini https://generativelanguage.googleapis.com/v1beta g k",
+            ),
+            (
+                Some("openrouter/a/b"),
+                &[("OPENROUTER_API_KEY", "k")],
+                "openrouter Chat https://openrouter.ai/api/v1 a/b k",
+            ),
+            (
+                None,
+                &[actions, token],
+                "github Chat https://models.github.ai/inference openai/gpt-4.1 t",
+            ),
+            (None, &[token], "the built-in agent has no model to ask"),
+            (
+                Some("github/x/y"),
+                &[token, server],
+                "github Chat http://127.0.0.1:1/v1 x/y -",
+            ),
+            (
+                Some("m"),
+                &[actions, token, server],
+                "compatible Chat http://127.0.0.1:1/v1 m -",
+            ),
+            (
+                Some("org/m"),
+                &[("OPENAI_API_KEY", "k"), server],
+                "openai Chat http://127.0.0.1:1/v1 org/m k",
+            ),
+            (
+                Some("org/m"),
+                &[("ANTHROPIC_API_KEY", "k"), server],
+                "compatible Chat http://127.0.0.1:1/v1 org/m -",
+            ),
+            (
+                Some("anthropic/m"),
+                &[],
+                "the built-in agent has no key for anthropic",
+            ),
+            (
+                Some("ollama/m"),
+                &[],
+                "ollama Chat http://127.0.0.1:11434/v1 m -",
+            ),
+            (None, &[server], "no model is named for compatible"),
+            (
+                Some("m"),
+                &[(BASE_URL, "models.example.com")],
+                "SPRAG_BASE_URL is not an address of http or https",
+            ),
+            (
+                None,
+                &[("OPENAI_API_KEY", " ")],
+                "the built-in agent has no model to ask",
+            ),
+        ];
+        for (model, set, expected) in cases {
+            assert_eq!(line(*model, set), *expected, "{model:?} {set:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        let access = chosen(None, &[("OPENAI_API_KEY", "very-secret")]).unwrap();
+        assert!(!format!("{access:?}").contains("very-secret"));
+    }
+
+    #[test]
+    fn a_price_is_known_at_the_provider_alone() {
+        let key = ("OPENAI_API_KEY", "k");
+        let at_home = chosen(Some("openai/gpt-5"), &[key]).unwrap();
+        assert_eq!(at_home.price, Some(price(1.25, 0.125, 10.0)));
+        let elsewhere = chosen(Some("openai/gpt-5"), &[key, (BASE_URL, "http://h/v1")]).unwrap();
+        assert_eq!(elsewhere.price, None);
+        assert_eq!(chosen(Some("openai/new"), &[key]).unwrap().price, None);
+    }
+}

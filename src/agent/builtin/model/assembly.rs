@@ -1,0 +1,190 @@
+//! A response while it comes in, the same for every wire format.
+
+use crate::domain::agent::Usage;
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::session::StopReason;
+use crate::domain::builtin::tool::{Arguments, ToolCall};
+use serde_json::Value;
+
+/// The most text of one response that is kept, in bytes, and the most calls.
+const MOST_TEXT: usize = 16 << 20;
+const MOST_CALLS: usize = 256;
+
+/// What has come of a response so far.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    pub(super) text: String,
+    pub(super) reasoning: String,
+    pub(super) usage: Usage,
+    /// Why it ended, once it has.
+    pub(super) stop: Option<StopReason>,
+    calls: Vec<OpenCall>,
+    size: usize,
+}
+
+/// A call of which not all may have come.
+#[derive(Debug, Default)]
+struct OpenCall {
+    /// Its number among the parts of the response.
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+    signature: Option<String>,
+}
+
+/// A response that is complete.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Reply {
+    pub(super) text: String,
+    pub(super) reasoning: String,
+    pub(super) calls: Vec<ToolCall>,
+    /// For each call what the provider wants to see again with it.
+    pub(super) signatures: Vec<Option<String>>,
+    pub(super) usage: Usage,
+    pub(super) stop: StopReason,
+}
+
+impl Assembly {
+    /// More of the text.
+    pub(super) fn text(&mut self, more: &str) -> Result<(), ModelError> {
+        self.grow(more.len())?;
+        self.text.push_str(more);
+        Ok(())
+    }
+
+    /// More of the reasoning.
+    pub(super) fn reason(&mut self, more: &str) -> Result<(), ModelError> {
+        self.grow(more.len())?;
+        self.reasoning.push_str(more);
+        Ok(())
+    }
+
+    /// More of the call with this number. An id other than the one that is known begins a new call:
+    /// some servers give all calls of a response the same number.
+    pub(super) fn call(
+        &mut self,
+        index: u64,
+        id: Option<&str>,
+        name: Option<&str>,
+        arguments: &str,
+    ) -> Result<(), ModelError> {
+        let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
+        self.grow(id.len() + name.len() + arguments.len())?;
+        let last = self.calls.iter().rposition(|call| call.index == index);
+        let known = last.filter(|at| {
+            let call = &self.calls[*at];
+            id.is_empty() || call.id.is_empty() || call.id == id
+        });
+        let at = match known {
+            Some(at) => at,
+            None if self.calls.len() >= MOST_CALLS => {
+                return Err(ModelError::network("the response makes too many calls"));
+            }
+            None => {
+                self.calls.push(OpenCall {
+                    index,
+                    ..OpenCall::default()
+                });
+                self.calls.len() - 1
+            }
+        };
+        if let Some(call) = self.calls.get_mut(at) {
+            if call.id.is_empty() {
+                call.id.push_str(id);
+            }
+            if call.name.is_empty() {
+                call.name.push_str(name);
+            }
+            call.arguments.push_str(arguments);
+        }
+        Ok(())
+    }
+
+    /// A call that comes in one piece.
+    pub(super) fn whole_call(
+        &mut self,
+        id: Option<&str>,
+        name: &str,
+        arguments: &Value,
+        signature: Option<&str>,
+    ) -> Result<(), ModelError> {
+        let text = match arguments {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        let index = u64::MAX - self.calls.len() as u64;
+        self.call(index, id, Some(name), &text)?;
+        if let Some(call) = self.calls.last_mut() {
+            call.signature = signature.map(str::to_owned);
+        }
+        Ok(())
+    }
+
+    /// The response, if it has come to its end. `number` makes ids where there are none.
+    pub(super) fn finish(self, number: u64) -> Result<Reply, ModelError> {
+        let Some(stop) = self.stop else {
+            return Err(ModelError::network("the response broke off"));
+        };
+        let mut reply = Reply {
+            text: self.text,
+            reasoning: self.reasoning,
+            usage: self.usage,
+            stop,
+            ..Reply::default()
+        };
+        for (at, call) in self.calls.into_iter().enumerate() {
+            let taken = reply.calls.iter().any(|other| other.id == call.id);
+            let id = match call.id.is_empty() || taken {
+                true => format!("call_{number}_{at}"),
+                false => call.id,
+            };
+            reply.calls.push(ToolCall {
+                id,
+                name: call.name,
+                arguments: Arguments::from_json(&call.arguments),
+            });
+            reply.signatures.push(call.signature);
+        }
+        Ok(reply)
+    }
+
+    /// Whether neither text nor a call has come yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty()
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), ModelError> {
+        self.size = self.size.saturating_add(bytes);
+        match self.size > MOST_TEXT {
+            true => Err(ModelError::network("the response is too long")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Takes the numbers that are there, and keeps those that are known where they are not.
+pub(super) fn count(into: &mut Option<u64>, value: &Value) {
+    if let Some(number) = value.as_u64() {
+        *into = Some(number);
+    }
+}
+
+/// The elements of a list; none of anything else.
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The error that a response or an event holds, if it does.
+pub(super) fn error_in(value: &Value) -> Option<ModelError> {
+    let error = value.get("error").filter(|error| !error.is_null())?;
+    let status = ["status", "code"]
+        .iter()
+        .find_map(|name| error[*name].as_u64());
+    let status = status.and_then(|status| u16::try_from(status).ok());
+    Some(match status {
+        Some(status @ 400..=599) => ModelError::of_answer(status, &error.to_string(), None),
+        _ => ModelError::of_stream(&error.to_string()),
+    })
+}

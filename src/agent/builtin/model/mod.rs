@@ -1,0 +1,261 @@
+//! A model behind an API: messages in, a response out.
+
+mod anthropic;
+mod assembly;
+mod chat;
+mod gemini;
+mod http;
+mod responses;
+mod sse;
+
+#[cfg(test)]
+mod tests;
+
+use super::access::{Access, Price, Secret, Wire};
+use super::options::Options;
+use crate::domain::agent::Usage;
+use crate::domain::builtin::context::Message;
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::protocol;
+use crate::domain::builtin::session::{Response, StopReason};
+use crate::domain::builtin::texts;
+use crate::domain::builtin::tool::{self, Arguments, Tool, ToolCall};
+use assembly::{Assembly, Reply};
+use http::{Answer, Http};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A model, and what has to be remembered from one request to the next.
+#[derive(Debug)]
+pub struct Model {
+    access: Access,
+    http: Http,
+    /// Whether tools are declared to the API; else they are called by text.
+    tools: bool,
+    stream: bool,
+    most_tokens: Option<usize>,
+    price: Option<Price>,
+    /// Responses so far.
+    number: u64,
+    /// What the provider wants to see again with a call, by the call's id.
+    signatures: HashMap<String, String>,
+}
+
+/// What the body of a request is made of.
+struct Ask<'a> {
+    access: &'a Access,
+    messages: &'a [Message],
+    tools: bool,
+    stream: bool,
+    most_tokens: Option<usize>,
+    signatures: &'a HashMap<String, String>,
+}
+
+impl Model {
+    /// A model that is given up after `idle` without a byte of a response.
+    ///
+    /// # Errors
+    /// When TLS cannot be set up.
+    pub fn new(access: &Access, options: &Options, idle: Duration) -> Result<Self, ModelError> {
+        Ok(Self {
+            http: Http::new(idle)?,
+            tools: !options.text_tools,
+            stream: !options.no_stream,
+            most_tokens: options.max_output_tokens,
+            price: options.price.or(access.price),
+            access: access.clone(),
+            number: 0,
+            signatures: HashMap::new(),
+        })
+    }
+
+    /// Asks for one response. Dropping the future ends the request.
+    ///
+    /// # Errors
+    /// A connection that failed, a refusal, or a response that broke off. Nothing of such a response
+    /// counts.
+    pub async fn ask(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
+        match self.ask_once(messages).await {
+            Err(error) if self.tools && has_no_tools(&error) => {
+                self.tools = false;
+                self.ask_once(messages).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn ask_once(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
+        self.number += 1;
+        let by_text = (!self.tools).then(|| told_by_text(messages));
+        let body = body(&Ask {
+            access: &self.access,
+            messages: by_text.as_deref().unwrap_or(messages),
+            tools: self.tools,
+            stream: self.stream,
+            most_tokens: self.most_tokens,
+            signatures: &self.signatures,
+        });
+        let (url, headers) = address(&self.access, self.stream);
+        let answer = self
+            .http
+            .post(&url, &headers, body.to_string().into_bytes());
+        let reply = read(self.access.wire, self.number, answer.await?).await?;
+        for (call, signature) in reply.calls.iter().zip(&reply.signatures) {
+            if let Some(signature) = signature {
+                self.signatures.insert(call.id.clone(), signature.clone());
+            }
+        }
+        Ok(self.response(reply))
+    }
+
+    fn response(&self, reply: Reply) -> Response {
+        let mut response = Response {
+            text: reply.text,
+            reasoning: reply.reasoning,
+            calls: reply.calls,
+            usage: priced(reply.usage, self.price),
+            stop: reply.stop,
+            elapsed_ms: 0,
+        };
+        if !self.tools {
+            let parts = protocol::read(&response.text, response.stop == StopReason::Length);
+            response.text = parts.text;
+            response.calls = parts.calls;
+        }
+        response
+    }
+}
+
+/// The messages for a model that calls tools by text.
+fn told_by_text(messages: &[Message]) -> Vec<Message> {
+    let mut messages = protocol::as_text(messages);
+    if let Some(Message::System { text }) = messages.first_mut() {
+        *text = texts::system(false);
+    }
+    messages
+}
+
+/// Whether the API refused a request because of the tools in it.
+fn has_no_tools(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    let refused = matches!(error.status, Some(400 | 404 | 422 | 501));
+    refused
+        && text.contains("tool")
+        && (text.contains("support") || text.contains("enable-auto-tool"))
+}
+
+fn body(ask: &Ask<'_>) -> Value {
+    match ask.access.wire {
+        Wire::Chat => chat::body(ask),
+        Wire::Responses => responses::body(ask),
+        Wire::Messages => anthropic::body(ask),
+        Wire::Gemini => gemini::body(ask),
+    }
+}
+
+fn take(wire: Wire, value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
+    match wire {
+        Wire::Chat => chat::take(value, into),
+        Wire::Responses => responses::take(value, into),
+        Wire::Messages => anthropic::take(value, into),
+        Wire::Gemini => gemini::take(value, into),
+    }
+}
+
+/// Where a request goes, and the headers that go with it.
+fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)>) {
+    let base = &access.base;
+    let key = access.key.as_ref().map(Secret::reveal);
+    let bearer = || key.map(|key| ("authorization", format!("Bearer {key}")));
+    match access.wire {
+        Wire::Chat => (
+            format!("{base}/chat/completions"),
+            bearer().into_iter().collect(),
+        ),
+        Wire::Responses => (format!("{base}/responses"), bearer().into_iter().collect()),
+        Wire::Messages => {
+            let key = key.map(|key| ("x-api-key", key.to_owned()));
+            let version = ("anthropic-version", "2023-06-01".to_owned());
+            (
+                format!("{base}/messages"),
+                key.into_iter().chain([version]).collect(),
+            )
+        }
+        Wire::Gemini => {
+            let method = match stream {
+                true => "streamGenerateContent?alt=sse",
+                false => "generateContent",
+            };
+            let key = key.map(|key| ("x-goog-api-key", key.to_owned()));
+            let url = format!("{base}/models/{}:{method}", access.model);
+            (url, key.into_iter().collect())
+        }
+    }
+}
+
+async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, ModelError> {
+    let mut assembly = Assembly::default();
+    if !answer.streams {
+        let mut whole = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        event(wire, &whole, &mut assembly)?;
+        return assembly.finish(number);
+    }
+    let mut events = sse::Events::default();
+    while let Some(chunk) = answer.chunk().await? {
+        let complete = events.push(&chunk);
+        for data in complete.map_err(|_| ModelError::network("an event is too long"))? {
+            event(wire, &data, &mut assembly)?;
+        }
+    }
+    if let Some(data) = events.finish() {
+        event(wire, &data, &mut assembly)?;
+    }
+    assembly.finish(number)
+}
+
+fn event(wire: Wire, data: &[u8], into: &mut Assembly) -> Result<(), ModelError> {
+    if data.trim_ascii() == b"[DONE]" || data.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let value: Value = serde_json::from_slice(data).map_err(|error| {
+        ModelError::network(&format!("the response is not valid JSON: {error}"))
+    })?;
+    take(wire, &value, into)
+}
+
+/// The declarations of all tools.
+fn tools(declare: impl Fn(&Tool) -> Value) -> Value {
+    tool::all().map(declare).collect()
+}
+
+/// The arguments of a call as a value; an object in every case.
+fn arguments_value(call: &ToolCall) -> Value {
+    match &call.arguments {
+        Arguments::Given(value @ Value::Object(_)) => value.clone(),
+        _ => json!({}),
+    }
+}
+
+/// The arguments of a call as text of JSON.
+fn arguments_text(call: &ToolCall) -> String {
+    arguments_value(call).to_string()
+}
+
+/// The usage with its cost, where tokens and price are known.
+fn priced(usage: Usage, price: Option<Price>) -> Usage {
+    let (Some(price), Some(sent), Some(received)) = (price, usage.tokens_in, usage.tokens_out)
+    else {
+        return usage;
+    };
+    let cached = usage.tokens_cached.unwrap_or_default().min(sent);
+    let fresh = (sent - cached) as f64 * price.input;
+    let cost = fresh + cached as f64 * price.cached + received as f64 * price.output;
+    Usage {
+        cost_usd: Some(cost / 1e6),
+        ..usage
+    }
+}

@@ -1,0 +1,173 @@
+//! Replacing text that must be there exactly once.
+
+use crate::domain::text::{cap_chars, one_line};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// Lines of a file and of a text searched for that are compared to find the nearest place.
+const MOST_LINES: usize = 20_000;
+const MOST_SEARCHED: usize = 200;
+/// Lines of the nearest place that are shown.
+const SHOWN: usize = 30;
+
+/// `text` with `search` replaced; else what is wrong, for the model.
+pub(super) fn replaced(
+    path: &str,
+    text: &str,
+    search: &str,
+    replace: &str,
+) -> Result<String, String> {
+    if search.is_empty() {
+        return Err("the text searched for is empty; use write_file to write a whole file".into());
+    }
+    if search == replace {
+        return Err("the text searched for and its replacement are the same".into());
+    }
+    // Files with the line ends of Windows are shown, and so searched, without them.
+    let windows = text.contains("\r\n") && !search.contains('\r') && !text.contains(search);
+    let (search, replace) = match windows {
+        true => (
+            search.replace('\n', "\r\n"),
+            replace.replace("\r\n", "\n").replace('\n', "\r\n"),
+        ),
+        false => (search.to_owned(), replace.to_owned()),
+    };
+    let mut places = text.match_indices(&search).map(|(at, _)| at);
+    match (places.next(), places.next()) {
+        (Some(at), None) => {
+            let (before, rest) = text.split_at(at);
+            let after = rest.get(search.len()..).unwrap_or_default();
+            Ok(format!("{before}{replace}{after}"))
+        }
+        (None, _) => Err(missed(path, text, &search)),
+        _ => {
+            let lines: Vec<String> = text
+                .match_indices(&search)
+                .take(10)
+                .map(|(at, _)| line_of(text, at).to_string())
+                .collect();
+            Err(format!(
+                "the text searched for occurs more than once in {path}, at lines {}; add lines around it \
+                 until it is there only once",
+                lines.join(", ")
+            ))
+        }
+    }
+}
+
+/// The number of the line in which a byte is, from 1.
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text
+        .as_bytes()
+        .iter()
+        .take(at)
+        .filter(|byte| **byte == b'\n')
+        .count()
+}
+
+fn missed(path: &str, text: &str, search: &str) -> String {
+    let lines: Vec<&str> = text.lines().take(MOST_LINES).collect();
+    let wanted: Vec<&str> = search.lines().take(MOST_SEARCHED).collect();
+    let Some(start) = nearest(&lines, &wanted) else {
+        return format!(
+            "the text searched for is not in {path}, nor is anything like it; read it again"
+        );
+    };
+    let shown = lines
+        .iter()
+        .enumerate()
+        .skip(start)
+        .take(wanted.len().min(SHOWN));
+    let mut message = format!(
+        "the text searched for is not in {path}. The nearest to it, as it is there (line numbers are not part of it):\n"
+    );
+    for (number, line) in shown {
+        message.push_str(&format!("{:>6}\t{}\n", number + 1, cap_chars(line, 400)));
+    }
+    message
+}
+
+/// Where the lines begin that share the most with those wanted: equal ones but for the space around
+/// them, else the line that is most like the longest of them.
+fn nearest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+    let wanted: Vec<&str> = wanted.iter().map(|line| line.trim()).collect();
+    let mut shared: HashMap<usize, u32> = HashMap::new();
+    for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
+        // Lines of a word or less stand everywhere.
+        let tells = line.chars().filter(|c| c.is_alphanumeric()).count() > 2;
+        let equal = wanted
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| tells && **it == line);
+        for (offset, _) in equal {
+            *shared.entry(at.saturating_sub(offset)).or_default() += 1;
+        }
+    }
+    let best = shared
+        .into_iter()
+        .max_by_key(|(at, count)| (*count, Reverse(*at)));
+    best.map(|(at, _)| at)
+        .or_else(|| most_alike(lines, &wanted))
+}
+
+fn most_alike(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+    let (offset, longest) = wanted
+        .iter()
+        .enumerate()
+        .max_by_key(|(_, line)| line.len())?;
+    let likeness = |line: &str| {
+        let (line, longest) = (one_line(line, 200), one_line(longest, 200));
+        (strsim::sorensen_dice(&line, &longest) * 1_000.0) as u32
+    };
+    let scored = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| (likeness(line), at));
+    let (score, at) = scored.max_by_key(|(score, at)| (*score, Reverse(*at)))?;
+    (score >= 500).then(|| at.saturating_sub(offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "fn one() {\n    let total = add(1, 2);\n}\n\nfn two() {\n    let total = add(3, 4);\n}\n";
+
+    fn edit(search: &str, replace: &str) -> Result<String, String> {
+        replaced("a.rs", TEXT, search, replace)
+    }
+
+    #[test]
+    fn text_that_is_there_once_is_replaced() {
+        let expected = TEXT.replace("add(1, 2)", "3");
+        assert_eq!(edit("add(1, 2)", "3"), Ok(expected));
+        assert_eq!(
+            replaced("a", "x\r\ny\r\n", "x\ny", "x\nz"),
+            Ok("x\r\nz\r\n".into())
+        );
+    }
+
+    #[test]
+    fn text_that_is_there_twice_is_told_by_its_lines() {
+        let why = edit("let total", "let sum").unwrap_err();
+        assert!(why.contains("lines 2, 6"), "{why}");
+    }
+
+    #[test]
+    fn a_miss_shows_the_nearest_text() {
+        let why = edit("fn two() {\n\tlet total = add(3, 4);\n}", "x").unwrap_err();
+        let expected = "     5\tfn two() {\n     6\t    let total = add(3, 4);\n     7\t}\n";
+        assert!(why.ends_with(expected), "{why}");
+        let why = edit("let total = add(3, 5);", "x").unwrap_err();
+        assert!(why.contains("let total = add("), "{why}");
+        let why = edit("nothing of this kind at all", "x").unwrap_err();
+        assert!(why.contains("nor is anything like it"), "{why}");
+    }
+
+    #[test]
+    fn what_would_do_nothing_is_refused() {
+        assert!(edit("", "x").unwrap_err().contains("empty"));
+        assert!(edit("fn one", "fn one").unwrap_err().contains("the same"));
+    }
+}

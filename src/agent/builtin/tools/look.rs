@@ -1,0 +1,257 @@
+//! Reading, listing and searching, within bounds.
+
+use super::tree::Tree;
+use crate::domain::text::cap_chars;
+use ignore::WalkBuilder;
+use std::fmt::Write as _;
+
+/// Bytes of text that one look shows at most.
+const SHOWN: usize = 40_000;
+/// Characters of a line that are shown, when reading and when searching.
+const LINE: usize = 2_000;
+const MATCH: usize = 300;
+/// Files that are listed, and that are walked past.
+const LISTED: usize = 1_000;
+const WALKED: usize = 100_000;
+/// Matches that are shown, the largest file that is searched, and the bytes of all of them.
+const MATCHES: usize = 200;
+const SEARCHED: usize = 2 << 20;
+const SEARCHED_ALL: usize = 512 << 20;
+
+/// The lines of a file with their numbers.
+pub(super) fn read(
+    tree: &Tree,
+    path: &str,
+    start: Option<u64>,
+    end: Option<u64>,
+) -> Result<String, String> {
+    let bytes = tree.read(path)?;
+    if is_binary(&bytes) {
+        return Err(format!("{path} is a binary file of {} bytes", bytes.len()));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let total = text.lines().count();
+    if total == 0 {
+        return Ok(format!("({path} is empty)"));
+    }
+    let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let first = start.map_or(1, index).max(1);
+    let last = end.map_or(total, index).min(total);
+    if first > total || last < first {
+        return Err(format!(
+            "{path} has {total} lines; there are none from {first} to {last}"
+        ));
+    }
+    let mut shown = String::new();
+    let mut next = first;
+    for line in text.lines().skip(first - 1).take(last + 1 - first) {
+        let cut = cap_chars(line, LINE);
+        let _ = write!(shown, "{next:>6}\t{cut}");
+        if cut.len() < line.len() {
+            let _ = write!(shown, " [cut: the line has {} bytes]", line.len());
+        }
+        shown.push('\n');
+        next += 1;
+        if shown.len() > SHOWN && next <= last {
+            let _ = writeln!(shown, "({path} has {total} lines; go on with start={next})");
+            break;
+        }
+    }
+    Ok(shown)
+}
+
+/// The files below a directory.
+pub(super) fn list(tree: &Tree, path: &str) -> Result<String, String> {
+    let mut files = files(tree, path)?;
+    files.sort();
+    if files.is_empty() {
+        return Ok("(no files)".into());
+    }
+    let total = files.len();
+    files.truncate(LISTED);
+    let mut shown = files.join("\n");
+    if shown.len() > SHOWN {
+        shown = cap_chars(&shown, SHOWN).into_owned();
+    }
+    let listed = shown.lines().count();
+    if listed < total {
+        let _ = write!(
+            shown,
+            "\n({listed} of {total} files; list a directory to see more of it)"
+        );
+    }
+    Ok(shown)
+}
+
+/// The lines of files that a regular expression matches.
+pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, String> {
+    let pattern = regex::bytes::RegexBuilder::new(pattern)
+        .size_limit(4 << 20)
+        .build()
+        .map_err(|error| format!("the regular expression cannot be read: {error}"))?;
+    let mut files = match tree.is_directory(path)? {
+        true => files(tree, path)?,
+        false => vec![Tree::normal(path)?],
+    };
+    files.sort();
+    let mut shown = String::new();
+    let (mut matches, mut read) = (0, 0);
+    for file in files {
+        // What cannot be read has no match.
+        let Ok(bytes) = tree.read(&file) else {
+            continue;
+        };
+        if bytes.len() > SEARCHED || is_binary(&bytes) {
+            continue;
+        }
+        read += bytes.len();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            if !pattern.is_match(line) {
+                continue;
+            }
+            matches += 1;
+            let line = String::from_utf8_lossy(line);
+            let line = cap_chars(line.trim_end(), MATCH);
+            let _ = writeln!(shown, "{file}:{}: {line}", number + 1);
+            if matches >= MATCHES || shown.len() > SHOWN {
+                shown.push_str("(there may be more; search for something narrower)\n");
+                return Ok(shown);
+            }
+        }
+        if read > SEARCHED_ALL {
+            shown.push_str("(not everything was searched; name a directory)\n");
+            return Ok(shown);
+        }
+    }
+    match shown.is_empty() {
+        true => Ok("(no match)".into()),
+        false => Ok(shown),
+    }
+}
+
+/// The files below a directory that git does not ignore, from the root of the tree.
+fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
+    if !tree.is_directory(path)? {
+        return Err(format!("{path} is a file; read_file shows it"));
+    }
+    let top = tree.root().join(Tree::normal(path)?);
+    let walk = WalkBuilder::new(top)
+        .hidden(false)
+        .parents(false)
+        .git_global(false)
+        .follow_links(false)
+        .filter_entry(|entry| !entry.file_name().eq_ignore_ascii_case(".git"))
+        .build();
+    let files = walk
+        .take(WALKED)
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
+        .filter_map(|entry| {
+            let inside = entry.path().strip_prefix(tree.root()).ok()?;
+            inside.to_str().map(str::to_owned)
+        });
+    Ok(files.collect())
+}
+
+/// Whether these bytes are no text.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes.get(..8_192).unwrap_or(bytes)).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn sample() -> (tempfile::TempDir, Tree) {
+        let top = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &[u8]| {
+            let path = top.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(".git/HEAD", b"ref: needle");
+        write(".gitignore", b"target/\n");
+        write(".github/ci.yml", b"run: needle\n");
+        write("target/out.txt", b"needle\n");
+        write("src/a.rs", b"one\nneedle two\nthree\n");
+        write("src/app/[...slug]/page.tsx", b"needle\n");
+        write("image.png", b"\x89PNG\0needle");
+        write("min.js", "needle".repeat(2_000).as_bytes());
+        write("empty", b"");
+        let tree = Tree::new(top.path());
+        (top, tree)
+    }
+
+    #[test]
+    fn lines_are_read_with_their_numbers() {
+        let (_top, tree) = sample();
+        let read = |path: &str, start, end| read(&tree, path, start, end);
+        assert_eq!(
+            read("src/a.rs", Some(2), None).unwrap(),
+            "     2\tneedle two\n     3\tthree\n"
+        );
+        assert_eq!(read("src/a.rs", Some(0), Some(1)).unwrap(), "     1\tone\n");
+        assert_eq!(read("empty", None, None).unwrap(), "(empty is empty)");
+        assert!(
+            read("src/a.rs", Some(9), None)
+                .unwrap_err()
+                .contains("has 3 lines")
+        );
+        assert!(
+            read("image.png", None, None)
+                .unwrap_err()
+                .contains("binary file of 11 bytes")
+        );
+        let minified = read("min.js", None, None).unwrap();
+        assert!(minified.len() < 2_200 && minified.contains("[cut: the line has 12000 bytes]"));
+    }
+
+    #[test]
+    fn a_long_file_is_read_in_parts() {
+        let (top, tree) = sample();
+        fs::write(top.path().join("long"), "0123456789\n".repeat(10_000)).unwrap();
+        let first = read(&tree, "long", None, None).unwrap();
+        assert!(first.len() < SHOWN + 200, "{}", first.len());
+        let next = first.lines().last().unwrap().rsplit('=').next().unwrap();
+        let next: u64 = next.trim_end_matches(')').parse().unwrap();
+        let second = read(&tree, "long", Some(next), None).unwrap();
+        assert!(second.starts_with(&format!("{next:>6}\t0123456789\n")));
+    }
+
+    #[test]
+    fn ignored_files_and_gits_own_are_not_listed() {
+        let (_top, tree) = sample();
+        assert_eq!(
+            list(&tree, "").unwrap(),
+            ".github/ci.yml\n.gitignore\nempty\nimage.png\nmin.js\nsrc/a.rs\nsrc/app/[...slug]/page.tsx"
+        );
+        assert_eq!(
+            list(&tree, "./src/app/").unwrap(),
+            "src/app/[...slug]/page.tsx"
+        );
+        assert!(list(&tree, "src/a.rs").unwrap_err().contains("is a file"));
+        assert!(list(&tree, "..").is_err());
+        assert!(list(&tree, ".git").is_err());
+    }
+
+    #[test]
+    fn a_search_shows_the_lines_that_match() {
+        let (_top, tree) = sample();
+        assert_eq!(
+            search(&tree, "^needle( two)?$|run:", "").unwrap(),
+            ".github/ci.yml:1: run: needle\nsrc/a.rs:2: needle two\nsrc/app/[...slug]/page.tsx:1: needle\n"
+        );
+        assert_eq!(
+            search(&tree, "needle", "src/a.rs").unwrap(),
+            "src/a.rs:2: needle two\n"
+        );
+        assert_eq!(search(&tree, "absent", "src").unwrap(), "(no match)");
+        assert!(
+            search(&tree, "(", "")
+                .unwrap_err()
+                .contains("cannot be read")
+        );
+        assert!(search(&tree, "x", "../..").is_err());
+    }
+}

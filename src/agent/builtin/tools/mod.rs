@@ -1,0 +1,203 @@
+//! The tools that touch the work tree.
+
+mod edit;
+mod look;
+mod tree;
+
+use crate::domain::builtin::session::ToolResult;
+use crate::domain::builtin::tool::ToolRequest;
+use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, run};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tree::Tree;
+
+/// The first and the last bytes of a command's output that are kept.
+const OUTPUT_HEAD: usize = 10 << 10;
+const OUTPUT_TAIL: usize = 14 << 10;
+/// How long a command may run where the model does not say, and at most.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
+const LONGEST_COMMAND: Duration = Duration::from_secs(600);
+/// How long a look may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The work tree, and in which environment its commands run.
+#[derive(Debug)]
+pub(super) struct Toolbox {
+    tree: Tree,
+    work_tree: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    cancel: Cancel,
+}
+
+impl Toolbox {
+    pub(super) fn new(work_tree: &Path, env: Vec<(OsString, OsString)>, cancel: &Cancel) -> Self {
+        Self {
+            tree: Tree::new(work_tree),
+            work_tree: work_tree.to_owned(),
+            env,
+            cancel: cancel.clone(),
+        }
+    }
+
+    /// Carries a call out. Commands take no longer than `left`; `changes` names the files that are
+    /// not what they were when it was last called.
+    pub(super) async fn call(
+        &self,
+        request: &ToolRequest,
+        left: Duration,
+        changes: &mut dyn FnMut() -> Vec<String>,
+    ) -> ToolResult {
+        match request {
+            ToolRequest::ReadFile { path, start, end } => {
+                let read = look::read(&self.tree, path, *start, *end);
+                let mut result = told(read);
+                if result.ok {
+                    result.read.extend(Tree::normal(path));
+                }
+                result
+            }
+            ToolRequest::ListFiles { path } => {
+                let path = path.clone().unwrap_or_default();
+                self.look(move |tree| look::list(tree, &path)).await
+            }
+            ToolRequest::Search { pattern, path } => {
+                let (pattern, path) = (pattern.clone(), path.clone().unwrap_or_default());
+                self.look(move |tree| look::search(tree, &pattern, &path))
+                    .await
+            }
+            ToolRequest::RunCommand {
+                command,
+                timeout_seconds,
+            } => {
+                let asked = timeout_seconds.map_or(COMMAND_TIMEOUT, Duration::from_secs);
+                let timeout = asked.min(LONGEST_COMMAND).min(left);
+                changes();
+                let mut result = self.command(command, timeout).await;
+                result.changed = changes();
+                result
+            }
+            _ => match self.change(request) {
+                Ok((output, changed)) => ToolResult {
+                    changed,
+                    ..told(Ok(output))
+                },
+                Err(why) => told(Err(why)),
+            },
+        }
+    }
+
+    /// Carries a change of files out: what to say of it, and the files that are not what they were.
+    fn change(&self, request: &ToolRequest) -> Result<(String, Vec<String>), String> {
+        let tree = &self.tree;
+        match request {
+            ToolRequest::EditFile {
+                path,
+                search,
+                replace,
+            } => {
+                let text = String::from_utf8(tree.read(path)?).map_err(|_| {
+                    format!("{path} is not UTF-8 and cannot be edited; use run_command")
+                })?;
+                let edited = edit::replaced(path, &text, search, replace)?;
+                tree.write(path, edited.as_bytes())?;
+                Ok((format!("edited {path}"), vec![Tree::normal(path)?]))
+            }
+            ToolRequest::WriteFile { path, content } => {
+                let before = tree.read(path).ok();
+                if before.as_deref() == Some(content.as_bytes()) {
+                    return Ok((
+                        format!("{path} has exactly this content already"),
+                        Vec::new(),
+                    ));
+                }
+                tree.write(path, content.as_bytes())?;
+                let bytes = content.len();
+                Ok((
+                    format!("wrote {bytes} bytes to {path}"),
+                    vec![Tree::normal(path)?],
+                ))
+            }
+            ToolRequest::DeleteFile { path } => {
+                tree.delete(path)?;
+                Ok((format!("deleted {path}"), vec![Tree::normal(path)?]))
+            }
+            ToolRequest::MoveFile { from, to } => {
+                tree.rename(from, to)?;
+                let changed = vec![Tree::normal(from)?, Tree::normal(to)?];
+                Ok((format!("moved {from} to {to}"), changed))
+            }
+            other => Err(format!("{} does nothing to files", other.name())),
+        }
+    }
+
+    /// Looks at many files, on a thread of its own, so that a cancel is heard meanwhile.
+    async fn look(
+        &self,
+        look: impl FnOnce(&Tree) -> Result<String, String> + Send + 'static,
+    ) -> ToolResult {
+        let tree = self.tree.clone();
+        let looking = tokio::task::spawn_blocking(move || look(&tree));
+        tokio::select! {
+            looked = tokio::time::timeout(LOOK_TIMEOUT, looking) => match looked {
+                Ok(Ok(outcome)) => told(outcome),
+                Ok(Err(_)) => told(Err("the look failed".into())),
+                Err(_) => told(Err("there is too much to look at; name a directory".into())),
+            },
+            _ = self.cancel.cancelled() => told(Err("cancelled".into())),
+        }
+    }
+
+    async fn command(&self, command: &str, timeout: Duration) -> ToolResult {
+        let spec = CommandSpec {
+            program: "sh".into(),
+            args: vec!["-c".into(), command.into()],
+            cwd: self.work_tree.clone(),
+            env: self.env.clone(),
+            stdin: Input::Null,
+            limits: Limits {
+                timeout: Some(timeout),
+                ..Limits::default()
+            },
+        };
+        let mut output = HeadTail::new(OUTPUT_HEAD, OUTPUT_TAIL);
+        let ended = run(&spec, &self.cancel, &mut |_, chunk: &[u8]| {
+            output.push(chunk)
+        })
+        .await;
+        let omitted = output.omitted();
+        let (mut head, tail) = output.into_parts();
+        if omitted > 0 {
+            head.extend(format!("\n[{omitted} bytes left out here]\n").into_bytes());
+        }
+        head.extend(tail);
+        let mut text = clean_text(&head);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&format!("({})", ended.exit));
+        if !ended.leaked.is_empty() {
+            text.push_str(" (what it left running was ended)");
+        }
+        ToolResult {
+            ok: ended.exit.is_success(),
+            output: text,
+            ..ToolResult::default()
+        }
+    }
+}
+
+fn told(outcome: Result<String, String>) -> ToolResult {
+    let (ok, output) = match outcome {
+        Ok(output) => (true, output),
+        Err(why) => (false, why),
+    };
+    ToolResult {
+        ok,
+        output,
+        ..ToolResult::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! A turn of the built-in agent, which is no process.
+
+use super::agent_turn::AgentEnd;
+use super::prompting::Prompt;
+use super::{Performer, TaskRun, millis};
+use crate::agent::builtin::{self, Builtin, Ended, Turn};
+use crate::domain::agent::AgentReport;
+use crate::domain::assess::TurnExit;
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::session::SessionExit;
+use crate::domain::event::EventKind;
+use crate::process::CappedLog;
+use crate::vcs::git::{RawSnapshot, display_path};
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The longest that a model's server may be silent within a response.
+const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
+
+impl Performer<'_> {
+    /// Lets the built-in agent work. Its trajectory is the turn's transcript.
+    pub(super) async fn run_builtin(
+        &mut self,
+        run: &TaskRun<'_>,
+        agent: &Builtin,
+        prompt: Prompt,
+    ) -> anyhow::Result<AgentEnd> {
+        let began = Instant::now();
+        let name = format!("turns/{:02}-builtin.jsonl", prompt.number);
+        let mut log = CappedLog::create(&self.run_dir.path(&name))?;
+        let mut lost = None;
+        let env = self.builtin_environment(run);
+        let (max_tokens, max_cost_usd) = (self.tokens_left(run), self.cost_left(run));
+        let cancel = self.cancel.clone();
+        let work_tree = self.repo.real().work_tree().to_path_buf();
+        let exempt = self.exempt();
+        let mut seen = None;
+        let (repo, emit) = (&mut self.repo, &mut self.emit);
+        let ended = builtin::run(Turn {
+            agent,
+            prompt: prompt.text,
+            work_tree: &work_tree,
+            env,
+            cancel: &cancel,
+            timeout: run.config.turn_timeout,
+            idle: run.config.stall_timeout.min(LONGEST_SILENCE),
+            max_tokens,
+            max_cost_usd,
+            emit: &mut |event| emit.emit(EventKind::Agent(event)),
+            record: &mut |line| {
+                if let (None, Err(error)) = (&lost, log.write(line)) {
+                    lost = Some(error.to_string());
+                }
+            },
+            changes: &mut || changes(&mut seen, repo.look(&exempt).ok()),
+        })
+        .await;
+        let lost = lost.or_else(|| log.close().err().map(|error| error.to_string()));
+        if let Some(why) = lost {
+            self.warn(format!("the transcript {name} is incomplete: {why}"));
+        }
+        let cancelled = self.cancel.reason();
+        let (exit, report, telemetry) = match ended {
+            Ok(Ended {
+                exit,
+                report,
+                telemetry,
+            }) => (turn_exit(exit), report, Some(telemetry)),
+            Err(error) => (TurnExit::Code(1), failed(&error), None),
+        };
+        Ok(AgentEnd {
+            exit,
+            cancelled,
+            report,
+            elapsed_ms: millis(began.elapsed()),
+            resumed: false,
+            builtin: telemetry,
+        })
+    }
+
+    /// The allow-listed environment. Keys of models are not in it, whoever asks for them: the agent's
+    /// commands have no use for them.
+    fn builtin_environment(&mut self, run: &TaskRun<'_>) -> Vec<(OsString, OsString)> {
+        let mut env = self.scrubbed(&run.config.agent_env);
+        env.retain(|(name, _)| !builtin::variables().any(|key| name == key));
+        env
+    }
+
+    fn tokens_left(&self, run: &TaskRun<'_>) -> Option<u64> {
+        let spent = self
+            .spent
+            .tokens
+            .saturating_add(run.journal.state.spend.tokens);
+        let limit = self.config.max_tokens?;
+        Some(limit.saturating_sub(spent).max(1))
+    }
+}
+
+/// The files that are not what they were in the look before, which this one takes the place of.
+fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -> Vec<String> {
+    let Some(now) = now else { return Vec::new() };
+    let changed = match seen.as_deref() {
+        Some(before) => now.changed_since(before),
+        None => Vec::new(),
+    };
+    *seen = Some(now);
+    changed.iter().map(|path| display_path(path)).collect()
+}
+
+/// How a session's end reads as that of a process.
+fn turn_exit(exit: SessionExit) -> TurnExit {
+    match exit {
+        SessionExit::ModelError => TurnExit::Code(1),
+        SessionExit::Cancelled => TurnExit::Signal(15),
+        SessionExit::Submitted
+        | SessionExit::StepLimit
+        | SessionExit::TokenLimit
+        | SessionExit::CostLimit
+        | SessionExit::TimeLimit
+        | SessionExit::RepeatedFormatError
+        | SessionExit::Stalled => TurnExit::Code(0),
+    }
+}
+
+fn failed(error: &ModelError) -> AgentReport {
+    AgentReport {
+        api_error: Some(error.api_error()),
+        ..AgentReport::default()
+    }
+}
