@@ -447,7 +447,8 @@ impl RunSummary {
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;
         task.elapsed_ms = ended.elapsed_ms;
-        if task.reason == Some(Reason::Verified) {
+        let satisfied = task.reason == Some(Reason::AlreadySatisfied) && !task.checks.is_empty();
+        if task.reason == Some(Reason::Verified) || satisfied {
             task.judge_session(true);
         }
         let total = &mut self.totals.verifications;

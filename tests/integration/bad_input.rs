@@ -307,13 +307,13 @@ fn an_unknown_agent() {
         &project(),
         &[&args[..], &["cursor"]].concat(),
         2,
-        "error: unknown agent `cursor`\n  use --agent codex, --agent claude, or --agent-command 'COMMAND'\n",
+        "error: unknown agent `cursor`\n  use --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'\n",
     );
     refused(
         &project(),
         &[&args[..], &["cluade"]].concat(),
         2,
-        "error: unknown agent `cluade` (did you mean `claude`?)\n  use --agent codex, --agent claude, or --agent-command 'COMMAND'\n",
+        "error: unknown agent `cluade` (did you mean `claude`?)\n  use --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'\n",
     );
 }
 

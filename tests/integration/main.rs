@@ -14,6 +14,7 @@ mod agent_ends;
 mod architecture;
 mod attacks;
 mod bad_input;
+mod builtin;
 mod clock;
 mod faults;
 mod first_steps;

@@ -137,6 +137,16 @@ const PROVIDERS: &[Provider] = &[
             Some("gemini-2.5-pro"),
         )
     },
+    // For servers that speak the newer format as well.
+    Provider {
+        wire: Wire::Responses,
+        ..chat(
+            "openai-responses",
+            "https://api.openai.com/v1",
+            &["OPENAI_API_KEY"],
+            None,
+        )
+    },
     chat(
         "openrouter",
         "https://openrouter.ai/api/v1",
@@ -235,7 +245,7 @@ pub fn choose(
     })?;
     let wire = match provider.wire {
         // A server that stands in for OpenAI's own mostly speaks the older format alone.
-        Wire::Responses if base.is_some() => Wire::Chat,
+        Wire::Responses if base.is_some() && provider.name == "openai" => Wire::Chat,
         wire => wire,
     };
     let at_home = base.is_none();
@@ -305,6 +315,7 @@ fn nothing_there() -> NoAccess {
     let keys: Vec<&str> = PROVIDERS
         .iter()
         .filter(|provider| provider.name != GITHUB)
+        .filter(|provider| provider.name != "openai-responses")
         .flat_map(|provider| provider.keys)
         .copied()
         .collect();

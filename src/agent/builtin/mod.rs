@@ -8,9 +8,6 @@ mod options;
 mod telling;
 mod tools;
 
-#[cfg(test)]
-mod tests;
-
 pub use access::{Access, BASE_URL, NoAccess, Price, Secret, Wire, choose, variables};
 pub use options::Options;
 

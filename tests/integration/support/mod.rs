@@ -4,6 +4,7 @@ pub mod agent_clis;
 pub mod disk;
 pub mod kill;
 pub mod model_api;
+pub mod model_calls;
 pub mod model_wire;
 pub mod proc;
 pub mod project;

@@ -6,6 +6,7 @@
 //! step left, or no shell tool for a [`Step::Shell`], is refused with a 400 that says so, which
 //! ends the agent's turn.
 
+use super::model_calls;
 use super::model_wire::{self, Answer, Wire};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -22,6 +23,12 @@ pub enum Step {
     Text(String),
     /// It runs this command with the agent's shell tool; the agent then asks again.
     Shell(String),
+    /// It says this and makes these calls; the agent then asks again.
+    Calls(String, Vec<(&'static str, Value)>),
+    /// The stream of its answer breaks off before its end.
+    Cut,
+    /// The stream of its answer holds something that is no JSON.
+    Garbled,
     /// The request fails with this HTTP status. Agents retry some: every try takes a step.
     Status(u16),
     /// The request is refused with 429 and may be made again after this many seconds.
@@ -318,6 +325,12 @@ fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Ans
             retry_after: Some(seconds),
             ..wire.error(429, "scripted rate limit")
         },
+        Some(Step::Calls(text, calls)) => {
+            let streams = request.path.contains("stream") || request.body["stream"] == true;
+            model_calls::answer(wire, number, &text, &calls, streams)
+        }
+        Some(Step::Cut) => model_calls::cut(wire, number),
+        Some(Step::Garbled) => model_calls::garbled(),
         Some(Step::Text(text)) => wire.text_reply(number, &request.body, &text),
         Some(Step::Status(status)) => wire.error(status, &format!("scripted {status}")),
         Some(Step::Shell(command)) => wire

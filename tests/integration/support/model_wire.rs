@@ -15,6 +15,10 @@ pub enum Wire {
     Responses,
     /// Anthropic's `POST /v1/messages`.
     Messages,
+    /// OpenAI's `POST /v1/chat/completions`.
+    Chat,
+    /// Google's `POST /v1beta/models/M:generateContent`, and the same as a stream.
+    Gemini,
 }
 
 /// A response of the server.
@@ -93,6 +97,10 @@ pub fn tool_names(body: &Value) -> Vec<&str> {
 }
 
 fn names(tool: &Value) -> Vec<&str> {
+    let declared = list(tool, "functionDeclarations");
+    if !declared.is_empty() {
+        return declared.iter().flat_map(names).collect();
+    }
     match list(tool, "tools") {
         [] => tool
             .get("name")
@@ -117,6 +125,8 @@ impl Wire {
         match path {
             _ if path.ends_with("/responses") => Some(Self::Responses),
             _ if path.ends_with("/messages") => Some(Self::Messages),
+            _ if path.ends_with("/chat/completions") => Some(Self::Chat),
+            _ if path.ends_with("enerateContent") => Some(Self::Gemini),
             _ => None,
         }
     }
@@ -137,6 +147,7 @@ impl Wire {
         let (whole, events) = match self {
             Self::Responses => responses(number, &model, text, call),
             Self::Messages => messages(number, &model, text, call),
+            Self::Chat | Self::Gemini => super::model_calls::reply(self, number, text, &[]),
         };
         match body.get("stream") {
             Some(Value::Bool(true)) => Answer {
@@ -162,7 +173,7 @@ impl Wire {
         };
         let error = json!({ "type": kind, "message": message });
         let body = match self {
-            Self::Responses => json!({ "error": error }),
+            Self::Responses | Self::Chat | Self::Gemini => json!({ "error": error }),
             Self::Messages => json!({ "type": "error", "error": error }),
         };
         Answer::json(status, &body)
@@ -170,7 +181,7 @@ impl Wire {
 }
 
 /// An event as it goes over the wire, named by its type.
-fn server_sent(event: &Value) -> String {
+pub fn server_sent(event: &Value) -> String {
     let name = event
         .get("type")
         .and_then(Value::as_str)

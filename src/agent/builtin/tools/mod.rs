@@ -151,7 +151,8 @@ impl Toolbox {
     async fn command(&self, command: &str, timeout: Duration) -> ToolResult {
         let spec = CommandSpec {
             program: "sh".into(),
-            args: vec!["-c".into(), command.into()],
+            // One pipe for both outputs keeps them in the order in which they were written.
+            args: vec!["-c".into(), format!("exec 2>&1\n{command}").into()],
             cwd: self.work_tree.clone(),
             env: self.env.clone(),
             stdin: Input::Null,

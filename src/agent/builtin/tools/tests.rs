@@ -1,1 +1,99 @@
+//! Commands, and changes as they are told.
 
+use super::*;
+use std::fs;
+use std::time::Instant;
+
+fn request(name: &str, arguments: serde_json::Value) -> ToolRequest {
+    let tagged = serde_json::json!({"tool": name, "arguments": arguments});
+    serde_json::from_value(tagged).unwrap()
+}
+
+async fn call(directory: &Path, cancel: &Cancel, request: &ToolRequest) -> ToolResult {
+    let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    let tools = Toolbox::new(directory, env, cancel);
+    let mut looks = 0;
+    let mut changes = || {
+        looks += 1;
+        vec![format!("look {looks}")]
+    };
+    tools
+        .call(request, Duration::from_secs(60), &mut changes)
+        .await
+}
+
+fn command(text: &str) -> ToolRequest {
+    request(
+        "run_command",
+        serde_json::json!({"command": text, "timeout_seconds": 30}),
+    )
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_commands_output_keeps_its_beginning_and_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let flood = "echo first; head -c 5000000 /dev/zero | tr '\\0' x; echo; echo last >&2; exit 3";
+    let result = call(directory.path(), &Cancel::new(), &command(flood)).await;
+    assert!(!result.ok);
+    assert!(result.output.starts_with("first\nxxx"));
+    assert!(result.output.ends_with("last\n(code 3)"));
+    assert!(result.output.contains("bytes left out here]"));
+    assert!(result.output.len() < OUTPUT_HEAD + OUTPUT_TAIL + 200);
+    assert_eq!(result.changed, ["look 2"]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_command_has_the_environment_that_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let result = call(
+        directory.path(),
+        &Cancel::new(),
+        &command("echo $PATH:$HOME; pwd"),
+    )
+    .await;
+    let here = fs::canonicalize(directory.path()).unwrap();
+    assert_eq!(
+        result.output,
+        format!("/usr/bin:/bin:\n{}\n(code 0)", here.display())
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_cancel_ends_a_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let cancel = Cancel::new();
+    cancel.trigger(crate::process::CancelReason::Terminate);
+    let began = Instant::now();
+    let result = call(directory.path(), &cancel, &command("sleep 30")).await;
+    assert!(!result.ok && began.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn only_files_that_are_not_what_they_were_count_as_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |content: &str| {
+        request(
+            "write_file",
+            serde_json::json!({"path": "./a//b.txt", "content": content}),
+        )
+    };
+    let cancel = Cancel::new();
+    let changed = async |request: &ToolRequest| {
+        let result = call(directory.path(), &cancel, request).await;
+        (result.ok, result.changed)
+    };
+    let path = || "a/b.txt".to_owned();
+    assert_eq!(changed(&write("x")).await, (true, vec![path()]));
+    assert_eq!(changed(&write("x")).await, (true, Vec::new()));
+    let moved = request(
+        "move_file",
+        serde_json::json!({"from": "a/b.txt", "to": "c.txt"}),
+    );
+    assert_eq!(
+        changed(&moved).await,
+        (true, vec![path(), "c.txt".to_owned()])
+    );
+    let gone = request("delete_file", serde_json::json!({"path": "c.txt"}));
+    assert_eq!(changed(&gone).await, (true, vec!["c.txt".to_owned()]));
+    assert_eq!(changed(&gone).await, (false, Vec::new()));
+}
