@@ -22,6 +22,8 @@ const FREE_REFS: [&str; 5] = [
     "refs/rewritten/",
     "refs/prefetch/",
 ];
+/// What `git gc` writes into `info` for clients of the dumb HTTP protocol; git itself does not read it.
+const SERVED: &str = "refs";
 /// No fetch lists that much.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
 const SYMBOLIC: &str = "ref:";
@@ -183,6 +185,9 @@ impl Repo {
     fn restore_places(&self, wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>, GitError> {
         let mut warnings = Vec::new();
         for (place, copy) in recorded_places(&self.real, &self.private.root) {
+            if wanted(&place) && place.ends_with("info") && is_directory(&place)? {
+                mirror(&copy.join(SERVED), &place.join(SERVED))?;
+            }
             if wanted(&place) && !same(&place, &copy).unwrap_or(false) {
                 mirror(&copy, &place)?;
                 warnings.push(format!("changes to {} were undone", self.shown(&place)));
@@ -361,4 +366,8 @@ fn named(branch: Option<&String>, oid: Option<&String>) -> String {
     branch
         .or_else(|| oid.cloned())
         .unwrap_or_else(|| "nothing".to_owned())
+}
+
+fn is_directory(place: &Path) -> Result<bool, GitError> {
+    Ok(look(place)?.is_some_and(|found| found.is_dir()))
 }

@@ -87,6 +87,28 @@ fn configuration_hooks_and_info_are_put_back_with_a_warning() {
 }
 
 #[test]
+fn what_housekeeping_writes_for_dumb_clients_is_no_tampering() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.git(&["gc", "-q"]);
+    f.git(&["update-server-info"]);
+    assert!(f.path(".git/info/refs").exists());
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
+}
+
+#[test]
+fn a_link_in_the_place_of_info_is_undone_and_leaves_its_target_alone() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write("target/refs", "kept");
+    fs::remove_dir_all(f.path(".git/info")).unwrap();
+    std::os::unix::fs::symlink("../target", f.path(".git/info")).unwrap();
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(report.warnings, ["changes to .git/info were undone"]);
+    assert_eq!(f.read("target/refs"), "kept");
+}
+
+#[test]
 fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
     let mut f = Ground::new().start();
     let mark = f.repo.mark_turn().unwrap();
