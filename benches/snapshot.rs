@@ -212,28 +212,22 @@ impl Ground {
         self.print_memory();
     }
 
-    /// Every round starts from indexes that were written before all files got other times.
+    /// Before every round all files get a time that no index has seen.
     fn measure_cold(&self, case: &Case) {
-        let real = self.file(".git/index");
-        let stale_time = SystemTime::now() - Duration::from_secs(1_000);
-        for number in 0..case.files {
-            let path = self.file(&tracked(number));
-            let file = fs::File::options().append(true).open(path).unwrap();
-            file.set_modified(stale_time).unwrap();
-        }
         let repo = self.create();
-        let private = self.root.join("run/git/index");
-        let stale = [real, private].map(|index| (fs::read(&index).unwrap(), index));
         let look = || drop(repo.snapshot(&Exempt::default()).unwrap());
-        let forget = || {
-            for (content, index) in &stale {
-                fs::write(index, content).unwrap();
+        let forget = |round: u64| {
+            let time = SystemTime::now() - Duration::from_secs(1_000 + round);
+            for number in 0..case.files {
+                let path = self.file(&tracked(number));
+                let file = fs::File::options().append(true).open(path).unwrap();
+                file.set_modified(time).unwrap();
             }
         };
         let sides: [&dyn Fn(); 4] = [&|| self.status(), &look, &|| self.status(), &look];
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); sides.len()];
-        for _ in 0..case.rounds {
-            forget();
+        for round in 1..=case.rounds {
+            forget(round as u64);
             for (side, times) in sides.iter().zip(&mut times) {
                 times.push(timed(*side));
             }
