@@ -240,9 +240,10 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
             ));
             return steps;
         }
-        Some(RunStatus::Environment) => {
-            steps.push(step("see what is missing", "sprag doctor".into()))
-        }
+        Some(RunStatus::Environment) => steps.push(NextStep {
+            what: "supply what is missing".into(),
+            command: None,
+        }),
         Some(_) => {}
     }
     steps.push(step("go on from here", resume(summary)));
@@ -384,10 +385,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_agent_is_a_case_for_the_doctor() {
+    fn what_is_missing_comes_before_going_on() {
         let mut summary = samples::planning_only();
         summary.status = Some(RunStatus::Environment);
         summary.reason = Some(Reason::AgentUnavailable);
-        assert_eq!(commands(&summary)[0], "sprag doctor");
+        let steps = next_steps(&summary);
+        let place = |what: &str| steps.iter().position(|step| step.what == what);
+        assert!(place("supply what is missing") < place("go on from here"));
+        assert!(place("supply what is missing").is_some());
     }
 }
