@@ -29,14 +29,12 @@ impl<'a> Counted<'a> {
             .find(|path| path.is_file())
             .unwrap();
         let bin = root.join("bin");
-        fs::create_dir_all(&bin).unwrap();
         let script = format!(
             "#!/bin/sh\necho \"$1\" >> '{}'\nexec '{}' \"$@\"\n",
             root.join("log").display(),
             git.display()
         );
-        fs::write(bin.join("git"), script).unwrap();
-        make_executable(&bin.join("git"));
+        write_program(&bin.join("git"), &script);
         let dirs = std::iter::once(bin).chain(std::env::split_paths(&search_path));
         let environment = Environment::new([
             ("PATH".into(), std::env::join_paths(dirs).unwrap()),

@@ -8,8 +8,10 @@ use crate::vcs::git::{
 };
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 pub(super) struct Fixture {
     dir: tempfile::TempDir,
@@ -83,9 +85,8 @@ pub(super) trait Place {
     }
 
     fn script(&self, path: &str, body: &str) -> PathBuf {
-        self.write(path, format!("#!/bin/sh\n{body}\n"));
         let path = self.path(path);
-        make_executable(&path);
+        write_program(&path, &format!("#!/bin/sh\n{body}\n"));
         path
     }
 
@@ -104,6 +105,23 @@ impl Place for Fixture {
     fn root(&self) -> &Path {
         self.dir.path()
     }
+}
+
+/// Another process writes the program: while it is open for writing in this one, a child that another
+/// test starts may inherit it, and nobody could run it for that long.
+#[expect(clippy::disallowed_methods, reason = "tests start children")]
+pub(super) fn write_program(path: &Path, content: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut child = Command::new("sh")
+        .args(["-c", "cat >\"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(content.as_bytes()).unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }
 
 pub(super) fn make_executable(path: &Path) {
@@ -142,8 +160,7 @@ pub(super) fn try_git(
     args: &[&str],
     stdin: &[u8],
 ) -> std::process::Output {
-    use std::io::Write;
-    let mut child = std::process::Command::new("git")
+    let mut child = Command::new("git")
         .args(args)
         .current_dir(dir)
         .env_clear()
@@ -151,9 +168,9 @@ pub(super) fn try_git(
         .env("HOME", root.join("home"))
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_ALLOW_PROTOCOL", "file")
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(stdin).unwrap();
