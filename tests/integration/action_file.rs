@@ -347,7 +347,7 @@ fn the_signal_of_a_cancelled_job_reaches_sprag() {
 fn the_runners_second_signal_ends_it_at_once_with_the_code_of_the_first() {
     let project = step(FIXED);
     let agent = project.agent(
-        "trap 'touch $OUT/asked' TERM; echo $$ > $OUT/pids; touch $OUT/working; while :; do sleep 0.1; done",
+        "trap ': > $OUT/asked' TERM; echo $$ > $OUT/pids; touch $OUT/working; while :; do sleep 0.1; done",
     );
     let inputs = [("plan", "plan.yaml"), ("agent-command", agent.as_str())];
     let mut entry =
