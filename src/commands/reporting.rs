@@ -182,7 +182,6 @@ impl Reporting {
             let beyond = Beyond {
                 report_status: self.status,
                 report_path: Some(run_dir.path("report.md").display().to_string()),
-                pull_request: None,
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);

@@ -7,6 +7,7 @@ use super::builtin::session::Telemetry;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::snapshot::Snapshot;
 use super::verdict::{CheckKind, CheckResult, HistoryEntry};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that happened in a run.
@@ -139,6 +140,36 @@ pub struct TaskEnded {
     pub elapsed_ms: u64,
 }
 
+/// What became of the run's commits on the remote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PushLine {
+    /// The branch on the remote that the work was meant for, short.
+    pub branch: String,
+    /// The head of the branch that holds the work, as it was read back from the remote.
+    pub head: Option<String>,
+    /// Whether the work is on that branch.
+    pub pushed: bool,
+    /// The branch that holds the work instead, short, where the meant one did not take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rescue: Option<String>,
+    /// The pull request of the branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<PullRequestLine>,
+    /// One line for a person.
+    pub detail: String,
+}
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PullRequestLine {
+    /// Its number.
+    pub number: u64,
+    /// Its address.
+    pub url: String,
+    /// Whether the run opened it.
+    pub opened: bool,
+}
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -226,16 +257,7 @@ pub enum EventKind {
         reason: String,
     },
     /// A push was made or refused.
-    PushEnded {
-        /// The branch on the remote, short.
-        branch: String,
-        /// The remote's head as it was read back.
-        head: Option<String>,
-        /// Whether the work is on the remote.
-        pushed: bool,
-        /// One line for a person.
-        detail: String,
-    },
+    PushEnded(Box<PushLine>),
     /// A task ended.
     TaskEnded(Box<TaskEnded>),
     /// A signal asked the run to stop.

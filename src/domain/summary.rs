@@ -4,7 +4,9 @@ use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
 use super::builtin::session::Telemetry;
-use super::event::{Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine};
+use super::event::{
+    Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
+};
 use super::outcome::{Reason, RunStatus, TaskEnd};
 use super::snapshot::{Head, Snapshot};
 use super::verdict::{CheckKind, CheckOutcome, CheckResult, HistoryEntry};
@@ -46,6 +48,9 @@ pub struct RunSummary {
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.
     pub commits: Vec<String>,
+    /// What became of the commits on the remote; absent where nothing was to be pushed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<PushLine>,
     /// What a person should know.
     pub warnings: Vec<String>,
     /// Tokens and cost of all turns; `null` where unknown.
@@ -260,6 +265,7 @@ impl Default for RunSummary {
             checks: Vec::new(),
             changed_files: Vec::new(),
             commits: Vec::new(),
+            push: None,
             warnings: Vec::new(),
             usage: RunUsage::default(),
             totals: Totals::default(),
@@ -301,6 +307,7 @@ impl RunSummary {
                     task.agent_commits = count;
                 }
             }
+            EventKind::PushEnded(push) => self.push = Some((**push).clone()),
             EventKind::TaskEnded(ended) => self.task_ended(event, ended),
             EventKind::Warning { message } => self.warnings.push(message.clone()),
             EventKind::RunEnded {
@@ -322,7 +329,6 @@ impl RunSummary {
             | EventKind::CheckStarted { .. }
             | EventKind::NudgeResolved { .. }
             | EventKind::CommitRejected { .. }
-            | EventKind::PushEnded { .. }
             | EventKind::CancelRequested { .. } => {}
         }
     }

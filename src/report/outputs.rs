@@ -34,8 +34,6 @@ pub struct Beyond {
     pub report_status: ReportStatus,
     /// Path of the HTML report, when there is one.
     pub report_path: Option<String>,
-    /// Number and address of the pull request, when there is one.
-    pub pull_request: Option<(u64, String)>,
 }
 
 /// Most bytes of a list in one output, so that all outputs of a job stay far below 1 MB.
@@ -46,7 +44,10 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
     let totals = &summary.totals;
     let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
     let word = |text: Option<&String>| text.map_or_else(String::new, |text| text::line(text));
-    let pull = beyond.pull_request.as_ref();
+    let pull = summary
+        .push
+        .as_ref()
+        .and_then(|push| push.pull_request.as_ref());
     vec![
         (
             "status",
@@ -69,11 +70,8 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ("head-sha", word(summary.head.as_ref())),
         ("branch", word(summary.branch.as_ref())),
         ("changed-files", list(&summary.changed_files)),
-        (
-            "pull-request-number",
-            number(pull.map(|(number, _)| *number)),
-        ),
-        ("pull-request-url", word(pull.map(|(_, url)| url))),
+        ("pull-request-number", number(pull.map(|pull| pull.number))),
+        ("pull-request-url", word(pull.map(|pull| &pull.url))),
         ("tokens-in", number(summary.usage.tokens_in)),
         ("tokens-out", number(summary.usage.tokens_out)),
         (
@@ -184,9 +182,12 @@ mod tests {
         let beyond = Beyond {
             report_status: ReportStatus::Degraded,
             report_path: Some("/runs/1/report.html".into()),
-            pull_request: Some((7, "https://example.invalid/pull/7".into())),
         };
-        let written = github_output(&outputs(&samples::partial(), &beyond), "EOF-1f3a");
+        let summary = RunSummary {
+            push: Some(samples::pushed()),
+            ..samples::partial()
+        };
+        let written = github_output(&outputs(&summary, &beyond), "EOF-1f3a");
         insta::assert_snapshot!(written.replace("<<EOF-1f3a", "").replace("EOF-1f3a\n", ""), @r"
         status
         partial

@@ -2,7 +2,7 @@
 
 mod events;
 
-pub use events::{agent_events, every_event, nudge};
+pub use events::{agent_events, every_event, nudge, pushed};
 
 use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;

@@ -5,7 +5,7 @@ mod convert;
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::assess::AssessmentKind;
-use crate::domain::event::Event;
+use crate::domain::event::{Event, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
 use crate::domain::verdict::CheckKind;
@@ -267,16 +267,7 @@ pub enum Body {
     },
     /// A push was made or refused.
     #[serde(rename = "push.ended")]
-    PushEnded {
-        /// The branch on the remote, short.
-        branch: String,
-        /// The remote's head as it was read back.
-        head: Option<String>,
-        /// Whether the work is on the remote.
-        pushed: bool,
-        /// One line for a person.
-        detail: String,
-    },
+    PushEnded(PushLine),
     /// A task ended.
     #[serde(rename = "task.ended")]
     TaskEnded {

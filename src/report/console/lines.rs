@@ -4,7 +4,7 @@ use super::end;
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
-use crate::domain::event::{Event, EventKind, RunStarted, TaskEnded, TurnLine};
+use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
 use crate::domain::outcome::{TaskEnd, signal_name};
 use crate::domain::summary::RunSummary;
 use crate::domain::verdict::{CheckOutcome, CheckResult};
@@ -166,23 +166,7 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
         EventKind::CommitRejected { reason } => {
             block(Tone::Warn, "  commit rejected: ", reason, 20)
         }
-        EventKind::PushEnded {
-            branch,
-            head,
-            pushed,
-            detail,
-        } => {
-            let head = head.as_deref().map_or(String::new(), |id| {
-                format!(" at {}", sentence::short_id(id))
-            });
-            let (tone, word) = if *pushed {
-                (Tone::Good, "pushed")
-            } else {
-                (Tone::Warn, "not pushed")
-            };
-            let (branch, detail) = (text::short_line(branch, 200), text::short_line(detail, 500));
-            vec![Line::new(tone, format!("{word} {branch}{head}: {detail}"))]
-        }
+        EventKind::PushEnded(push) => pushed(push),
         EventKind::TaskEnded(ended) => vec![task_ended(event, ended)],
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
         EventKind::Warning { message } => vec![warning(message)],
@@ -395,6 +379,28 @@ fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {
         }
         AgentEvent::Raw { line } => dim(format!("    raw: {}", text::short_line(line, LINE_CHARS))),
     }
+}
+
+fn pushed(push: &PushLine) -> Vec<Line> {
+    let head = push.head.as_deref().map_or(String::new(), |id| {
+        format!(" at {}", sentence::short_id(id))
+    });
+    let (tone, word, branch) = match (&push.rescue, push.pushed) {
+        (_, true) => (Tone::Good, "pushed", &push.branch),
+        (Some(rescue), false) => (Tone::Warn, "rescued to", rescue),
+        (None, false) => (Tone::Warn, "not pushed", &push.branch),
+    };
+    let (branch, detail) = (
+        text::short_line(branch, 200),
+        text::short_line(&push.detail, 500),
+    );
+    let mut lines = vec![Line::new(tone, format!("{word} {branch}{head}: {detail}"))];
+    lines.extend(push.pull_request.as_ref().map(|pull| {
+        let word = if pull.opened { "opened" } else { "updated" };
+        let url = text::short_line(&pull.url, 300);
+        Line::new(tone, format!("{word} pull request #{}: {url}", pull.number))
+    }));
+    lines
 }
 
 fn agent_commits(commits: &[String]) -> Vec<Line> {

@@ -3,8 +3,24 @@
 use super::{FIRST, check, planning_tape, success_tape, warning};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
 use crate::domain::counts::Counts;
-use crate::domain::event::{Event, EventKind, RetryKind};
+use crate::domain::event::{Event, EventKind, PullRequestLine, PushLine, RetryKind};
 use crate::domain::verdict::{CheckOutcome, CheckResult};
+
+/// Two commits that arrived.
+pub fn pushed() -> PushLine {
+    PushLine {
+        branch: "feature/csv".into(),
+        head: Some(FIRST.into()),
+        pushed: true,
+        rescue: None,
+        pull_request: Some(PullRequestLine {
+            number: 7,
+            url: "https://example.invalid/pull/7".into(),
+            opened: true,
+        }),
+        detail: "pushed 2 commits".into(),
+    }
+}
 
 /// The event of a nudge after a turn of planning.
 pub fn nudge() -> Event {
@@ -100,12 +116,7 @@ pub fn every_event() -> Vec<Event> {
     tape.push(EventKind::CommitRejected {
         reason: "hook says no".into(),
     });
-    tape.push(EventKind::PushEnded {
-        branch: "feature/csv".into(),
-        head: Some(FIRST.into()),
-        pushed: true,
-        detail: "pushed 2 commits".into(),
-    });
+    tape.push(EventKind::PushEnded(Box::new(pushed())));
     tape.push(EventKind::CancelRequested { signal: 2 });
     tape.push(warning("the plan file is not in the work tree"));
     tape.end();

@@ -88,17 +88,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         EventKind::CommitRejected { reason } => Body::CommitRejected {
             reason: reason.clone(),
         },
-        EventKind::PushEnded {
-            branch,
-            head,
-            pushed,
-            detail,
-        } => Body::PushEnded {
-            branch: branch.clone(),
-            head: head.clone(),
-            pushed: *pushed,
-            detail: detail.clone(),
-        },
+        EventKind::PushEnded(push) => Body::PushEnded((**push).clone()),
         EventKind::TaskEnded(ended) => task_ended(ended),
         EventKind::CancelRequested { signal } => Body::CancelRequested { signal: *signal },
         EventKind::Warning { message } => Body::Warning {
