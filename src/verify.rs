@@ -1,6 +1,7 @@
 //! Runs the project's checks on the tree as it stands, and mints the leave to commit it.
 
 use crate::domain::committable::Committable;
+use crate::domain::duration::millis;
 use crate::domain::failure::{FailingCheck, excerpts, hints};
 use crate::domain::snapshot::Fingerprint;
 use crate::domain::verdict::{
@@ -187,7 +188,7 @@ async fn run_check(
         on_progress(Progress::Leaked(check, ended.leaked.len()));
     }
     let output = text_of(kept);
-    let elapsed_ms = u64::try_from(ended.elapsed.as_millis()).unwrap_or(u64::MAX);
+    let elapsed_ms = millis(ended.elapsed);
     let root = around.work_tree.display().to_string();
     let mut result = CheckResult::read(check, outcome(&ended.exit), &output, elapsed_ms, &root);
     result.log = Some(format!("verify/{name}"));
@@ -213,7 +214,7 @@ fn outcome(exit: &Exit) -> CheckOutcome {
         Exit::Code(exit) => CheckOutcome::Failed { exit: *exit },
         Exit::Signal(signal) => CheckOutcome::Signalled { signal: *signal },
         Exit::TimedOut { after } | Exit::Stalled { after } => CheckOutcome::TimedOut {
-            after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX),
+            after_ms: millis(*after),
         },
         Exit::Cancelled(_) => CheckOutcome::Aborted,
         Exit::NotFound => CheckOutcome::NotStarted {

@@ -51,9 +51,14 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     Ok(total)
 }
 
+/// Whole milliseconds of a duration; `u64::MAX` for one that is longer than that can say.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Writes a duration the way [`parse`] reads it, down to milliseconds: `1h30m`, `0s`.
 pub fn format(duration: Duration) -> String {
-    let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let mut rest = millis(duration);
     let mut text = String::new();
     for unit in ["d", "h", "m", "s", "ms"] {
         let size = unit_in_ms(unit).unwrap_or(1);

@@ -1,15 +1,14 @@
 //! The only read model of a run: a fold over its events, and the shape of `summary.json`.
 
-use super::agent::{AgentEvent, TodoItem, Usage};
+mod parts;
+
+use super::agent::{AgentEvent, TodoItem};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
 use super::builtin::session::Telemetry;
-use super::event::{
-    Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
-};
+use super::event::{Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine};
 use super::outcome::{Reason, RunStatus, TaskEnd};
-use super::snapshot::{Head, Snapshot};
-use super::verdict::{CheckKind, CheckOutcome, CheckResult, HistoryEntry};
+use super::verdict::{CheckKind, CheckOutcome, CheckResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -467,153 +466,6 @@ impl RunSummary {
     fn task_mut(&mut self, event: &Event) -> Option<&mut TaskSummary> {
         let id = event.task.as_deref()?;
         self.tasks.iter_mut().find(|task| task.id == id)
-    }
-}
-
-impl RunUsage {
-    /// Adds a turn's usage. A sum of which no part is known stays unknown.
-    fn add(&mut self, usage: &Usage) {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (None, None) => None,
-            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-        };
-        self.tokens_in = sum(self.tokens_in, usage.tokens_in);
-        self.tokens_out = sum(self.tokens_out, usage.tokens_out);
-        if let Some(cost) = usage.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
-        }
-    }
-}
-
-impl TaskSummary {
-    /// What verification says of the last turn is said of the session that it was, too.
-    fn judge_session(&mut self, passed: bool) {
-        let session = self.turns.last_mut().and_then(|turn| turn.builtin.as_mut());
-        if let Some(session) = session {
-            session.judge(passed);
-        }
-    }
-
-    fn begin_anew(&mut self) {
-        let line = TaskLine {
-            id: self.id.clone(),
-            title: self.title.clone(),
-            done: false,
-            selected: self.selected,
-            line: self.line,
-            max_retries: self.max_retries,
-        };
-        let usage = self.usage;
-        *self = Self {
-            usage,
-            ..Self::from_line(&line)
-        };
-    }
-
-    fn from_line(line: &TaskLine) -> Self {
-        Self {
-            id: line.id.clone(),
-            title: line.title.clone(),
-            status: if line.done {
-                TaskEnd::Done
-            } else {
-                TaskEnd::Pending
-            },
-            reason: None,
-            commit: None,
-            attempts: 0,
-            retries: 0,
-            max_retries: line.max_retries,
-            nudges: 0,
-            turns: Vec::new(),
-            history: Vec::new(),
-            checks: Vec::new(),
-            failed_report: None,
-            changes_made: None,
-            changed_files: Vec::new(),
-            message: match (line.done, line.selected) {
-                (true, _) => "done before this run".into(),
-                (false, true) => "not reached".into(),
-                (false, false) => "not selected".into(),
-            },
-            patch: None,
-            agent_commits: 0,
-            verifications: 0,
-            elapsed_ms: 0,
-            usage: RunUsage::default(),
-            line: line.line,
-            selected: line.selected,
-        }
-    }
-}
-
-impl TurnSummary {
-    fn new(line: &TurnLine, attempt: u32) -> Self {
-        Self {
-            turn: line.turn,
-            attempt,
-            purpose: line.purpose.clone(),
-            assessment: line.assessment,
-            indicators: line.indicators.clone(),
-            detail: line.detail.clone(),
-            before: StateLine::from(&line.before),
-            after: StateLine::from(&line.after),
-            exit: line.exit.clone(),
-            elapsed_ms: line.elapsed_ms,
-            builtin: line.builtin.clone(),
-        }
-    }
-}
-
-impl From<&Snapshot> for StateLine {
-    fn from(snapshot: &Snapshot) -> Self {
-        match snapshot {
-            Snapshot::Unknown { .. } => Self {
-                head: None,
-                tree: None,
-                dirty: None,
-            },
-            Snapshot::Known(known) => Self {
-                head: match &known.head {
-                    Head::Unborn => None,
-                    Head::At(id) => Some(id.0.clone()),
-                },
-                tree: Some(known.tree.0.clone()),
-                dirty: Some(known.dirty),
-            },
-        }
-    }
-}
-
-impl From<&HistoryEntry> for HistoryLine {
-    fn from(entry: &HistoryEntry) -> Self {
-        Self {
-            attempt: entry.attempt,
-            changes: entry.changes.clone(),
-            outcome: entry.outcome.as_str().to_owned(),
-            errors: entry.errors.clone(),
-        }
-    }
-}
-
-impl CheckLine {
-    fn new(result: &CheckResult, attempt: u32, ended_at: &str) -> Self {
-        let passed = matches!(result.outcome, CheckOutcome::Passed);
-        Self {
-            name: result.name.clone(),
-            kind: result.kind,
-            attempt,
-            passed,
-            passed_count: result.counts.passed,
-            failed_count: result.counts.failed,
-            timed_out: matches!(result.outcome, CheckOutcome::TimedOut { .. }),
-            elapsed_ms: result.elapsed_ms,
-            log: result.log.clone(),
-            ended_at: ended_at.to_owned(),
-            detail: result.outcome.to_string(),
-            excerpt: (!passed && !result.excerpt.is_empty()).then(|| result.excerpt.clone()),
-            diagnostics: result.diagnostics.clone(),
-        }
     }
 }
 

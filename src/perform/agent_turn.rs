@@ -3,7 +3,7 @@
 use super::listen::{Heard, Listener};
 use super::prompting::Prompt;
 use super::turn::turn_exit;
-use super::{Performer, TaskRun, millis};
+use super::{Performer, TaskRun};
 use crate::agent::command::{TurnFacts, turn_env};
 use crate::agent::{
     Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, credentials_to_pass,
@@ -13,6 +13,7 @@ use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::{TurnKey, TurnPurpose};
 use crate::domain::builtin::session::Telemetry;
+use crate::domain::duration::millis;
 use crate::process::{
     CancelReason, CappedLog, CommandSpec, Ended, Exit, Input, Limits, RawStatus, run,
 };

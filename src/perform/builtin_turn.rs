@@ -2,12 +2,13 @@
 
 use super::agent_turn::AgentEnd;
 use super::prompting::Prompt;
-use super::{Performer, TaskRun, millis};
+use super::{Performer, TaskRun};
 use crate::agent::builtin::{self, Builtin, Ended, Turn};
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::SessionExit;
+use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::process::CappedLog;
 use crate::vcs::git::{RawSnapshot, display_path};

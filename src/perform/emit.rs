@@ -1,5 +1,6 @@
 //! Gives every event its number, time and place.
 
+use crate::domain::duration::millis;
 use crate::domain::event::{Event, EventKind};
 use std::collections::HashSet;
 use std::time::Instant;
@@ -80,8 +81,7 @@ impl<'a> Emitter<'a> {
 
     /// The run's clock, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
-        self.before_ms
-            .saturating_add(super::millis(self.began.elapsed()))
+        self.before_ms.saturating_add(millis(self.began.elapsed()))
     }
 
     /// What the following events are about.

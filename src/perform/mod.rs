@@ -31,6 +31,7 @@ use crate::domain::agent::Usage;
 use crate::domain::attempt::Expect;
 use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role, Spend, Step};
 use crate::domain::committable::Committable;
+use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
@@ -195,9 +196,4 @@ pub fn interruption(reason: CancelReason) -> Interruption {
         CancelReason::Terminate => Interruption::Cancel { signal: 15 },
         CancelReason::Deadline => Interruption::Deadline,
     }
-}
-
-/// Whole milliseconds of a duration.
-pub fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

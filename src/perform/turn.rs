@@ -6,6 +6,7 @@ use crate::agent::CliAgent;
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
+use crate::domain::duration::millis;
 use crate::domain::event::{EventKind, TurnLine};
 use crate::domain::settings::{AgentCommits, OnNoChanges};
 use crate::domain::snapshot::Snapshot;
@@ -289,10 +290,10 @@ pub(super) fn turn_exit(exit: &Exit, agent: &CliAgent) -> crate::domain::assess:
         Exit::Code(code) => TurnExit::Code(*code),
         Exit::Signal(signal) => TurnExit::Signal(*signal),
         Exit::TimedOut { after } => TurnExit::TimedOut {
-            after_ms: super::millis(*after),
+            after_ms: millis(*after),
         },
         Exit::Stalled { after } => TurnExit::Stalled {
-            after_ms: super::millis(*after),
+            after_ms: millis(*after),
         },
         Exit::Cancelled(_) => TurnExit::Signal(15),
         Exit::NotFound => TurnExit::NotFound,

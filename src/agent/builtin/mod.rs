@@ -19,6 +19,7 @@ use crate::domain::builtin::session::{
     Telemetry, ToolResult,
 };
 use crate::domain::builtin::texts;
+use crate::domain::duration::millis;
 use crate::process::Cancel;
 use model::Model;
 use std::ffi::OsString;
@@ -246,8 +247,4 @@ impl Runner<'_> {
             (self.record)(&line);
         }
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

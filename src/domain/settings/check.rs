@@ -1,6 +1,7 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
 use super::kind::{Choice, Kind, Shape, Time, Words, text_schema};
+use crate::domain::duration::millis;
 use crate::domain::suggest::did_you_mean;
 use crate::domain::text_error::Fault;
 use crate::domain::verdict::{Check, CheckKind};
@@ -44,7 +45,7 @@ impl CheckSpec {
             name: self.name.clone(),
             run: self.run.clone(),
             kind: self.kind,
-            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: millis(timeout),
         }
     }
 }

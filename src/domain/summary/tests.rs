@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::event::TaskEnded;
+use crate::domain::event::{TaskEnded, TaskLine};
 use crate::domain::outcome::Outcome;
 
 fn event(kind: EventKind) -> Event {

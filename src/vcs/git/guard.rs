@@ -184,11 +184,12 @@ impl Repo {
 
     fn restore_places(&self, wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>, GitError> {
         let mut warnings = Vec::new();
-        for (place, copy) in recorded_places(&self.real, &self.private.root) {
-            if wanted(&place) && place.ends_with("info") && is_directory(&place)? {
+        let recorded = recorded_places(&self.real, &self.private.root).into_iter();
+        for (place, copy) in recorded.filter(|(place, _)| wanted(place)) {
+            if place.ends_with("info") && is_directory(&place)? {
                 mirror(&copy.join(SERVED), &place.join(SERVED))?;
             }
-            if wanted(&place) && !same(&place, &copy).unwrap_or(false) {
+            if !same(&place, &copy).unwrap_or(false) {
                 mirror(&copy, &place)?;
                 warnings.push(format!("changes to {} were undone", self.shown(&place)));
             }

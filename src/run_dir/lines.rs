@@ -1,0 +1,94 @@
+//! Files of JSON lines, of which the last may be torn.
+
+use super::no_follow;
+use anyhow::Context as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Every line but a last one that is torn; none where there is no file.
+pub(super) fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("{} cannot be read", path.display()));
+        }
+    };
+    let mut reader = BufReader::new(file);
+    let mut values = Vec::new();
+    let (mut line, mut next) = (Vec::new(), Vec::new());
+    reader.read_until(b'\n', &mut next)?;
+    for number in 1.. {
+        std::mem::swap(&mut line, &mut next);
+        next.clear();
+        let is_last = reader.read_until(b'\n', &mut next)? == 0;
+        if line.is_empty() || (is_last && is_torn(&line)) {
+            break;
+        }
+        let why = match is_json(&line) {
+            true => "is not understood: was it written by another version of Sprag?",
+            false => "is damaged",
+        };
+        let value = serde_json::from_slice(&line)
+            .with_context(|| format!("{}:{number} {why}", path.display()))?;
+        values.push(value);
+    }
+    Ok(values)
+}
+
+/// Cuts off a torn last line, which a killed run was writing or a full disk cut short.
+pub(super) fn end_torn_line(path: &Path) -> io::Result<()> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(no_follow())
+        .open(path);
+    let mut file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        opened => opened?,
+    };
+    let length = file.metadata()?.len();
+    let whole = whole_length(&mut file, length)?;
+    if whole != length {
+        file.set_len(whole)?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// Where the last whole line ends, looked for from the end: such a file can be large.
+pub(super) fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
+    let mut window = 64 << 10;
+    loop {
+        let start = length.saturating_sub(window);
+        let mut tail = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(length - start).read_to_end(&mut tail)?;
+        if let Some(end) = whole_in(&tail, start == 0) {
+            return Ok(start.saturating_add(u64::try_from(end).unwrap_or(u64::MAX)));
+        }
+        window = window.saturating_mul(4);
+    }
+}
+
+/// Where the last whole line of `tail` ends; `None` when more must be seen to tell.
+fn whole_in(tail: &[u8], is_all: bool) -> Option<usize> {
+    let line_end = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|at| at + 1);
+    let beginning = is_all.then_some(0);
+    let end = line_end(tail).or(beginning)?;
+    let start = line_end(tail.get(..end.saturating_sub(1))?).or(beginning)?;
+    let is_whole = end == start || !is_torn(tail.get(start..end)?);
+    Some(if is_whole { end } else { start })
+}
+
+/// Whether a last line was not written to its end. After a loss of power the end may be there and
+/// what is before it not.
+fn is_torn(line: &[u8]) -> bool {
+    line.last() != Some(&b'\n') || !is_json(line)
+}
+
+fn is_json(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
+}

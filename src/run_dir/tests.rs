@@ -1,0 +1,200 @@
+use super::lines::whole_length;
+use super::*;
+use crate::domain::attempt::Observation;
+
+fn line(task: &str) -> HistoryLine {
+    let record = Record::Observed {
+        id: 1,
+        observation: Observation::Waited,
+    };
+    HistoryLine {
+        task: task.into(),
+        record,
+    }
+}
+
+#[test]
+fn a_history_with_a_torn_last_line_is_read_and_continued() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    dir.history().unwrap().append(&line("t1")).unwrap();
+    let path = dir.path("history.jsonl");
+    let mut file = append_only(&path).unwrap();
+    file.write_all(b"{\"task\":\"t").unwrap();
+    assert_eq!(dir.read_history().unwrap(), [line("t1")]);
+    dir.history().unwrap().append(&line("t2")).unwrap();
+    assert_eq!(dir.read_history().unwrap(), [line("t1"), line("t2")]);
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_an_error_that_names_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    fs::write(dir.path("history.jsonl"), "nonsense\n{}\n").unwrap();
+    let error = format!("{:#}", dir.read_history().unwrap_err());
+    assert!(error.contains("history.jsonl:1 is damaged"), "{error}");
+}
+
+#[test]
+fn a_record_of_another_version_is_no_torn_line() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let text = "{\"task\":\"t1\",\"record\":\"foreseen\"}\n";
+    fs::write(dir.path("history.jsonl"), text).unwrap();
+    let error = format!("{:#}", dir.read_history().unwrap_err());
+    assert!(
+        error.contains("history.jsonl:1 is not understood"),
+        "{error}"
+    );
+    dir.history().unwrap();
+    assert_eq!(fs::read_to_string(dir.path("history.jsonl")).unwrap(), text);
+}
+
+#[test]
+fn a_manifest_of_another_version_is_refused_and_says_so() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    fs::write(dir.path("manifest.json"), "{\"v\":2,\"what\":[]}").unwrap();
+    let error = format!("{:#}", dir.manifest().unwrap_err());
+    assert!(
+        error.contains("is of version 2 and this Sprag knows version 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_history_cut_at_any_byte_of_its_last_two_records_is_read_up_to_there() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let lines = ["t1", "t\u{2}\n\u{1f980}", "t3"].map(line);
+    let mut file = dir.history().unwrap();
+    lines.iter().for_each(|line| file.append(line).unwrap());
+    let path = dir.path("history.jsonl");
+    let bytes = fs::read(&path).unwrap();
+    let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in first..=bytes.len() {
+        fs::write(&path, &bytes[..cut]).unwrap();
+        let whole = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(dir.read_history().unwrap(), lines[..whole], "cut at {cut}");
+        let mut file = dir.history().unwrap();
+        file.append(&line("next")).unwrap();
+        let expected = [&lines[..whole], &[line("next")]].concat();
+        assert_eq!(dir.read_history().unwrap(), expected, "cut at {cut}");
+    }
+}
+
+proptest::proptest! {
+    /// However a file of records is cut off, and whatever bytes the cut-off part was replaced
+    /// by, the records before it are read, and the next one follows them.
+    #[test]
+    fn a_history_cut_anywhere_is_read_up_to_there_and_continued(
+        tasks in proptest::collection::vec("[a-z\u{e9}\n\"]{0,40}", 1..6),
+        cut in proptest::prelude::any::<proptest::sample::Index>(),
+        garbage in proptest::sample::select(vec![&b""[..], b"\0\0\0", b"\0\n", b"{\"ta\n"]),
+    ) {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(&temp.path().join("run")).unwrap();
+        let mut file = dir.history().unwrap();
+        let lines: Vec<_> = tasks.iter().map(|task| line(task)).collect();
+        lines.iter().for_each(|line| file.append(line).unwrap());
+        let path = dir.path("history.jsonl");
+        let bytes = fs::read(&path).unwrap();
+        let at = cut.index(bytes.len() + 1);
+        let whole = bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+        fs::write(&path, [&bytes[..at], garbage].concat()).unwrap();
+        proptest::prop_assert_eq!(dir.read_history().unwrap(), &lines[..whole]);
+        dir.history().unwrap().append(&line("next")).unwrap();
+        let mut expected = lines[..whole].to_vec();
+        expected.push(line("next"));
+        proptest::prop_assert_eq!(dir.read_history().unwrap(), expected);
+    }
+
+    /// The end of a large file is found without reading all of it.
+    #[test]
+    fn the_last_whole_line_is_found_in_a_window(
+        before in 0usize..200_000, last in 0usize..200_000, torn in 0usize..200_000,
+    ) {
+        let string = |length: usize| format!("\"{}\"\n", "x".repeat(length));
+        let whole = string(before) + &string(last);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(whole.as_bytes()).unwrap();
+        file.write_all("y".repeat(torn).as_bytes()).unwrap();
+        let length = file.metadata().unwrap().len();
+        let found = whole_length(&mut file, length).unwrap();
+        proptest::prop_assert_eq!(found, whole.len() as u64);
+    }
+}
+
+#[test]
+fn neither_a_link_nor_a_full_directory_becomes_a_run_directory() {
+    let temp = tempfile::tempdir().unwrap();
+    let target = temp.path().join("target");
+    fs::create_dir(&target).unwrap();
+    let link = temp.path().join("link");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert!(RunDir::create(&link).is_err());
+    fs::write(target.join("file"), "kept").unwrap();
+    assert!(RunDir::create(&target).is_err());
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 1);
+}
+
+#[test]
+fn files_behind_planted_links_stay_as_they_are() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let outside = temp.path().join("outside");
+    fs::write(&outside, "kept").unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path("history.jsonl")).unwrap();
+    assert!(dir.history().is_err());
+    std::os::unix::fs::symlink(&outside, dir.path("summary.json")).unwrap();
+    dir.write("summary.json", b"new").unwrap();
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
+    assert_eq!(fs::read_to_string(dir.path("summary.json")).unwrap(), "new");
+}
+
+#[test]
+fn the_newest_twenty_runs_stay() {
+    let temp = tempfile::tempdir().unwrap();
+    let manifest = Manifest {
+        v: 1,
+        run_id: "r".into(),
+        work_tree: "/w".into(),
+        plan: None,
+        prompt: None,
+        tasks: Vec::new(),
+        config: None,
+        flags: serde_json::Value::Null,
+    };
+    let mut last = None;
+    for n in 0..25 {
+        let dir = RunDir::create(&temp.path().join(format!("run-{n:02}"))).unwrap();
+        dir.write_manifest(&manifest).unwrap();
+        last = Some(dir);
+    }
+    fs::create_dir(temp.path().join("not-a-run")).unwrap();
+    last.unwrap().prune_siblings();
+    let mut left: Vec<_> = fs::read_dir(temp.path())
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left.len(), KEPT_RUNS + 1);
+    assert_eq!(left.last().unwrap(), "run-24");
+    assert_eq!(
+        newest_unfinished(temp.path(), Path::new("/w")),
+        Some(temp.path().join("run-24"))
+    );
+}
+
+#[test]
+fn every_event_is_read_back_as_it_was_written() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let events = crate::report::samples::every_event();
+    let mut file = append_only(&dir.path("state/events.jsonl")).unwrap();
+    for event in &events {
+        serde_json::to_writer(&mut file, event).unwrap();
+        file.write_all(b"\n").unwrap();
+    }
+    assert_eq!(dir.read_events().unwrap(), events);
+}
