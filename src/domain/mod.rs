@@ -28,5 +28,6 @@ pub mod summary;
 pub mod tests_changed;
 pub mod text;
 pub mod text_error;
+pub mod trigger;
 pub mod verdict;
 pub mod yaml;

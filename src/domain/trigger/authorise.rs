@@ -1,0 +1,438 @@
+//! Whether what is asked for is done, and where: from the candidate and what was fetched for it.
+
+use super::marker::{Begin, State};
+use super::payload::Place;
+use super::settings::TriggerSettings;
+use super::triage::{Asker, Candidate, CommentRef, checked_branch};
+use super::{Ask, Refusal, clean};
+use crate::domain::outcome::RunStatus;
+
+/// What was fetched. What [`super::triage::Needs`] does not name is left at its default.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The asker's permission; `None` when GitHub did not tell.
+    pub access: Option<Access>,
+    /// The pull request; `None` when GitHub did not tell.
+    pub pull: Option<PullFacts>,
+    /// The state in Sprag's own comment; `None` when there is none.
+    pub state: Option<State>,
+    /// The day (UTC, `2026-01-31`).
+    pub now_day: String,
+    /// The repository's default branch, where the event has none.
+    pub default_branch: Option<String>,
+    /// Which attempt of the workflow run this is, from 1: a person who runs a job again means it.
+    pub run_attempt: u64,
+    /// Whether the commit that failed is one of Sprag's own, by its trailer.
+    pub head_is_own: bool,
+}
+
+/// What somebody may do with a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Nothing beyond what everybody may.
+    None,
+    /// Read it.
+    Read,
+    /// Manage issues and pull requests.
+    Triage,
+    /// Push to it.
+    Write,
+    /// Manage it.
+    Maintain,
+    /// Everything.
+    Admin,
+}
+
+impl Access {
+    /// GitHub's word, of `permission` or `role_name`; `None` for a role of an organisation's own.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "none" => Self::None,
+            "read" | "pull" => Self::Read,
+            "triage" => Self::Triage,
+            "write" | "push" => Self::Write,
+            "maintain" => Self::Maintain,
+            "admin" => Self::Admin,
+            _ => return None,
+        })
+    }
+}
+
+/// A pull request as it is now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PullFacts {
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Whether it is open.
+    pub open: bool,
+    /// The branch it comes from.
+    pub head_ref: String,
+    /// That branch's commit.
+    pub head_sha: String,
+    /// `owner/name` of the repository it comes from; `None` when that is gone.
+    pub head_repository: Option<String>,
+    /// The branch it goes to.
+    pub base_ref: String,
+    /// That branch's commit.
+    pub base_sha: String,
+    /// `owner/name` of the repository it goes to.
+    pub base_repository: String,
+}
+
+/// What is done, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorised {
+    /// The event's name.
+    pub event: &'static str,
+    /// `owner/name` of the repository.
+    pub repository: Option<String>,
+    /// What is asked for.
+    pub ask: Ask,
+    /// Who asked.
+    pub asker: Option<Asker>,
+    /// The number of the issue or pull request.
+    pub number: Option<u64>,
+    /// Whether it is a pull request.
+    pub is_pull: bool,
+    /// Its title as of the event. Written by anybody.
+    pub title: String,
+    /// Its text as of the event. Written by anybody.
+    pub body: String,
+    /// Who wrote it.
+    pub author: String,
+    /// The branch to work on, an existing one; `None` means a new one from the base.
+    pub branch: Option<String>,
+    /// The commit to work on, where it is known.
+    pub head_sha: Option<String>,
+    /// The branch that the work is for.
+    pub base_ref: Option<String>,
+    /// That branch's commit, where it is known.
+    pub base_sha: Option<String>,
+    /// Whether nothing may be pushed: the branch is of a fork.
+    pub report_only: bool,
+    /// The comment, which the reactions go to.
+    pub comment: Option<CommentRef>,
+    /// Where on the diff the comment is.
+    pub place: Option<Place>,
+    /// The review's text.
+    pub review_body: Option<String>,
+    /// The name of the workflow or the app whose checks failed.
+    pub checks_name: Option<String>,
+    /// The key under which the answer is noted.
+    pub answer_key: Option<String>,
+    /// When it was asked for, as GitHub words it.
+    pub asked_at: Option<String>,
+    /// The state as it is now, for `retry`, `continue` and `status`.
+    pub state: State,
+    /// The state to write while the run is under way. It lacks the run's id:
+    /// [`State::note_run`].
+    pub next_state: State,
+    /// What a reader of the report should know.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Declined {
+    /// There is nothing to do.
+    Nothing {
+        /// Why, in one sentence.
+        reason: String,
+    },
+    /// It is refused, and whoever asked is told.
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Declined {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+fn blocked(reason: impl Into<String>, remedy: &str) -> Refusal {
+    Refusal::new(RunStatus::Blocked, reason, remedy)
+}
+
+/// Decides whether a candidate is worked on.
+///
+/// # Errors
+/// Why not: nothing to do, or a refusal.
+pub fn authorise(
+    candidate: &Candidate,
+    facts: &Facts,
+    settings: &TriggerSettings,
+) -> Result<Authorised, Declined> {
+    let state = facts.state.clone().unwrap_or_default();
+    not_answered(candidate, facts, &state)?;
+    allowed(candidate, facts, settings)?;
+    let mut authorised = placed(candidate, facts)?;
+    if candidate.ask.is_work() {
+        open(candidate, facts)?;
+        within_limits(candidate, facts, &state, settings)?;
+        has_run_before(candidate, facts)?;
+        authorised.next_state = state.clone().begin(&Begin {
+            day: &facts.now_day,
+            answers: candidate.answer_key.as_deref(),
+            by_machine: candidate.by_machine,
+            ask: &candidate.ask,
+        });
+    } else {
+        authorised.next_state = state.clone();
+        authorised
+            .next_state
+            .note_answered(candidate.answer_key.as_deref());
+        authorised.next_state = authorised.next_state.bounded();
+    }
+    authorised.state = state;
+    Ok(authorised)
+}
+
+fn not_answered(candidate: &Candidate, facts: &Facts, state: &State) -> Result<(), Declined> {
+    let answered = candidate
+        .answer_key
+        .as_deref()
+        .is_some_and(|key| state.has_answered(key));
+    if answered && facts.run_attempt <= 1 {
+        let reason =
+            "this was answered before; run the job again to have it done once more".to_owned();
+        return Err(Declined::Nothing { reason });
+    }
+    Ok(())
+}
+
+fn allowed(
+    candidate: &Candidate,
+    facts: &Facts,
+    settings: &TriggerSettings,
+) -> Result<(), Refusal> {
+    let Some(asker) = candidate
+        .asker
+        .as_ref()
+        .filter(|_| candidate.needs.permission)
+    else {
+        return Ok(());
+    };
+    if settings.lists_user(&asker.login) {
+        return Ok(());
+    }
+    let login = clean::clean_line(&asker.login, 100);
+    let Some(access) = facts.access else {
+        return Err(Refusal::new(
+            RunStatus::Environment,
+            format!("GitHub did not tell what {login} may do in this repository"),
+            "Run the job again, and give its token `metadata: read`.",
+        ));
+    };
+    if access < Access::Write {
+        return Err(blocked(
+            format!("{login} has no write access to this repository"),
+            "Somebody with write access can ask, or `allowed-users` can list this login.",
+        ));
+    }
+    if !association_fits(asker.association.as_deref(), settings) {
+        return Err(blocked(
+            format!("{login} is not one of those whom `allowed-associations` lists"),
+            "Somebody who is can ask, or `allowed-users` can list this login.",
+        ));
+    }
+    Ok(())
+}
+
+/// Who has write access is an owner, a member or a collaborator, whatever the event says: GitHub
+/// shows private members of an organisation to others as `CONTRIBUTOR` or `NONE`.
+fn association_fits(association: Option<&str>, settings: &TriggerSettings) -> bool {
+    let listed = |word: &str| {
+        let mut words = settings.allowed_associations.iter();
+        words.any(|listed| listed.trim().eq_ignore_ascii_case(word))
+    };
+    match association {
+        None => true,
+        Some(word) if listed(word) => true,
+        Some("OWNER" | "MEMBER" | "COLLABORATOR") => false,
+        Some(_) => listed("MEMBER") || listed("COLLABORATOR"),
+    }
+}
+
+/// Where the work is done.
+fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
+    let subject = candidate.subject.clone().unwrap_or_default();
+    let default_branch = candidate
+        .default_branch
+        .clone()
+        .or_else(|| facts.default_branch.clone());
+    if let Some(name) = &default_branch {
+        checked_branch(name)?;
+    }
+    let mut authorised = Authorised {
+        event: candidate.event,
+        repository: candidate.repository.clone(),
+        ask: candidate.ask.clone(),
+        asker: candidate.asker.clone(),
+        number: candidate.subject.as_ref().map(|subject| subject.number),
+        is_pull: subject.is_pull,
+        title: subject.title,
+        body: subject.body,
+        author: subject.author,
+        branch: None,
+        head_sha: candidate.head_sha.clone(),
+        base_ref: default_branch,
+        base_sha: None,
+        report_only: false,
+        comment: candidate.comment,
+        place: candidate.place.clone(),
+        review_body: candidate.review_body.clone(),
+        checks_name: candidate.checks_name.clone(),
+        answer_key: candidate.answer_key.clone(),
+        asked_at: candidate.asked_at.clone(),
+        state: State::default(),
+        next_state: State::default(),
+        notes: candidate.notes.clone(),
+    };
+    if candidate.needs.pull_request {
+        let Some(pull) = &facts.pull else {
+            let number = authorised.number.unwrap_or_default();
+            return Err(Refusal::new(
+                RunStatus::Environment,
+                format!("GitHub did not tell the state of pull request #{number}"),
+                "Run the job again, and give its token `pull-requests: read`.",
+            ));
+        };
+        on_pull(&mut authorised, candidate, pull)?;
+    } else if let Some(head) = &candidate.head_ref {
+        place_on_branch(&mut authorised, candidate, head);
+    }
+    Ok(authorised)
+}
+
+/// Without a pull request: failed checks and configured sources are worked on where they are, except
+/// on the default branch, where a failure is mended by a pull request. A queue starts from there.
+fn place_on_branch(authorised: &mut Authorised, candidate: &Candidate, head: &str) {
+    let is_default = authorised.base_ref.as_deref() == Some(head);
+    let is_queue = matches!(
+        candidate.ask,
+        Ask::Queue(_) | Ask::Dispatch { queue: Some(_), .. }
+    );
+    if is_queue {
+        authorised.base_ref = Some(head.to_owned());
+    } else if !(candidate.needs.jobs && is_default) {
+        authorised.branch = Some(head.to_owned());
+    }
+}
+
+fn on_pull(
+    authorised: &mut Authorised,
+    candidate: &Candidate,
+    pull: &PullFacts,
+) -> Result<(), Refusal> {
+    checked_branch(&pull.head_ref)?;
+    checked_branch(&pull.base_ref)?;
+    let same = |head: &str| head.eq_ignore_ascii_case(&pull.base_repository);
+    match &pull.head_repository {
+        Some(head) if same(head) => {}
+        Some(head) => {
+            authorised.report_only = true;
+            let head = clean::clean_line(head, 150);
+            let note = format!(
+                "The branch is of the fork {head}: nothing is pushed, the work is only reported."
+            );
+            authorised.notes.push(note);
+        }
+        None if candidate.ask.is_work() => {
+            return Err(blocked(
+                "the fork that the pull request comes from is gone",
+                "Push the branch to this repository and open a pull request from there.",
+            ));
+        }
+        None => authorised.report_only = true,
+    }
+    let moved = candidate
+        .head_sha
+        .as_ref()
+        .is_some_and(|sha| *sha != pull.head_sha);
+    if moved {
+        let note = "The pull request got other commits after this was asked for; the work is on the newest.";
+        authorised.notes.push(note.to_owned());
+    }
+    if authorised.title.is_empty() {
+        authorised.title.clone_from(&pull.title);
+        authorised.body.clone_from(&pull.body);
+    }
+    authorised.branch = Some(pull.head_ref.clone());
+    authorised.head_sha = Some(pull.head_sha.clone());
+    authorised.base_ref = Some(pull.base_ref.clone());
+    authorised.base_sha = Some(pull.base_sha.clone());
+    Ok(())
+}
+
+fn open(candidate: &Candidate, facts: &Facts) -> Result<(), Declined> {
+    let pull_is_open = facts.pull.as_ref().is_none_or(|pull| pull.open);
+    let subject_is_open = candidate
+        .subject
+        .as_ref()
+        .is_none_or(|subject| subject.open);
+    if pull_is_open && subject_is_open {
+        return Ok(());
+    }
+    let is_pull = candidate
+        .subject
+        .as_ref()
+        .is_some_and(|subject| subject.is_pull);
+    let what = if is_pull { "pull request" } else { "issue" };
+    if candidate.asker.is_none() {
+        let reason = format!("the {what} is closed");
+        return Err(Declined::Nothing { reason });
+    }
+    Err(blocked(format!("the {what} is closed"), "Reopen it and ask again.").into())
+}
+
+/// The loop guard and the limit of runs.
+fn within_limits(
+    candidate: &Candidate,
+    facts: &Facts,
+    state: &State,
+    settings: &TriggerSettings,
+) -> Result<(), Declined> {
+    if candidate.by_machine && state.depth >= settings.max_depth {
+        let reason = format!("{} runs in a row were started by no person", state.depth);
+        return Err(blocked(
+            reason,
+            "Look at what keeps failing; a comment of a person starts the next run.",
+        )
+        .into());
+    }
+    let uncounted = candidate.subject.is_none() && candidate.needs.jobs;
+    if uncounted && facts.head_is_own {
+        let reason =
+            "the commit that failed is one of Sprag's own, and no pull request counts the runs"
+                .to_owned();
+        return Err(Declined::Nothing { reason });
+    }
+    let runs = state.runs_on(&facts.now_day);
+    if candidate.subject.is_some() && runs >= settings.max_runs_per_day {
+        let reason =
+            format!("{runs} runs were started here today, and `max-runs-per-day` allows no more");
+        return Err(blocked(reason, "Ask again tomorrow (UTC), or raise the limit.").into());
+    }
+    Ok(())
+}
+
+fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
+    let again = matches!(candidate.ask, Ask::Retry | Ask::Continue);
+    let ran = facts
+        .state
+        .as_ref()
+        .is_some_and(|state| !state.run_ids.is_empty() || state.last_ask.is_some());
+    if again && !ran {
+        return Err(Refusal::new(
+            RunStatus::Invalid,
+            "there is no earlier run here to go back to",
+            "Say what is to be done.",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! What people do not see in a text, the agent does not read either.
+
+use pulldown_cmark::{Event, Options, Parser};
+use std::ops::Range;
+
+/// Removing may put the two ends of another comment together; after this often what is left of
+/// comment openings is broken up instead.
+const PASSES: usize = 8;
+
+/// `text` without what GitHub does not show: HTML comments, link definitions that are used as
+/// comments, characters without a shape, and characters that change the direction of text. Line
+/// ends become `\n`.
+pub fn clean(text: &str) -> String {
+    let mut text = visible(text);
+    for _ in 0..PASSES {
+        let Some(shorter) = without_hidden(&text) else {
+            return text;
+        };
+        text = shorter;
+    }
+    text.replace("<!--", "<! --")
+}
+
+/// `text` on one line within `limit` characters, cleaned: for titles, logins and names.
+pub fn clean_line(text: &str, limit: usize) -> String {
+    crate::domain::text::one_line(&visible(super::head(text, 8 * 1024)), limit)
+}
+
+/// Without characters that nobody can see, with `\n` line ends.
+pub(super) fn visible(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|&c| !is_hidden(c)).collect()
+}
+
+fn is_hidden(c: char) -> bool {
+    is_invisible(c) || (c.is_control() && c != '\n' && c != '\t')
+}
+
+/// Whether a character has no shape of its own, or turns the direction of the text around it.
+pub(super) fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{feff}'
+        // Variation selectors can carry any bytes; the one that asks for an emoji's colours stays.
+        | '\u{fe00}'..='\u{fe0e}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// The text without its hidden parts; `None` when it has none.
+fn without_hidden(text: &str) -> Option<String> {
+    if !text.contains("<!") && !text.contains("<?") && !text.contains("]:") {
+        return None;
+    }
+    let mut hidden = Vec::new();
+    let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES);
+    let definitions = parser.reference_definitions().iter();
+    let is_comment = |dest: &str| dest.is_empty() || dest == "#";
+    hidden.extend(
+        definitions
+            .filter(|(_, link)| is_comment(&link.dest))
+            .map(|(_, link)| link.span.clone()),
+    );
+    // The lines of an HTML block come one by one, so that a comment may span several events.
+    let mut block: Option<Range<usize>> = None;
+    for (event, range) in parser.into_offset_iter() {
+        match event {
+            Event::Start(pulldown_cmark::Tag::HtmlBlock) => block = Some(range),
+            Event::End(pulldown_cmark::TagEnd::HtmlBlock) => {
+                if let Some(block) = block.take() {
+                    hidden_html(text, block, &mut hidden);
+                }
+            }
+            Event::InlineHtml(_) => hidden_html(text, range, &mut hidden),
+            _ => {}
+        }
+    }
+    hidden.sort_by_key(|range| range.start);
+    cut(text, &hidden)
+}
+
+/// Comments, declarations and processing instructions within a stretch of HTML.
+fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>) {
+    const KINDS: [(&str, &str); 4] = [
+        ("<!--", "-->"),
+        ("<![CDATA[", "]]>"),
+        ("<!", ">"),
+        ("<?", "?>"),
+    ];
+    let mut from = stretch.start;
+    while let Some(html) = text.get(from..stretch.end) {
+        let begins = match (html.find("<!"), html.find("<?")) {
+            (Some(a), Some(b)) => a.min(b),
+            (Some(a), None) | (None, Some(a)) => a,
+            (None, None) => return,
+        };
+        let rest = html.get(begins..).unwrap_or_default();
+        let Some((open, close)) = KINDS.into_iter().find(|(open, _)| rest.starts_with(open)) else {
+            return;
+        };
+        // `<!-->` and `<!--->` are whole comments.
+        let skip = if open == "<!--" { 2 } else { open.len() };
+        let inner = rest.get(skip..).unwrap_or_default();
+        let length = inner
+            .find(close)
+            .map_or(rest.len(), |at| skip + at + close.len());
+        hidden.push(from + begins..from + begins + length);
+        from += begins + length.max(1);
+    }
+}
+
+fn cut(text: &str, hidden: &[Range<usize>]) -> Option<String> {
+    if hidden.is_empty() {
+        return None;
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut from = 0;
+    for range in hidden {
+        if range.start >= from {
+            kept.push_str(text.get(from..range.start).unwrap_or_default());
+        }
+        from = from.max(range.end);
+    }
+    kept.push_str(text.get(from..).unwrap_or_default());
+    Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clean, clean_line, is_invisible};
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_github_hides_is_gone() {
+        for (raw, expected) in [
+            ("a <!-- b --> c", "a  c"),
+            ("<!-- a\n\nb -->\nc", "\nc"),
+            ("<!-- never ends\n\nb", ""),
+            ("a\u{200b}b\u{202e}c\u{e0041}\u{feff}d\u{ad}", "abcd"),
+            ("<\u{200b}!-- x -->y", "y"),
+            ("[//]: # (do evil)\n\ntext", "\n\ntext"),
+            ("<?x?>\na", "\na"),
+            ("a\r\nb\rc\u{7}", "a\nb\nc"),
+            ("`<!-- code -->`", "`<!-- code -->`"),
+            (
+                "```html\n<!-- shown -->\n```\n",
+                "```html\n<!-- shown -->\n```\n",
+            ),
+            ("1 < 2 <! 3", "1 < 2 <! 3"),
+            ("ä \u{2764}\u{fe0f}", "ä \u{2764}\u{fe0f}"),
+        ] {
+            assert_eq!(clean(raw), expected, "{raw:?}");
+        }
+        assert!(!clean("a <!-<!-- x -->- hidden --> b").contains("hidden -->"));
+        assert_eq!(clean_line("a\n b\u{202e}", 10), "a b");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_invisible_is_left(raw in "(<!--|-->|\\[//\\]: # \\(|\\)|<\\?|\u{200b}|\u{e0041}|`|\n|[a-z> ])*") {
+            let once = clean(&raw);
+            prop_assert!(!once.contains(is_invisible));
+        }
+
+        #[test]
+        fn no_text_is_too_strange(raw in any::<String>()) {
+            let once = clean(&raw);
+            prop_assert!(!once.contains(is_invisible));
+            prop_assert!(!once.contains('\r'));
+        }
+    }
+}

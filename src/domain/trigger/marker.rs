@@ -1,0 +1,296 @@
+//! What Sprag keeps in its own comment from one run to the next: one HTML comment in the first
+//! line, which nobody sees. Whoever reads it makes sure that the comment is Sprag's own.
+
+use super::{Ask, head};
+use crate::domain::outcome::RunStatus;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How a comment of Sprag begins, whatever version wrote it.
+pub const MARKER: &str = "<!-- sprag:state ";
+
+/// The largest marker, in bytes: a quarter of what a comment may have.
+pub const MAX_MARKER_BYTES: usize = 16 * 1024;
+
+const OPEN: &str = "<!-- sprag:state v1 ";
+const CLOSE: &str = " -->";
+const MAX_RUN_IDS: usize = 20;
+const MAX_ANSWERED: usize = 200;
+const MAX_DAYS: usize = 7;
+const MAX_WORD_BYTES: usize = 200;
+const MAX_ASK_BYTES: usize = 6 * 1024;
+
+/// What is known of the runs on one issue or pull request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// Ids of the runs, the newest last.
+    pub run_ids: Vec<String>,
+    /// Keys of what was answered, the newest last: see [`super::triage::Candidate::answer_key`].
+    pub answered: Vec<String>,
+    /// Runs in a row that no person started.
+    pub depth: u32,
+    /// Runs by day (UTC, `2026-01-31`), the newest seven days.
+    pub runs_by_day: BTreeMap<String, u32>,
+    /// How the last run ended; `None` while one is under way or before the first.
+    pub last_status: Option<RunStatus>,
+    /// What the last run was asked for, for `retry` and `continue`. `None` too when it was too long
+    /// to keep.
+    pub last_ask: Option<Ask>,
+    /// The plan file of the last run.
+    pub plan_path: Option<String>,
+    /// The check run of the last run.
+    pub check_run_id: Option<u64>,
+    /// How many annotations of that check run were sent.
+    pub annotation_cursor: u64,
+    /// Runs in a row that failed.
+    pub failed_runs: u32,
+}
+
+/// A run that begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Begin<'a> {
+    /// The day (UTC, `2026-01-31`).
+    pub day: &'a str,
+    /// The key of what it answers.
+    pub answers: Option<&'a str>,
+    /// Whether no person asked for it.
+    pub by_machine: bool,
+    /// What it is asked for.
+    pub ask: &'a Ask,
+}
+
+impl State {
+    /// The state while the run is under way. `retry` and `continue` keep what the last run was
+    /// asked for.
+    #[must_use]
+    pub fn begin(mut self, run: &Begin<'_>) -> Self {
+        self.depth = if run.by_machine {
+            self.depth.saturating_add(1)
+        } else {
+            0
+        };
+        let today = self.runs_by_day.entry(run.day.to_owned()).or_default();
+        *today = today.saturating_add(1);
+        self.note_answered(run.answers);
+        if !matches!(run.ask, Ask::Retry | Ask::Continue) {
+            self.last_ask = Some(run.ask.clone());
+            self.plan_path = match run.ask {
+                Ask::Plan(path) => Some(path.clone()),
+                _ => None,
+            };
+        }
+        self.last_status = None;
+        self.check_run_id = None;
+        self.annotation_cursor = 0;
+        self.bounded()
+    }
+
+    /// Notes that a key was answered.
+    pub fn note_answered(&mut self, key: Option<&str>) {
+        if let Some(key) = key {
+            self.answered.retain(|known| known != key);
+            self.answered.push(key.to_owned());
+        }
+    }
+
+    /// Notes a run's id.
+    pub fn note_run(&mut self, id: &str) {
+        self.run_ids.retain(|known| known != id);
+        self.run_ids.push(id.to_owned());
+    }
+
+    /// The state after the run.
+    #[must_use]
+    pub fn end(mut self, status: RunStatus) -> Self {
+        self.failed_runs = match status {
+            RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork => 0,
+            RunStatus::Cancelled => self.failed_runs,
+            _ => self.failed_runs.saturating_add(1),
+        };
+        self.last_status = Some(status);
+        self
+    }
+
+    /// Whether something was answered before.
+    pub fn has_answered(&self, key: &str) -> bool {
+        self.answered.iter().any(|known| known == key)
+    }
+
+    /// Runs on a day.
+    pub fn runs_on(&self, day: &str) -> u32 {
+        self.runs_by_day.get(day).copied().unwrap_or_default()
+    }
+
+    /// The state with its lists cut to their newest entries.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let word = |text: &mut String| text.truncate(head(text, MAX_WORD_BYTES).len());
+        keep_newest(&mut self.run_ids, MAX_RUN_IDS);
+        keep_newest(&mut self.answered, MAX_ANSWERED);
+        self.run_ids.iter_mut().for_each(word);
+        self.answered.iter_mut().for_each(word);
+        while self.runs_by_day.len() > MAX_DAYS {
+            self.runs_by_day.pop_first();
+        }
+        self.runs_by_day
+            .retain(|day, _| day.len() <= MAX_WORD_BYTES);
+        let long = |text: &str| text.len() > 1024;
+        self.plan_path = self.plan_path.filter(|path| !long(path));
+        self.last_ask = self.last_ask.filter(|ask| ask_bytes(ask) <= MAX_ASK_BYTES);
+        self
+    }
+
+    /// The marker's line, without a line end, of at most [`MAX_MARKER_BYTES`]. What is oldest is
+    /// left out where there is no room.
+    pub fn encode(&self) -> String {
+        let mut state = self.clone().bounded();
+        loop {
+            // Base64 has neither `--` nor `>`, so nothing in the state can end the comment.
+            let json = serde_json::to_vec(&state).unwrap_or_default();
+            let line = format!("{OPEN}{}{CLOSE}", STANDARD.encode(json));
+            if line.len() <= MAX_MARKER_BYTES {
+                return line;
+            }
+            if state.answered.len() > 20 {
+                let half = state.answered.len() / 2;
+                keep_newest(&mut state.answered, half);
+            } else if state.last_ask.is_some() {
+                state.last_ask = None;
+            } else {
+                state = Self::default();
+            }
+        }
+    }
+}
+
+fn ask_bytes(ask: &Ask) -> usize {
+    match ask {
+        Ask::Instruction(text) | Ask::Plan(text) | Ask::Queue(text) => text.len(),
+        Ask::Dispatch {
+            plan,
+            prompt,
+            queue,
+        } => [plan, prompt, queue]
+            .into_iter()
+            .flatten()
+            .map(String::len)
+            .sum(),
+        _ => 0,
+    }
+}
+
+fn keep_newest(list: &mut Vec<String>, most: usize) {
+    list.drain(..list.len().saturating_sub(most));
+}
+
+/// Whether a comment's first line says that it is Sprag's.
+pub fn is_marked(body: &str) -> bool {
+    body.starts_with(MARKER)
+}
+
+/// The state in the first line of a comment. `None` when there is none, or none that this version
+/// can read.
+pub fn decode(body: &str) -> Option<State> {
+    let line = body.split(['\n', '\r']).next().unwrap_or_default();
+    if line.len() > MAX_MARKER_BYTES {
+        return None;
+    }
+    let text = line.strip_prefix(OPEN)?.trim_end().strip_suffix(CLOSE)?;
+    let json = STANDARD.decode(text).ok()?;
+    let state: State = serde_json::from_slice(&json).ok()?;
+    Some(state.bounded())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn begun(state: State, key: &str, by_machine: bool) -> State {
+        state.begin(&Begin {
+            day: "2026-01-31",
+            answers: Some(key),
+            by_machine,
+            ask: &Ask::Instruction("fix -- it -->".to_owned()),
+        })
+    }
+
+    #[test]
+    fn runs_are_counted() {
+        let state = begun(State::default(), "comment:1", true);
+        let state = begun(state, "comment:2", true);
+        assert_eq!((state.depth, state.runs_on("2026-01-31")), (2, 2));
+        assert!(state.has_answered("comment:1") && !state.has_answered("comment:3"));
+        let state = begun(state, "comment:1", false).end(RunStatus::Failed);
+        assert_eq!((state.depth, state.failed_runs), (0, 1));
+        assert_eq!(state.answered, ["comment:2", "comment:1"]);
+        assert_eq!(state.clone().end(RunStatus::Cancelled).failed_runs, 1);
+        assert_eq!(state.end(RunStatus::Success).failed_runs, 0);
+    }
+
+    #[test]
+    fn retry_keeps_what_was_asked_for() {
+        let state = begun(State::default(), "comment:1", false);
+        let again = state.clone().begin(&Begin {
+            day: "2026-02-01",
+            answers: None,
+            by_machine: false,
+            ask: &Ask::Retry,
+        });
+        assert_eq!(again.last_ask, state.last_ask);
+    }
+
+    #[test]
+    fn only_the_first_line_counts() {
+        let line = State::default().encode();
+        assert_eq!(decode(&format!("{line}\r\ntext")), Some(State::default()));
+        for body in [
+            format!("text\n{line}"),
+            format!(" {line}"),
+            format!("> {line}"),
+            line.replace("v1", "v2"),
+            "<!-- sprag:state v1  -->".to_owned(),
+            "<!-- sprag:state v1 e30".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(decode(&body), None, "{body}");
+        }
+        assert!(is_marked(&line.replace("v1", "v2")) && !is_marked(" <!-- sprag:state v1"));
+    }
+
+    proptest! {
+        #[test]
+        fn states_come_back(
+            run_ids in prop::collection::vec("\\PC{0,20}", 0..30),
+            answered in prop::collection::vec("\\PC{0,300}", 0..300),
+            depth: u32,
+            days in prop::collection::btree_map("\\PC{0,12}", any::<u32>(), 0..12),
+            text in "\\PC{0,400}",
+        ) {
+            let state = State {
+                run_ids, answered, depth, runs_by_day: days,
+                last_ask: Some(Ask::Instruction(text.repeat(20))),
+                last_status: Some(RunStatus::Blocked),
+                ..State::default()
+            };
+            let line = state.encode();
+            prop_assert!(line.len() <= MAX_MARKER_BYTES);
+            prop_assert!(!line.trim_start_matches("<!--").trim_end_matches("-->").contains("--"));
+            prop_assert!(!line.contains('\n'));
+            let back = decode(&line).expect("it decodes");
+            prop_assert_eq!(back.depth, depth);
+            prop_assert_eq!(back.encode(), line);
+            if state.answered.len() <= 10 {
+                prop_assert_eq!(back, state.bounded());
+            }
+        }
+
+        #[test]
+        fn no_marker_is_too_strange(body in "(<!-- sprag:state v1 )?(\\PC|\n)*( -->)?") {
+            let _ = decode(&body);
+        }
+    }
+}

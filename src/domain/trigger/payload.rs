@@ -1,0 +1,483 @@
+//! GitHub's event payloads, read defensively: fields of the wrong type are errors and never a
+//! panic, texts are bounded, and whatever is not used is not looked at.
+
+mod read;
+
+use read::Fields;
+use serde_json::Value;
+
+/// How much of a text somebody wrote is kept, in bytes. GitHub takes 65,536 characters.
+pub const MAX_TEXT_BYTES: usize = 4 * 65_536;
+
+/// Why an event cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// Something that GitHub always sends is not there.
+    #[error("the {event} event has no {field}")]
+    Missing {
+        /// The event.
+        event: String,
+        /// Where it should be, such as `issue.number`.
+        field: String,
+    },
+    /// Something has not the form that GitHub gives it.
+    #[error("the {event} event's {field} is not {expected}")]
+    Invalid {
+        /// The event.
+        event: String,
+        /// Where it is.
+        field: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// `issue_comment`: a comment on an issue or a pull request.
+    IssueComment(CommentEvent),
+    /// `pull_request_review_comment`: a comment on lines of a pull request.
+    ReviewComment(CommentEvent),
+    /// `issues`.
+    Issue(SubjectEvent),
+    /// `pull_request` and `pull_request_target`.
+    PullRequest {
+        /// Whether it is `pull_request_target`.
+        target: bool,
+        /// What happened to which pull request.
+        event: SubjectEvent,
+    },
+    /// `pull_request_review`.
+    Review(ReviewEvent),
+    /// `workflow_run`.
+    WorkflowRun(CheckedEvent),
+    /// `check_suite`.
+    CheckSuite(CheckedEvent),
+    /// `schedule`.
+    Schedule(Common),
+    /// `workflow_dispatch`.
+    WorkflowDispatch(DispatchEvent),
+    /// `repository_dispatch`.
+    RepositoryDispatch(DispatchEvent),
+    /// `push`.
+    Push(PushEvent),
+    /// An event that starts nothing: its name.
+    Other(String),
+}
+
+/// What every event says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Common {
+    /// What was done, such as `created`.
+    pub action: String,
+    /// `owner/name` of the repository.
+    pub repository: Option<String>,
+    /// The repository's default branch.
+    pub default_branch: Option<String>,
+    /// Who did it.
+    pub sender: Option<Actor>,
+}
+
+/// Somebody with an account.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Actor {
+    /// The login.
+    pub login: String,
+    /// Whether it is an app or a bot.
+    pub is_bot: bool,
+}
+
+/// An issue or a pull request as the event has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// Its number.
+    pub number: u64,
+    /// Whether it is a pull request.
+    pub is_pull: bool,
+    /// Its title.
+    pub title: String,
+    /// Its text.
+    pub body: String,
+    /// Whether it is open.
+    pub open: bool,
+    /// Who wrote it.
+    pub author: String,
+    /// Names of its labels.
+    pub labels: Vec<String>,
+    /// When it was last changed, as GitHub words it.
+    pub updated_at: Option<String>,
+    /// The pull request's commits, where the event has them.
+    pub pull: Option<PullRefs>,
+}
+
+/// Where a pull request comes from and where it goes to. Names are unchecked: see
+/// [`super::refname`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PullRefs {
+    /// The branch it comes from.
+    pub head_ref: String,
+    /// That branch's commit.
+    pub head_sha: String,
+    /// `owner/name` of the repository it comes from; `None` when that is gone.
+    pub head_repository: Option<String>,
+    /// The branch it goes to.
+    pub base_ref: String,
+    /// That branch's commit.
+    pub base_sha: String,
+    /// `owner/name` of the repository it goes to.
+    pub base_repository: Option<String>,
+}
+
+/// Something happened to a comment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommentEvent {
+    /// What every event says.
+    pub common: Common,
+    /// What was commented on.
+    pub subject: Subject,
+    /// The comment's id.
+    pub id: u64,
+    /// Its text.
+    pub body: String,
+    /// Who wrote it.
+    pub author: Actor,
+    /// The author's association, in GitHub's word.
+    pub association: String,
+    /// When it was written, as GitHub words it.
+    pub created_at: Option<String>,
+    /// Where on the diff it is, for a comment on lines.
+    pub place: Option<Place>,
+}
+
+/// Lines of a pull request's diff.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: String,
+    /// The last of the lines in the file, where it still is there.
+    pub line: Option<u64>,
+    /// The piece of the diff, as GitHub shows it.
+    pub hunk: String,
+}
+
+/// Something happened to an issue or a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubjectEvent {
+    /// What every event says.
+    pub common: Common,
+    /// What it happened to.
+    pub subject: Subject,
+    /// The label, when one was added or removed.
+    pub label: Option<String>,
+}
+
+/// Something happened to a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewEvent {
+    /// What every event says.
+    pub common: Common,
+    /// The pull request.
+    pub subject: Subject,
+    /// The review's id.
+    pub id: u64,
+    /// `approved`, `changes_requested`, `commented` or `dismissed`.
+    pub state: String,
+    /// Its text.
+    pub body: String,
+    /// Who wrote it.
+    pub author: Actor,
+    /// The author's association, in GitHub's word.
+    pub association: String,
+    /// When it was sent, as GitHub words it.
+    pub submitted_at: Option<String>,
+}
+
+/// A workflow run or a check suite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedEvent {
+    /// What every event says.
+    pub common: Common,
+    /// Its id.
+    pub id: u64,
+    /// Which attempt it is, from 1.
+    pub attempt: u64,
+    /// The workflow's or the app's name.
+    pub name: String,
+    /// The workflow's file, where the event has it.
+    pub path: Option<String>,
+    /// How it ended; `None` while it runs.
+    pub conclusion: Option<String>,
+    /// The commit.
+    pub head_sha: String,
+    /// The branch; `None` for one of another repository.
+    pub head_branch: Option<String>,
+    /// `owner/name` of the repository that the commit came from, where the event has it.
+    pub head_repository: Option<String>,
+    /// Numbers of the pull requests from that branch.
+    pub pulls: Vec<u64>,
+    /// Who caused it.
+    pub actor: Option<Actor>,
+    /// When it ended, as GitHub words it.
+    pub updated_at: Option<String>,
+}
+
+/// Somebody or something asked for a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DispatchEvent {
+    /// What every event says.
+    pub common: Common,
+    /// The branch or tag, as a full ref or a name.
+    pub reference: Option<String>,
+    /// The input or payload `plan`.
+    pub plan: Option<String>,
+    /// The input or payload `prompt`.
+    pub prompt: Option<String>,
+    /// The input or payload `queue`.
+    pub queue: Option<String>,
+}
+
+/// Commits were pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushEvent {
+    /// What every event says.
+    pub common: Common,
+    /// The full ref.
+    pub reference: String,
+    /// The commit that it is at now.
+    pub after: String,
+    /// Whether the ref was deleted.
+    pub deleted: bool,
+    /// The message of the last commit.
+    pub message: String,
+}
+
+/// Reads an event. Its name is that of `GITHUB_EVENT_NAME`.
+///
+/// # Errors
+/// When the payload lacks what GitHub always sends, or has it in another form.
+pub fn parse(event_name: &str, payload: &Value) -> Result<Event, PayloadError> {
+    let root = Fields::root(event_name, payload);
+    Ok(match event_name {
+        "issue_comment" => Event::IssueComment(comment(&root, "issue")?),
+        "pull_request_review_comment" => Event::ReviewComment(comment(&root, "pull_request")?),
+        "issues" => Event::Issue(subject_event(&root, "issue")?),
+        "pull_request" | "pull_request_target" => Event::PullRequest {
+            target: event_name == "pull_request_target",
+            event: subject_event(&root, "pull_request")?,
+        },
+        "pull_request_review" => Event::Review(review(&root)?),
+        "workflow_run" => Event::WorkflowRun(workflow_run(&root)?),
+        "check_suite" => Event::CheckSuite(check_suite(&root)?),
+        "schedule" => Event::Schedule(common(&root)?),
+        "workflow_dispatch" => Event::WorkflowDispatch(dispatch(&root, "inputs")?),
+        "repository_dispatch" => Event::RepositoryDispatch(dispatch(&root, "client_payload")?),
+        "push" => Event::Push(push(&root)?),
+        other => Event::Other(super::clean::clean_line(other, 100)),
+    })
+}
+
+fn common(root: &Fields<'_>) -> Result<Common, PayloadError> {
+    let repository = root.child("repository")?;
+    let of_repository = |name: &str| match &repository {
+        Some(repository) => repository.name(name),
+        None => Ok(None),
+    };
+    Ok(Common {
+        action: root.name("action")?.unwrap_or_default(),
+        repository: of_repository("full_name")?,
+        default_branch: of_repository("default_branch")?,
+        sender: actor(root, "sender")?,
+    })
+}
+
+/// An account; `None` for one that was deleted.
+fn actor(of: &Fields<'_>, name: &str) -> Result<Option<Actor>, PayloadError> {
+    let Some(user) = of.child(name)? else {
+        return Ok(None);
+    };
+    let login = user.need(user.name("login")?, "login")?;
+    let is_bot = user.name("type")?.as_deref() == Some("Bot") || login.ends_with("[bot]");
+    Ok(Some(Actor { login, is_bot }))
+}
+
+fn subject(root: &Fields<'_>, name: &str) -> Result<Subject, PayloadError> {
+    let item = root.need(root.child(name)?, name)?;
+    let is_pull = name == "pull_request";
+    let labels = item.list("labels")?;
+    let labels: Result<Vec<_>, _> = labels.iter().map(|label| label.name("name")).collect();
+    Ok(Subject {
+        number: item.need(item.id("number")?, "number")?,
+        is_pull: is_pull || item.has("pull_request"),
+        title: item.text("title")?,
+        body: item.text("body")?,
+        open: item.name("state")?.as_deref() != Some("closed"),
+        author: actor(&item, "user")?.unwrap_or_default().login,
+        labels: labels?.into_iter().flatten().collect(),
+        updated_at: item.name("updated_at")?,
+        pull: if is_pull {
+            Some(pull_refs(&item)?)
+        } else {
+            None
+        },
+    })
+}
+
+fn pull_refs(pull: &Fields<'_>) -> Result<PullRefs, PayloadError> {
+    let end = |name: &str| {
+        let end = pull.need(pull.child(name)?, name)?;
+        let repository = match end.child("repo")? {
+            Some(repository) => repository.name("full_name")?,
+            None => None,
+        };
+        let reference = end.need(end.name("ref")?, "ref")?;
+        Ok((reference, end.commit("sha")?, repository))
+    };
+    let (head_ref, head_sha, head_repository) = end("head")?;
+    let (base_ref, base_sha, base_repository) = end("base")?;
+    Ok(PullRefs {
+        head_ref,
+        head_sha,
+        head_repository,
+        base_ref,
+        base_sha,
+        base_repository,
+    })
+}
+
+fn comment(root: &Fields<'_>, on: &str) -> Result<CommentEvent, PayloadError> {
+    let item = root.need(root.child("comment")?, "comment")?;
+    let place = match on {
+        "pull_request" => Some(Place {
+            path: item.name("path")?.unwrap_or_default(),
+            line: item.id("line")?.or(item.id("original_line")?),
+            hunk: item.text("diff_hunk")?,
+        }),
+        _ => None,
+    };
+    Ok(CommentEvent {
+        common: common(root)?,
+        subject: subject(root, on)?,
+        id: item.need(item.id("id")?, "id")?,
+        body: item.text("body")?,
+        author: actor(&item, "user")?.unwrap_or_default(),
+        association: item.name("author_association")?.unwrap_or_default(),
+        created_at: item.name("created_at")?,
+        place,
+    })
+}
+
+fn subject_event(root: &Fields<'_>, name: &str) -> Result<SubjectEvent, PayloadError> {
+    let label = match root.child("label")? {
+        Some(label) => label.name("name")?,
+        None => None,
+    };
+    Ok(SubjectEvent {
+        common: common(root)?,
+        subject: subject(root, name)?,
+        label,
+    })
+}
+
+fn review(root: &Fields<'_>) -> Result<ReviewEvent, PayloadError> {
+    let item = root.need(root.child("review")?, "review")?;
+    Ok(ReviewEvent {
+        common: common(root)?,
+        subject: subject(root, "pull_request")?,
+        id: item.need(item.id("id")?, "id")?,
+        state: item.name("state")?.unwrap_or_default().to_ascii_lowercase(),
+        body: item.text("body")?,
+        author: actor(&item, "user")?.unwrap_or_default(),
+        association: item.name("author_association")?.unwrap_or_default(),
+        submitted_at: item.name("submitted_at")?,
+    })
+}
+
+fn workflow_run(root: &Fields<'_>) -> Result<CheckedEvent, PayloadError> {
+    let run = root.need(root.child("workflow_run")?, "workflow_run")?;
+    let head_repository = match run.child("head_repository")? {
+        Some(repository) => repository.name("full_name")?,
+        None => None,
+    };
+    let path = match run.name("path")? {
+        Some(path) => Some(path),
+        None => match root.child("workflow")? {
+            Some(workflow) => workflow.name("path")?,
+            None => None,
+        },
+    };
+    checked(
+        root,
+        &run,
+        run.name("name")?.unwrap_or_default(),
+        path,
+        head_repository,
+    )
+}
+
+fn check_suite(root: &Fields<'_>) -> Result<CheckedEvent, PayloadError> {
+    let suite = root.need(root.child("check_suite")?, "check_suite")?;
+    let name = match suite.child("app")? {
+        Some(app) => app.name("name")?.unwrap_or_default(),
+        None => String::new(),
+    };
+    checked(root, &suite, name, None, None)
+}
+
+fn checked(
+    root: &Fields<'_>,
+    item: &Fields<'_>,
+    name: String,
+    path: Option<String>,
+    head_repository: Option<String>,
+) -> Result<CheckedEvent, PayloadError> {
+    let pulls = item.list("pull_requests")?;
+    let pulls: Result<Vec<_>, _> = pulls.iter().map(|pull| pull.id("number")).collect();
+    Ok(CheckedEvent {
+        common: common(root)?,
+        id: item.need(item.id("id")?, "id")?,
+        attempt: item.id("run_attempt")?.unwrap_or(1),
+        name,
+        path,
+        conclusion: item.name("conclusion")?,
+        head_sha: item.commit("head_sha")?,
+        head_branch: item.name("head_branch")?,
+        head_repository,
+        pulls: pulls?.into_iter().flatten().collect(),
+        actor: actor(item, "actor")?,
+        updated_at: item.name("updated_at")?,
+    })
+}
+
+fn dispatch(root: &Fields<'_>, inputs: &str) -> Result<DispatchEvent, PayloadError> {
+    let given = root.child(inputs)?;
+    // Other events use other payloads: what is not a text here is nothing for Sprag.
+    let input = |name: &str| given.as_ref().and_then(|given| given.input(name));
+    Ok(DispatchEvent {
+        common: common(root)?,
+        reference: match root.name("ref")? {
+            Some(reference) => Some(reference),
+            None => root.name("branch")?,
+        },
+        plan: input("plan"),
+        prompt: input("prompt"),
+        queue: input("queue"),
+    })
+}
+
+fn push(root: &Fields<'_>) -> Result<PushEvent, PayloadError> {
+    let message = match root.child("head_commit")? {
+        Some(commit) => commit.text("message")?,
+        None => String::new(),
+    };
+    Ok(PushEvent {
+        common: common(root)?,
+        reference: root.need(root.name("ref")?, "ref")?,
+        after: root.commit("after")?,
+        deleted: root.truth("deleted"),
+        message,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Fields of a JSON object that may be anything.
+
+use super::super::{head, refname};
+use super::{MAX_TEXT_BYTES, PayloadError};
+use serde_json::Value;
+
+/// Names, logins, refs and times, in bytes: git's longest ref is 4,096 less a little.
+const MAX_NAME_BYTES: usize = 4_096;
+
+/// Entries of a list that are looked at.
+const MAX_LIST: usize = 200;
+
+/// An object within a payload, which knows where it is.
+pub(super) struct Fields<'a> {
+    event: &'a str,
+    path: String,
+    value: &'a Value,
+}
+
+impl<'a> Fields<'a> {
+    pub fn root(event: &'a str, value: &'a Value) -> Self {
+        Self {
+            event,
+            path: String::new(),
+            value,
+        }
+    }
+
+    fn given(&self, name: &str) -> Option<&'a Value> {
+        self.value.get(name).filter(|value| !value.is_null())
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.given(name).is_some()
+    }
+
+    fn at(&self, name: &str) -> String {
+        match self.path.as_str() {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        }
+    }
+
+    fn invalid(&self, name: &str, expected: &'static str) -> PayloadError {
+        PayloadError::Invalid {
+            event: self.event.to_owned(),
+            field: self.at(name),
+            expected,
+        }
+    }
+
+    /// What is there, or the error that it is not.
+    pub fn need<T>(&self, value: Option<T>, name: &str) -> Result<T, PayloadError> {
+        value.ok_or_else(|| PayloadError::Missing {
+            event: self.event.to_owned(),
+            field: self.at(name),
+        })
+    }
+
+    /// An object.
+    pub fn child(&self, name: &str) -> Result<Option<Self>, PayloadError> {
+        match self.given(name) {
+            None => Ok(None),
+            Some(value) if value.is_object() => Ok(Some(Self {
+                event: self.event,
+                path: self.at(name),
+                value,
+            })),
+            Some(_) => Err(self.invalid(name, "an object")),
+        }
+    }
+
+    /// The objects of a list; what is not there is an empty list.
+    pub fn list(&self, name: &str) -> Result<Vec<Self>, PayloadError> {
+        let Some(value) = self.given(name) else {
+            return Ok(Vec::new());
+        };
+        let items = value
+            .as_array()
+            .ok_or_else(|| self.invalid(name, "a list"))?;
+        let fields = |value: &'a Value| Self {
+            event: self.event,
+            path: self.at(name),
+            value,
+        };
+        Ok(items.iter().take(MAX_LIST).map(fields).collect())
+    }
+
+    /// A short text that is used whole or not at all.
+    pub fn name(&self, name: &str) -> Result<Option<String>, PayloadError> {
+        let Some(value) = self.given(name) else {
+            return Ok(None);
+        };
+        match value.as_str() {
+            Some(text) if text.len() <= MAX_NAME_BYTES => Ok(Some(text.to_owned())),
+            Some(_) => Err(self.invalid(name, "a short text")),
+            None => Err(self.invalid(name, "a text")),
+        }
+    }
+
+    /// What somebody wrote, cut where it is too long; empty when it is not there.
+    pub fn text(&self, name: &str) -> Result<String, PayloadError> {
+        match self.given(name) {
+            None => Ok(String::new()),
+            Some(Value::String(text)) => Ok(head(text, MAX_TEXT_BYTES).to_owned()),
+            Some(_) => Err(self.invalid(name, "a text")),
+        }
+    }
+
+    /// A text that stands for an answer: blank is none, and so is anything that is no text.
+    pub fn input(&self, name: &str) -> Option<String> {
+        let text = self.given(name)?.as_str()?.trim();
+        (!text.is_empty()).then(|| head(text, MAX_TEXT_BYTES).to_owned())
+    }
+
+    /// A number from 0.
+    pub fn id(&self, name: &str) -> Result<Option<u64>, PayloadError> {
+        match self.given(name) {
+            None => Ok(None),
+            Some(value) => match value.as_u64() {
+                Some(id) => Ok(Some(id)),
+                None => Err(self.invalid(name, "a whole number")),
+            },
+        }
+    }
+
+    /// A commit's id.
+    pub fn commit(&self, name: &str) -> Result<String, PayloadError> {
+        let id = self.need(self.name(name)?, name)?;
+        if refname::is_commit_id(&id) {
+            Ok(id)
+        } else {
+            Err(self.invalid(name, "a commit's id"))
+        }
+    }
+
+    /// Whether it is there and true.
+    pub fn truth(&self, name: &str) -> bool {
+        self.given(name)
+            .and_then(Value::as_bool)
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,213 @@
+//! The phrase in a comment: who writes it where people see it asks for something.
+
+use super::{Ask, clean, head};
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use std::ops::Range;
+
+/// How much of a comment is read, in bytes: GitHub takes 65,536 characters.
+pub const MAX_BODY_BYTES: usize = 4 * 65_536;
+
+/// How much of an instruction is taken, in bytes.
+pub const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
+
+/// What the first line of `body` that begins with `phrase` asks for. Lines in code, in quotes and
+/// in HTML comments do not count, and neither does the phrase within a line or as the beginning of
+/// a longer word. `None` when nothing is asked for.
+pub fn find(body: &str, phrase: &str) -> Option<Ask> {
+    if phrase.is_empty() || !body.contains(phrase) {
+        return None;
+    }
+    let body = head(body, MAX_BODY_BYTES)
+        .replace("\r\n", "\n")
+        .replace('\r', "\n");
+    let quoted = quoted(&body);
+    let mut at = 0;
+    for line in body.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let begins = at + indent;
+        let after = line
+            .get(indent..)
+            .and_then(|line| line.strip_prefix(phrase));
+        if let Some(rest) = after
+            && rest.chars().next().is_none_or(char::is_whitespace)
+            && !quoted.iter().any(|range| range.contains(&begins))
+        {
+            let from = begins + phrase.len();
+            return Some(ask(body.get(from..).unwrap_or_default()));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Where code, quotes and raw HTML are.
+fn quoted(body: &str) -> Vec<Range<usize>> {
+    Parser::new_ext(body, Options::ENABLE_TABLES)
+        .into_offset_iter()
+        .filter_map(|(event, range)| {
+            let quotes = matches!(
+                event,
+                Event::Start(Tag::CodeBlock(_) | Tag::BlockQuote(_) | Tag::HtmlBlock)
+                    | Event::Code(_)
+                    | Event::InlineHtml(_)
+            );
+            quotes.then_some(range)
+        })
+        .collect()
+}
+
+/// What stands after the phrase. A command is a line of its own; everything else is an
+/// instruction, which goes on to the end of the comment.
+fn ask(text: &str) -> Ask {
+    let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
+    let mut words = line.split(' ').filter(|word| !word.is_empty());
+    let command = match (words.next(), words.next()) {
+        (None, _) => instruction(text).is_empty().then_some(Ask::Help),
+        (Some(word), None) => command(word),
+        (Some(word), Some(_)) if word.eq_ignore_ascii_case("run") => {
+            plan(line.get(word.len()..).unwrap_or_default().trim())
+        }
+        _ => None,
+    };
+    command.unwrap_or_else(|| Ask::Instruction(instruction(text)))
+}
+
+fn command(word: &str) -> Option<Ask> {
+    Some(
+        match word
+            .trim_end_matches(['.', '!'])
+            .to_ascii_lowercase()
+            .as_str()
+        {
+            "retry" => Ask::Retry,
+            "continue" | "resume" => Ask::Continue,
+            "stop" | "cancel" => Ask::Stop,
+            "status" => Ask::Status,
+            "help" | "run" | "" => Ask::Help,
+            _ => return None,
+        },
+    )
+}
+
+/// A path is one word with a `/` or a `.` in it, or stands between backticks: `run the tests` is an
+/// instruction.
+fn plan(rest: &str) -> Option<Ask> {
+    let ticked = rest
+        .strip_prefix('`')
+        .and_then(|rest| rest.strip_suffix('`'))
+        .filter(|path| !path.contains('`'));
+    let path = ticked.unwrap_or(rest);
+    let one = ticked.is_some() || !path.contains(' ');
+    (one && path.contains(['/', '.', '\\'])).then(|| Ask::Plan(path.to_owned()))
+}
+
+fn instruction(text: &str) -> String {
+    head(clean::clean(text).trim(), MAX_INSTRUCTION_BYTES).to_owned()
+}
+
+/// The answer to a call for help, in Markdown.
+pub fn help(phrase: &str) -> String {
+    format!(
+        "Write one of these at the beginning of a line of a comment:\n\n\
+         | comment | what happens |\n\
+         |---|---|\n\
+         | `{phrase} <instruction>` | the agent does what the rest of the comment says |\n\
+         | `{phrase} run <plan>` | the plan file is worked off, task by task |\n\
+         | `{phrase} retry` | the last work is done again from its beginning |\n\
+         | `{phrase} continue` | the last run goes on where it ended |\n\
+         | `{phrase} stop` | the run that is under way is cancelled |\n\
+         | `{phrase} status` | what runs, or how the last run ended |\n\
+         | `{phrase} help` | this table |\n\n\
+         Who starts a run needs write access to the repository. Lines in code blocks and quotes start nothing, \
+         and neither does a comment that is edited afterwards.\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ask, find, help};
+    use proptest::prelude::*;
+
+    fn said(text: &str) -> Option<Ask> {
+        Some(Ask::Instruction(text.to_owned()))
+    }
+
+    #[test]
+    fn what_is_asked_for() {
+        for (body, expected) in [
+            ("/sprag fix the flaky test", said("fix the flaky test")),
+            (
+                "Hello\r\n\r\n/sprag fix it\r\nand that\r\n",
+                said("fix it\nand that"),
+            ),
+            ("text\n  /sprag fix", said("fix")),
+            ("/sprag\nfix it", said("fix it")),
+            ("/sprag fix\n```\ncode\n```", said("fix\n```\ncode\n```")),
+            ("/sprag fix <!-- and leak --> it", said("fix  it")),
+            ("/sprag", Some(Ask::Help)),
+            ("/sprag   \n", Some(Ask::Help)),
+            ("/sprag Help", Some(Ask::Help)),
+            ("/sprag retry", Some(Ask::Retry)),
+            ("/sprag retry.\n\nThanks", Some(Ask::Retry)),
+            ("/sprag retry the build", said("retry the build")),
+            ("/sprag continue", Some(Ask::Continue)),
+            ("/sprag stop", Some(Ask::Stop)),
+            ("/sprag stop using unwrap", said("stop using unwrap")),
+            ("/sprag status", Some(Ask::Status)),
+            (
+                "/sprag run plans/a.yaml",
+                Some(Ask::Plan("plans/a.yaml".into())),
+            ),
+            (
+                "/sprag run `my plans/a.yaml`",
+                Some(Ask::Plan("my plans/a.yaml".into())),
+            ),
+            ("/sprag run ../x.yaml", Some(Ask::Plan("../x.yaml".into()))),
+            ("/sprag run the tests", said("run the tests")),
+            ("/sprag run tests", said("run tests")),
+            ("/sprag run", Some(Ask::Help)),
+        ] {
+            assert_eq!(find(body, "/sprag"), expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_quotes_the_phrase() {
+        for body in [
+            "",
+            "please /sprag fix",
+            "/spragx fix",
+            "/sprag: fix",
+            "`/sprag fix`",
+            "a `b\n/sprag fix` c",
+            "    /sprag fix",
+            "```\n/sprag fix\n```",
+            "~~~\n/sprag fix",
+            "> /sprag fix",
+            "> a\n/sprag fix",
+            "<!-- \n/sprag fix\n-->",
+            "a <!--\n/sprag fix\n--> b",
+            "<pre>\n/sprag fix\n</pre>",
+            "- a\n\n      /sprag fix",
+            "\u{200b}/sprag fix",
+            "- /sprag fix",
+        ] {
+            assert_eq!(find(body, "/sprag"), None, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn a_phrase_of_ones_own() {
+        assert_eq!(find("@bot fix", "@bot"), said("fix"));
+        assert_eq!(find("*bot* fix", "*bot*"), said("fix"));
+        assert_eq!(find("/sprag fix", ""), None);
+        assert!(help("/bot").contains("`/bot retry`"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_too_strange(body in "(/sprag|[ \n>`~<!-]|-->|\\PC)*", phrase in "(/sprag|\\PC{0,3})") {
+            let _ = find(&body, &phrase);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Names of branches and paths that come from events: they end up beside git commands and in
+//! texts, so only what git itself takes for a name is taken.
+
+/// The longest branch name that is taken, in bytes: git's files cannot hold a longer part.
+pub const MAX_BRANCH_BYTES: usize = 244;
+
+const FORBIDDEN: &[char] = &[' ', '~', '^', ':', '?', '*', '[', '\\'];
+
+/// Checks a branch's name (without `refs/heads/`) by the rules of `git check-ref-format --branch`,
+/// and that it is no name of GitHub's own refs of pull requests.
+///
+/// # Errors
+/// What is wrong with it, as a fragment that follows "the branch name".
+pub fn check_branch(name: &str) -> Result<(), &'static str> {
+    let parts = || name.split('/');
+    let control = |c: char| c.is_control() || super::clean::is_invisible(c);
+    let rules: [(bool, &'static str); 11] = [
+        (name.is_empty(), "is empty"),
+        (name.len() > MAX_BRANCH_BYTES, "is too long"),
+        (name.starts_with('-'), "begins with `-`"),
+        (
+            name.contains(control),
+            "has a character that nobody can see",
+        ),
+        (name.contains(FORBIDDEN), "has a character that git forbids"),
+        (name.contains(".."), "has `..`"),
+        (
+            name.contains("@{") || name == "@" || name == "HEAD",
+            "means something else to git",
+        ),
+        (parts().any(str::is_empty), "has an empty part"),
+        (
+            parts().any(|part| part.starts_with('.')),
+            "has a part that begins with `.`",
+        ),
+        (
+            name.ends_with('.') || parts().any(|part| part.ends_with(".lock")),
+            "has an ending that git forbids",
+        ),
+        (
+            is_pull_ref(name),
+            "is that of a ref which GitHub makes for a pull request",
+        ),
+    ];
+    let broken = rules.into_iter().find(|(broken, _)| *broken);
+    broken.map_or(Ok(()), |(_, what)| Err(what))
+}
+
+/// `refs/…` as a branch's name, or `12/merge`: what a checkout of a pull request is called.
+fn is_pull_ref(name: &str) -> bool {
+    let rest = name.strip_prefix("pull/").unwrap_or(name);
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let pull = rest
+        .split_once('/')
+        .is_some_and(|(n, kind)| number(n) && matches!(kind, "merge" | "head"));
+    pull || name.starts_with("refs/")
+}
+
+/// Checks a path of a plan or queue that somebody named: relative, inside of the repository, and
+/// nothing that a program could take for an option.
+///
+/// # Errors
+/// What is wrong with it, as a fragment that follows "the path".
+pub fn check_path(path: &str) -> Result<(), &'static str> {
+    let control = |c: char| c.is_control() || super::clean::is_invisible(c);
+    let drive = path.as_bytes().get(1) == Some(&b':');
+    let git = |part: &str| part.eq_ignore_ascii_case(".git");
+    let rules: [(bool, &'static str); 8] = [
+        (path.is_empty(), "is empty"),
+        (path.len() > 1024, "is too long"),
+        (
+            path.contains(control),
+            "has a character that nobody can see",
+        ),
+        (
+            path.starts_with(['/', '~']) || drive,
+            "is not relative to the repository",
+        ),
+        (path.starts_with('-'), "begins with `-`"),
+        (
+            path.contains('\\'),
+            "has a backslash: write `/` between directories",
+        ),
+        (
+            path.split('/').any(|part| part == ".."),
+            "leads out of its directory with `..`",
+        ),
+        (path.split('/').any(git), "leads into git's own directory"),
+    ];
+    let broken = rules.into_iter().find(|(broken, _)| *broken);
+    broken.map_or(Ok(()), |(_, what)| Err(what))
+}
+
+/// Whether a text is a commit's id: 40 or 64 digits and letters a to f.
+pub fn is_commit_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{check_branch, check_path, is_commit_id};
+
+    #[test]
+    fn branch_names_follow_git() {
+        for good in [
+            "main",
+            "feature/x",
+            "sprag/plan-1",
+            "a.b",
+            "$(x)",
+            "ä",
+            "v1@2",
+            "1/merged",
+        ] {
+            assert_eq!(check_branch(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "-rf",
+            "--upload-pack=x",
+            "a..b",
+            "a b",
+            "a~1",
+            "a^",
+            "a:b",
+            "a?",
+            "a*",
+            "a[",
+            "a\\b",
+            "/a",
+            "a/",
+            "a//b",
+            ".a",
+            "a/.b",
+            "a.",
+            "a.lock",
+            "a.lock/b",
+            "@",
+            "HEAD",
+            "a@{1}",
+            "a\nb",
+            "a\u{7}",
+            "a\u{202e}b",
+            "a\u{200b}",
+            "refs/heads/x",
+            "refs/pull/1/merge",
+            "12/merge",
+            "pull/3/head",
+        ] {
+            assert!(check_branch(bad).is_err(), "{bad:?}");
+        }
+        assert!(check_branch(&"a".repeat(300)).is_err());
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        for good in ["plan.yaml", "plans/a.md", "./plans", "a b.yaml", "..a/b"] {
+            assert_eq!(check_path(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "a/../../x",
+            "a/..",
+            "~/x",
+            "-x",
+            "C:/x",
+            "a\\b",
+            ".git/config",
+            "a/.GIT/x",
+            "a\nb",
+        ] {
+            assert!(check_path(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn commit_ids_are_whole() {
+        assert!(is_commit_id(&"a1".repeat(20)) && is_commit_id(&"0".repeat(64)));
+        assert!(!is_commit_id("abc") && !is_commit_id(&"G".repeat(40)) && !is_commit_id(""));
+    }
+}

@@ -1,0 +1,543 @@
+//! What an event asks for, as far as the event itself can say.
+
+use super::payload::{
+    Actor, CheckedEvent, CommentEvent, Common, DispatchEvent, Event, Place, PullRefs, PushEvent,
+    ReviewEvent, Subject, SubjectEvent,
+};
+use super::settings::TriggerSettings;
+use super::{Ask, Refusal, clean, marker, phrase, refname};
+use crate::domain::outcome::RunStatus;
+
+/// Branches that Sprag makes for its own pull requests begin so.
+pub const OWN_BRANCHES: &str = "sprag/";
+
+/// What becomes of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Triage {
+    /// Nobody asked for anything.
+    Nothing {
+        /// Why, in one sentence.
+        reason: String,
+    },
+    /// Somebody asked for what is not done.
+    Refused(Refusal),
+    /// Somebody asked: see [`super::authorise::authorise`].
+    Candidate(Box<Candidate>),
+}
+
+/// What is asked for, by whom and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The event's name.
+    pub event: &'static str,
+    /// `owner/name` of the repository.
+    pub repository: Option<String>,
+    /// The repository's default branch, where the event has it.
+    pub default_branch: Option<String>,
+    /// Who asked; `None` where the workflow itself did (`schedule`, `push`) or a failure.
+    pub asker: Option<Asker>,
+    /// Whether no person asked: a bot, or a failed check.
+    pub by_machine: bool,
+    /// What is asked for.
+    pub ask: Ask,
+    /// The issue or pull request.
+    pub subject: Option<Subject>,
+    /// The comment, which the reactions go to.
+    pub comment: Option<CommentRef>,
+    /// The commit that the event is about.
+    pub head_sha: Option<String>,
+    /// The branch that the event is about, checked by [`refname::check_branch`].
+    pub head_ref: Option<String>,
+    /// Where on the diff the comment is.
+    pub place: Option<Place>,
+    /// The review's text.
+    pub review_body: Option<String>,
+    /// The name of the workflow or the app whose checks failed.
+    pub checks_name: Option<String>,
+    /// What must be fetched before it is decided or done.
+    pub needs: Needs,
+    /// What tells this request from others, for [`marker::State::has_answered`].
+    pub answer_key: Option<String>,
+    /// When it was asked for, as GitHub words it. What was written or changed later is not read.
+    pub asked_at: Option<String>,
+    /// What a reader of the report should know.
+    pub notes: Vec<String>,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asker {
+    /// The login.
+    pub login: String,
+    /// The association in GitHub's word, where the event has it.
+    pub association: Option<String>,
+    /// Whether it is an app or a bot; only listed ones get here.
+    pub is_bot: bool,
+}
+
+/// A comment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommentRef {
+    /// Of an issue or of a pull request's conversation.
+    Issue(u64),
+    /// On lines of a pull request.
+    Review(u64),
+}
+
+/// What must be fetched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The asker's permission on the repository.
+    pub permission: bool,
+    /// The pull request.
+    pub pull_request: bool,
+    /// The comments of the issue or pull request; Sprag's own state is in one of them.
+    pub comments: bool,
+    /// The review's comments.
+    pub review: bool,
+    /// The failed jobs and their logs.
+    pub jobs: bool,
+}
+
+/// Decides what an event asks for.
+pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
+    let result = match event {
+        Event::IssueComment(event) => comment(event, "issue_comment", settings),
+        Event::ReviewComment(event) => comment(event, "pull_request_review_comment", settings),
+        Event::Issue(event) => labelled(event, "issues", settings),
+        Event::PullRequest { target, event } => pull_request(*target, event, settings),
+        Event::Review(event) => review(event, settings),
+        Event::WorkflowRun(event) => checked(event, "workflow_run", settings),
+        Event::CheckSuite(event) => checked(event, "check_suite", settings),
+        Event::Schedule(common) => Ok(configured(common, "schedule", settings)),
+        Event::WorkflowDispatch(event) => dispatch(event, "workflow_dispatch", settings),
+        Event::RepositoryDispatch(event) => dispatch(event, "repository_dispatch", settings),
+        Event::Push(event) => push(event, settings),
+        Event::Other(name) => Err(nothing(format!("the event `{name}` starts nothing"))),
+    };
+    match result.map(checked_names) {
+        Ok(Ok(candidate)) => Triage::Candidate(Box::new(candidate)),
+        Ok(Err(refusal)) => Triage::Refused(refusal),
+        Err(triage) => triage,
+    }
+}
+
+fn nothing(reason: impl Into<String>) -> Triage {
+    Triage::Nothing {
+        reason: reason.into(),
+    }
+}
+
+/// A candidate with what all events have in common.
+fn candidate(common: &Common, event: &'static str, ask: Ask) -> Candidate {
+    Candidate {
+        event,
+        repository: common.repository.clone(),
+        default_branch: common.default_branch.clone(),
+        asker: None,
+        by_machine: false,
+        ask,
+        subject: None,
+        comment: None,
+        head_sha: None,
+        head_ref: None,
+        place: None,
+        review_body: None,
+        checks_name: None,
+        needs: Needs::default(),
+        answer_key: None,
+        asked_at: None,
+        notes: Vec::new(),
+    }
+}
+
+/// The candidate on an issue or a pull request, asked for by somebody.
+fn on_subject(mut from: Candidate, subject: &Subject, asker: Asker) -> Candidate {
+    from.by_machine = asker.is_bot;
+    from.needs = Needs {
+        permission: !asker.is_bot,
+        pull_request: subject.is_pull,
+        comments: true,
+        ..Needs::default()
+    };
+    from.asker = Some(asker);
+    if let Some(PullRefs {
+        head_ref, head_sha, ..
+    }) = &subject.pull
+    {
+        (from.head_ref, from.head_sha) = (Some(head_ref.clone()), Some(head_sha.clone()));
+    }
+    from.subject = Some(subject.clone());
+    from
+}
+
+/// Bots that are not listed, and Sprag itself, start nothing.
+fn asker(
+    actor: &Actor,
+    association: Option<&str>,
+    settings: &TriggerSettings,
+) -> Result<Asker, Triage> {
+    let login = clean::clean_line(&actor.login, 100);
+    if settings.is_own(&actor.login) {
+        return Err(nothing(format!(
+            "{login} is the account that Sprag itself works with"
+        )));
+    }
+    if actor.is_bot && !settings.lists_bot(&actor.login) {
+        return Err(nothing(format!(
+            "{login} is a bot that `allowed-bots` does not list"
+        )));
+    }
+    Ok(Asker {
+        login: actor.login.clone(),
+        association: association
+            .map(str::to_owned)
+            .filter(|word| !word.is_empty()),
+        is_bot: actor.is_bot,
+    })
+}
+
+fn comment(
+    event: &CommentEvent,
+    name: &'static str,
+    settings: &TriggerSettings,
+) -> Result<Candidate, Triage> {
+    if event.common.action != "created" {
+        let action = clean::clean_line(&event.common.action, 40);
+        return Err(nothing(format!(
+            "the comment was {action}, and only a new one starts anything"
+        )));
+    }
+    if marker::is_marked(&event.body) {
+        return Err(nothing("the comment is one of Sprag's own"));
+    }
+    let ask = phrase::find(&event.body, &settings.phrase)
+        .ok_or_else(|| nothing(no_phrase("comment", settings)))?;
+    let asker = asker(&event.author, Some(&event.association), settings)?;
+    let mut candidate = on_subject(candidate(&event.common, name, ask), &event.subject, asker);
+    let (id, is_review) = (event.id, event.place.is_some());
+    candidate.comment = Some(if is_review {
+        CommentRef::Review(id)
+    } else {
+        CommentRef::Issue(id)
+    });
+    let kind = if is_review {
+        "review-comment"
+    } else {
+        "comment"
+    };
+    candidate.answer_key = Some(format!("{kind}:{id}"));
+    candidate.place.clone_from(&event.place);
+    candidate.asked_at.clone_from(&event.created_at);
+    Ok(candidate)
+}
+
+fn no_phrase(what: &str, settings: &TriggerSettings) -> String {
+    format!("no line of the {what} begins with `{}`", settings.phrase)
+}
+
+fn labelled(
+    event: &SubjectEvent,
+    name: &'static str,
+    settings: &TriggerSettings,
+) -> Result<Candidate, Triage> {
+    let wanted = format!("`{}`", settings.label);
+    if event.common.action != "labeled" {
+        let action = clean::clean_line(&event.common.action, 40);
+        let reason = format!("the action `{action}` starts nothing, only the label {wanted} does");
+        return Err(nothing(reason));
+    }
+    let label = event.label.as_deref().unwrap_or_default();
+    if settings.label.is_empty() || !label.eq_ignore_ascii_case(&settings.label) {
+        let label = clean::clean_line(label, 60);
+        return Err(nothing(format!("the label is `{label}`, not {wanted}")));
+    }
+    if !event.subject.open {
+        return Err(nothing(format!("#{} is closed", event.subject.number)));
+    }
+    let sender = event.common.sender.clone().unwrap_or_default();
+    let asker = asker(&sender, None, settings)?;
+    let mut candidate = on_subject(
+        candidate(&event.common, name, Ask::IssuePlan),
+        &event.subject,
+        asker,
+    );
+    let changed = event.subject.updated_at.clone();
+    let at = changed.as_deref().unwrap_or_default();
+    candidate.answer_key = Some(format!("label:{}:{at}", event.subject.number));
+    candidate.asked_at = changed;
+    Ok(candidate)
+}
+
+fn pull_request(
+    target: bool,
+    event: &SubjectEvent,
+    settings: &TriggerSettings,
+) -> Result<Candidate, Triage> {
+    let name = if target {
+        "pull_request_target"
+    } else {
+        "pull_request"
+    };
+    let candidate = labelled(event, name, settings)?;
+    if target && !settings.allow_pull_request_target {
+        return Err(Triage::Refused(Refusal::new(
+            RunStatus::Invalid,
+            "`pull_request_target` gives the pull request's code the repository's secrets",
+            "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if that is meant.",
+        )));
+    }
+    Ok(candidate)
+}
+
+fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    if event.common.action != "submitted" {
+        let action = clean::clean_line(&event.common.action, 40);
+        return Err(nothing(format!(
+            "the review was {action}, and only a new one starts anything"
+        )));
+    }
+    if marker::is_marked(&event.body) {
+        return Err(nothing("the review is one of Sprag's own"));
+    }
+    let subject = &event.subject;
+    let said = phrase::find(&event.body, &settings.phrase);
+    let ask = match said {
+        Some(ask) => ask,
+        None if event.state != "changes_requested" => {
+            return Err(nothing(no_phrase("review", settings)));
+        }
+        None if !is_ours(subject, settings) => {
+            let reason = format!(
+                "the pull request has no label `{}` and is not from a branch of Sprag's",
+                settings.label
+            );
+            return Err(nothing(reason));
+        }
+        None => Ask::Review {
+            review_id: event.id,
+        },
+    };
+    let asker = asker(&event.author, Some(&event.association), settings)?;
+    let mut candidate = on_subject(
+        candidate(&event.common, "pull_request_review", ask),
+        subject,
+        asker,
+    );
+    candidate.needs.review = true;
+    candidate.review_body = Some(event.body.clone());
+    candidate.answer_key = Some(format!("review:{}", event.id));
+    candidate.asked_at.clone_from(&event.submitted_at);
+    Ok(candidate)
+}
+
+/// Whether a pull request is one that Sprag works on.
+fn is_ours(subject: &Subject, settings: &TriggerSettings) -> bool {
+    let labelled = subject
+        .labels
+        .iter()
+        .any(|label| label.eq_ignore_ascii_case(&settings.label));
+    let pull = subject.pull.as_ref();
+    let own_branch = pull.is_some_and(|pull| {
+        pull.head_ref.starts_with(OWN_BRANCHES) && pull.head_repository == pull.base_repository
+    });
+    labelled || own_branch
+}
+
+fn checked(
+    event: &CheckedEvent,
+    name: &'static str,
+    settings: &TriggerSettings,
+) -> Result<Candidate, Triage> {
+    let what = if name == "workflow_run" {
+        "workflow run"
+    } else {
+        "check suite"
+    };
+    let failed = matches!(event.conclusion.as_deref(), Some("failure" | "timed_out"));
+    if event.common.action != "completed" || !failed {
+        return Err(nothing(format!("the {what} has not failed")));
+    }
+    let own = settings
+        .own_workflow
+        .as_deref()
+        .filter(|own| !own.is_empty());
+    if own.is_some_and(|own| event.path.as_deref() == Some(own) || event.name == own) {
+        return Err(nothing(
+            "the workflow that failed is the one that runs Sprag",
+        ));
+    }
+    let Some(branch) = &event.head_branch else {
+        return Err(nothing(format!(
+            "the {what} is of a branch of another repository"
+        )));
+    };
+    if event.head_repository.is_some() && event.head_repository != event.common.repository {
+        return Err(nothing(format!("the {what} is of a fork")));
+    }
+    if name == "workflow_run" && event.head_repository.is_none() {
+        return Err(nothing("the workflow run is of a repository that is gone"));
+    }
+    let is_default = event.common.default_branch.as_deref() == Some(branch);
+    if is_default && !settings.fix_default_branch {
+        return Err(nothing(format!("the {what} is of the default branch")));
+    }
+    let ask = match name {
+        "workflow_run" => Ask::FixRun { run_id: event.id },
+        _ => Ask::FixSuite { suite_id: event.id },
+    };
+    let mut candidate = candidate(&event.common, name, ask);
+    candidate.by_machine = true;
+    let pull = event.pulls.first().copied();
+    candidate.subject = pull.map(|number| Subject {
+        number,
+        is_pull: true,
+        open: true,
+        ..Subject::default()
+    });
+    candidate.needs = Needs {
+        pull_request: pull.is_some(),
+        comments: pull.is_some(),
+        jobs: true,
+        ..Needs::default()
+    };
+    if event.pulls.len() > 1 {
+        let note = format!(
+            "The branch has {} pull requests; this is about the first.",
+            event.pulls.len()
+        );
+        candidate.notes.push(note);
+    }
+    candidate.head_ref = Some(branch.clone());
+    candidate.head_sha = Some(event.head_sha.clone());
+    candidate.checks_name =
+        Some(clean::clean_line(&event.name, 100)).filter(|name| !name.is_empty());
+    candidate.answer_key = Some(format!(
+        "{}:{}:{}",
+        name.replace('_', "-"),
+        event.id,
+        event.attempt
+    ));
+    candidate.asked_at.clone_from(&event.updated_at);
+    Ok(candidate)
+}
+
+/// The queue of the settings, else what the step configures.
+fn source(settings: &TriggerSettings) -> Ask {
+    let queue = settings.queue.clone().filter(|queue| !queue.is_empty());
+    queue.map_or(Ask::Configured, Ask::Queue)
+}
+
+fn configured(common: &Common, name: &'static str, settings: &TriggerSettings) -> Candidate {
+    candidate(common, name, source(settings))
+}
+
+fn dispatch(
+    event: &DispatchEvent,
+    name: &'static str,
+    settings: &TriggerSettings,
+) -> Result<Candidate, Triage> {
+    let given = [&event.plan, &event.prompt, &event.queue];
+    let ask = match given.into_iter().flatten().count() {
+        0 => source(settings),
+        1 => Ask::Dispatch {
+            plan: event.plan.clone(),
+            prompt: event.prompt.as_deref().map(clean::clean),
+            queue: event.queue.clone(),
+        },
+        _ => {
+            return Err(Triage::Refused(Refusal::new(
+                RunStatus::Invalid,
+                "the event has more than one of `plan`, `prompt` and `queue`",
+                "Give exactly one of them.",
+            )));
+        }
+    };
+    let mut candidate = candidate(&event.common, name, ask);
+    let sender = event.common.sender.as_ref();
+    candidate.asker = sender.map(|sender| Asker {
+        login: sender.login.clone(),
+        association: None,
+        is_bot: sender.is_bot,
+    });
+    let branch = event.reference.as_deref();
+    let tag = branch.is_some_and(|name| name.starts_with("refs/tags/"));
+    candidate.head_ref = branch
+        .filter(|_| !tag)
+        .map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
+    Ok(candidate)
+}
+
+fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    if event.deleted {
+        return Err(nothing("the push deleted a branch"));
+    }
+    let Some(branch) = event.reference.strip_prefix("refs/heads/") else {
+        return Err(nothing("the push was not to a branch"));
+    };
+    if event
+        .message
+        .lines()
+        .any(|line| line.starts_with("Sprag-Run: "))
+    {
+        return Err(nothing("the last commit of the push is one of Sprag's own"));
+    }
+    if let Some(sender) = &event.common.sender {
+        asker(sender, None, settings)?;
+    }
+    let mut candidate = configured(&event.common, "push", settings);
+    candidate.head_ref = Some(branch.to_owned());
+    candidate.head_sha = Some(event.after.clone());
+    Ok(candidate)
+}
+
+/// Names that come from the event are those of a branch and of paths inside of the repository.
+fn checked_names(candidate: Candidate) -> Result<Candidate, Refusal> {
+    let wrong_path = match &candidate.ask {
+        Ask::Plan(path) | Ask::Queue(path) => {
+            refname::check_path(path).err().map(|what| (path, what))
+        }
+        Ask::Dispatch { plan, queue, .. } => plan
+            .iter()
+            .chain(queue)
+            .find_map(|path| refname::check_path(path).err().map(|what| (path, what))),
+        _ => None,
+    };
+    if let Some((path, what)) = wrong_path {
+        return Err(Refusal::new(
+            RunStatus::Invalid,
+            format!(
+                "the path `{}` {what}",
+                clean::clean_line(path, 100).replace('`', "'")
+            ),
+            "Name a file by its path from the repository's root.",
+        ));
+    }
+    let base = candidate
+        .subject
+        .as_ref()
+        .and_then(|subject| subject.pull.as_ref());
+    for name in candidate
+        .head_ref
+        .iter()
+        .chain(base.map(|pull| &pull.base_ref))
+    {
+        checked_branch(name)?;
+    }
+    Ok(candidate)
+}
+
+/// Checks a branch's name that somebody else chose.
+pub(super) fn checked_branch(name: &str) -> Result<(), Refusal> {
+    refname::check_branch(name).map_err(|what| {
+        let shown = clean::clean_line(name, 100).replace('`', "'");
+        Refusal::new(
+            RunStatus::Invalid,
+            format!("the branch name `{shown}` {what}"),
+            "Rename the branch.",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;
