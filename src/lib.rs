@@ -9,6 +9,7 @@ pub mod domain;
 pub mod process;
 
 pub mod agent;
+pub mod github;
 pub mod vcs;
 pub mod verify;
 

@@ -8,6 +8,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("process", &["domain"]),
     ("agent", &["process", "domain"]),
+    ("github", &["domain"]),
     ("vcs", &["process", "domain"]),
     ("verify", &["process", "domain"]),
     ("report", &["domain"]),

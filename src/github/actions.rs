@@ -1,0 +1,146 @@
+//! Runs of workflows, their jobs and logs.
+
+use super::call::Call;
+use super::facts::part;
+use super::policy::Kind;
+use super::{Error, Repo};
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A job of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Job {
+    /// Its id.
+    pub id: u64,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// How it ended; `None` while it runs.
+    #[serde(default)]
+    pub conclusion: Option<String>,
+    /// Its steps.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: Option<String>,
+}
+
+/// A step of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Step {
+    /// Its number, from 1.
+    #[serde(default)]
+    pub number: u64,
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// How it ended; `None` while it runs.
+    #[serde(default)]
+    pub conclusion: Option<String>,
+}
+
+/// A run of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct WorkflowRun {
+    /// Its id.
+    pub id: u64,
+    /// The workflow's name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The workflow's file.
+    #[serde(default)]
+    pub path: String,
+    /// What started it.
+    #[serde(default)]
+    pub event: String,
+    /// How far it is.
+    #[serde(default)]
+    pub status: Option<String>,
+    /// How it ended; `None` while it runs.
+    #[serde(default)]
+    pub conclusion: Option<String>,
+    /// The branch.
+    #[serde(default)]
+    pub head_branch: Option<String>,
+    /// The commit.
+    #[serde(default)]
+    pub head_sha: String,
+    /// How often it was run, from 1.
+    #[serde(default)]
+    pub run_attempt: u64,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: String,
+}
+
+#[derive(Deserialize)]
+struct Jobs {
+    jobs: Vec<Job>,
+}
+
+#[derive(Serialize)]
+struct Dispatch<'a> {
+    #[serde(rename = "ref")]
+    at: &'a str,
+    inputs: &'a BTreeMap<String, String>,
+}
+
+impl Repo {
+    /// The jobs of a run, those of its latest attempt.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn jobs(&self, run: u64) -> Result<Vec<Job>, Error> {
+        let path = self.path(&format!("/actions/runs/{run}/jobs"));
+        self.client
+            .pages(&path, |page: Jobs| page.jobs, |_| false)
+            .await
+    }
+
+    /// The end of a job's log, at most `max_bytes` of it. GitHub redirects to another host for it,
+    /// which does not get the token.
+    ///
+    /// # Errors
+    /// See [`Error`]; `NotFound` also for a log that is no longer kept.
+    pub async fn job_log(&self, job: u64, max_bytes: usize) -> Result<String, Error> {
+        let call = Call::tail(self.path(&format!("/actions/jobs/{job}/logs")), max_bytes);
+        let answer = self.client.answer(&call).await?;
+        let is_middle = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
+        let torn = answer
+            .body
+            .iter()
+            .take(3)
+            .take_while(|byte| is_middle(byte))
+            .count();
+        let whole = answer.body.get(torn..).unwrap_or_default();
+        Ok(String::from_utf8_lossy(whole).into_owned())
+    }
+
+    /// A run by its id.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn workflow_run(&self, id: u64) -> Result<WorkflowRun, Error> {
+        self.client
+            .call(&Call::get(self.path(&format!("/actions/runs/{id}"))))
+            .await
+    }
+
+    /// Starts a workflow by its file name on a branch or tag. It is sent once: after an unclear answer
+    /// the workflow may have started or not.
+    ///
+    /// # Errors
+    /// See [`Error`]; `Invalid` for a workflow without `workflow_dispatch`.
+    pub async fn dispatch_workflow(
+        &self,
+        file: &str,
+        at: &str,
+        inputs: &BTreeMap<String, String>,
+    ) -> Result<(), Error> {
+        let path = self.path(&format!("/actions/workflows/{}/dispatches", part(file)));
+        let call = Call::with_body(Method::POST, path, Kind::Create, &Dispatch { at, inputs })?;
+        self.client.answer(&call).await.map(|_| ())
+    }
+}

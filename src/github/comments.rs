@@ -1,0 +1,167 @@
+//! Comments and reactions.
+
+use super::call::Call;
+use super::facts::Author;
+use super::identity::Identity;
+use super::policy::Kind;
+use super::{Error, Repo};
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+
+/// A comment on an issue or pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "RawComment")]
+pub struct Comment {
+    /// Its id.
+    pub id: u64,
+    /// Its place on its page.
+    pub html_url: String,
+    /// Its text.
+    pub body: String,
+    /// Who wrote it.
+    pub author: Option<Author>,
+    /// When it was written, as GitHub tells it.
+    pub created_at: String,
+    /// When it was last edited; the same as `created_at` if never.
+    pub updated_at: String,
+}
+
+/// What a reaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A comment on an issue or pull request, by id.
+    IssueComment(u64),
+    /// A comment on a line of a pull request, by id.
+    ReviewComment(u64),
+    /// An issue or pull request, by number.
+    Issue(u64),
+}
+
+/// A reaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reaction {
+    /// 👀
+    Eyes,
+    /// 🚀
+    Rocket,
+    /// 😕
+    Confused,
+}
+
+#[derive(Deserialize)]
+struct RawComment {
+    id: u64,
+    #[serde(default)]
+    html_url: String,
+    body: Option<String>,
+    user: Option<Author>,
+    #[serde(default)]
+    created_at: String,
+    #[serde(default)]
+    updated_at: String,
+}
+
+impl From<RawComment> for Comment {
+    fn from(raw: RawComment) -> Self {
+        Self {
+            id: raw.id,
+            html_url: raw.html_url,
+            body: raw.body.unwrap_or_default(),
+            author: raw.user,
+            created_at: raw.created_at,
+            updated_at: raw.updated_at,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    body: &'a str,
+}
+
+#[derive(Serialize)]
+struct Content {
+    content: Reaction,
+}
+
+impl Repo {
+    /// A comment on an issue or pull request, by id.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn comment(&self, id: u64) -> Result<Comment, Error> {
+        let call = Call::get(self.path(&format!("/issues/comments/{id}")));
+        self.client.call(&call).await
+    }
+
+    /// The oldest comment of an issue or pull request that `identity` has written and whose first line
+    /// begins with `marker`. A marker in anybody else's comment counts for nothing.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn own_comment(
+        &self,
+        issue: u64,
+        marker: &str,
+        identity: &Identity,
+    ) -> Result<Option<Comment>, Error> {
+        let path = self.path(&format!("/issues/{issue}/comments"));
+        let ours = |comment: &Comment| {
+            let marked = !marker.is_empty() && comment.body.starts_with(marker);
+            marked && identity.is(comment.author.as_ref())
+        };
+        let all = self
+            .client
+            .pages(&path, |page: Vec<Comment>| page, ours)
+            .await?;
+        Ok(all.into_iter().find(ours))
+    }
+
+    /// Writes a comment whose first line begins with `marker`. After an unclear answer it looks for
+    /// one before it writes again, so that there are never two.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_comment(
+        &self,
+        issue: u64,
+        body: &str,
+        marker: &str,
+        identity: &Identity,
+    ) -> Result<Comment, Error> {
+        let path = self.path(&format!("/issues/{issue}/comments"));
+        let call = Call::with_body(Method::POST, path, Kind::Create, &Body { body })?;
+        if !body.starts_with(marker) || marker.is_empty() {
+            let why = "the comment does not begin with its marker, so it could not be found again";
+            return Err(Error::protocol(&call.what(), why));
+        }
+        let look = async || self.own_comment(issue, marker, identity).await;
+        self.client.create(&call, look).await
+    }
+
+    /// Replaces the text of a comment.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn update_comment(&self, id: u64, body: &str) -> Result<Comment, Error> {
+        let path = self.path(&format!("/issues/comments/{id}"));
+        let call = Call::with_body(Method::PATCH, path, Kind::Change, &Body { body })?;
+        self.client.call(&call).await
+    }
+
+    /// Leaves a reaction. It is sent once: a reaction is not worth a look.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn react(&self, target: Target, reaction: Reaction) -> Result<(), Error> {
+        let path = match target {
+            Target::IssueComment(id) => format!("/issues/comments/{id}/reactions"),
+            Target::ReviewComment(id) => format!("/pulls/comments/{id}/reactions"),
+            Target::Issue(number) => format!("/issues/{number}/reactions"),
+        };
+        let content = Content { content: reaction };
+        let call = Call::with_body(Method::POST, self.path(&path), Kind::Create, &content)?;
+        self.client.answer(&call).await.map(|_| ())
+    }
+}

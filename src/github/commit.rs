@@ -1,0 +1,156 @@
+//! Commits that GitHub makes and signs, with GraphQL's `createCommitOnBranch`.
+
+use super::call::{Call, read};
+use super::error::GraphqlError;
+use super::facts::CommitFacts;
+use super::policy::Kind;
+use super::{Error, Repo};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use hyper::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The most content of one such commit, in bytes: what GitHub takes of a request, less its encoding.
+pub const MAX_COMMIT_BYTES: usize = 30 << 20;
+
+const MUTATION: &str = "mutation($input: CreateCommitOnBranchInput!) { \
+    createCommitOnBranch(input: $input) { commit { oid } } }";
+
+/// A commit to make. Its author is the token's; file modes and merges cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitOnBranch {
+    /// The branch, without `refs/heads/`.
+    pub branch: String,
+    /// Where the branch must be; if it is elsewhere, nothing happens.
+    pub expected_head: String,
+    /// The first line of the message.
+    pub headline: String,
+    /// The rest of the message.
+    pub body: String,
+    /// Files as they are to be, whole.
+    pub additions: Vec<(String, Vec<u8>)>,
+    /// Files to remove.
+    pub deletions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Option<Data>,
+    #[serde(default)]
+    errors: Vec<GraphqlError>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Data {
+    create_commit_on_branch: Option<Created>,
+}
+
+#[derive(Deserialize)]
+struct Created {
+    commit: Option<Oid>,
+}
+
+#[derive(Deserialize)]
+struct Oid {
+    oid: String,
+}
+
+impl Repo {
+    /// Makes a commit on a branch and gives its id, read back: it has the expected parent, and the
+    /// branch was at it. After an unclear answer the branch tells whether it was made.
+    ///
+    /// # Errors
+    /// `Stale` where the branch is not at the expected commit, else see [`Error`].
+    pub async fn commit_on_branch(&self, commit: &CommitOnBranch) -> Result<String, Error> {
+        let content: usize = commit.additions.iter().map(|(_, bytes)| bytes.len()).sum();
+        let input = self.input(commit);
+        let body = json!({ "query": MUTATION, "variables": { "input": input } });
+        let call = Call::with_body(Method::POST, "/graphql".to_owned(), Kind::Create, &body)?;
+        let what = format!(
+            "{} (createCommitOnBranch on {})",
+            call.what(),
+            commit.branch
+        );
+        if content > MAX_COMMIT_BYTES {
+            let most = MAX_COMMIT_BYTES >> 20;
+            return Err(Error::protocol(
+                &what,
+                format!("the files are larger than {most} MiB"),
+            ));
+        }
+        let look = async || {
+            let found = self.landed(commit).await?;
+            Ok(found.map(
+                |oid| json!({ "data": { "createCommitOnBranch": { "commit": { "oid": oid } } } }),
+            ))
+        };
+        let answer: Value = self.client.create(&call, look).await?;
+        let answer: Answer = read(&what, answer.to_string().as_bytes())?;
+        if !answer.errors.is_empty() {
+            return Err(Error::of_graphql(&what, &answer.errors));
+        }
+        let created = answer.data.and_then(|data| data.create_commit_on_branch);
+        let Some(oid) = created.and_then(|created| created.commit) else {
+            return Err(Error::protocol(&what, "the answer names no commit"));
+        };
+        self.read_back(&what, commit, &oid.oid).await?;
+        Ok(oid.oid)
+    }
+
+    fn input(&self, commit: &CommitOnBranch) -> Value {
+        let additions = commit.additions.iter().map(
+            |(path, bytes)| json!({ "path": path, "contents": BASE64_STANDARD.encode(bytes) }),
+        );
+        let deletions = commit.deletions.iter().map(|path| json!({ "path": path }));
+        json!({
+            "branch": {
+                "repositoryNameWithOwner": self.full_name(),
+                "branchName": commit.branch,
+            },
+            "message": { "headline": commit.headline, "body": commit.body },
+            "expectedHeadOid": commit.expected_head,
+            "fileChanges": {
+                "additions": additions.collect::<Vec<Value>>(),
+                "deletions": deletions.collect::<Vec<Value>>(),
+            },
+        })
+    }
+
+    /// The commit at the branch's head, if it is the one that was to be made.
+    async fn landed(&self, commit: &CommitOnBranch) -> Result<Option<String>, Error> {
+        let head = self
+            .git_ref(&format!("refs/heads/{}", commit.branch))
+            .await?;
+        let Some(head) = head.filter(|head| *head != commit.expected_head) else {
+            return Ok(None);
+        };
+        let facts = self.git_commit(&head).await?;
+        Ok(is_child(&facts, commit).then_some(head))
+    }
+
+    async fn read_back(&self, what: &str, commit: &CommitOnBranch, oid: &str) -> Result<(), Error> {
+        let facts = self.git_commit(oid).await?;
+        if !is_child(&facts, commit) {
+            let why = format!("{oid} is not the commit that was to be made");
+            return Err(Error::protocol(what, why));
+        }
+        let head = self
+            .git_ref(&format!("refs/heads/{}", commit.branch))
+            .await?;
+        if head.as_deref() != Some(oid) {
+            let place = head.unwrap_or_else(|| "gone".to_owned());
+            self.client.note(&format!(
+                "{what}: after {oid} the branch has moved on: {place}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a commit has the parent and the headline that were asked for.
+fn is_child(facts: &CommitFacts, commit: &CommitOnBranch) -> bool {
+    let headline = facts.message.lines().next().unwrap_or_default().trim();
+    facts.parents == [commit.expected_head.as_str()] && headline == commit.headline.trim()
+}

@@ -1,0 +1,159 @@
+//! What a token may do, as far as reading tells.
+
+use super::call::Call;
+use super::facts::Facts;
+use super::transport::Answer;
+use super::{Error, Repo};
+
+/// A right that a workflow's `permissions` can give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Permission {
+    /// `contents: read`
+    ContentsRead,
+    /// `contents: write`
+    ContentsWrite,
+    /// `issues: read`
+    IssuesRead,
+    /// `issues: write`
+    IssuesWrite,
+    /// `pull-requests: read`
+    PullRequestsRead,
+    /// `pull-requests: write`
+    PullRequestsWrite,
+    /// `checks: read`
+    ChecksRead,
+    /// `checks: write`
+    ChecksWrite,
+    /// `actions: read`
+    ActionsRead,
+    /// `actions: write`
+    ActionsWrite,
+}
+
+/// What is known of a right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The token has it.
+    Known,
+    /// It does not.
+    Refused,
+    /// Nothing was found out; GitHub has no call that lists a job token's rights.
+    Unknown,
+}
+
+impl Repo {
+    /// What of each right is known from reading alone; nothing is written to find out.
+    ///
+    /// Reading a public repository needs no right, so there it proves none. A classic personal token
+    /// tells its scopes; check runs are refused to every token that is no app's.
+    ///
+    /// # Errors
+    /// A repository that cannot be read at all, or GitHub that cannot be reached.
+    pub async fn permissions_probe(&self) -> Result<Vec<(Permission, Standing)>, Error> {
+        use Permission as P;
+        let call = Call::get(self.path(""));
+        let answer = self.client.answer(&call).await?;
+        let facts: Facts = super::call::read(&call.what(), &answer.body)?;
+        let at = super::facts::part(&facts.default_branch);
+        let write = writing(&self.client.inner.transport, &answer, &facts);
+        let reads = [
+            (
+                P::ContentsRead,
+                P::ContentsWrite,
+                "/commits?per_page=1".to_owned(),
+            ),
+            (
+                P::IssuesRead,
+                P::IssuesWrite,
+                "/issues?per_page=1".to_owned(),
+            ),
+            (
+                P::PullRequestsRead,
+                P::PullRequestsWrite,
+                "/pulls?per_page=1".to_owned(),
+            ),
+            (
+                P::ChecksRead,
+                P::ChecksWrite,
+                format!("/commits/{at}/check-runs?per_page=1"),
+            ),
+            (
+                P::ActionsRead,
+                P::ActionsWrite,
+                "/actions/runs?per_page=1".to_owned(),
+            ),
+        ];
+        let mut found = Vec::new();
+        for (reading, writing, path) in reads {
+            let read = self.reads(&path, facts.private).await?;
+            found.push((reading, read));
+            let standing = match (read, writing) {
+                (Standing::Refused, _) => Standing::Refused,
+                (_, P::ChecksWrite) => write.checks,
+                _ => write.others,
+            };
+            found.push((writing, standing));
+        }
+        Ok(found)
+    }
+
+    async fn reads(&self, path: &str, private: bool) -> Result<Standing, Error> {
+        match self.client.answer(&Call::get(self.path(path))).await {
+            Ok(_) if private => Ok(Standing::Known),
+            Ok(_) => Ok(Standing::Unknown),
+            Err(Error::Forbidden { .. }) => Ok(Standing::Refused),
+            // Private things that a token may not see are "not found".
+            Err(Error::NotFound { .. }) if private => Ok(Standing::Refused),
+            // An empty repository has no commits (409), a disabled tracker no issues (410).
+            Err(Error::NotFound { .. } | Error::Conflict { .. } | Error::Invalid { .. }) => {
+                Ok(Standing::Unknown)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What is known of writing before any of it is tried.
+struct Writing {
+    others: Standing,
+    checks: Standing,
+}
+
+fn writing(transport: &super::transport::Transport, answer: &Answer, facts: &Facts) -> Writing {
+    let scopes = answer
+        .headers
+        .get("x-oauth-scopes")
+        .and_then(|scopes| scopes.to_str().ok());
+    let scopes = scopes.filter(|scopes| !scopes.trim().is_empty());
+    let pushes = facts.permissions.map(|permissions| permissions.push);
+    if facts.archived {
+        let none = Standing::Refused;
+        return Writing {
+            others: none,
+            checks: none,
+        };
+    }
+    if transport.is_installation_token() {
+        let unknown = Standing::Unknown;
+        return Writing {
+            others: unknown,
+            checks: unknown,
+        };
+    }
+    let granted = scopes.is_some_and(|scopes| {
+        let mut scopes = scopes.split(',').map(str::trim);
+        scopes.any(|scope| scope == "repo" || (scope == "public_repo" && !facts.private))
+    });
+    let others = match (scopes.is_some(), granted, pushes) {
+        (_, _, Some(false)) => Standing::Refused,
+        (true, true, Some(true)) => Standing::Known,
+        (true, false, _) => Standing::Refused,
+        _ => Standing::Unknown,
+    };
+    // Classic scopes belong to people's tokens, and only apps may make check runs.
+    let checks = match scopes {
+        Some(_) => Standing::Refused,
+        None => Standing::Unknown,
+    };
+    Writing { others, checks }
+}

@@ -1,0 +1,253 @@
+//! What is true of a repository: itself, who may do what, branches, references and commits.
+
+use super::call::Call;
+use super::{Error, Repo};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+
+/// What is kept as it is in one part of a path or in a query's value.
+const PART: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// The same with `/`, for names that have it in them.
+const NAME: &AsciiSet = &PART.remove(b'/');
+
+/// One part of a path, or a value of a query.
+pub(super) fn part(text: &str) -> String {
+    utf8_percent_encode(text, PART).to_string()
+}
+
+/// A name of a reference in a path.
+fn name(text: &str) -> String {
+    utf8_percent_encode(text, NAME).to_string()
+}
+
+/// A repository.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Facts {
+    /// `owner/name` as GitHub spells it.
+    pub full_name: String,
+    /// The default branch.
+    #[serde(default)]
+    pub default_branch: String,
+    /// Whether only some can see it.
+    #[serde(default)]
+    pub private: bool,
+    /// Whether it is a fork.
+    #[serde(default)]
+    pub fork: bool,
+    /// Whether nothing can be written to it any more.
+    #[serde(default)]
+    pub archived: bool,
+    /// What the token may do, where GitHub tells; for a job's token it often does not.
+    #[serde(default)]
+    pub permissions: Option<Permissions>,
+}
+
+/// Rights of the token in a repository.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Permissions {
+    /// Read.
+    pub pull: bool,
+    /// Write.
+    pub push: bool,
+    /// Manage issues and pull requests.
+    pub triage: bool,
+    /// Manage the repository.
+    pub maintain: bool,
+    /// Everything.
+    pub admin: bool,
+}
+
+/// What somebody may do in a repository, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Nothing, or nobody of this name.
+    None,
+    /// Read.
+    Read,
+    /// Manage issues and pull requests.
+    Triage,
+    /// Push.
+    Write,
+    /// Manage the repository.
+    Maintain,
+    /// Everything.
+    Admin,
+}
+
+/// Who wrote something. GitHub has none for deleted accounts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Author {
+    /// The login.
+    pub login: String,
+    /// `User`, `Bot` or `Organization`.
+    #[serde(rename = "type", default)]
+    pub kind: String,
+}
+
+impl Author {
+    /// Whether it is an app and no person.
+    pub fn is_bot(&self) -> bool {
+        self.kind == "Bot" || self.login.ends_with("[bot]")
+    }
+}
+
+/// A branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Branch {
+    /// The commit at its head.
+    pub sha: String,
+    /// Whether rules protect it.
+    pub protected: bool,
+}
+
+/// A commit as GitHub has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitFacts {
+    /// Its id.
+    pub oid: String,
+    /// Its tree's id.
+    pub tree: String,
+    /// Its parents' ids.
+    pub parents: Vec<String>,
+    /// The whole message.
+    pub message: String,
+    /// Whether its signature is verified, and GitHub's reason; `None` where GitHub does not say.
+    pub verified: Option<(bool, String)>,
+}
+
+#[derive(Deserialize)]
+struct Sha {
+    sha: String,
+}
+
+#[derive(Deserialize)]
+struct RawBranch {
+    commit: Sha,
+    #[serde(default)]
+    protected: bool,
+}
+
+#[derive(Deserialize)]
+struct RawRef {
+    object: Sha,
+}
+
+#[derive(Deserialize)]
+struct RawCommit {
+    sha: String,
+    tree: Sha,
+    #[serde(default)]
+    parents: Vec<Sha>,
+    #[serde(default)]
+    message: String,
+    verification: Option<Verification>,
+}
+
+#[derive(Deserialize)]
+struct Verification {
+    verified: bool,
+    #[serde(default)]
+    reason: String,
+}
+
+#[derive(Deserialize)]
+struct RawAccess {
+    #[serde(default)]
+    permission: String,
+    #[serde(default)]
+    role_name: String,
+}
+
+impl Repo {
+    /// The repository itself.
+    ///
+    /// # Errors
+    /// See [`Error`]; `NotFound` also where the token may not see it.
+    pub async fn facts(&self) -> Result<Facts, Error> {
+        self.client.call(&Call::get(self.path(""))).await
+    }
+
+    /// What somebody may do here. The most of what GitHub says of a role of one's own counts.
+    ///
+    /// # Errors
+    /// See [`Error`]; a job's token needs `metadata: read` and is refused in some organisations.
+    pub async fn access_of(&self, login: &str) -> Result<Access, Error> {
+        let path = self.path(&format!("/collaborators/{}/permission", part(login)));
+        match self.client.call::<RawAccess>(&Call::get(path)).await {
+            Ok(raw) => Ok(access(&raw.role_name)
+                .or_else(|| access(&raw.permission))
+                .unwrap_or(Access::None)),
+            Err(Error::NotFound { .. }) => Ok(Access::None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A branch by its name without `refs/heads/`; `None` if there is none.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn branch(&self, branch: &str) -> Result<Option<Branch>, Error> {
+        let call = Call::get(self.path(&format!("/branches/{}", name(branch))));
+        let raw: Option<RawBranch> = found(self.client.call(&call).await)?;
+        Ok(raw.map(|raw| Branch {
+            sha: raw.commit.sha,
+            protected: raw.protected,
+        }))
+    }
+
+    /// What a reference points to; `full` begins with `refs/`. `None` if there is none.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn git_ref(&self, full: &str) -> Result<Option<String>, Error> {
+        let short = full.strip_prefix("refs/").unwrap_or(full);
+        let call = Call::get(self.path(&format!("/git/ref/{}", name(short))));
+        let raw: Option<RawRef> = found(self.client.call(&call).await)?;
+        Ok(raw.map(|raw| raw.object.sha))
+    }
+
+    /// A commit by its id.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn git_commit(&self, oid: &str) -> Result<CommitFacts, Error> {
+        let call = Call::get(self.path(&format!("/git/commits/{}", part(oid))));
+        let raw: RawCommit = self.client.call(&call).await?;
+        Ok(CommitFacts {
+            oid: raw.sha,
+            tree: raw.tree.sha,
+            parents: raw.parents.into_iter().map(|parent| parent.sha).collect(),
+            message: raw.message,
+            verified: raw
+                .verification
+                .map(|signed| (signed.verified, signed.reason)),
+        })
+    }
+}
+
+/// "Not found" as no error.
+pub(super) fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn access(word: &str) -> Option<Access> {
+    match word {
+        "admin" => Some(Access::Admin),
+        "maintain" => Some(Access::Maintain),
+        "write" => Some(Access::Write),
+        "triage" => Some(Access::Triage),
+        "read" => Some(Access::Read),
+        "none" => Some(Access::None),
+        _ => None,
+    }
+}

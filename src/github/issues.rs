@@ -1,0 +1,119 @@
+//! Issues.
+
+use super::call::Call;
+use super::facts::Author;
+use super::policy::Kind;
+use super::{Error, Repo};
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+
+/// An issue, or a pull request seen as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IssueFacts {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its text; empty where there is none.
+    pub body: String,
+    /// `open` or `closed`.
+    pub state: String,
+    /// The names of its labels.
+    pub labels: Vec<String>,
+    /// Who opened it.
+    pub author: Option<Author>,
+    /// Whether it is a pull request.
+    pub is_pull: bool,
+    /// Its page.
+    pub html_url: String,
+}
+
+/// An issue that was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Issue {
+    /// Its number.
+    pub number: u64,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: String,
+}
+
+#[derive(Deserialize)]
+struct RawIssue {
+    number: u64,
+    #[serde(default)]
+    title: String,
+    body: Option<String>,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    labels: Vec<Label>,
+    user: Option<Author>,
+    pull_request: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    html_url: String,
+}
+
+/// GitHub's schema allows a plain name.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Label {
+    Named { name: Option<String> },
+    Plain(String),
+}
+
+/// The names of labels.
+pub(super) fn names(labels: Vec<Label>) -> Vec<String> {
+    let name = |label| match label {
+        Label::Named { name } => name,
+        Label::Plain(name) => Some(name),
+    };
+    labels.into_iter().filter_map(name).collect()
+}
+
+#[derive(Serialize)]
+struct NewIssue<'a> {
+    title: &'a str,
+    body: &'a str,
+    labels: &'a [String],
+}
+
+impl Repo {
+    /// An issue or pull request by its number.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn issue(&self, number: u64) -> Result<IssueFacts, Error> {
+        let call = Call::get(self.path(&format!("/issues/{number}")));
+        let raw: RawIssue = self.client.call(&call).await?;
+        Ok(IssueFacts {
+            number: raw.number,
+            title: raw.title,
+            body: raw.body.unwrap_or_default(),
+            state: raw.state,
+            labels: names(raw.labels),
+            author: raw.user,
+            is_pull: raw.pull_request.is_some(),
+            html_url: raw.html_url,
+        })
+    }
+
+    /// Opens an issue. It is sent once: after an unclear answer there may be one or none.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_issue(
+        &self,
+        title: &str,
+        body: &str,
+        labels: &[String],
+    ) -> Result<Issue, Error> {
+        let new = NewIssue {
+            title,
+            body,
+            labels,
+        };
+        let call = Call::with_body(Method::POST, self.path("/issues"), Kind::Create, &new)?;
+        self.client.call(&call).await
+    }
+}

@@ -1,0 +1,152 @@
+//! What follows from a request that was not answered as hoped: again, look first, or give up.
+//!
+//! The rules are GitHub's own advice for clients: obey `retry-after`, else wait for
+//! `x-ratelimit-reset` where nothing remains, else a minute; never repeat what was refused. What may
+//! have created something is repeated only after a look.
+
+use super::Limits;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// What a request does, which decides whether it may be sent twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Changes nothing.
+    Read,
+    /// Leads to the same state however often it arrives.
+    Change,
+    /// Makes something new each time that it arrives.
+    Create,
+}
+
+/// What an answer says of when to come back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: u16,
+    /// The header `retry-after`, in seconds.
+    pub retry_after: Option<u64>,
+    /// The header `x-ratelimit-remaining`.
+    pub remaining: Option<u64>,
+    /// The header `x-ratelimit-reset`, in seconds since 1970 by GitHub's clock.
+    pub reset: Option<i64>,
+    /// The header `date`, in seconds since 1970: GitHub's clock, against which `reset` is read.
+    pub date: Option<i64>,
+    /// Whether the text speaks of a rate limit.
+    pub says_limit: bool,
+}
+
+/// How a request failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// No connection was made, so that nothing was sent.
+    Unsent,
+    /// It may have arrived; the answer did not, or not whole.
+    Lost,
+    /// It was answered, not with success.
+    Answered(Refusal),
+}
+
+/// The situation at the time of the fault.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Now {
+    /// How often the request was sent, from 1.
+    pub sent: u32,
+    /// What is left until the overall deadline; `None` without one.
+    pub left: Option<Duration>,
+    /// This machine's clock, used only where the answer bears no date.
+    pub clock: Timestamp,
+    /// A random number from 0 to 1, which spreads the waits of several clients.
+    pub jitter: f64,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Send the same again after a wait.
+    Again(Duration),
+    /// Wait, then look whether it has landed after all; repeat only if it has not.
+    Look(Duration),
+    /// Come back no earlier than this (by GitHub's clock), which is too late to wait for.
+    Limited(Timestamp),
+    /// No repetition will or may help.
+    GiveUp,
+}
+
+/// The wait where a limit is told without a time.
+const UNTOLD_WAIT: Duration = Duration::from_secs(60);
+
+/// Decides what follows from `fault`.
+pub fn next(limits: &Limits, kind: Kind, fault: &Fault, now: &Now) -> Next {
+    match fault {
+        Fault::Answered(refusal) if refusal.is_limit() => limited(limits, refusal, now),
+        Fault::Answered(refusal) if refusal.status < 500 => Next::GiveUp,
+        Fault::Unsent => backed_off(limits, now, None).map_or(Next::GiveUp, Next::Again),
+        Fault::Lost => unclear(limits, kind, now, None),
+        Fault::Answered(refusal) => unclear(limits, kind, now, refusal.retry_after),
+    }
+}
+
+impl Refusal {
+    /// Whether it is about how much was asked, not about what was asked: 429, or 403 with a time to
+    /// come back, nothing remaining, or the words of a limit.
+    pub fn is_limit(&self) -> bool {
+        let told = self.retry_after.is_some() || self.remaining == Some(0) || self.says_limit;
+        self.status == 429 || (matches!(self.status, 200 | 403) && told)
+    }
+
+    /// How long to wait, in GitHub's words.
+    fn wait(&self, now: &Now) -> Duration {
+        let until_reset = || {
+            let reset = self.reset.filter(|_| self.remaining == Some(0))?;
+            let clock = self.date.unwrap_or_else(|| now.clock.as_second());
+            // A second more, since both are cut to whole seconds.
+            let seconds = reset.saturating_sub(clock).saturating_add(1);
+            Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+        };
+        let told = self.retry_after.map(Duration::from_secs);
+        told.or_else(until_reset).unwrap_or(UNTOLD_WAIT)
+    }
+}
+
+/// A limit has refused the request before it did anything, so every kind may be sent again.
+fn limited(limits: &Limits, refusal: &Refusal, now: &Now) -> Next {
+    let wait = refusal.wait(now);
+    let fits = wait <= limits.longest_wait && now.left.is_none_or(|left| wait < left);
+    if fits && now.sent < limits.attempts {
+        return Next::Again(wait);
+    }
+    let clock = refusal
+        .date
+        .and_then(|date| Timestamp::from_second(date).ok());
+    let until = clock.unwrap_or(now.clock).checked_add(wait);
+    Next::Limited(until.unwrap_or(Timestamp::MAX))
+}
+
+fn unclear(limits: &Limits, kind: Kind, now: &Now, told: Option<u64>) -> Next {
+    match (kind, backed_off(limits, now, told)) {
+        (Kind::Read | Kind::Change, Some(wait)) => Next::Again(wait),
+        (Kind::Read | Kind::Change, None) => Next::GiveUp,
+        (Kind::Create, Some(wait)) => Next::Look(wait),
+        // Whether it has landed is worth knowing even where there is no time to repeat it.
+        (Kind::Create, None) => Next::Look(Duration::ZERO),
+    }
+}
+
+/// The wait before a repetition, if there is one: half to whole of an exponential step, at least what
+/// was told.
+fn backed_off(limits: &Limits, now: &Now, told: Option<u64>) -> Option<Duration> {
+    if now.sent >= limits.attempts {
+        return None;
+    }
+    let doublings = now.sent.saturating_sub(1).min(16);
+    let step = limits.first_wait.saturating_mul(1 << doublings);
+    let spread = step.mul_f64(0.5 + now.jitter.clamp(0.0, 1.0) / 2.0);
+    let told = Duration::from_secs(told.unwrap_or(0));
+    let wait = spread.min(limits.longest_wait).max(told);
+    let fits = wait <= limits.longest_wait && now.left.is_none_or(|left| wait < left);
+    fits.then_some(wait)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! Pull requests, their reviews and the comments on their lines.
+
+use super::call::{Call, read};
+use super::error::GraphqlError;
+use super::facts::{Author, part};
+use super::issues::{Label, names};
+use super::policy::Kind;
+use super::{Error, Repo};
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullFacts {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its text; empty where there is none.
+    pub body: String,
+    /// `open` or `closed`.
+    pub state: String,
+    /// Whether it is a draft.
+    pub draft: bool,
+    /// Where its commits are.
+    pub head: PullEnd,
+    /// Where they are to go.
+    pub base: PullEnd,
+    /// Who opened it.
+    pub author: Option<Author>,
+    /// The names of its labels.
+    pub labels: Vec<String>,
+    /// Whether those who may push to the base may push to its head, if that is in a fork.
+    pub maintainer_can_modify: bool,
+    /// Its page.
+    pub html_url: String,
+    /// Its id for GraphQL.
+    pub node_id: String,
+}
+
+/// One end of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullEnd {
+    /// The branch, without `refs/heads/`.
+    pub branch: String,
+    /// The commit.
+    pub sha: String,
+    /// `owner/name`; `None` where the fork was deleted.
+    pub repo: Option<String>,
+}
+
+/// A pull request to open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewPull {
+    /// The title.
+    pub title: String,
+    /// The text.
+    pub body: String,
+    /// The branch with the commits.
+    pub head: String,
+    /// The branch that they are for.
+    pub base: String,
+    /// Whether it is a draft.
+    pub draft: bool,
+}
+
+/// A pull request that was opened, or found open.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Pull {
+    /// Its number.
+    pub number: u64,
+    /// Its page.
+    #[serde(default)]
+    pub html_url: String,
+}
+
+/// What changes of a pull request; `None` stays as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PullChange {
+    /// The title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// Whether it is a draft.
+    #[serde(skip)]
+    pub draft: Option<bool>,
+}
+
+/// A review.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Review {
+    /// Its id.
+    pub id: u64,
+    /// Its text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED` or `DISMISSED`.
+    #[serde(default)]
+    pub state: String,
+    /// Who wrote it.
+    #[serde(rename = "user")]
+    pub author: Option<Author>,
+    /// The commit that it is about.
+    #[serde(default)]
+    pub commit_id: Option<String>,
+}
+
+/// A comment of a review on a line.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ReviewComment {
+    /// Its id.
+    pub id: u64,
+    /// Its text.
+    #[serde(default)]
+    pub body: String,
+    /// The file.
+    #[serde(default)]
+    pub path: String,
+    /// The line, if it still has one.
+    #[serde(default)]
+    pub line: Option<u32>,
+    /// The hunk of the diff that it is about.
+    #[serde(default)]
+    pub diff_hunk: String,
+    /// The comment that it answers.
+    #[serde(default)]
+    pub in_reply_to_id: Option<u64>,
+    /// Who wrote it.
+    #[serde(rename = "user")]
+    pub author: Option<Author>,
+}
+
+#[derive(Deserialize)]
+struct RawPull {
+    number: u64,
+    #[serde(default)]
+    title: String,
+    body: Option<String>,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    draft: bool,
+    head: RawEnd,
+    base: RawEnd,
+    user: Option<Author>,
+    #[serde(default)]
+    labels: Vec<Label>,
+    #[serde(default)]
+    maintainer_can_modify: bool,
+    #[serde(default)]
+    html_url: String,
+    #[serde(default)]
+    node_id: String,
+}
+
+#[derive(Deserialize)]
+struct RawEnd {
+    #[serde(rename = "ref", default)]
+    branch: String,
+    #[serde(default)]
+    sha: String,
+    repo: Option<RawRepo>,
+}
+
+#[derive(Deserialize)]
+struct RawRepo {
+    full_name: String,
+}
+
+impl From<RawEnd> for PullEnd {
+    fn from(raw: RawEnd) -> Self {
+        Self {
+            branch: raw.branch,
+            sha: raw.sha,
+            repo: raw.repo.map(|repo| repo.full_name),
+        }
+    }
+}
+
+impl From<RawPull> for PullFacts {
+    fn from(raw: RawPull) -> Self {
+        Self {
+            number: raw.number,
+            title: raw.title,
+            body: raw.body.unwrap_or_default(),
+            state: raw.state,
+            draft: raw.draft,
+            head: raw.head.into(),
+            base: raw.base.into(),
+            author: raw.user,
+            labels: names(raw.labels),
+            maintainer_can_modify: raw.maintainer_can_modify,
+            html_url: raw.html_url,
+            node_id: raw.node_id,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct GraphqlErrors {
+    #[serde(default)]
+    errors: Vec<GraphqlError>,
+}
+
+impl Repo {
+    /// A pull request by its number.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn pull(&self, number: u64) -> Result<PullFacts, Error> {
+        let call = Call::get(self.path(&format!("/pulls/{number}")));
+        let raw: RawPull = self.client.call(&call).await?;
+        Ok(raw.into())
+    }
+
+    /// The open pull requests from a branch (`branch`, or `owner:branch` of a fork) to another.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn open_pulls_of(&self, head: &str, base: &str) -> Result<Vec<Pull>, Error> {
+        let head = match head.contains(':') {
+            true => head.to_owned(),
+            false => format!("{}:{head}", self.owner),
+        };
+        let query = format!("state=open&head={}&base={}", part(&head), part(base));
+        let path = self.path(&format!("/pulls?{query}"));
+        self.client
+            .pages(&path, |page: Vec<Pull>| page, |_| false)
+            .await
+    }
+
+    /// Opens a pull request, or gives the one that is already open for these branches.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_pull(&self, new: &NewPull) -> Result<Pull, Error> {
+        let call = Call::with_body(Method::POST, self.path("/pulls"), Kind::Create, new)?;
+        let look = async || {
+            Ok(self
+                .open_pulls_of(&new.head, &new.base)
+                .await?
+                .into_iter()
+                .next())
+        };
+        let refused = match self.client.create(&call, look).await {
+            Err(error @ Error::Invalid { status: 422, .. }) => error,
+            other => return other,
+        };
+        look().await?.ok_or(refused)
+    }
+
+    /// Changes a pull request.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn update_pull(&self, number: u64, change: &PullChange) -> Result<(), Error> {
+        if change.title.is_some() || change.body.is_some() {
+            let path = self.path(&format!("/pulls/{number}"));
+            let call = Call::with_body(Method::PATCH, path, Kind::Change, change)?;
+            self.client.answer(&call).await?;
+        }
+        match change.draft {
+            Some(draft) => self.set_draft(number, draft).await,
+            None => Ok(()),
+        }
+    }
+
+    /// REST cannot change it, so this is GraphQL.
+    async fn set_draft(&self, number: u64, draft: bool) -> Result<(), Error> {
+        let pull = self.pull(number).await?;
+        if pull.draft == draft {
+            return Ok(());
+        }
+        let mutation = match draft {
+            true => "convertPullRequestToDraft",
+            false => "markPullRequestReadyForReview",
+        };
+        let query = format!(
+            "mutation($id: ID!) {{ {mutation}(input: {{pullRequestId: $id}}) {{ pullRequest {{ isDraft }} }} }}"
+        );
+        let body = json!({ "query": query, "variables": { "id": pull.node_id } });
+        let call = Call::with_body(Method::POST, "/graphql".to_owned(), Kind::Change, &body)?;
+        let what = format!("{} ({mutation} of #{number})", call.what());
+        let answer = self.client.answer(&call).await?;
+        let answer: GraphqlErrors = read(&what, &answer.body)?;
+        match answer.errors.as_slice() {
+            [] => Ok(()),
+            errors => Err(Error::of_graphql(&what, errors)),
+        }
+    }
+
+    /// A review of a pull request.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn review(&self, number: u64, id: u64) -> Result<Review, Error> {
+        let path = self.path(&format!("/pulls/{number}/reviews/{id}"));
+        self.client.call(&Call::get(path)).await
+    }
+
+    /// The comments of a review.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn review_comments(&self, number: u64, id: u64) -> Result<Vec<ReviewComment>, Error> {
+        let path = self.path(&format!("/pulls/{number}/reviews/{id}/comments"));
+        self.client
+            .pages(&path, |page: Vec<ReviewComment>| page, |_| false)
+            .await
+    }
+}
