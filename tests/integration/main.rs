@@ -20,6 +20,8 @@ mod faults;
 mod first_steps;
 mod floods;
 mod full_disk;
+mod git_server;
+mod github_model;
 mod hostile_git;
 mod interrupted;
 mod killed;

@@ -2,6 +2,10 @@
 
 pub mod agent_clis;
 pub mod disk;
+pub mod git_http;
+pub mod github;
+pub mod http;
+pub mod http_client;
 pub mod kill;
 pub mod model_api;
 pub mod model_calls;

@@ -6,6 +6,7 @@
 //! step left, or no shell tool for a [`Step::Shell`], is refused with a 400 that says so, which
 //! ends the agent's turn.
 
+use super::http;
 use super::model_calls;
 use super::model_wire::{self, Answer, Wire};
 use serde_json::{Value, json};
@@ -210,59 +211,13 @@ fn serve(stream: TcpStream, state: &Mutex<State>) {
 }
 
 fn read_request(reader: &mut impl BufRead) -> io::Result<Option<Recorded>> {
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let mut words = line.split_whitespace().map(str::to_owned);
-    let (Some(method), Some(path)) = (words.next(), words.next()) else {
-        return Ok(None);
+    let recorded = |request: http::Request| Recorded {
+        body: serde_json::from_slice(&request.body).unwrap_or(Value::Null),
+        method: request.method,
+        path: request.target,
+        headers: request.headers,
     };
-    let mut headers = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim_end().split_once(':') else {
-            break;
-        };
-        headers.push((name.to_lowercase(), value.trim().to_owned()));
-    }
-    let mut request = Recorded {
-        method,
-        path,
-        headers,
-        body: Value::Null,
-    };
-    let body = read_body(reader, &request)?;
-    request.body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    Ok(Some(request))
-}
-
-fn read_body(reader: &mut impl BufRead, request: &Recorded) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    if request
-        .header("transfer-encoding")
-        .is_some_and(|coding| coding.contains("chunked"))
-    {
-        while let size @ 1.. = read_chunk_size(reader)? {
-            reader.by_ref().take(size).read_to_end(&mut body)?;
-            reader.read_line(&mut String::new())?;
-        }
-    } else {
-        let length = request
-            .header("content-length")
-            .and_then(|length| length.parse().ok());
-        reader
-            .by_ref()
-            .take(length.unwrap_or(0))
-            .read_to_end(&mut body)?;
-    }
-    Ok(body)
-}
-
-fn read_chunk_size(reader: &mut impl BufRead) -> io::Result<u64> {
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let digits = line.split(';').next().unwrap_or_default().trim();
-    Ok(u64::from_str_radix(digits, 16).unwrap_or(0))
+    Ok(http::read_request(reader)?.map(recorded))
 }
 
 fn write_answer(stream: &mut impl Write, answer: &Answer) -> io::Result<()> {

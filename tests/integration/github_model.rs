@@ -1,0 +1,841 @@
+//! The tests' GitHub is itself held to what GitHub does.
+
+use crate::support::github::{
+    ACTIONS, Access, Area, Fault, FindingKind, Github, Job, Line, Subject, Token, Trouble,
+    WorkflowRun,
+};
+use crate::support::http_client::Client;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const TOKEN: &str = "ghs_canary0000000000000000000000000000";
+const REPO: &str = "/repos/acme/widget";
+const SHA: &str = "00112233445566778899aabbccddeeff00112233";
+
+/// A GitHub that knows a job's token, a client that shows it, and issue 1.
+fn github() -> (Github, Client) {
+    let github = Github::start();
+    github.token(TOKEN, Token::job());
+    github.state().open_issue("dev", "Broken", "It is broken.");
+    let client = Client::with_token(&github.url(), TOKEN);
+    (github, client)
+}
+
+/// A check run's body with this of it replaced.
+fn check_run(change: impl FnOnce(&mut Value)) -> Value {
+    let mut body = json!({
+        "name": "sprag",
+        "head_sha": SHA,
+        "status": "in_progress",
+        "output": { "title": "Running", "summary": "One task." },
+    });
+    change(&mut body);
+    body
+}
+
+fn annotations(lines: std::ops::RangeInclusive<u32>) -> Value {
+    lines
+        .map(|line| {
+            json!({
+                "path": "src/a.rs",
+                "start_line": line,
+                "end_line": line,
+                "annotation_level": "failure",
+                "message": format!("wrong in line {line}"),
+            })
+        })
+        .collect()
+}
+
+/// Fails unless a request has this status and findings of this kind.
+fn assert_refused(body: &Value, target: &str, status: u16, kind: FindingKind) {
+    let (github, mut client) = github();
+    let answer = client.post(&format!("{REPO}{target}"), body);
+    assert_eq!(answer.status, status, "{body} {}", answer.text);
+    let findings = github.take_findings();
+    assert!(
+        findings.iter().any(|found| found.kind == kind),
+        "{body}: {findings:?}"
+    );
+}
+
+#[test]
+fn updates_of_a_check_run_append_annotations() {
+    let (github, mut client) = github();
+    let body = check_run(|body| body["output"]["annotations"] = annotations(1..=50));
+    let created = client.post(&format!("{REPO}/check-runs"), &body);
+    assert_eq!(created.status, 201, "{}", created.text);
+    let check = format!("{REPO}/check-runs/{}", created.json["id"]);
+    let output = json!({ "title": "Failed", "summary": "", "annotations": annotations(51..=60) });
+    let update = json!({ "status": "completed", "conclusion": "failure", "output": output });
+    let updated = client.patch(&check, &update).json;
+    assert_eq!(updated["output"]["annotations_count"], 60);
+    assert_eq!(updated["conclusion"], "failure");
+    assert!(updated["completed_at"].is_string());
+
+    let page = client.get(&format!("{check}/annotations?per_page=40&page=2"));
+    assert_eq!(page.json.as_array().unwrap().len(), 20);
+    assert_eq!(page.json[19]["start_line"], 60);
+    assert!(page.header("link").contains("rel=\"prev\""));
+
+    let listed = client
+        .get(&format!("{REPO}/commits/{SHA}/check-runs?check_name=sprag"))
+        .json;
+    assert_eq!(listed["total_count"], 1);
+    let suite = &listed["check_runs"][0]["check_suite"]["id"];
+    let of_suite = client
+        .get(&format!("{REPO}/check-suites/{suite}/check-runs"))
+        .json;
+    assert_eq!(of_suite["check_runs"][0]["id"], created.json["id"]);
+    assert_eq!(client.get(&check).json["output"]["title"], "Failed");
+    let state = github.state();
+    assert_eq!(
+        (
+            state.checks[0].updates.len(),
+            state.checks[0].annotations.len()
+        ),
+        (2, 60)
+    );
+}
+
+#[test]
+fn what_github_refuses_of_a_check_run_is_refused() {
+    let annotation = |change: fn(&mut Value)| {
+        check_run(|body| {
+            body["output"]["annotations"] = annotations(1..=1);
+            change(&mut body["output"]["annotations"][0]);
+        })
+    };
+    let bodies = [
+        check_run(|body| body["output"]["annotations"] = annotations(1..=51)),
+        check_run(|body| body["output"]["summary"] = json!("é".repeat(32_768))),
+        check_run(|body| body["output"]["text"] = json!("x".repeat(65_536))),
+        check_run(|body| body["output"]["title"] = json!("x".repeat(256))),
+        check_run(|body| drop(body["output"].as_object_mut().unwrap().remove("title"))),
+        check_run(|body| body["status"] = json!("completed")),
+        check_run(|body| body["conclusion"] = json!("success")),
+        check_run(|body| body["conclusion"] = json!("great")),
+        check_run(|body| body["head_sha"] = json!("abc123")),
+        check_run(|body| drop(body.as_object_mut().unwrap().remove("name"))),
+        annotation(|one| one["annotation_level"] = json!("error")),
+        annotation(|one| one["start_line"] = json!("1")),
+        annotation(|one| one["start_line"] = json!(2)),
+        annotation(|one| (one["end_line"], one["start_column"]) = (json!(2), json!(1))),
+        annotation(|one| (one["start_column"], one["end_column"]) = (json!(2), json!(1))),
+        annotation(|one| one["path"] = json!("/src/a.rs")),
+        annotation(|one| one["path"] = json!("./src/a.rs")),
+        annotation(|one| one["title"] = json!("x".repeat(256))),
+        annotation(|one| one["message"] = json!("x".repeat(65_537))),
+        annotation(|one| one["raw_details"] = json!("x".repeat(65_537))),
+    ];
+    for body in &bodies {
+        assert_refused(body, "/check-runs", 422, FindingKind::Body);
+    }
+}
+
+#[test]
+fn what_github_takes_of_a_check_run_is_taken() {
+    let (_github, mut client) = github();
+    let bodies = [
+        check_run(|body| body["output"]["summary"] = json!("x".repeat(65_535))),
+        check_run(|body| {
+            (body["status"], body["conclusion"]) = (json!("completed"), json!("neutral"));
+        }),
+        check_run(|body| {
+            body["output"]["annotations"] = annotations(1..=1);
+            let one = &mut body["output"]["annotations"][0];
+            (one["start_column"], one["end_column"]) = (json!(3), json!(9));
+        }),
+    ];
+    for body in &bodies {
+        let answer = client.post(&format!("{REPO}/check-runs"), body);
+        assert_eq!(answer.status, 201, "{}", answer.text);
+    }
+}
+
+#[test]
+fn other_bodies_are_held_to_their_rules() {
+    let refused = [
+        (json!({}), "/issues/1/comments"),
+        (json!({ "body": "" }), "/issues/1/comments"),
+        (json!({ "body": "x".repeat(65_537) }), "/issues/1/comments"),
+        (json!({ "content": "tada" }), "/issues/1/reactions"),
+        (json!({ "head": "topic", "title": "No base" }), "/pulls"),
+        (json!({ "ref": "refs/heads/x" }), "/git/refs"),
+        (json!({ "ref": "x", "sha": SHA }), "/git/refs"),
+        (json!({ "ref": "refs/heads/x", "sha": "main" }), "/git/refs"),
+        (json!({ "event": "COMMENT" }), "/pulls/1/reviews"),
+        (
+            json!({ "inputs": {} }),
+            "/actions/workflows/ci.yml/dispatches",
+        ),
+    ];
+    for (body, target) in &refused {
+        assert_refused(body, target, 422, FindingKind::Body);
+    }
+    let unknown = json!({ "body": "Hello", "bdoy": 1 });
+    assert_refused(&unknown, "/issues/1/comments", 201, FindingKind::Unknown);
+    assert_refused(
+        &json!({ "body": "Hello" }),
+        "/issues/1/remarks",
+        404,
+        FindingKind::Route,
+    );
+}
+
+#[test]
+fn queries_and_headers_are_held_to_their_rules() {
+    let (github, mut client) = github();
+    for (query, fits) in [
+        ("per_page=100&page=1", true),
+        ("per_page=101", false),
+        ("page=0", false),
+        ("sort=created", false),
+    ] {
+        client.get(&format!("{REPO}/issues/1/comments?{query}"));
+        let findings = github.take_findings();
+        assert_eq!(findings.is_empty(), fits, "{query}: {findings:?}");
+    }
+    client.get(&format!("{REPO}/pulls?state=weird"));
+    assert_eq!(github.take_findings()[0].kind, FindingKind::Parameter);
+    client.get(&format!("{REPO}/issues/one"));
+    assert_eq!(github.take_findings()[0].kind, FindingKind::Parameter);
+    for (name, value) in [
+        ("user-agent", ""),
+        ("authorization", "Basic x"),
+        ("accept", "text/html"),
+        ("x-github-api-version", "v3"),
+    ] {
+        let mut client = Client::with_token(&github.url(), TOKEN);
+        client.set(name, value);
+        client.get(REPO);
+        let findings = github.take_findings();
+        assert_eq!(findings[0].kind, FindingKind::Header, "{name}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "GitHub would not take this traffic")]
+fn findings_that_nobody_takes_fail_the_test() {
+    let (_github, mut client) = github();
+    client.get(&format!("{REPO}/pulls?state=weird"));
+}
+
+#[test]
+fn a_comment_is_written_found_and_edited() {
+    let (github, mut client) = github();
+    let comments = format!("{REPO}/issues/1/comments");
+    let written = client.post(&comments, &json!({ "body": "<!-- sprag --> one" }));
+    assert_eq!(written.status, 201, "{}", written.text);
+    assert_eq!(written.json["user"]["login"], ACTIONS);
+    let found = client.get(&comments).json;
+    assert_eq!(found[0]["id"], written.json["id"]);
+    let comment = format!("{REPO}/issues/comments/{}", written.json["id"]);
+    client.patch(&comment, &json!({ "body": "two" }));
+    assert_eq!(client.get(&comment).json["body"], "two");
+    assert_eq!(client.get(&format!("{REPO}/issues/2/comments")).status, 404);
+
+    let reaction = json!({ "content": "eyes" });
+    assert_eq!(
+        client
+            .post(&format!("{comment}/reactions"), &reaction)
+            .status,
+        201
+    );
+    assert_eq!(
+        client
+            .post(&format!("{comment}/reactions"), &reaction)
+            .status,
+        200
+    );
+    let listed = client
+        .get(&format!("{comment}/reactions?content=eyes"))
+        .json;
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    let id = written.json["id"].as_u64().unwrap();
+    let state = github.state();
+    assert_eq!(
+        state.reactions_on(Subject::Comment(id)),
+        [(ACTIONS, "eyes")]
+    );
+    assert_eq!(state.comments[0].bodies, ["<!-- sprag --> one", "two"]);
+}
+
+#[test]
+fn issues_have_labels_and_states() {
+    let (github, mut client) = github();
+    let body = json!({ "title": "Next", "body": "More", "labels": ["sprag"] });
+    let opened = client.post(&format!("{REPO}/issues"), &body);
+    assert_eq!(
+        (opened.status, &opened.json["number"]),
+        (201, &json!(2)),
+        "{}",
+        opened.text
+    );
+    let issue = format!("{REPO}/issues/2");
+    client.post(
+        &format!("{issue}/labels"),
+        &json!({ "labels": ["bug", "sprag"] }),
+    );
+    assert_eq!(
+        client.get(&format!("{issue}/labels")).json[1]["name"],
+        "bug"
+    );
+    let removed = client
+        .send("DELETE", &format!("{issue}/labels/bug"), &Value::Null)
+        .unwrap();
+    assert_eq!(
+        (removed.status, removed.json.as_array().unwrap().len()),
+        (200, 1)
+    );
+    let again = client
+        .send("DELETE", &format!("{issue}/labels/bug"), &Value::Null)
+        .unwrap();
+    assert_eq!(again.status, 404);
+    let labelled = client
+        .get(&format!("{REPO}/issues?labels=sprag&state=open"))
+        .json;
+    assert_eq!(labelled[0]["number"], 2);
+    client.patch(&issue, &json!({ "state": "closed" }));
+    assert_eq!(client.get(&issue).json["state"], "closed");
+    assert_eq!(
+        client
+            .post(
+                &format!("{issue}/reactions"),
+                &json!({ "content": "rocket" })
+            )
+            .status,
+        201
+    );
+    assert_eq!(
+        client.get(&format!("{issue}/reactions")).json[0]["content"],
+        "rocket"
+    );
+    github.state().repository.has_issues = false;
+    assert_eq!(client.post(&format!("{REPO}/issues"), &body).status, 410);
+}
+
+#[test]
+fn lists_come_in_pages() {
+    let (github, mut client) = github();
+    for number in 0..250 {
+        github
+            .state()
+            .comment(1, "dev", &format!("comment {number}"));
+    }
+    let mut target = format!("{REPO}/issues/1/comments?per_page=100");
+    let mut bodies = Vec::new();
+    loop {
+        let page = client.get(&target);
+        for comment in page.json.as_array().unwrap() {
+            bodies.push(comment["body"].as_str().unwrap().to_owned());
+        }
+        let mut links = page.header("link").split(", ");
+        let Some(next) = links.find(|link| link.ends_with("rel=\"next\"")) else {
+            break;
+        };
+        let url = next.trim_start_matches('<').split('>').next().unwrap();
+        url.strip_prefix(&github.url())
+            .unwrap()
+            .clone_into(&mut target);
+    }
+    assert_eq!((bodies.len(), bodies[249].as_str()), (250, "comment 249"));
+    assert_eq!(
+        github
+            .requests_to("GET /repos/{owner}/{repo}/issues/{issue_number}/comments")
+            .len(),
+        3
+    );
+}
+
+#[test]
+fn a_token_does_what_it_may() {
+    let (github, mut job) = github();
+    github.token("ghp_person", Token::personal("dev"));
+    github.token("ghs_fork", Token::fork());
+    github.token("ghs_app", Token::app("helper"));
+    github.token("ghs_pulls", Token::job().may(Area::Issues, Access::None));
+    let comment = json!({ "body": "Hello" });
+    let comments = format!("{REPO}/issues/1/comments");
+    let as_who = |secret: &str| Client::with_token(&github.url(), secret);
+    assert_eq!(job.get("/user").status, 403);
+    assert_eq!(as_who("ghp_person").get("/user").json["login"], "dev");
+    let refused = as_who("ghs_fork").post(&comments, &comment);
+    let message = "Resource not accessible by integration";
+    assert_eq!(
+        (refused.status, &refused.json["message"]),
+        (403, &json!(message))
+    );
+    assert_eq!(as_who("ghs_fork").get(&comments).status, 200);
+    let refused = as_who("ghp_person").post(&format!("{REPO}/check-runs"), &check_run(|_| ()));
+    assert_eq!(refused.status, 403);
+    assert_eq!(as_who("ghs_unknown").get(REPO).status, 401);
+    assert_eq!(Client::new(&github.url()).get(REPO).status, 200);
+    assert_eq!(
+        Client::new(&github.url()).post(&comments, &comment).status,
+        401
+    );
+    let by_app = as_who("ghs_app").post(&comments, &comment);
+    assert_eq!(by_app.json["user"]["login"], "helper[bot]");
+    // An issue is not a pull request: the permission for those is none for it.
+    assert_eq!(as_who("ghs_pulls").post(&comments, &comment).status, 403);
+    let pull = github.state().open_pull("dev", "Topic", "topic", "main");
+    let comments = format!("{REPO}/issues/{pull}/comments");
+    assert_eq!(as_who("ghs_pulls").post(&comments, &comment).status, 201);
+    // Nobody but its creator updates a check run.
+    let check = job
+        .post(&format!("{REPO}/check-runs"), &check_run(|_| ()))
+        .json;
+    let update = json!({ "status": "in_progress" });
+    let target = format!("{REPO}/check-runs/{}", check["id"]);
+    assert_eq!(as_who("ghs_app").patch(&target, &update).status, 403);
+    assert_eq!(job.get("/repos/acme/other").status, 404);
+    github.state().repository.private = true;
+    assert_eq!(Client::new(&github.url()).get(REPO).status, 404);
+}
+
+#[test]
+fn people_have_roles() {
+    let (github, mut client) = github();
+    github.state().role("dev", "maintain");
+    let permission = client
+        .get(&format!("{REPO}/collaborators/dev/permission"))
+        .json;
+    assert_eq!(
+        (&permission["permission"], &permission["role_name"]),
+        (&json!("write"), &json!("maintain"))
+    );
+    assert_eq!(
+        client
+            .get(&format!("{REPO}/collaborators/stranger/permission"))
+            .status,
+        404
+    );
+    assert_eq!(client.get("/users/dev").json["login"], "dev");
+    assert_eq!(client.get("/users/stranger").status, 404);
+}
+
+#[test]
+fn pull_requests_follow_their_branches() {
+    let (github, mut client) = github();
+    let other = "ff".repeat(20);
+    for (name, sha) in [("refs/heads/main", SHA), ("refs/heads/topic", SHA)] {
+        let made = client.post(
+            &format!("{REPO}/git/refs"),
+            &json!({ "ref": name, "sha": sha }),
+        );
+        assert_eq!(made.status, 201, "{}", made.text);
+    }
+    let pull = json!({ "title": "T", "head": "topic", "base": "main", "body": "B" });
+    let pulls = format!("{REPO}/pulls");
+    assert_eq!(
+        client.post(&pulls, &pull).status,
+        422,
+        "no commits between them"
+    );
+    let moved = client.patch(
+        &format!("{REPO}/git/refs/heads/topic"),
+        &json!({ "sha": other }),
+    );
+    assert_eq!(moved.status, 200, "{}", moved.text);
+    let opened = client.post(&pulls, &pull);
+    assert_eq!(opened.status, 201, "{}", opened.text);
+    assert_eq!(opened.json["head"]["sha"], *other);
+    let again = client.post(&pulls, &pull);
+    assert!(
+        again
+            .text
+            .contains("A pull request already exists for acme:topic."),
+        "{}",
+        again.text
+    );
+    let missing = json!({ "title": "T", "head": "none", "base": "main" });
+    assert_eq!(
+        client.post(&pulls, &missing).json["errors"][0]["field"],
+        "head"
+    );
+    let found = client
+        .get(&format!("{pulls}?head=acme:topic&base=main&state=open"))
+        .json;
+    assert_eq!(
+        (found[0]["number"].as_u64(), found.as_array().unwrap().len()),
+        (Some(2), 1)
+    );
+    client.patch(
+        &format!("{pulls}/2"),
+        &json!({ "title": "New", "state": "closed" }),
+    );
+    let closed = client.get(&format!("{pulls}/2")).json;
+    assert_eq!(
+        (&closed["title"], &closed["state"]),
+        (&json!("New"), &json!("closed"))
+    );
+    github.state().actions_may_open_pulls = false;
+    assert_eq!(client.post(&pulls, &pull).status, 403);
+}
+
+#[test]
+fn refs_are_read_and_deleted() {
+    let (github, mut client) = github();
+    {
+        let mut state = github.state();
+        state.set_ref("refs/heads/main", SHA);
+        state.set_ref("refs/heads/sprag/one", SHA);
+        state.protected.insert("main".to_owned());
+    }
+    let one = client.get(&format!("{REPO}/git/ref/heads/sprag/one")).json;
+    assert_eq!(one["object"]["sha"], SHA);
+    assert_eq!(
+        client.get(&format!("{REPO}/git/ref/heads/none")).status,
+        404
+    );
+    let matching = client
+        .get(&format!("{REPO}/git/matching-refs/heads/sprag/"))
+        .json;
+    assert_eq!(matching.as_array().unwrap().len(), 1);
+    assert_eq!(
+        client.get(&format!("{REPO}/git/commits/{SHA}")).json["sha"],
+        SHA
+    );
+    assert_eq!(client.get(&format!("{REPO}/commits/main")).json["sha"], SHA);
+    assert_eq!(client.get(&format!("{REPO}/commits/none")).status, 422);
+    assert_eq!(
+        client.get(&format!("{REPO}/branches/main")).json["protected"],
+        true
+    );
+    assert_eq!(client.get(&format!("{REPO}/branches/none")).status, 404);
+    let mut delete = |name: &str| {
+        let target = format!("{REPO}/git/refs/heads/{name}");
+        client.send("DELETE", &target, &Value::Null).unwrap().status
+    };
+    assert_eq!(delete("main"), 422);
+    assert_eq!(delete("sprag/one"), 204);
+    assert_eq!(delete("sprag/one"), 422);
+}
+
+#[test]
+fn reviews_and_their_comments_are_there_to_read() {
+    let (github, mut client) = github();
+    github.state().set_ref("refs/heads/topic", SHA);
+    let pull = github.state().open_pull("dev", "T", "topic", "main");
+    let pull = format!("{REPO}/pulls/{pull}");
+    let comments = json!([{ "path": "a.rs", "line": 3, "body": "Why?" }]);
+    let review = json!({ "event": "REQUEST_CHANGES", "body": "No", "comments": comments });
+    let review = client.post(&format!("{pull}/reviews"), &review);
+    assert_eq!(review.status, 200, "{}", review.text);
+    let id = &review.json["id"];
+    assert_eq!(
+        client.get(&format!("{pull}/reviews")).json[0]["state"],
+        "CHANGES_REQUESTED"
+    );
+    assert_eq!(
+        client.get(&format!("{pull}/reviews/{id}")).json["body"],
+        "No"
+    );
+    assert_eq!(
+        client.get(&format!("{pull}/reviews/{id}/comments")).json[0]["body"],
+        "Why?"
+    );
+    let line = Line {
+        path: "b.rs".to_owned(),
+        line: 7,
+        diff_hunk: "@@ -1 +1 @@".to_owned(),
+        ..Line::default()
+    };
+    let id = github.state().review_comment(2, "dev", "/sprag fix", line);
+    let listed = client.get(&format!("{pull}/comments")).json;
+    assert_eq!(listed[1]["diff_hunk"], "@@ -1 +1 @@");
+    let comment = format!("{REPO}/pulls/comments/{id}");
+    assert_eq!(client.get(&comment).json["path"], "b.rs");
+    assert_eq!(
+        client
+            .post(
+                &format!("{comment}/reactions"),
+                &json!({ "content": "eyes" })
+            )
+            .status,
+        201
+    );
+    assert_eq!(
+        client.get(&format!("{comment}/reactions")).json[0]["content"],
+        "eyes"
+    );
+}
+
+#[test]
+fn workflow_runs_have_jobs_and_logs() {
+    let (github, mut client) = github();
+    let job = Job {
+        id: 7,
+        name: "test".to_owned(),
+        conclusion: Some("failure".to_owned()),
+        steps: vec![("cargo test".to_owned(), "failure".to_owned())],
+        log: Some("error: it failed\n".to_owned()),
+    };
+    let run = WorkflowRun {
+        name: "CI".to_owned(),
+        path: ".github/workflows/ci.yml".to_owned(),
+        event: "push".to_owned(),
+        head_branch: "main".to_owned(),
+        head_sha: SHA.to_owned(),
+        status: "completed".to_owned(),
+        conclusion: Some("failure".to_owned()),
+        attempt: 1,
+        jobs: vec![job],
+        pulls: Vec::new(),
+    };
+    github.state().runs.insert(70, run);
+    assert_eq!(
+        client.get(&format!("{REPO}/actions/runs/70")).json["conclusion"],
+        "failure"
+    );
+    let listed = client
+        .get(&format!("{REPO}/actions/runs?branch=main&status=failure"))
+        .json;
+    assert_eq!(listed["total_count"], 1);
+    let jobs = client.get(&format!("{REPO}/actions/runs/70/jobs")).json;
+    assert_eq!(jobs["jobs"][0]["steps"][0]["conclusion"], "failure");
+    let sent_on = client.get(&format!("{REPO}/actions/jobs/7/logs"));
+    assert_eq!(sent_on.status, 302);
+    let target = sent_on
+        .header("location")
+        .strip_prefix(&github.url())
+        .unwrap();
+    assert_eq!(
+        Client::new(&github.url()).get(target).text,
+        "error: it failed\n"
+    );
+
+    let dispatches = format!("{REPO}/actions/workflows/ci.yml/dispatches");
+    let body = json!({ "ref": "main", "inputs": { "a": "b" } });
+    assert_eq!(client.post(&dispatches, &body).status, 404);
+    github.state().dispatchable.insert("ci.yml".to_owned());
+    assert_eq!(client.post(&dispatches, &body).status, 204);
+    assert_eq!(github.state().dispatches[0].inputs["a"], "b");
+}
+
+#[test]
+fn faults_strike_the_requests_they_are_planned_for() {
+    let (github, mut client) = github();
+    let comments = format!("{REPO}/issues/1/comments");
+    let body = json!({ "body": "Hello" });
+    let plan = |trouble| {
+        github.fault(Fault::next(
+            1,
+            "POST",
+            "/repos/*/*/issues/*/comments",
+            trouble,
+        ))
+    };
+    for (trouble, status) in [
+        (Trouble::unauthorized(), 401),
+        (Trouble::forbidden(), 403),
+        (Trouble::status(404, "Not Found"), 404),
+        (Trouble::status(409, "Conflict"), 409),
+        (Trouble::status(422, "Validation Failed"), 422),
+        (Trouble::status(500, "Server Error"), 500),
+        (Trouble::bad_gateway(), 502),
+        (Trouble::redirect(307, "http://127.0.0.1:1/"), 307),
+    ] {
+        plan(trouble);
+        assert_eq!(client.get(&comments).status, 200, "another method");
+        assert_eq!(client.post(&comments, &body).status, status);
+    }
+    plan(Trouble::secondary(403, 7));
+    assert_eq!(client.post(&comments, &body).header("retry-after"), "7");
+    plan(Trouble::rate_limit(429, 1_800_000_000));
+    let limited = client.post(&comments, &body);
+    assert_eq!(limited.header("x-ratelimit-remaining"), "0");
+    assert_eq!(limited.header("x-ratelimit-reset"), "1800000000");
+    assert!(github.state().comments.is_empty());
+
+    github.fault(Fault::nth(
+        2,
+        "*",
+        "/repos/**",
+        Trouble::status(503, "Down"),
+    ));
+    let statuses = [(); 3].map(|()| client.get(REPO).status);
+    assert_eq!(statuses, [200, 503, 200]);
+    github.fault(Fault::every(
+        "GET",
+        "/repos/**",
+        Trouble::status(503, "Down"),
+    ));
+    assert_eq!([(); 3].map(|()| client.get(REPO).status), [503; 3]);
+    github.heal();
+    assert_eq!(client.get(REPO).status, 200);
+}
+
+#[test]
+fn an_answer_gets_lost_and_the_deed_stays() {
+    let (github, mut client) = github();
+    let comments = format!("{REPO}/issues/1/comments");
+    let body = json!({ "body": "Hello" });
+    for (trouble, performed) in [(Trouble::Lost, 1), (Trouble::Torn, 2), (Trouble::Down, 2)] {
+        github.fault(Fault::next(1, "POST", "/repos/**", trouble));
+        assert!(client.send("POST", &comments, &body).is_err());
+        assert_eq!(github.state().comments.len(), performed);
+    }
+    let statuses: Vec<_> = github
+        .requests()
+        .iter()
+        .map(|request| request.status)
+        .collect();
+    assert_eq!(statuses, [None, Some(201), None]);
+    github.fault(Fault::next(
+        1,
+        "POST",
+        "/repos/**",
+        Trouble::Drip(Duration::from_micros(100)),
+    ));
+    assert_eq!(client.post(&comments, &body).json["body"], "Hello");
+}
+
+#[test]
+fn a_server_hangs_and_goes_away() {
+    let (github, mut client) = github();
+    github.fault(Fault::next(1, "GET", "/repos/**", Trouble::Hang));
+    assert!(client.send("GET", REPO, &Value::Null).is_err());
+    assert_eq!(
+        client.get(REPO).status,
+        200,
+        "others are answered meanwhile"
+    );
+    github.shut_down();
+    assert!(client.send("GET", REPO, &Value::Null).is_err());
+    assert!(client.send("GET", REPO, &Value::Null).is_err());
+}
+
+#[test]
+fn requests_come_in_parallel() {
+    let (github, _) = github();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut client = Client::with_token(&github.url(), TOKEN);
+                for _ in 0..5 {
+                    let body = json!({ "body": "Hello" });
+                    let answer = client.post(&format!("{REPO}/issues/1/comments"), &body);
+                    assert_eq!(answer.status, 201);
+                }
+            });
+        }
+    });
+    assert_eq!(github.state().comments.len(), 40);
+    assert_eq!(github.requests().len(), 40);
+}
+
+#[test]
+fn the_rate_limit_runs_out_and_the_clock_may_be_wrong() {
+    let (github, mut client) = github();
+    github.state().rate.remaining = 1;
+    github.state().clock_ahead = -3600;
+    let last = client.get(REPO);
+    assert_eq!(
+        (last.status, last.header("x-ratelimit-remaining")),
+        (200, "0")
+    );
+    assert!(last.header("date").ends_with(" GMT"));
+    assert_eq!(client.get(REPO).status, 403);
+    let rate = client.get("/rate_limit");
+    assert_eq!(
+        (rate.status, &rate.json["rate"]["remaining"]),
+        (200, &json!(0))
+    );
+    let reset = rate.json["rate"]["reset"].as_i64().unwrap();
+    assert_eq!(rate.header("x-ratelimit-reset"), reset.to_string());
+}
+
+#[test]
+fn a_commit_is_made_by_graphql() {
+    let (github, mut client) = github();
+    github.state().set_ref("refs/heads/main", SHA);
+    let query = "mutation($input: CreateCommitOnBranchInput!) {
+        createCommitOnBranch(input: $input) { commit { oid signature { isValid wasSignedByGitHub } } }
+    }";
+    let branch = json!({ "repositoryNameWithOwner": "acme/widget", "branchName": "main" });
+    let input = json!({
+        "branch": branch,
+        "expectedHeadOid": SHA,
+        "message": { "headline": "Fix it", "body": "Because." },
+        "fileChanges": { "additions": [{ "path": "a.txt", "contents": "Zml4ZWQK" }] },
+    });
+    let body = json!({ "query": query, "variables": { "input": input } });
+    let made = client.post("/graphql", &body).json;
+    let commit = &made["data"]["createCommitOnBranch"]["commit"];
+    assert_eq!(
+        commit["signature"],
+        json!({ "isValid": true, "wasSignedByGitHub": true })
+    );
+    let oid = commit["oid"].as_str().unwrap();
+    assert_eq!(
+        github.state().sha_of("refs/heads/main").as_deref(),
+        Some(oid)
+    );
+    let stale = client.post("/graphql", &body).json;
+    assert_eq!(stale["errors"][0]["type"], "STALE_DATA");
+    assert!(stale["data"]["createCommitOnBranch"].is_null());
+
+    let query = "query($owner: String!, $name: String!, $oid: GitObjectID!) {
+        repository(owner: $owner, name: $name) {
+            it: object(oid: $oid) { oid ... on Commit { message signature { isValid } } }
+        }
+    }";
+    let variables = json!({ "owner": "acme", "name": "widget", "oid": oid });
+    let read = client
+        .post(
+            "/graphql",
+            &json!({ "query": query, "variables": variables }),
+        )
+        .json;
+    let it = &read["data"]["repository"]["it"];
+    assert_eq!(
+        (&it["oid"], &it["signature"]["isValid"]),
+        (&json!(oid), &json!(true))
+    );
+    assert_eq!(it["message"], "Fix it\n\nBecause.");
+    assert_eq!(github.requests_to("POST /graphql").len(), 3);
+}
+
+#[test]
+fn graphql_is_held_against_the_schema() {
+    let (github, mut client) = github();
+    let no_variables = json!({});
+    let input = "{ expectedHeadOid: \"x\", message: { headline: \"h\" } }";
+    let incomplete =
+        format!("mutation {{ createCommitOnBranch(input: {input}) {{ commit {{ oid }} }} }}");
+    let wrong = [
+        ("{ viewer { nickname } }", &no_variables),
+        ("{ viewer }", &no_variables),
+        ("{ viewer { login { x } } }", &no_variables),
+        (
+            "{ repository(user: \"a\") { nameWithOwner } }",
+            &no_variables,
+        ),
+        (
+            "query($a: String!) { viewer { login } }",
+            &json!({ "a": "x" }),
+        ),
+        (
+            "query($a: String!) { repository(name: $a) { isFork } }",
+            &no_variables,
+        ),
+        ("{ repository(name: $a) { isFork } }", &no_variables),
+        ("{ viewer { login }", &no_variables),
+        (incomplete.as_str(), &no_variables),
+    ];
+    for (query, variables) in wrong {
+        let answer = client.post(
+            "/graphql",
+            &json!({ "query": query, "variables": variables }),
+        );
+        assert!(answer.json["errors"].is_array(), "{query}");
+        let findings = github.take_findings();
+        assert_eq!(findings[0].kind, FindingKind::GraphQl, "{query}");
+    }
+    let refused = client
+        .post("/graphql", &json!({ "query": "{ viewer { login } }" }))
+        .json;
+    assert_eq!(refused["errors"][0]["type"], "FORBIDDEN", "a job is nobody");
+}

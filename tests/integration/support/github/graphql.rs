@@ -1,0 +1,478 @@
+//! The part of GitHub's GraphQL that the model speaks: a query's text is held against the fields
+//! that GitHub's schema has, and answered.
+
+use super::auth::{Access, Area, NOT_ACCESSIBLE, Need, refusal};
+use super::call::Call;
+use super::graphql_text::{Field, Selection, parse};
+use super::state::State;
+use super::store::Changes;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Map, Value, json};
+
+/// Object types with their fields and what those are; an empty type is a scalar.
+const TYPES: &[(&str, &[(&str, &str)])] = &[
+    ("Query", &[("repository", "Repository"), ("viewer", "User")]),
+    (
+        "Mutation",
+        &[("createCommitOnBranch", "CreateCommitOnBranchPayload")],
+    ),
+    ("User", &[("login", ""), ("id", "")]),
+    (
+        "CreateCommitOnBranchPayload",
+        &[
+            ("clientMutationId", ""),
+            ("commit", "Commit"),
+            ("ref", "Ref"),
+        ],
+    ),
+    (
+        "Repository",
+        &[
+            ("nameWithOwner", ""),
+            ("isFork", ""),
+            ("isPrivate", ""),
+            ("object", "GitObject"),
+            ("ref", "Ref"),
+            ("defaultBranchRef", "Ref"),
+        ],
+    ),
+    (
+        "Ref",
+        &[
+            ("id", ""),
+            ("name", ""),
+            ("prefix", ""),
+            ("target", "GitObject"),
+        ],
+    ),
+    (
+        "GitObject",
+        &[
+            ("id", ""),
+            ("oid", ""),
+            ("abbreviatedOid", ""),
+            ("commitUrl", ""),
+        ],
+    ),
+    (
+        "Commit",
+        &[
+            ("id", ""),
+            ("oid", ""),
+            ("abbreviatedOid", ""),
+            ("commitUrl", ""),
+            ("url", ""),
+            ("message", ""),
+            ("messageHeadline", ""),
+            ("messageBody", ""),
+            ("committedDate", ""),
+            ("authoredDate", ""),
+            ("signature", "GitSignature"),
+        ],
+    ),
+    (
+        "GitSignature",
+        &[
+            ("isValid", ""),
+            ("wasSignedByGitHub", ""),
+            ("state", ""),
+            ("email", ""),
+        ],
+    ),
+];
+
+/// Fields with arguments, by their type and name.
+const ARGUMENTS: &[(&str, &str, &[&str])] = &[
+    ("Query", "repository", &["owner", "name", "followRenames"]),
+    ("Mutation", "createCommitOnBranch", &["input"]),
+    ("Repository", "object", &["oid", "expression"]),
+    ("Repository", "ref", &["qualifiedName"]),
+];
+
+/// Input objects with their fields, the type of each, and whether it has to be there.
+const INPUTS: &[(&str, &[(&str, &str, bool)])] = &[
+    (
+        "CreateCommitOnBranchInput",
+        &[
+            ("branch", "CommittableBranch", true),
+            ("clientMutationId", "", false),
+            ("expectedHeadOid", "", true),
+            ("fileChanges", "FileChanges", false),
+            ("message", "CommitMessage", true),
+        ],
+    ),
+    (
+        "CommittableBranch",
+        &[
+            ("branchName", "", false),
+            ("id", "", false),
+            ("repositoryNameWithOwner", "", false),
+        ],
+    ),
+    (
+        "FileChanges",
+        &[
+            ("additions", "FileAddition", false),
+            ("deletions", "FileDeletion", false),
+        ],
+    ),
+    (
+        "FileAddition",
+        &[("contents", "", true), ("path", "", true)],
+    ),
+    ("FileDeletion", &[("path", "", true)]),
+    (
+        "CommitMessage",
+        &[("body", "", false), ("headline", "", true)],
+    ),
+];
+
+/// What is wrong with a request's body.
+pub fn faults(body: &Value) -> Vec<String> {
+    let fields = body.as_object().into_iter().flatten();
+    let known = ["query", "variables", "operationName"];
+    let mut faults: Vec<String> = fields
+        .filter(|(name, _)| !known.contains(&name.as_str()))
+        .map(|(name, _)| format!("unknown field {name}"))
+        .collect();
+    match parse(
+        body["query"].as_str().unwrap_or_default(),
+        &body["variables"],
+    ) {
+        Err(fault) => faults.push(fault),
+        Ok((root, selections)) => faults.extend(selection_faults(root, &selections)),
+    }
+    faults
+}
+
+fn selection_faults(on: &str, selections: &[Selection]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let known = TYPES.iter().find(|(name, _)| *name == on);
+    let Some((_, known)) = known else {
+        return vec![format!("{on} is no type that the tests know")];
+    };
+    for selection in selections {
+        match selection {
+            Selection::On(narrower, inner) => faults.extend(selection_faults(narrower, inner)),
+            Selection::Field(field) if field.name == "__typename" => {}
+            Selection::Field(field) => match known.iter().find(|(name, _)| *name == field.name) {
+                None => faults.push(format!("{on} has no field {}", field.name)),
+                Some((_, kind)) => faults.extend(field_faults(on, kind, field)),
+            },
+        }
+    }
+    faults
+}
+
+fn field_faults(on: &str, kind: &str, field: &Field) -> Vec<String> {
+    let mut faults = Vec::new();
+    let name = &field.name;
+    if kind.is_empty() != field.inner.is_empty() {
+        faults.push(format!(
+            "{on}.{name} has fields to select exactly if it is an object"
+        ));
+    }
+    let arguments = ARGUMENTS
+        .iter()
+        .find(|entry| entry.0 == on && entry.1 == name);
+    let known = arguments.map_or(&[][..], |entry| entry.2);
+    for (argument, _) in field.arguments.as_object().into_iter().flatten() {
+        if !known.contains(&argument.as_str()) {
+            faults.push(format!("{on}.{name} has no argument {argument}"));
+        }
+    }
+    if name == "createCommitOnBranch" {
+        faults.extend(input_faults(
+            "CreateCommitOnBranchInput",
+            &field.arguments["input"],
+        ));
+    }
+    if !kind.is_empty() {
+        faults.extend(selection_faults(kind, &field.inner));
+    }
+    faults
+}
+
+fn input_faults(kind: &str, value: &Value) -> Vec<String> {
+    if let Value::Array(values) = value {
+        let faults = values.iter().flat_map(|value| input_faults(kind, value));
+        return faults.collect();
+    }
+    let fields = INPUTS.iter().find(|(name, _)| *name == kind);
+    let (Some((_, fields)), Value::Object(given)) = (fields, value) else {
+        return vec![format!("{kind} is an object")];
+    };
+    let mut faults = Vec::new();
+    for name in given.keys() {
+        if !fields.iter().any(|(known, _, _)| known == name) {
+            faults.push(format!("{kind} has no field {name}"));
+        }
+    }
+    for (name, kind_of_field, required) in *fields {
+        match given.get(*name) {
+            None | Some(Value::Null) if *required => faults.push(format!("{kind} needs {name}")),
+            None | Some(Value::Null) => {}
+            Some(value) if kind_of_field.is_empty() && !value.is_string() => {
+                faults.push(format!("{kind}.{name} is text"));
+            }
+            Some(_) if kind_of_field.is_empty() => {}
+            Some(value) => faults.extend(input_faults(kind_of_field, value)),
+        }
+    }
+    faults
+}
+
+/// An error of GraphQL, which comes with status 200.
+struct Failed {
+    kind: &'static str,
+    message: String,
+}
+
+impl Failed {
+    fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { kind, message }
+    }
+}
+
+/// The body of the answer to a request without faults.
+pub fn answer(call: &mut Call<'_>) -> Value {
+    let query = call.text("query").unwrap_or_default();
+    let Ok((_, selections)) = parse(&query, &call.body["variables"]) else {
+        return json!({ "errors": [{ "message": "Parse error" }] });
+    };
+    let (mut data, mut errors) = (Map::new(), Vec::new());
+    for selection in &selections {
+        let Selection::Field(field) = selection else {
+            continue;
+        };
+        let value = match field.name.as_str() {
+            "createCommitOnBranch" => commit_on_branch(call, &field.arguments["input"]),
+            "repository" => repository(call, field),
+            _ if call
+                .token
+                .is_some_and(|token| token.login.ends_with("[bot]")) =>
+            {
+                Err(Failed::new("FORBIDDEN", NOT_ACCESSIBLE))
+            }
+            _ => Ok(json!({ "__typename": "User", "login": call.login(), "id": "U_1" })),
+        };
+        let shown = value
+            .map(|value| picked(&value, &field.inner))
+            .unwrap_or_else(|failed| {
+                errors.push(json!({
+                    "type": failed.kind,
+                    "path": [field.alias],
+                    "locations": [{ "line": 1, "column": 1 }],
+                    "message": failed.message,
+                }));
+                Value::Null
+            });
+        data.insert(field.alias.clone(), shown);
+    }
+    let mut body = json!({ "data": data });
+    if !errors.is_empty() {
+        body["errors"] = json!(errors);
+    }
+    body
+}
+
+/// The selected fields of a value.
+fn picked(value: &Value, selections: &[Selection]) -> Value {
+    if selections.is_empty() || value.is_null() {
+        return value.clone();
+    }
+    let mut shown = Map::new();
+    for selection in selections {
+        match selection {
+            Selection::Field(field) => {
+                let arguments = serde_json::to_string(&field.arguments).unwrap_or_default();
+                let with_arguments = value.get(format!("{}{arguments}", field.name));
+                let inner = with_arguments.unwrap_or(&value[field.name.as_str()]);
+                shown.insert(field.alias.clone(), picked(inner, &field.inner));
+            }
+            Selection::On(kind, inner) if value["__typename"] == kind.as_str() => {
+                let fields = picked(value, inner);
+                shown.extend(fields.as_object().cloned().into_iter().flatten());
+            }
+            Selection::On(..) => {}
+        }
+    }
+    Value::Object(shown)
+}
+
+fn repository(call: &Call<'_>, field: &Field) -> Result<Value, Failed> {
+    let argument = |name: &str| {
+        field.arguments[name]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let asked = format!("{}/{}", argument("owner"), argument("name"));
+    let repository = &call.state.repository;
+    if asked != repository.full_name {
+        let message = format!("Could not resolve to a Repository with the name '{asked}'.");
+        return Err(Failed::new("NOT_FOUND", message));
+    }
+    let mut shown = json!({
+        "__typename": "Repository",
+        "nameWithOwner": asked,
+        "isFork": repository.fork,
+        "isPrivate": repository.private,
+        "defaultBranchRef": shown_ref(call, &format!("refs/heads/{}", repository.default_branch)),
+    });
+    // A field with arguments may be asked for several times; each has its own value.
+    for selection in &field.inner {
+        let Selection::Field(inner) = selection else {
+            continue;
+        };
+        let text = |name: &str| {
+            inner.arguments[name]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let value = match inner.name.as_str() {
+            "object" => {
+                let name = format!("{}{}", text("oid"), text("expression"));
+                let sha = call.state.resolved(&name);
+                sha.map_or(Value::Null, |sha| shown_commit(call, &sha))
+            }
+            "ref" => shown_ref(call, &text("qualifiedName")),
+            _ => continue,
+        };
+        let arguments = serde_json::to_string(&inner.arguments).unwrap_or_default();
+        shown[format!("{}{arguments}", inner.name)] = value;
+    }
+    Ok(shown)
+}
+
+fn shown_ref(call: &Call<'_>, name: &str) -> Value {
+    let full = if name.starts_with("refs/") {
+        name.to_owned()
+    } else {
+        format!("refs/heads/{name}")
+    };
+    let Some(sha) = call.state.sha_of(&full) else {
+        return Value::Null;
+    };
+    let at = full.rfind('/').map_or(0, |at| at + 1);
+    let (prefix, short) = full
+        .strip_prefix("refs/heads/")
+        .map_or_else(|| full.split_at(at), |short| ("refs/heads/", short));
+    json!({
+        "__typename": "Ref",
+        "id": format!("REF_{full}"),
+        "name": short,
+        "prefix": prefix,
+        "target": shown_commit(call, &sha),
+    })
+}
+
+fn shown_commit(call: &Call<'_>, sha: &str) -> Value {
+    let Some(commit) = call.state.commit(sha) else {
+        return Value::Null;
+    };
+    let (headline, body) = commit
+        .message
+        .split_once('\n')
+        .unwrap_or((&commit.message, ""));
+    let signature = call.state.signed.contains(sha).then(|| {
+        json!({
+            "__typename": "GpgSignature",
+            "isValid": true,
+            "wasSignedByGitHub": true,
+            "state": "VALID",
+            "email": "noreply@github.invalid",
+        })
+    });
+    json!({
+        "__typename": "Commit",
+        "id": format!("C_{sha}"),
+        "oid": sha,
+        "abbreviatedOid": &sha[..7],
+        "url": call.page_url(&format!("commit/{sha}")),
+        "commitUrl": call.page_url(&format!("commit/{sha}")),
+        "message": commit.message,
+        "messageHeadline": headline,
+        "messageBody": body.trim_start(),
+        "committedDate": commit.date,
+        "authoredDate": commit.date,
+        "signature": signature,
+    })
+}
+
+fn commit_on_branch(call: &mut Call<'_>, input: &Value) -> Result<Value, Failed> {
+    let need = Need::Of(Area::Contents, Access::Write);
+    if let Some((_, message)) = refusal(call.state, call.token, need, None) {
+        return Err(Failed::new("FORBIDDEN", message));
+    }
+    let branch = committable(call.state, &input["branch"])?;
+    let full = format!("refs/heads/{branch}");
+    let missing = || Failed::new("NOT_FOUND", format!("No ref named {full} was found."));
+    let head = call.state.sha_of(&full).ok_or_else(missing)?;
+    let expected = input["expectedHeadOid"].as_str().unwrap_or_default();
+    if head != expected {
+        let message = format!(
+            "Expected branch to point to \"{expected}\" but it did not. Pull and try again."
+        );
+        return Err(Failed::new("STALE_DATA", message));
+    }
+    if call.state.protected.contains(&branch) {
+        let message = format!("{branch} is a protected branch.");
+        return Err(Failed::new("UNPROCESSABLE", message));
+    }
+    let changes = changes(&input["fileChanges"])?;
+    let workflow = |path: &str| path.starts_with(".github/workflows/");
+    if let Some((path, _)) = changes.iter().find(|(path, _)| workflow(path)) {
+        let message = format!(
+            "refusing to allow a GitHub App to create or update workflow `{path}` without `workflows` permission"
+        );
+        return Err(Failed::new("FORBIDDEN", message));
+    }
+    let text = |name: &str| input["message"][name].as_str().unwrap_or_default();
+    let message = match text("body") {
+        "" => text("headline").to_owned(),
+        body => format!("{}\n\n{body}", text("headline")),
+    };
+    let author = call.login();
+    let made = call.state.make_commit(&head, &author, &message, &changes);
+    let sha = made.map_err(|error| Failed::new("UNPROCESSABLE", error))?;
+    call.state.set_ref(&full, &sha);
+    Ok(json!({
+        "__typename": "CreateCommitOnBranchPayload",
+        "clientMutationId": input["clientMutationId"],
+        "commit": shown_commit(call, &sha),
+        "ref": shown_ref(call, &full),
+    }))
+}
+
+fn committable(state: &State, branch: &Value) -> Result<String, Failed> {
+    if let Some(id) = branch["id"].as_str() {
+        let name = id.strip_prefix("REF_refs/heads/").map(str::to_owned);
+        return name.ok_or_else(|| Failed::new("NOT_FOUND", "Could not resolve to a node"));
+    }
+    let text = |name: &str| branch[name].as_str().unwrap_or_default();
+    if text("repositoryNameWithOwner") != state.repository.full_name {
+        return Err(Failed::new(
+            "NOT_FOUND",
+            "Could not resolve to a Repository",
+        ));
+    }
+    let name = text("branchName");
+    Ok(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned())
+}
+
+fn changes(changes: &Value) -> Result<Changes, Failed> {
+    let list = |name: &str| changes[name].as_array().into_iter().flatten();
+    let path = |change: &Value| change["path"].as_str().unwrap_or_default().to_owned();
+    let mut all = Changes::new();
+    for addition in list("additions") {
+        let contents = BASE64_STANDARD.decode(addition["contents"].as_str().unwrap_or_default());
+        let contents = contents.map_err(|error| Failed::new("UNPROCESSABLE", error.to_string()))?;
+        all.push((path(addition), Some(contents)));
+    }
+    all.extend(list("deletions").map(|deletion| (path(deletion), None)));
+    Ok(all)
+}
