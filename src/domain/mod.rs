@@ -20,6 +20,7 @@ pub mod outcome;
 mod pattern;
 pub mod plan;
 pub mod prompt;
+pub mod queue;
 pub mod schedule;
 pub mod settings;
 pub mod snapshot;

@@ -51,7 +51,7 @@ pub struct Plan {
     pub setup: Vec<String>,
     /// Its place in a queue.
     pub priority: Option<Priority>,
-    /// Ids of plans of a queue that must be done first.
+    /// Plans of a queue that must be done first: names of files without ending, or ids.
     pub depends_on: Vec<String>,
     /// The tasks in the file's order, at least one. Ids are unique, dependencies exist and have
     /// no cycle.

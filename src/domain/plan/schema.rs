@@ -54,7 +54,7 @@ pub fn plan() -> Json {
     );
     add(
         "depends_on",
-        "Ids of plans of a queue that must be done first.",
+        "Plans of a queue that must be done first: names of files without ending, or ids.",
         texts_schema(),
     );
     let tasks = json!({"type": "array", "minItems": 1, "items": task()});

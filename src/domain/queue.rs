@@ -1,0 +1,332 @@
+//! Which plan of a directory a scheduled run works on next.
+
+use super::plan::Priority;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Failed runs after which a plan waits for a person.
+pub const MAX_FAILED_RUNS: u32 = 3;
+
+/// Longest readable part of a branch's name, in bytes.
+const MAX_SLUG: usize = 60;
+
+/// A plan of the queue, with what is known of its progress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedPlan {
+    /// Its file, relative to the work tree.
+    pub path: String,
+    /// The file's name without its ending; unique in the queue.
+    pub name: String,
+    /// The plan's own id, where it has one: `depends_on` may use it in place of the name.
+    pub id: Option<String>,
+    /// Its priority; [`Priority::Medium`] where the plan gives none.
+    pub priority: Priority,
+    /// Names or ids of plans of the queue that must be done first.
+    pub depends_on: Vec<String>,
+    /// Whether every task is done: on the plan's own branch if there is one, else on the base.
+    pub all_done: bool,
+    /// Runs in a row that failed.
+    pub failed_runs: u32,
+    /// Whether its pull request is open.
+    pub open_pull: bool,
+    /// Why it cannot be read.
+    pub invalid: Option<String>,
+}
+
+/// What a scheduled run is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Work on a plan.
+    Run {
+        /// The plan's place in the input.
+        index: usize,
+        /// Whether an earlier run began it.
+        continues: bool,
+    },
+    /// There is nothing to do and nothing that a person must look at.
+    Nothing {
+        /// Why, in a sentence without a full stop.
+        reason: String,
+    },
+    /// Nothing can go on before a person has looked at these.
+    NeedsPerson {
+        /// The plans' places in the input, ascending.
+        plans: Vec<usize>,
+    },
+}
+
+/// A choice, and why the other plans were not chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// What comes next.
+    pub next: Next,
+    /// Every plan that was passed over, in the order of the queue.
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A plan that is not worked on now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Its place in the input.
+    pub index: usize,
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a plan is not worked on now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Why {
+    /// All of its tasks are done.
+    Done,
+    /// It cannot be read, for this reason.
+    Invalid(String),
+    /// Too many runs in a row failed; this many.
+    GaveUp(u32),
+    /// It names a plan that the queue does not have.
+    UnknownDependency(String),
+    /// It names a plan by words that are right for several.
+    AmbiguousDependency(String),
+    /// It depends on itself, by way of these plans: the first is also the last.
+    Cycle(Vec<String>),
+    /// The plan of this name is not done yet.
+    WaitsFor(String),
+    /// It is ready, and another comes before it.
+    ComesLater,
+}
+
+impl Why {
+    /// Whether it stays like this until a person acts on this very plan.
+    pub fn needs_person(&self) -> bool {
+        match self {
+            Self::Invalid(_)
+            | Self::GaveUp(_)
+            | Self::UnknownDependency(_)
+            | Self::AmbiguousDependency(_)
+            | Self::Cycle(_) => true,
+            Self::Done | Self::WaitsFor(_) | Self::ComesLater => false,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Invalid(why) => write!(f, "invalid: {why}"),
+            Self::GaveUp(runs) => write!(f, "gave up after {runs} failed runs"),
+            Self::UnknownDependency(name) => {
+                write!(f, "depends on `{name}`, which is not in the queue")
+            }
+            Self::AmbiguousDependency(name) => {
+                write!(f, "depends on `{name}`, which names several plans")
+            }
+            Self::Cycle(names) => write!(f, "depends on itself: {}", names.join(" -> ")),
+            Self::WaitsFor(name) => write!(f, "waits for {name}"),
+            Self::ComesLater => f.write_str("ready, comes later"),
+        }
+    }
+}
+
+/// The plan to work on next: by priority, then those begun before new ones, then by name.
+///
+/// A plan that was given up, or that is wrong, holds up only the plans that depend on it.
+pub fn next(plans: &[QueuedPlan]) -> Choice {
+    let names = Names::of(plans);
+    let mut order: Vec<usize> = (0..plans.len()).collect();
+    order.sort_by_key(|&index| plans.get(index).map(rank));
+    let mut chosen = None;
+    let mut passed_over = Vec::new();
+    for index in order {
+        let Some(plan) = plans.get(index) else {
+            continue;
+        };
+        let why = match (obstacle(index, plan, plans, &names), chosen) {
+            (Some(why), _) => why,
+            (None, Some(_)) => Why::ComesLater,
+            (None, None) => {
+                chosen = Some((index, plan.is_begun()));
+                continue;
+            }
+        };
+        passed_over.push(PassedOver {
+            index,
+            name: plan.name.clone(),
+            why,
+        });
+    }
+    let next = match chosen {
+        Some((index, continues)) => Next::Run { index, continues },
+        None => without_ready(&passed_over),
+    };
+    Choice { next, passed_over }
+}
+
+impl QueuedPlan {
+    /// Whether an earlier run worked on it.
+    fn is_begun(&self) -> bool {
+        self.open_pull || self.failed_runs > 0
+    }
+}
+
+fn rank(plan: &QueuedPlan) -> (std::cmp::Reverse<Priority>, bool, &str, &str) {
+    let new = !plan.is_begun();
+    let priority = std::cmp::Reverse(plan.priority);
+    (priority, new, &plan.name, &plan.path)
+}
+
+fn without_ready(passed_over: &[PassedOver]) -> Next {
+    let needy = passed_over.iter().filter(|it| it.why.needs_person());
+    let plans: BTreeSet<usize> = needy.map(|it| it.index).collect();
+    if !plans.is_empty() {
+        return Next::NeedsPerson {
+            plans: plans.into_iter().collect(),
+        };
+    }
+    let reason = if passed_over.is_empty() {
+        "the queue has no plan"
+    } else {
+        "every plan of the queue is done"
+    };
+    Next::Nothing {
+        reason: reason.to_owned(),
+    }
+}
+
+/// What the words of a `depends_on` stand for.
+struct Names<'a>(BTreeMap<&'a str, BTreeSet<usize>>);
+
+impl<'a> Names<'a> {
+    fn of(plans: &'a [QueuedPlan]) -> Self {
+        let mut names: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        for (index, plan) in plans.iter().enumerate() {
+            for name in std::iter::once(&plan.name).chain(&plan.id) {
+                names.entry(name).or_default().insert(index);
+            }
+        }
+        Self(names)
+    }
+
+    fn find(&self, name: &str) -> Result<usize, Why> {
+        let found = self.0.get(name);
+        let mut found = found.into_iter().flatten();
+        match (found.next(), found.next()) {
+            (Some(index), None) => Ok(*index),
+            (None, _) => Err(Why::UnknownDependency(name.to_owned())),
+            (Some(_), Some(_)) => Err(Why::AmbiguousDependency(name.to_owned())),
+        }
+    }
+}
+
+/// What keeps a plan from being worked on, its own faults before those of others.
+fn obstacle(
+    index: usize,
+    plan: &QueuedPlan,
+    plans: &[QueuedPlan],
+    names: &Names<'_>,
+) -> Option<Why> {
+    if let Some(why) = &plan.invalid {
+        return Some(Why::Invalid(why.clone()));
+    }
+    if plan.all_done {
+        return Some(Why::Done);
+    }
+    let mut waits = None;
+    for name in &plan.depends_on {
+        match names.find(name) {
+            Ok(on) => {
+                let on = plans.get(on).filter(|on| !on.is_done());
+                waits = waits.or_else(|| on.map(|on| on.name.clone()));
+            }
+            Err(why) => return Some(why),
+        }
+    }
+    if let Some(cycle) = cycle_through(index, plans, names) {
+        return Some(Why::Cycle(cycle));
+    }
+    if plan.failed_runs >= MAX_FAILED_RUNS {
+        return Some(Why::GaveUp(plan.failed_runs));
+    }
+    waits.map(Why::WaitsFor)
+}
+
+impl QueuedPlan {
+    fn is_done(&self) -> bool {
+        self.all_done && self.invalid.is_none()
+    }
+}
+
+/// The shortest way from a plan back to itself along the plans that are not done.
+fn cycle_through(start: usize, plans: &[QueuedPlan], names: &Names<'_>) -> Option<Vec<String>> {
+    let mut from: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut waiting = std::collections::VecDeque::from([start]);
+    while let Some(at) = waiting.pop_front() {
+        let plan = plans.get(at).filter(|plan| !plan.is_done());
+        let depends_on = plan.into_iter().flat_map(|plan| &plan.depends_on);
+        for on in depends_on.filter_map(|name| names.find(name).ok()) {
+            if from.contains_key(&on) {
+                continue;
+            }
+            from.insert(on, at);
+            if on == start {
+                return Some(way(start, &from, plans));
+            }
+            waiting.push_back(on);
+        }
+    }
+    None
+}
+
+fn way(start: usize, from: &BTreeMap<usize, usize>, plans: &[QueuedPlan]) -> Vec<String> {
+    let mut indices = vec![start];
+    let mut at = start;
+    while let Some(&before) = from.get(&at) {
+        indices.push(before);
+        at = before;
+        if at == start {
+            break;
+        }
+    }
+    let names = indices.into_iter().rev().filter_map(|at| plans.get(at));
+    names.map(|plan| plan.name.clone()).collect()
+}
+
+/// The branch of the plan of this name: `sprag/` and the name where git and every forge take it as
+/// it stands, else a readable part of it and a digest, so that different names have different
+/// branches, also on file systems that do not tell upper from lower case.
+pub fn branch_of(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars().map(|c| c.to_ascii_lowercase()) {
+        let c = if is_plain(c) { c } else { '-' };
+        let doubled = matches!(c, '-' | '.') && slug.ends_with(['-', '.']);
+        if !doubled && slug.len() < MAX_SLUG {
+            slug.push(c);
+        }
+    }
+    let slug = slug.trim_matches(['-', '.', '_']);
+    let slug = slug.strip_suffix(".lock").unwrap_or(slug);
+    if slug == name && !slug.is_empty() && !has_digest(name) {
+        return format!("sprag/{name}");
+    }
+    let digest = blake3::hash(name.as_bytes()).to_hex();
+    let digest = digest.get(..DIGEST).unwrap_or_default();
+    let slug = if slug.is_empty() { "plan" } else { slug };
+    format!("sprag/{slug}-{digest}")
+}
+
+const DIGEST: usize = 12;
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '_')
+}
+
+/// Whether a name ends like one with a digest, and could be taken for another's branch.
+fn has_digest(name: &str) -> bool {
+    name.rsplit_once('-').is_some_and(|(_, last)| {
+        last.len() == DIGEST && last.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+#[cfg(test)]
+mod tests;
