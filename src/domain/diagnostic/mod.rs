@@ -3,8 +3,13 @@
 //! Each tool has its own small parser over plain text; [`parse_in`] runs them all and keeps, for
 //! every line, what the most specific one made of it.
 
+mod ecma;
+mod eslint;
+mod gcc;
 mod go;
 mod javascript;
+pub mod junit;
+mod matcher;
 mod panic;
 mod path;
 mod plain;
@@ -12,12 +17,17 @@ mod python;
 mod rustc;
 mod tsc;
 
+pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
+
 use super::text;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// Most diagnostics that are kept of one output.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
+
+/// Longest beginning of a line that a pattern looks at, in bytes.
+const MAX_LINE: usize = 16 << 10;
 
 const MAX_MESSAGE: usize = 2_000;
 const MAX_MESSAGE_LINES: usize = 20;
@@ -50,6 +60,14 @@ pub enum Tool {
     Go,
     /// jest, vitest, mocha and node's test runner.
     JavaScript,
+    /// gcc, clang and linkers.
+    Gcc,
+    /// ESLint.
+    Eslint,
+    /// A JUnit XML report.
+    Junit,
+    /// A problem matcher of the repository.
+    Matcher,
     /// Any tool that prints `file:line:column: message`.
     Other,
 }
@@ -86,13 +104,22 @@ pub fn parse(output: &str) -> Vec<Diagnostic> {
 /// most [`MAX_DIAGNOSTICS`]. A path under the directory `root` is made relative to it; a path that
 /// leads elsewhere is dropped together with its line.
 pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
+    parse_with(output, root, &[])
+}
+
+/// As [`parse_in`]; what `matchers` say of a line counts more than what Sprag makes of it.
+pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnostic> {
     let plain = text::plain(output);
-    let lines: Vec<&str> = plain.lines().collect();
-    let mut sink = Sink {
-        root,
-        found: Vec::new(),
-    };
+    let whole: Vec<&str> = plain.lines().collect();
+    let lines: Vec<&str> = whole.iter().map(|line| beginning(line)).collect();
+    let mut sink = Sink::new(root);
+    for matcher in matchers {
+        matcher.parse(&lines, &mut sink);
+    }
+    eslint::parse_json(&whole, &mut sink);
+    eslint::parse(&lines, &mut sink);
     rustc::parse(&lines, &mut sink);
+    gcc::parse(&lines, &mut sink);
     panic::parse(&lines, &mut sink);
     tsc::parse(&lines, &mut sink);
     python::parse(&lines, &mut sink);
@@ -106,6 +133,8 @@ pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
 struct Found {
     /// Index of the line of output that names the place.
     at: usize,
+    /// Tells several findings of that line apart; 0 where there can be but one.
+    part: usize,
     diagnostic: Diagnostic,
 }
 
@@ -120,11 +149,28 @@ struct Place<'a> {
 struct Sink<'a> {
     root: &'a str,
     found: Vec<Found>,
+    /// Lines that belong to a finding above or below them.
+    claimed: BTreeSet<usize>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(root: &'a str) -> Self {
+        Self {
+            root,
+            found: Vec::new(),
+            claimed: BTreeSet::new(),
+        }
+    }
 }
 
 impl Sink<'_> {
     fn relative(&self, path: &str) -> Option<String> {
         path::relative(path, self.root)
+    }
+
+    /// Keeps parsers that come later from taking a line for a message of its own.
+    fn claim(&mut self, at: usize) {
+        self.claimed.insert(at);
     }
 
     /// Adds an error; [`Sink::push`] takes the other fields.
@@ -142,7 +188,7 @@ impl Sink<'_> {
         source: Tool,
     ) {
         let message = bounded(message);
-        if message.is_empty() {
+        if message.is_empty() || self.claimed.contains(&at) {
             return;
         }
         let path = self.relative(place.path);
@@ -151,6 +197,7 @@ impl Sink<'_> {
         let code = code.filter(|code| !code.is_empty()).map(str::to_owned);
         self.found.push(Found {
             at,
+            part: 0,
             diagnostic: Diagnostic {
                 path,
                 line,
@@ -166,8 +213,8 @@ impl Sink<'_> {
 
     fn finish(mut self) -> Vec<Diagnostic> {
         // The sort is stable, so of two findings on one line the earlier parser's comes first.
-        self.found.sort_by_key(|found| found.at);
-        self.found.dedup_by_key(|found| found.at);
+        self.found.sort_by_key(|found| (found.at, found.part));
+        self.found.dedup_by_key(|found| (found.at, found.part));
         self.found.sort_by_key(|found| found.diagnostic.severity);
         let mut seen = BTreeSet::new();
         let mut kept = Vec::new();
@@ -181,6 +228,11 @@ impl Sink<'_> {
         }
         kept
     }
+}
+
+fn beginning(line: &str) -> &str {
+    line.get(..line.floor_char_boundary(MAX_LINE))
+        .unwrap_or(line)
 }
 
 fn bounded(message: &str) -> String {

@@ -25,6 +25,11 @@ pub(super) fn relative(path: &str, root: &str) -> Option<String> {
     fits.then(|| parts.join("/"))
 }
 
+/// Whether a path with `/` only is neither absolute nor a URL.
+pub(super) fn is_relative(path: &str) -> bool {
+    !is_absolute(path)
+}
+
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     path.starts_with(['/', '~'])

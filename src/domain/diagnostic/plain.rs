@@ -54,7 +54,7 @@ fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
     }
 }
 
-fn is_file(path: &str) -> bool {
+pub(super) fn is_file(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     if matches!(name, "Makefile" | "Dockerfile" | "makefile" | "GNUmakefile") {
         return true;

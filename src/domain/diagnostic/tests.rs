@@ -1,10 +1,18 @@
 use super::*;
 use proptest::prelude::*;
 
+mod matchers;
+mod reports;
+mod tools;
+
 /// `path:line:column severity code source | message`, for tables that can be read.
 fn shown(output: &str) -> Vec<String> {
+    shown_of(parse_in(output, "/proj"))
+}
+
+fn shown_of(found: Vec<Diagnostic>) -> Vec<String> {
     let part = |it: Option<u32>| it.map_or("-".to_owned(), |n| n.to_string());
-    parse_in(output, "/proj")
+    found
         .into_iter()
         .map(|it| {
             format!(
@@ -268,14 +276,13 @@ Makefile:3: error: missing separator
 C:\\src\\a.cpp:4:2: error: outside
 ",
         &[
-            "src/main.c:12:5 Error - Other | expected ';' before '}' token",
-            "-:-:- Error - Other | gone",
+            "src/main.c:12:5 Error - Gcc | expected ';' before '}' token",
+            "-:-:- Error - Gcc | gone",
             "app/models.py:3:- Error assignment Other | Incompatible types in assignment",
             "app/x.py:1:80 Error E501 Other | line too long (88 > 79 characters)",
             "Makefile:3:- Error - Other | missing separator",
-            "-:-:- Error - Other | outside",
-            "src/main.c:10:1 Warning - Other | unused variable 'x' [-Wunused-variable]",
-            "src/main.c:9:- Note - Other | declared here",
+            "-:-:- Error - Gcc | outside",
+            "src/main.c:10:1 Warning -Wunused-variable Gcc | unused variable 'x'⏎note: src/main.c:9: declared here",
         ],
     );
 }
@@ -316,7 +323,7 @@ fn foreign_paths_lose_their_place_but_not_their_message() {
         message: "m".to_owned(),
         source: Tool::Other,
     };
-    for path in ["../a.c", "/etc/a.c", "src/../../a.c", "~/a.c"] {
+    for path in ["../a.py", "/etc/a.py", "src/../../a.py", "~/a.py"] {
         assert_eq!(
             parse_in(&format!("{path}:1:2: error: m"), "/proj"),
             std::slice::from_ref(&expected)

@@ -1,0 +1,124 @@
+//! ESLint: its forms `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
+
+use super::{Place, Severity, Sink, Tool};
+use crate::domain::pattern::{Pattern, group};
+use serde::Deserialize;
+
+static ROW: Pattern = Pattern::new(
+    r"^\s{2,}(\d{1,7}):(\d{1,6})\s+(error|warning)\s+(\S.*?)(?:\s{2,}(@?[\w-]+(?:/[\w-]+)*))?$",
+);
+static UNIX: Pattern = Pattern::new(
+    r"^(\S[^:]*|[A-Za-z]:[\\/][^:]+):(\d{1,7}):(\d{1,6}): (.+) \[(Error|Warning)(?:/([^\]\s]+))?\]$",
+);
+static COMPACT: Pattern = Pattern::new(
+    r"^(\S.*?): line (\d{1,7}), col (\d{1,6}), (Error|Warning) - (.+?)(?: \(([\w@][^()\s]*)\))?$",
+);
+
+pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+    let mut file = "";
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = ROW.captures(line).filter(|_| !file.is_empty()) {
+            let place = Place {
+                path: file,
+                line: group(&found, 1),
+                column: group(&found, 2),
+            };
+            let (word, rule) = (group(&found, 3), group(&found, 5));
+            push(at, place, word, rule, group(&found, 4), sink);
+        } else if let Some(found) = UNIX.captures(line) {
+            let (word, rule) = (group(&found, 5), group(&found, 6));
+            push(at, place(&found), word, rule, group(&found, 4), sink);
+        } else if let Some(found) = COMPACT.captures(line) {
+            let (word, rule) = (group(&found, 4), group(&found, 6));
+            push(at, place(&found), word, rule, group(&found, 5), sink);
+        } else {
+            file = if is_heading(line) {
+                line.trim_end()
+            } else {
+                ""
+            };
+        }
+    }
+}
+
+fn place<'a>(found: &regex::Captures<'a>) -> Place<'a> {
+    Place {
+        path: group(found, 1),
+        line: group(found, 2),
+        column: group(found, 3),
+    }
+}
+
+fn push(at: usize, place: Place<'_>, word: &str, rule: &str, text: &str, sink: &mut Sink<'_>) {
+    let severity = match word {
+        "error" | "Error" => Severity::Error,
+        _ => Severity::Warning,
+    };
+    sink.push(at, place, severity, Some(rule), text, Tool::Eslint);
+}
+
+/// Whether a line may be the path above the rows about it.
+fn is_heading(line: &str) -> bool {
+    !line.is_empty() && line.len() < 1_000 && !line.starts_with(char::is_whitespace)
+}
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(rename = "filePath")]
+    path: String,
+    messages: Vec<Message>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "ruleId")]
+    rule: Option<String>,
+    severity: u8,
+    message: String,
+    line: Option<u32>,
+    column: Option<u32>,
+    #[serde(rename = "endLine")]
+    end_line: Option<u32>,
+}
+
+/// The form `json`, which is one line as long as the output; it is never matched by a pattern.
+pub(super) fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
+    for (at, line) in lines.iter().enumerate() {
+        if !line.starts_with("[{\"filePath\":") {
+            continue;
+        }
+        let Ok(files) = serde_json::from_str::<Vec<File>>(line) else {
+            continue;
+        };
+        let messages = files
+            .iter()
+            .flat_map(|file| file.messages.iter().map(|message| (&file.path, message)));
+        for (part, (path, message)) in messages.take(super::MAX_DIAGNOSTICS).enumerate() {
+            one_of_json(at, part, path, message, sink);
+        }
+    }
+}
+
+fn one_of_json(at: usize, part: usize, path: &str, message: &Message, sink: &mut Sink<'_>) {
+    let text = |number: Option<u32>| number.map(|it| it.to_string()).unwrap_or_default();
+    let (line, column) = (text(message.line), text(message.column));
+    let place = Place {
+        path,
+        line: &line,
+        column: &column,
+    };
+    let severity = match message.severity {
+        2 => Severity::Error,
+        _ => Severity::Warning,
+    };
+    let rule = message.rule.as_deref();
+    let before = sink.found.len();
+    sink.push(at, place, severity, rule, &message.message, Tool::Eslint);
+    if let Some(found) = sink.found.get_mut(before) {
+        found.part = part;
+        let line = found.diagnostic.line;
+        found.diagnostic.end_line = message
+            .end_line
+            .filter(|end| Some(*end) >= line && line.is_some());
+    }
+}

@@ -1,0 +1,155 @@
+//! gcc, clang and the linkers behind them.
+
+use super::{Place, Severity, Sink, Tool};
+use crate::domain::pattern::{Pattern, group};
+
+static MESSAGE: Pattern = Pattern::new(
+    r"^((?:[A-Za-z]:[\\/])?[^:]+):(\d{1,7})(?::(\d{1,6}))?: (fatal error|error|warning|note): (.+)$",
+);
+static FLAG: Pattern = Pattern::new(r"^(.+?) \[-W(?:error(?:=|,-W))?([\w+=-]+)\]$");
+static INCLUDED: Pattern =
+    Pattern::new(r"^(?:In file included from|\s+from) (\S[^:]*):(\d{1,7})(?::(\d{1,6}))?[:,]$");
+/// Where a template was used: not a message of its own.
+static USED: Pattern = Pattern::new(
+    r"^((?:[A-Za-z]:[\\/])?[^:]+):(\d{1,7})(?::(\d{1,6}))?:   (?:required (?:from|by)|recursively required|in .*expansion of) ?",
+);
+static LINKED: Pattern = Pattern::new(
+    r"^(?:\S*ld(?:\.\w+)?: )?([^\s:][^:]*):(?:\([^()]*\)|(\d{1,7})): ((?:undefined reference to|multiple definition of) .+)$",
+);
+static LINKER: Pattern = Pattern::new(
+    r"^(?:\S*/)?(?:ld(?:\.\w+)?|ld64\.lld|lld-link): (?:error: )?((?:undefined symbol: |cannot find |library not found|unable to find library ).+)$",
+);
+static REFERENCED: Pattern =
+    Pattern::new(r"^>>> referenced by (?:.* \()?([^\s():]+):(\d{1,7})\)?$");
+
+/// Notes of one message that are kept with it.
+const NOTES: usize = 6;
+/// How far above a message its way of inclusion or use may begin, and below it its notes end.
+const REACH: usize = 60;
+
+pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = LINKED.captures(line) {
+            let place = Place {
+                path: group(&found, 1),
+                line: group(&found, 2),
+                column: "",
+            };
+            let place = if is_source(place.path) {
+                place
+            } else {
+                Place::default()
+            };
+            sink.error(at, place, group(&found, 3), Tool::Gcc);
+        } else if let Some(found) = LINKER.captures(line) {
+            linker(lines, at, group(&found, 1), sink);
+        } else if let Some(found) = USED.captures(line) {
+            if is_source(group(&found, 1)) {
+                sink.claim(at);
+            }
+        } else if let Some(found) = MESSAGE.captures(line) {
+            message(lines, at, &found, sink);
+        }
+    }
+}
+
+/// A message of the compiler with the notes that belong to it. A note on its own is left to others.
+fn message(lines: &[&str], at: usize, found: &regex::Captures<'_>, sink: &mut Sink<'_>) {
+    let place = Place {
+        path: group(found, 1),
+        line: group(found, 2),
+        column: group(found, 3),
+    };
+    let severity = match group(found, 4) {
+        "warning" => Severity::Warning,
+        "note" => return,
+        _ => Severity::Error,
+    };
+    if !is_source(place.path) {
+        return;
+    }
+    let text = group(found, 5);
+    let flagged = FLAG.captures(text);
+    let (text, code) = match &flagged {
+        Some(found) => (group(found, 1), Some(group(found, 2))),
+        None => (text, None),
+    };
+    let place = match sink.relative(place.path) {
+        Some(_) => place,
+        None => reached_from(lines, at, sink).unwrap_or(place),
+    };
+    let code = code.map(|code| format!("-W{code}"));
+    let text = with_notes(lines, at, text, sink);
+    sink.push(at, place, severity, code.as_deref(), &text, Tool::Gcc);
+}
+
+fn with_notes(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) -> String {
+    let mut text = text.to_owned();
+    let mut notes = 0;
+    for (below, line) in lines.iter().enumerate().skip(at + 1).take(REACH) {
+        let Some(found) = MESSAGE.captures(line) else {
+            continue;
+        };
+        if group(&found, 4) != "note" {
+            break;
+        }
+        sink.claim(below);
+        if notes == NOTES {
+            continue;
+        }
+        notes += 1;
+        let note = group(&found, 5);
+        text.push_str(&match sink.relative(group(&found, 1)) {
+            Some(path) => format!("\nnote: {path}:{}: {note}", group(&found, 2)),
+            None => format!("\nnote: {note}"),
+        });
+    }
+    text
+}
+
+/// For a message about a file outside of the project: the nearest place above it inside from
+/// which that file was included or a template in it used.
+fn reached_from<'a>(lines: &[&'a str], at: usize, sink: &Sink<'_>) -> Option<Place<'a>> {
+    let above = lines.get(at.saturating_sub(REACH)..at)?;
+    above
+        .iter()
+        .rev()
+        .take_while(|line| !MESSAGE.is_match(line))
+        .filter_map(|line| INCLUDED.captures(line).or_else(|| USED.captures(line)))
+        .map(|found| Place {
+            path: group(&found, 1),
+            line: group(&found, 2),
+            column: group(&found, 3),
+        })
+        .find(|place| sink.relative(place.path).is_some())
+}
+
+fn linker(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) {
+    let below = lines.iter().skip(at + 1).take(4);
+    let found = below
+        .take_while(|line| line.starts_with(">>> "))
+        .find_map(|line| REFERENCED.captures(line));
+    let place = found.as_ref().map(|found| Place {
+        path: group(found, 1),
+        line: group(found, 2),
+        column: "",
+    });
+    sink.error(at, place.unwrap_or_default(), text, Tool::Gcc);
+}
+
+/// Endings of files that C compilers are given or that these include.
+const ENDINGS: [&str; 24] = [
+    "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp", "tcc",
+    "tpp", "m", "mm", "s", "cu", "cuh", "y", "l", "def", "cppm",
+];
+
+fn is_source(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    match name.rsplit_once('.') {
+        Some((stem, ending)) => {
+            !stem.is_empty() && ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
+        }
+        // The headers of the C++ library have no ending.
+        None => path.contains("/include/"),
+    }
+}
