@@ -206,5 +206,7 @@ fn named(commands: &[Command], index: usize) -> Check {
         run: command.run.clone(),
         kind: command.kind,
         timeout_ms: CHECK_TIMEOUT_MS,
+        junit: None,
+        problem_matcher: None,
     }
 }

@@ -1,15 +1,19 @@
 //! Runs the project's checks on the tree as it stands, and mints the leave to commit it.
 
+mod reports;
+
 use crate::domain::committable::Committable;
 use crate::domain::duration::millis;
+use crate::domain::diagnostic::Matcher;
 use crate::domain::failure::{FailingCheck, excerpts, hints};
 use crate::domain::snapshot::Fingerprint;
 use crate::domain::verdict::{
-    Check, CheckOutcome, CheckResult, MAX_EXCERPT, Verdict, ordered, verdict,
+    Check, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
 };
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
 };
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -33,6 +37,8 @@ pub struct Surroundings<'a> {
     pub cancel: &'a Cancel,
     /// The directory of the logs.
     pub logs: &'a Path,
+    /// Problem matchers by the file that a check names.
+    pub matchers: &'a BTreeMap<String, Vec<Matcher>>,
 }
 
 /// What a verification said, for the verdict's memory and the next prompt.
@@ -55,6 +61,8 @@ pub enum Progress<'a> {
     Ended(&'a CheckResult),
     /// A check left processes behind, which were ended.
     Leaked(&'a Check, usize),
+    /// Something is odd about a check's reports.
+    OddReport(&'a Check, String),
     /// A log is incomplete.
     LogLost(String),
 }
@@ -167,6 +175,8 @@ async fn run_check(
             ..Limits::default()
         },
     };
+    let before = check.junit.as_deref();
+    let before = before.and_then(|glob| reports::Before::look(around.work_tree, glob));
     let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
     let ended = run(&spec, around.cancel, &mut |_: StreamKind, chunk: &[u8]| {
         kept.push(chunk);
@@ -190,7 +200,19 @@ async fn run_check(
     let output = text_of(kept);
     let elapsed_ms = millis(ended.elapsed);
     let root = around.work_tree.display().to_string();
-    let mut result = CheckResult::read(check, outcome(&ended.exit), &output, elapsed_ms, &root);
+    let outcome = outcome(&ended.exit);
+    let before = before.filter(|_| outcome != CheckOutcome::Aborted);
+    let mut tell = |what| on_progress(Progress::OddReport(check, what));
+    let report = before.and_then(|before| before.written(around.work_tree, &mut tell));
+    let matchers = check.problem_matcher.as_deref();
+    let matchers = matchers.and_then(|file| around.matchers.get(file));
+    let evidence = Evidence {
+        output: &output,
+        report: report.as_ref(),
+        matchers: matchers.map_or(&[], Vec::as_slice),
+        root: &root,
+    };
+    let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
     result.log = Some(format!("verify/{name}"));
     (result, output)
 }

@@ -231,6 +231,7 @@ fn performer<'e>(
         spent: Spend::default(),
         services: Vec::new(),
         verdicts: HashMap::new(),
+        matchers: BTreeMap::new(),
         session_usage: HashMap::new(),
         changed_files: BTreeSet::new(),
     }

@@ -1,7 +1,8 @@
 //! Checks, their results, and what they add up to.
 
 use super::counts::{Counts, counts};
-use super::diagnostic::{self, Diagnostic};
+use super::diagnostic::junit::Report;
+use super::diagnostic::{self, Diagnostic, Matcher};
 use super::failure::{self, FailingCheck};
 use super::text;
 use schemars::JsonSchema;
@@ -48,6 +49,25 @@ pub struct Check {
     pub kind: CheckKind,
     /// Limit of one run, in milliseconds.
     pub timeout_ms: u64,
+    /// Glob of the JUnit XML reports that it writes, relative to the work tree.
+    #[serde(default)]
+    pub junit: Option<String>,
+    /// File of problem matchers for its output, relative to the work tree.
+    #[serde(default)]
+    pub problem_matcher: Option<String>,
+}
+
+/// What a run of a check left besides its exit code.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// What it printed.
+    pub output: &'a str,
+    /// What its JUnit XML reports say, where it names any and wrote them.
+    pub report: Option<&'a Report>,
+    /// Problem matchers for its output.
+    pub matchers: &'a [Matcher],
+    /// The work tree: paths below it are made relative.
+    pub root: &'a str,
 }
 
 /// How one check ended.
@@ -148,21 +168,43 @@ impl CheckResult {
         elapsed_ms: u64,
         root: &str,
     ) -> Self {
+        let evidence = Evidence {
+            output,
+            report: None,
+            matchers: &[],
+            root,
+        };
+        Self::of_evidence(check, outcome, &evidence, elapsed_ms)
+    }
+
+    /// As [`CheckResult::read`], with reports and problem matchers. The exit code alone decides
+    /// whether the check failed; a report's numbers and names count more than those of the output.
+    pub fn of_evidence(
+        check: &Check,
+        outcome: CheckOutcome,
+        evidence: &Evidence<'_>,
+        elapsed_ms: u64,
+    ) -> Self {
+        let output = evidence.output;
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
         let diagnostics = if failed {
-            diagnostic::parse_in(output, root)
+            evidence.diagnostics()
         } else {
             Vec::new()
         };
         Self {
             name: check.name.clone(),
             kind: check.kind,
-            counts: if ran { counts(output) } else { Counts::UNKNOWN },
+            counts: if ran {
+                evidence.counts()
+            } else {
+                Counts::UNKNOWN
+            },
             elapsed_ms,
             log: None,
             failing_tests: if failed {
-                failure::failing_tests(output)
+                evidence.failing_tests()
             } else {
                 BTreeSet::new()
             },
@@ -193,6 +235,35 @@ impl CheckResult {
             0,
             "",
         )
+    }
+}
+
+impl Evidence<'_> {
+    /// Those of the output, then of the report those whose place the output does not name.
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all = diagnostic::parse_with(self.output, self.root, self.matchers);
+        let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
+        let known: BTreeSet<_> = all.iter().filter_map(place).collect();
+        let reported = self.report.iter().flat_map(|it| &it.diagnostics);
+        let news = reported.filter(|it| place(it).is_none_or(|it| !known.contains(&it)));
+        all.extend(news.cloned());
+        all.sort_by_key(|it| it.severity);
+        all.truncate(diagnostic::MAX_DIAGNOSTICS);
+        all
+    }
+
+    fn counts(&self) -> Counts {
+        match self.report.map(Report::counts) {
+            Some(known) if known != Counts::UNKNOWN => known,
+            _ => counts(self.output),
+        }
+    }
+
+    fn failing_tests(&self) -> BTreeSet<String> {
+        match self.report {
+            Some(report) if report.failed > 0 => report.failing_tests.clone(),
+            _ => failure::failing_tests(self.output),
+        }
     }
 }
 

@@ -51,6 +51,8 @@ fn a_timeout_is_written_where_it_is_not_the_default() {
         run: "a 'b' # c".to_owned(),
         kind: CheckKind::Other,
         timeout_ms: 1_800_500,
+        junit: None,
+        problem_matcher: None,
     };
     assert_eq!(
         yaml(&config(&[], &[check])),

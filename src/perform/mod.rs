@@ -32,6 +32,7 @@ use crate::domain::attempt::Expect;
 use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role, Spend, Step};
 use crate::domain::committable::Committable;
 use crate::domain::duration::millis;
+use crate::domain::diagnostic::Matcher;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
@@ -39,7 +40,7 @@ use crate::process::{Cancel, CancelReason, Service};
 use crate::run_dir::RunDir;
 use crate::vcs::git::Exempt;
 use crate::verify::Verification;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -86,6 +87,8 @@ pub struct Performer<'a> {
     pub services: Vec<Service>,
     /// Verdicts by tree and set of checks.
     pub verdicts: HashMap<(Fingerprint, String), Verification>,
+    /// Problem matchers by the file that a check names, as far as checks have run.
+    pub matchers: BTreeMap<String, Vec<Matcher>>,
     /// What the agent's sessions have reported so far, where they report totals.
     pub session_usage: HashMap<String, Usage>,
     /// Files that the run's commits changed.

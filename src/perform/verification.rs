@@ -2,6 +2,7 @@
 
 use super::{Performer, TaskRun};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
+use crate::domain::diagnostic::{Matchers, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::{Fingerprint, Snapshot};
 use crate::domain::verdict::Verdict;
@@ -66,12 +67,14 @@ impl Performer<'_> {
         self.note_untracked(before)?;
         let env = self.scrubbed(&run.config.verify_env);
         let logs = self.run_dir.path("verify");
+        self.load_matchers(run)?;
         let emit = &mut self.emit;
         let around = Surroundings {
             work_tree: self.repo.real().work_tree(),
             env: &env,
             cancel: &self.cancel,
             logs: &logs,
+            matchers: &self.matchers,
         };
         let mut on_progress = |progress: Progress<'_>| match progress {
             Progress::Started(check) => emit.emit(EventKind::CheckStarted {
@@ -87,6 +90,9 @@ impl Performer<'_> {
                     check.name
                 ));
             }
+            Progress::OddReport(check, what) => {
+                emit.warn(format!("check {}: {what}", check.name));
+            }
             Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
         };
         Ok(run_checks(
@@ -96,6 +102,40 @@ impl Performer<'_> {
             &mut on_progress,
         )
         .await)
+    }
+
+    /// The problem matchers that the task's checks name, as they stood when the run first looked:
+    /// a copy is kept, so that neither the agent's commits nor a resume change them.
+    fn load_matchers(&mut self, run: &TaskRun<'_>) -> anyhow::Result<()> {
+        let named = run.config.checks.iter();
+        for file in named.filter_map(|check| check.problem_matcher.clone()) {
+            if self.matchers.contains_key(&file) {
+                continue;
+            }
+            let digest = blake3::hash(file.as_bytes()).to_hex();
+            let copy = format!("state/matcher-{digest}.json");
+            let bytes = match std::fs::read(self.run_dir.path(&copy)) {
+                Ok(bytes) => Some(bytes),
+                Err(_) => self.repo.base_file(file.as_bytes())?,
+            };
+            let read = match &bytes {
+                Some(bytes) => {
+                    self.run_dir.write(&copy, bytes)?;
+                    read_matchers(&file, bytes)
+                }
+                None => Matchers {
+                    matchers: Vec::new(),
+                    warnings: vec![format!(
+                        "{file}: the commit that the run works from has no such file of problem matchers"
+                    )],
+                },
+            };
+            for warning in read.warnings {
+                self.emit.warn(warning);
+            }
+            self.matchers.insert(file, read.matchers);
+        }
+        Ok(())
     }
 
     /// The allow-listed environment of agents, checks and hooks, and nothing of the runner's.

@@ -234,6 +234,7 @@ mod tests {
             "verify: [{run: x, kind: unit}]",
             "verify: [[x]]",
             "verify: []",
+            "verify: [{run: x, junit: 'out/*.xml', problem_matcher: .github/m.json}]",
             "verify_timeout: 90s",
             "verify_timeout: 1h30m",
             "verify_timeout: 45",

@@ -20,11 +20,14 @@ pub struct CheckSpec {
     pub kind: CheckKind,
     /// Limit of one run, where the check has its own.
     pub timeout: Option<Duration>,
+    /// Glob of the JUnit XML reports that it writes.
+    pub junit: Option<String>,
+    /// File of problem matchers for its output.
+    pub problem_matcher: Option<String>,
 }
 
-const PARTS: [&str; 4] = ["name", "run", "kind", "timeout"];
-const EXPECTED: &str =
-    "a command, or a mapping with `run` and optionally `name`, `kind` and `timeout`";
+const PARTS: [&str; 6] = ["name", "run", "kind", "timeout", "junit", "problem_matcher"];
+const EXPECTED: &str = "a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit` and `problem_matcher`";
 
 impl CheckSpec {
     /// A check from a command alone: the command names it and suggests its kind.
@@ -35,6 +38,8 @@ impl CheckSpec {
             kind: kind_of("", &run),
             run,
             timeout: None,
+            junit: None,
+            problem_matcher: None,
         }
     }
 
@@ -46,6 +51,8 @@ impl CheckSpec {
             run: self.run.clone(),
             kind: self.kind,
             timeout_ms: millis(timeout),
+            junit: self.junit.clone(),
+            problem_matcher: self.problem_matcher.clone(),
         }
     }
 }
@@ -75,6 +82,8 @@ impl Kind for Checks {
                 "run": text_schema(),
                 "kind": Choice::<CheckKind>::kind().schema(),
                 "timeout": Time.schema(),
+                "junit": text_schema(),
+                "problem_matcher": text_schema(),
             },
             "required": ["run"],
             "additionalProperties": false,
@@ -105,6 +114,7 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         ));
     }
     let (mut name, mut run, mut kind, mut timeout) = (None, None, None, None);
+    let (mut junit, mut problem_matcher) = (None, None);
     for entry in node.entries().iter().filter(|entry| !entry.value.is_null()) {
         let part = format!("{key}.{}", entry.key);
         match entry.key.as_str() {
@@ -112,6 +122,8 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
             "run" => run = Some(read::words(&part, &entry.value)?),
             "kind" => kind = Some(Choice::<CheckKind>::kind().read(&part, &entry.value)?),
             "timeout" => timeout = Some(Time.read(&part, &entry.value)?),
+            "junit" => junit = Some(inside(&part, &entry.value)?),
+            "problem_matcher" => problem_matcher = Some(inside(&part, &entry.value)?),
             other => {
                 let suggestion = did_you_mean(other, PARTS);
                 let message = format!(
@@ -135,7 +147,25 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         run,
         kind,
         timeout,
+        junit,
+        problem_matcher,
     })
+}
+
+/// A file or glob of files below the work tree.
+fn inside(part: &str, node: &Node) -> Result<String, Fault> {
+    let path = read::words(part, node)?;
+    let leaves = path.starts_with(['/', '~']) || path.split('/').any(|it| it == "..");
+    if leaves || path.contains('\\') {
+        let message =
+            format!("{part} must be a path below the work tree, with `/` between its parts");
+        return Err(Fault::new(node.at, message));
+    }
+    if let Err(error) = globset::Glob::new(&path) {
+        let message = format!("{part} must be a path or a glob, but {}", error.kind());
+        return Err(Fault::new(node.at, message));
+    }
+    Ok(path.strip_prefix("./").unwrap_or(&path).to_owned())
 }
 
 /// The command's first line, cut where it is long.
@@ -278,6 +308,8 @@ mod tests {
             run: "true".to_owned(),
             kind: CheckKind::Other,
             timeout_ms: 90_000,
+            junit: None,
+            problem_matcher: None,
         };
         assert_eq!(spec.with_default_timeout(Duration::from_secs(90)), check);
     }

@@ -118,7 +118,7 @@ settings! {
     roles: BTreeMap<String, RoleSettings> = Roles, Task, "none";
     /// Text that is added to every prompt.
     instructions: String = Text, Task, "none";
-    /// Checks that decide whether a tree is good: commands, or mappings of `name`, `run`, `kind` and `timeout`.
+    /// Checks that decide whether a tree is good: commands, or mappings of `name`, `run`, `kind`, `timeout`, `junit` and `problem_matcher`.
     verify: Vec<CheckSpec> = Checks, Task, "none: tasks end `unverified`";
     /// Limit of one run of a check.
     verify_timeout: Duration = Time, Task, "10m";

@@ -44,6 +44,8 @@ fn every_key_is_read() {
         run: "./t".to_owned(),
         kind: crate::domain::verdict::CheckKind::Test,
         timeout: second(300),
+        junit: None,
+        problem_matcher: None,
     };
     let expected = Settings {
         agent: text("codex"),
@@ -153,11 +155,15 @@ fn every_other_wrong_value_says_what_was_expected() {
         ),
         (
             "verify: [{ run: x, knd: test }]",
-            "f:1:20: a check has no part `knd`, only name, run, kind, timeout (did you mean `kind`?)",
+            "f:1:20: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher (did you mean `kind`?)",
+        ),
+        (
+            "verify: [{ run: x, junit: ../r.xml }]",
+            "f:1:27: verify.junit must be a path below the work tree, with `/` between its parts",
         ),
         (
             "verify: [[x]]",
-            "f:1:10: each item of verify must be a command, or a mapping with `run` and optionally `name`, `kind` and `timeout`, got a list",
+            "f:1:10: each item of verify must be a command, or a mapping with `run` and optionally `name`, `kind`, `timeout`, `junit` and `problem_matcher`, got a list",
         ),
         (
             "progress: { ignored: x }",

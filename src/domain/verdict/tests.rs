@@ -6,6 +6,8 @@ fn check(name: &str, kind: CheckKind) -> Check {
         run: "true".to_owned(),
         kind,
         timeout_ms: 1_000,
+        junit: None,
+        problem_matcher: None,
     }
 }
 
@@ -212,4 +214,37 @@ fn all_failing_checks_are_shown_and_no_other() {
                     ### e2e: timed out after 1500 ms\nwaiting";
     assert_eq!(failing_output(&results, MAX_EXCERPT), expected);
     assert_eq!(failing_output(&results[..1], MAX_EXCERPT), "");
+}
+
+#[test]
+fn a_report_tells_numbers_names_and_places() {
+    use crate::domain::diagnostic::junit;
+    let xml = b"<testsuite><testcase name='a' file='t/x.py' line='3'><failure message='m'/></testcase>\
+        <testcase name='b' file='t/y.py' line='4'><failure message='n'/></testcase><testcase name='c'/></testsuite>";
+    let report = junit::read(xml, "/w");
+    let evidence = Evidence {
+        output: "t/x.py:3:1: error: seen\n7 passed, 1 failed\n",
+        report: Some(&report),
+        matchers: &[],
+        root: "/w",
+    };
+    let check = check("t", CheckKind::Test);
+    let failed = CheckOutcome::Failed { exit: 1 };
+    let result = CheckResult::of_evidence(&check, failed, &evidence, 1);
+    let messages: Vec<&str> = result
+        .diagnostics
+        .iter()
+        .map(|it| it.message.as_str())
+        .collect();
+    assert_eq!(messages, ["seen", "b: n"]);
+    assert_eq!(result.counts, Counts::of(1, 2));
+    assert_eq!(
+        result.failing_tests,
+        BTreeSet::from(["a".to_owned(), "b".to_owned()])
+    );
+    let passed = CheckResult::of_evidence(&check, CheckOutcome::Passed, &evidence, 1);
+    assert_eq!(
+        (passed.counts, passed.diagnostics.len()),
+        (Counts::of(1, 2), 0)
+    );
 }

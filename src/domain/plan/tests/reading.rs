@@ -43,6 +43,8 @@ fn every_key_of_a_plan_is_read() {
         run: "cargo build --locked".to_owned(),
         kind: crate::domain::verdict::CheckKind::Build,
         timeout: Some(Duration::from_secs(600)),
+        junit: None,
+        problem_matcher: None,
     };
     let first = Task {
         description: "Do it.".to_owned(),

@@ -1,0 +1,163 @@
+//! The JUnit XML that a run of a check wrote.
+
+use crate::domain::diagnostic::junit::{MAX_REPORT_BYTES, Report, read};
+use globset::{GlobBuilder, GlobMatcher};
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Most reports of one check, and most files that are looked at to find them.
+const MAX_REPORTS: usize = 200;
+const MAX_LOOKED_AT: usize = 200_000;
+
+/// A file as it stands: another value means that it was written.
+type Mark = (u64, u64, u64, i64, i64, i64, i64);
+
+/// The reports that were there before the check began.
+pub(super) struct Before {
+    glob: GlobMatcher,
+    marks: BTreeMap<PathBuf, Mark>,
+}
+
+impl Before {
+    /// Looks before the check runs; `None` when the glob cannot be understood.
+    pub(super) fn look(work_tree: &Path, glob: &str) -> Option<Self> {
+        let glob = GlobBuilder::new(glob)
+            .literal_separator(true)
+            .build()
+            .ok()?
+            .compile_matcher();
+        let marks = matching(work_tree, &glob).collect();
+        Some(Self { glob, marks })
+    }
+
+    /// What the reports say that were written since; `None` without any. What is odd about one is
+    /// told.
+    pub(super) fn written(self, work_tree: &Path, tell: &mut dyn FnMut(String)) -> Option<Report> {
+        let mut all: Option<Report> = None;
+        let mut number = 0;
+        for (path, mark) in matching(work_tree, &self.glob) {
+            if self.marks.get(&path) == Some(&mark) {
+                continue;
+            }
+            number += 1;
+            if number > MAX_REPORTS {
+                tell(format!("only the first {MAX_REPORTS} reports are read"));
+                break;
+            }
+            let shown = path.display();
+            match contents(&work_tree.join(&path)) {
+                Ok(bytes) => {
+                    let mut report = read(&bytes, &work_tree.display().to_string());
+                    if let Some(problem) = report.problem.take() {
+                        tell(format!("the report {shown}: {problem}"));
+                    }
+                    match &mut all {
+                        Some(all) => all.join(report),
+                        None => all = Some(report),
+                    }
+                }
+                Err(error) => tell(format!("the report {shown} cannot be read: {error}")),
+            }
+        }
+        if number == 0 {
+            tell("it wrote no report that its `junit` names".to_owned());
+        }
+        all
+    }
+}
+
+/// Regular files below the work tree whose path fits, by path. No symbolic link is followed.
+fn matching<'a>(
+    work_tree: &'a Path,
+    glob: &'a GlobMatcher,
+) -> impl Iterator<Item = (PathBuf, Mark)> + 'a {
+    let mut walk = ignore::WalkBuilder::new(work_tree);
+    walk.standard_filters(false)
+        .follow_links(false)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(|entry| entry.file_name() != ".git");
+    walk.build()
+        .filter_map(Result::ok)
+        .take(MAX_LOOKED_AT)
+        .filter_map(move |entry| {
+            let path = entry.path().strip_prefix(work_tree).ok()?;
+            if !glob.is_match(path) {
+                return None;
+            }
+            let metadata = fs::symlink_metadata(entry.path()).ok()?;
+            let mark = mark(&metadata);
+            metadata.is_file().then(|| (path.to_path_buf(), mark))
+        })
+}
+
+fn mark(of: &Metadata) -> Mark {
+    let times = (of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec());
+    (
+        of.dev(),
+        of.ino(),
+        of.len(),
+        times.0,
+        times.1,
+        times.2,
+        times.3,
+    )
+}
+
+/// At most one byte more than a report may have; a link or pipe that took its place is refused.
+fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_REPORT_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Before;
+    use std::fs;
+
+    const FAILED: &str = "<testsuite><testcase name='t'><failure/></testcase></testsuite>";
+
+    #[test]
+    fn only_files_of_this_run_inside_the_tree_are_read() {
+        let outside = tempfile::tempdir().unwrap();
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path();
+        fs::create_dir_all(root.join("out/deep")).unwrap();
+        fs::write(root.join("out/old.xml"), FAILED).unwrap();
+        let look = || Before::look(root, "out/**/*.xml").unwrap();
+        let before = look();
+        fs::write(root.join("out/deep/new.xml"), FAILED).unwrap();
+        fs::write(root.join("elsewhere.xml"), FAILED).unwrap();
+        fs::write(outside.path().join("far.xml"), FAILED).unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("out/link")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("far.xml"), root.join("out/far.xml"))
+            .unwrap();
+        let mut told = Vec::new();
+        let report = before.written(root, &mut |it| told.push(it)).unwrap();
+        assert_eq!((report.failed, told), (1, Vec::new()));
+        let mut told = Vec::new();
+        assert_eq!(look().written(root, &mut |it| told.push(it)), None);
+        assert_eq!(told, ["it wrote no report that its `junit` names"]);
+        let before = look();
+        fs::write(root.join("out/old.xml"), "<html>").unwrap();
+        let mut told = Vec::new();
+        before.written(root, &mut |it| told.push(it)).unwrap();
+        assert_eq!(
+            told,
+            ["the report out/old.xml: it is not JUnit XML: it has no testsuite"]
+        );
+    }
+}
