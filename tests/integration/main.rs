@@ -43,3 +43,4 @@ mod stdio;
 mod support;
 mod taken_up;
 mod verification;
+mod webhooks;

@@ -262,17 +262,21 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
         #[test]
         fn states_come_back(
-            run_ids in prop::collection::vec("\\PC{0,20}", 0..30),
-            answered in prop::collection::vec("\\PC{0,300}", 0..300),
+            run_ids in prop::collection::vec("[a-z-]{0,20}", 0..30),
+            answered in prop::collection::vec(any::<u64>(), 0..300),
+            long in "\\PC{0,300}",
             depth: u32,
-            days in prop::collection::btree_map("\\PC{0,12}", any::<u32>(), 0..12),
-            text in "\\PC{0,400}",
+            days in prop::collection::btree_map("[0-9-]{0,12}", any::<u32>(), 0..12),
         ) {
+            let mut answered: Vec<String> = answered.iter().map(|id| format!("comment:{id}")).collect();
+            answered.push(long.clone());
             let state = State {
                 run_ids, answered, depth, runs_by_day: days,
-                last_ask: Some(Ask::Instruction(text.repeat(20))),
+                last_ask: Some(Ask::Instruction(long.repeat(20))),
                 last_status: Some(RunStatus::Blocked),
                 ..State::default()
             };
@@ -292,5 +296,27 @@ mod tests {
         fn no_marker_is_too_strange(body in "(<!-- sprag:state v1 )?(\\PC|\n)*( -->)?") {
             let _ = decode(&body);
         }
+    }
+
+    #[test]
+    fn a_state_that_is_too_large_loses_what_is_oldest() {
+        let answered = (0..200)
+            .map(|n| format!("{n}:{}", "x".repeat(190)))
+            .collect();
+        let last_ask = Some(Ask::Instruction("y".repeat(MAX_ASK_BYTES)));
+        let line = State {
+            answered,
+            last_ask,
+            ..State::default()
+        }
+        .encode();
+        assert!(line.len() <= MAX_MARKER_BYTES);
+        let back = decode(&line).expect("it decodes");
+        assert!(
+            back.answered
+                .last()
+                .expect("some are left")
+                .starts_with("199:")
+        );
     }
 }

@@ -10,6 +10,7 @@ pub mod kill;
 pub mod model_api;
 pub mod model_calls;
 pub mod model_wire;
+pub mod npm;
 pub mod proc;
 pub mod project;
 pub mod real_crate;
