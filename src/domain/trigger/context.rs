@@ -332,12 +332,15 @@ fn conversation(page: &mut Page, authorised: &Authorised, comments: &[ThreadComm
             changed += 1;
             continue;
         }
+        if left_out > 0 {
+            left_out += 1;
+            continue;
+        }
         let label = format!("{} wrote:", clean::clean_line(&comment.author, 100));
         let text = clean::clean(&comment.body);
         let shown = match text.trim() {
             "" => continue,
-            text if left_out == 0 => block(&label, text, room.min(page.budget / 4)),
-            _ => None,
+            text => block(&label, text, room.min(page.budget / 4)),
         };
         match shown {
             Some(shown) => {
@@ -355,7 +358,7 @@ fn conversation(page: &mut Page, authorised: &Authorised, comments: &[ThreadComm
             ("comments", "were")
         };
         let note =
-            format!("\n[{changed} {what} left out: {was} changed after this was asked for]\n");
+            format!("\n[left out: {changed} {what} that {was} changed after this was asked for]\n");
         if note.len() <= page.room() {
             page.text.push_str(&note);
         }

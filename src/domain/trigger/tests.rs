@@ -213,7 +213,7 @@ fn any_field_may_be_anything() {
         json!([]),
         json!([[], {}, null]),
         json!({}),
-        json!("é".repeat(300_000)),
+        json!("é".repeat(3_000)),
     ];
     for (name, payload) in samples() {
         for pointer in pointers("", &payload) {
