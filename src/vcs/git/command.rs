@@ -2,6 +2,7 @@
 
 use super::error::GitError;
 use super::traps::traps_in;
+use crate::process::Cancel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -18,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 /// After this long without an end a command may be waiting for something that never comes, and
 /// again after ten times as long.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a command that can be cancelled looks whether it was.
+const CANCEL_POLL: Duration = Duration::from_millis(100);
 const STDERR_KEPT: usize = 8 * 1024;
 const CHUNK: usize = 64 * 1024;
 
@@ -45,6 +48,7 @@ pub(super) struct Call<'a> {
     stdin: Vec<u8>,
     timeout: Duration,
     watched: Vec<PathBuf>,
+    cancel: Option<Cancel>,
 }
 
 impl GitProgram {
@@ -73,6 +77,7 @@ impl GitProgram {
             stdin: Vec::new(),
             timeout: TIMEOUT,
             watched: Vec::new(),
+            cancel: None,
         };
         call.env.push(("PATH".into(), self.search_path.clone()));
         for (name, value) in FIXED_ENVIRONMENT {
@@ -162,6 +167,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Ends the command as soon as the flag is raised.
+    pub(super) fn cancelled_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
+        self
+    }
+
     /// Runs the command; an exit code other than 0 is an error.
     pub(super) fn run(self) -> Result<Output, GitError> {
         let command = self.name();
@@ -194,23 +205,11 @@ impl<'a> Call<'a> {
         }
         let mut stderr = Vec::new();
         let mut pipes = Pipes::of(&mut child);
-        let drained = pipes.drain(deadline, &self.watched, on_stdout, &mut stderr);
-        if let Drained::Trapped(paths) = drained {
+        let drained = pipes.drain(deadline, &self, on_stdout, &mut stderr);
+        if drained != Drained::Whole || !exited(&mut child, deadline) {
             kill_group(&mut child);
             let _ = child.wait();
-            return Err(GitError::Trapped {
-                command: self.name(),
-                paths,
-            });
-        }
-        let ended = drained == Drained::Whole && exited(&mut child, deadline);
-        if !ended {
-            kill_group(&mut child);
-            let _ = child.wait();
-            return Err(GitError::TimedOut {
-                command: self.name(),
-                after: self.timeout,
-            });
+            return Err(self.cut_off(drained));
         }
         match child.wait() {
             Ok(status) => Ok(Output {
@@ -248,6 +247,24 @@ impl<'a> Call<'a> {
                 program: self.git.program.clone(),
                 source,
             })
+    }
+
+    fn cut_off(&self, drained: Drained) -> GitError {
+        let command = self.name();
+        match drained {
+            Drained::Trapped(paths) => GitError::Trapped { command, paths },
+            Drained::Cancelled => GitError::Cancelled { command },
+            Drained::Whole | Drained::TooLate => GitError::TimedOut {
+                command,
+                after: self.timeout,
+            },
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel
+            .as_ref()
+            .is_some_and(|cancel| cancel.reason().is_some())
     }
 
     fn name(&self) -> String {
@@ -292,6 +309,8 @@ fn feed(mut pipe: ChildStdin, bytes: &[u8]) {
 enum Drained {
     Whole,
     TooLate,
+    /// Nobody wants the answer any more.
+    Cancelled,
     /// The command waits for files that will never be read to their end.
     Trapped(Vec<PathBuf>),
 }
@@ -315,7 +334,7 @@ impl Pipes {
     fn drain(
         &mut self,
         deadline: Instant,
-        watched: &[PathBuf],
+        call: &Call<'_>,
         on_stdout: &mut dyn FnMut(&[u8]),
         stderr: &mut Vec<u8>,
     ) -> Drained {
@@ -326,16 +345,24 @@ impl Pipes {
             stderr.drain(..stderr.len().saturating_sub(STDERR_KEPT));
         };
         while self.stdout.is_some() || self.stderr.is_some() {
-            let until = if watched.is_empty() {
-                deadline
-            } else {
-                deadline.min(look)
-            };
+            if call.is_cancelled() {
+                return Drained::Cancelled;
+            }
+            let mut until = deadline;
+            if !call.watched.is_empty() {
+                until = until.min(look);
+            }
+            if call.cancel.is_some() {
+                until = until.min(Instant::now() + CANCEL_POLL);
+            }
             let Some((stdout, stderr)) = self.ready(until) else {
                 if Instant::now() >= deadline {
                     return Drained::TooLate;
                 }
-                let traps = traps_in(watched);
+                if call.watched.is_empty() || Instant::now() < look {
+                    continue;
+                }
+                let traps = traps_in(&call.watched);
                 if !traps.is_empty() {
                     return Drained::Trapped(traps);
                 }

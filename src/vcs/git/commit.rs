@@ -210,13 +210,7 @@ impl Repo {
         if let Some(parent) = &staged.parent {
             call = call.args(["-p", parent]);
         }
-        if self.private.state.sign {
-            for (name, value) in self.real.environment.signing() {
-                call = call.env(name, value);
-            }
-            call = call.args(["-S"]).timeout(SIGNING_TIMEOUT);
-        }
-        call = call.durably();
+        call = self.signed(call).durably();
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let commit = call.stdin(message.into_bytes()).line()?;
@@ -229,6 +223,17 @@ impl Repo {
             identity: identity.clone(),
             plan: staged.plan,
         })
+    }
+
+    /// Has `git commit-tree` sign, where commits are signed.
+    pub(super) fn signed<'a>(&self, mut call: Call<'a>) -> Call<'a> {
+        if !self.private.state.sign {
+            return call;
+        }
+        for (name, value) in self.real.environment.signing() {
+            call = call.env(name, value);
+        }
+        call.args(["-S"]).timeout(SIGNING_TIMEOUT)
     }
 
     pub(super) fn stage_index(&self) -> PathBuf {

@@ -25,6 +25,12 @@ pub enum GitError {
         /// The limit.
         after: Duration,
     },
+    /// The run was cancelled while git was at work, and git was killed.
+    #[error("git {command} was cancelled")]
+    Cancelled {
+        /// The subcommand.
+        command: String,
+    },
     /// git was held by pipes or devices in the place of files, and was killed.
     #[error("git {command} was held by {}, a pipe or a device in the place of a file", display_paths(&shown(paths)))]
     Trapped {

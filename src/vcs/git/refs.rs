@@ -109,7 +109,7 @@ impl Repo {
     }
 
     /// A fetch during the turn may have moved the borders of a shallow clone.
-    fn refresh_shallow(&self) -> Result<(), GitError> {
+    pub(super) fn refresh_shallow(&self) -> Result<(), GitError> {
         let (from, copy) = (
             self.real.common_dir.join("shallow"),
             self.private.git_dir().join("shallow"),

@@ -127,7 +127,7 @@ impl Repo {
     }
 
     /// Removes a new file, and the directories that it leaves empty.
-    fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(super) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
         let mut looker = Looker::new(&self.real.work_tree);
         if !looker.is_real(split(path).0) {
             return Ok(());
@@ -150,7 +150,7 @@ impl Repo {
 }
 
 /// Any text as one component of a ref's name.
-fn ref_component(text: &str) -> String {
+pub(super) fn ref_component(text: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' {
             c

@@ -5,6 +5,7 @@ mod commit;
 mod guard;
 mod hostile;
 mod ignore;
+mod remotes;
 mod restore;
 mod shortcuts;
 mod snapshot;

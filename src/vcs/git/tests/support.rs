@@ -185,6 +185,13 @@ pub(super) fn identity() -> Identity {
 }
 
 impl Fixture {
+    /// Another run in the same repository.
+    pub(super) fn start_again(self) -> Self {
+        let real = discover(&self.path("."), &environment(self.dir.path())).unwrap();
+        let repo = Repo::create(real, &self.dir.path().join("run-again/git")).unwrap();
+        Self { repo, ..self }
+    }
+
     pub(super) fn snapshot(&self) -> RawSnapshot {
         self.repo.snapshot(&Exempt::default()).unwrap()
     }

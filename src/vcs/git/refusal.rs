@@ -1,0 +1,311 @@
+//! What a remote's words mean: refused for good, or worth another try.
+
+use std::time::Duration;
+
+/// Why a remote does not take a push, or does not answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RefusalKind {
+    /// A branch protection rule or a ruleset.
+    Protected,
+    /// The token may not change workflow files.
+    Workflows,
+    /// A file is larger than the remote takes, or its large-file content is missing there.
+    LargeFile,
+    /// Push protection found a secret in the commits.
+    Secret,
+    /// A hook of the remote declined.
+    Hook,
+    /// The credential is missing, wrong or not enough.
+    Permission,
+    /// There is no such repository, or the credential may not see it.
+    NotFound,
+    /// Another process of the remote holds the branch.
+    Locked,
+    /// Anything else.
+    Other,
+}
+
+/// A remote's refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind it is.
+    pub kind: RefusalKind,
+    /// What the remote or git said, at most [`WORDS_KEPT`] characters, without the credential.
+    pub words: String,
+}
+
+/// What an unsuccessful exchange with a remote comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// Repeating it changes nothing.
+    Refused(Refusal),
+    /// The branch of the remote is not where it was expected.
+    Moved,
+    /// The network or the server failed; it may have been done nevertheless.
+    Transient(String),
+}
+
+/// Characters kept of what a remote said.
+pub const WORDS_KEPT: usize = 1000;
+
+/// Pauses before the second, third and fourth try of an exchange that failed for the moment. The
+/// functions here do not wait: the caller does, and can be cancelled meanwhile.
+pub const RETRY_PAUSES: [Duration; 3] = [
+    Duration::from_secs(2),
+    Duration::from_secs(8),
+    Duration::from_secs(30),
+];
+
+enum Meaning {
+    Kind(RefusalKind),
+    Moved,
+    Transient,
+}
+
+use Meaning::{Kind, Moved, Transient};
+use RefusalKind::{
+    Hook, LargeFile, Locked, NotFound, Other, Permission, Protected, Secret, Workflows,
+};
+
+/// Parts of messages in lower case, the more telling ones first: GitHub says what it objects to before
+/// git says that a hook declined, and a rejected push ends with a sentence about its refs anyway.
+const MEANINGS: &[(&str, Meaning)] = &[
+    ("create or update workflow", Kind(Workflows)),
+    ("without `workflow` scope", Kind(Workflows)),
+    ("without `workflows` permission", Kind(Workflows)),
+    ("push protection", Kind(Secret)),
+    ("secret scanning", Kind(Secret)),
+    ("push cannot contain secrets", Kind(Secret)),
+    ("gh001", Kind(LargeFile)),
+    ("gh003", Kind(LargeFile)),
+    ("gh008", Kind(LargeFile)),
+    ("this exceeds github's file size limit", Kind(LargeFile)),
+    ("exceeds maximum allowed size", Kind(LargeFile)),
+    ("gh006", Kind(Protected)),
+    ("gh013", Kind(Protected)),
+    ("repository rule violations", Kind(Protected)),
+    ("protected branch", Kind(Protected)),
+    ("stale info", Moved),
+    ("fetch first", Moved),
+    ("non-fast-forward", Moved),
+    ("remote ref updated since checkout", Moved),
+    ("but expected", Moved),
+    ("reference already exists", Moved),
+    ("cannot lock ref", Kind(Locked)),
+    ("failed to lock", Kind(Locked)),
+    ("failed to update ref", Kind(Locked)),
+    ("pre-receive hook declined", Kind(Hook)),
+    ("hook declined", Kind(Hook)),
+    ("returned error: 401", Kind(Permission)),
+    ("returned error: 403", Kind(Permission)),
+    ("authentication failed", Kind(Permission)),
+    ("could not read username", Kind(Permission)),
+    ("could not read password", Kind(Permission)),
+    ("invalid username or", Kind(Permission)),
+    ("permission to", Kind(Permission)),
+    ("permission denied", Kind(Permission)),
+    ("write access to repository not granted", Kind(Permission)),
+    ("resource not accessible", Kind(Permission)),
+    ("access denied", Kind(Permission)),
+    ("returned error: 404", Kind(NotFound)),
+    ("repository not found", Kind(NotFound)),
+    ("does not appear to be a git repository", Kind(NotFound)),
+    ("returned error: 301", Kind(NotFound)),
+    ("returned error: 302", Kind(NotFound)),
+    ("returned error: 307", Kind(NotFound)),
+    ("returned error: 308", Kind(NotFound)),
+    ("unable to update url base from redirection", Kind(NotFound)),
+    ("returned error: 408", Transient),
+    ("returned error: 429", Transient),
+    ("returned error: 5", Transient),
+    ("the remote end hung up", Transient),
+    ("unexpected disconnect", Transient),
+    ("early eof", Transient),
+    ("connection reset", Transient),
+    ("connection refused", Transient),
+    ("connection timed out", Transient),
+    ("operation timed out", Transient),
+    ("operation too slow", Transient),
+    ("timed out", Transient),
+    ("timeout", Transient),
+    ("could not resolve host", Transient),
+    ("couldn't connect to server", Transient),
+    ("failed to connect", Transient),
+    ("empty reply from server", Transient),
+    ("transfer closed with outstanding", Transient),
+    ("was not closed cleanly", Transient),
+    ("internal server error", Transient),
+    ("rpc failed", Transient),
+    ("gnutls recv error", Transient),
+    ("ssl_error_syscall", Transient),
+];
+
+/// What was meant by `said`, git's error output and the line about the branch together.
+pub fn classify(said: &str) -> Trouble {
+    let lower = said.to_lowercase();
+    let found = MEANINGS.iter().find(|(part, _)| lower.contains(part));
+    let words = kept(said);
+    match found.map(|(_, meaning)| meaning) {
+        Some(Moved) => Trouble::Moved,
+        Some(Transient) => Trouble::Transient(words),
+        Some(Kind(kind)) => Trouble::Refused(Refusal { kind: *kind, words }),
+        None => Trouble::Refused(Refusal { kind: Other, words }),
+    }
+}
+
+/// What is worth showing: no progress, no marks of the far side, and not more than fits.
+fn kept(said: &str) -> String {
+    let lines = said
+        .split(['\n', '\r'])
+        .map(|line| line.trim_start_matches("remote:").trim())
+        .filter(|line| !line.is_empty() && !is_progress(line));
+    let text: Vec<&str> = lines.collect();
+    let text = text.join("\n");
+    let clean = |c: char| c == '\n' || !c.is_control();
+    text.chars()
+        .filter(|c| clean(*c))
+        .take(WORDS_KEPT)
+        .collect()
+}
+
+fn is_progress(line: &str) -> bool {
+    let steps = [
+        "Enumerating objects:",
+        "Counting objects:",
+        "Compressing objects:",
+        "Writing objects:",
+        "Delta compression",
+        "Resolving deltas:",
+        "Total ",
+    ];
+    steps.iter().any(|step| line.starts_with(step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant(said: &str) -> String {
+        match classify(said) {
+            Trouble::Moved => "moved".to_owned(),
+            Trouble::Transient(_) => "transient".to_owned(),
+            Trouble::Refused(refusal) => format!("{:?}", refusal.kind),
+        }
+    }
+
+    #[test]
+    fn what_remotes_say_is_told_apart() {
+        let table = [
+            (
+                "remote: error: GH006: Protected branch update failed for refs/heads/main.\nremote: error: Changes must be made through a pull request.\n! [remote rejected] main -> main (protected branch hook declined)",
+                "Protected",
+            ),
+            (
+                "remote: error: GH013: Repository rule violations found for refs/heads/main.\n! [remote rejected] (push declined due to repository rule violations)",
+                "Protected",
+            ),
+            (
+                "remote: error: GH013: Repository rule violations found for refs/heads/x.\nremote: - GITHUB PUSH PROTECTION\nremote:   - Push cannot contain secrets",
+                "Secret",
+            ),
+            (
+                "! [remote rejected] x -> x (refusing to allow a GitHub App to create or update workflow `.github/workflows/ci.yml` without `workflows` permission)",
+                "Workflows",
+            ),
+            (
+                "! [remote rejected] x -> x (refusing to allow a Personal Access Token to create or update workflow `.github/workflows/ci.yml` without `workflow` scope)",
+                "Workflows",
+            ),
+            (
+                "remote: error: GH001: Large files detected. You may want to try Git Large File Storage\nremote: error: File a.bin is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB\n! [remote rejected] x -> x (pre-receive hook declined)",
+                "LargeFile",
+            ),
+            (
+                "remote: error: GH003: Sorry, pack exceeds maximum allowed size",
+                "LargeFile",
+            ),
+            (
+                "remote: error: GH008: Your push referenced at least 1 unknown Git LFS object",
+                "LargeFile",
+            ),
+            (
+                "! [remote rejected] x -> x (pre-receive hook declined)",
+                "Hook",
+            ),
+            (
+                "! [remote rejected] x -> x (cannot lock ref 'refs/heads/x': Unable to create '/r/x.lock': File exists.)",
+                "Locked",
+            ),
+            (
+                "remote: error: cannot lock ref 'refs/heads/x': is at aaaa but expected bbbb",
+                "moved",
+            ),
+            ("! [rejected] x -> x (stale info)", "moved"),
+            ("! [rejected] x -> x (non-fast-forward)", "moved"),
+            ("! [rejected] x -> x (fetch first)", "moved"),
+            (
+                "fatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 403",
+                "Permission",
+            ),
+            (
+                "remote: Permission to o/r.git denied to github-actions[bot].\nfatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 403",
+                "Permission",
+            ),
+            (
+                "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+                "Permission",
+            ),
+            (
+                "fatal: Authentication failed for 'https://github.com/o/r.git/'",
+                "Permission",
+            ),
+            (
+                "remote: Repository not found.\nfatal: repository 'https://github.com/o/r.git/' not found",
+                "NotFound",
+            ),
+            (
+                "fatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 404",
+                "NotFound",
+            ),
+            (
+                "fatal: unable to access 'https://github.com/o/old.git/': The requested URL returned error: 301",
+                "NotFound",
+            ),
+            (
+                "fatal: unable to access 'https://github.com/o/r.git/': The requested URL returned error: 502",
+                "transient",
+            ),
+            (
+                "error: RPC failed; HTTP 500 curl 22 The requested URL returned error: 500\nsend-pack: unexpected disconnect while reading sideband packet\nfatal: the remote end hung up unexpectedly",
+                "transient",
+            ),
+            (
+                "fatal: unable to access 'https://x/': Could not resolve host: x",
+                "transient",
+            ),
+            (
+                "fatal: unable to access 'https://x/': Operation too slow. Less than 1 bytes/sec transferred the last 60 seconds",
+                "transient",
+            ),
+            ("remote: Internal Server Error", "transient"),
+            ("something nobody has seen", "Other"),
+            ("", "Other"),
+        ];
+        for (said, wanted) in table {
+            assert_eq!(meant(said), wanted, "{said}");
+        }
+    }
+
+    #[test]
+    fn words_are_short_and_without_progress_or_control_characters() {
+        let said = format!(
+            "Writing objects: 100% (3/3)\rremote: \x1b[31mno\x1b[0m\nTotal 3\n{}",
+            "x".repeat(5000)
+        );
+        let Trouble::Refused(refusal) = classify(&said) else {
+            panic!()
+        };
+        assert!(refusal.words.starts_with("[31mno[0m\nxxx"));
+        assert_eq!(refusal.words.chars().count(), WORDS_KEPT);
+    }
+}
