@@ -1,0 +1,407 @@
+//! Faults over the wire: statuses, limits, silence, redirections, addresses.
+
+use super::super::*;
+use super::server::{Say, Server, TOKEN, json as answer, limits, waits, with};
+use serde_json::json;
+use std::time::Duration;
+
+const REPO: &str = "/repos/octo/hello";
+
+fn facts() -> Say {
+    answer(
+        200,
+        json!({ "full_name": "octo/hello", "default_branch": "main", "unheard_of": {} }),
+    )
+}
+
+/// Answers as told, one request after another, then with the repository's facts.
+fn script(mut says: Vec<Say>) -> Server {
+    Server::start(move |_| match says.is_empty() {
+        true => facts(),
+        false => says.remove(0),
+    })
+}
+
+#[tokio::test]
+async fn reading_survives_faults_of_the_server_and_of_the_network() {
+    let server = script(vec![
+        answer(500, json!({})),
+        answer(502, json!({})),
+        Say::HangUp,
+    ]);
+    let client = server.client();
+    let found = client.repo("octo/hello").unwrap().facts().await.unwrap();
+    assert_eq!(found.default_branch, "main");
+    assert_eq!((server.asked().len(), client.requests()), (4, 4));
+    let (waits, incidents) = (waits(&client), client.take_incidents());
+    assert_eq!((waits.len(), incidents.len()), (3, 3));
+    assert!(
+        waits.is_sorted() && waits[2] <= Duration::from_secs(4),
+        "{waits:?}"
+    );
+    assert!(incidents[0].starts_with("GET /repos/octo/hello: GitHub cannot be reached: 500: "));
+    assert!(client.take_incidents().is_empty());
+}
+
+#[tokio::test]
+async fn refusals_are_told_in_githubs_words_and_never_repeated() {
+    let invalid = json!({ "message": "Validation Failed", "errors": [{ "resource": "Issue", "field": "title", "code": "missing_field" }] });
+    let rows = [
+        (
+            401,
+            json!({ "message": "Bad credentials" }),
+            "GET /repos/octo/hello: GitHub does not accept the token (401): Bad credentials",
+        ),
+        (
+            403,
+            json!({ "message": "Resource not accessible by integration" }),
+            "GET /repos/octo/hello: GitHub does not permit this (403): Resource not accessible by integration",
+        ),
+        (
+            404,
+            json!({ "message": "Not Found" }),
+            "GET /repos/octo/hello: not found, or not visible to this token: Not Found",
+        ),
+        (
+            409,
+            json!({ "message": "Git Repository is empty." }),
+            "GET /repos/octo/hello: in conflict with the present state (409): Git Repository is empty.",
+        ),
+        (
+            422,
+            invalid,
+            "GET /repos/octo/hello: GitHub refused the request (422): Validation Failed (Issue.title is missing field)",
+        ),
+    ];
+    for (status, body, text) in rows {
+        let server = script(vec![answer(status, body)]);
+        let error = server.repo().facts().await.unwrap_err();
+        assert_eq!(error.to_string(), text);
+        assert_eq!(server.asked().len(), 1, "{status}");
+        assert_eq!(error.is_permission(), matches!(status, 401 | 403));
+    }
+}
+
+#[tokio::test]
+async fn limits_are_waited_for_as_told_and_once() {
+    let secondary = json!({ "message": "You have exceeded a secondary rate limit." });
+    let rows = [
+        (with(429, &["retry-after: 3"], json!({})), 3),
+        (with(403, &["retry-after: 4"], secondary.clone()), 4),
+        (answer(403, secondary), 60),
+        // The server's clock is years away from this machine's.
+        (
+            with(
+                403,
+                &[
+                    "x-ratelimit-remaining: 0",
+                    "x-ratelimit-reset: 1000000009",
+                    "date: Sun, 09 Sep 2001 01:46:40 GMT",
+                ],
+                json!({}),
+            ),
+            10,
+        ),
+    ];
+    for (say, seconds) in rows {
+        let server = script(vec![say]);
+        let client = server.client();
+        client.repo("octo/hello").unwrap().facts().await.unwrap();
+        assert_eq!(waits(&client), [Duration::from_secs(seconds)]);
+        assert_eq!(server.asked().len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_is_far_away_ends_at_once() {
+    let headers = [
+        "x-ratelimit-remaining: 0",
+        "x-ratelimit-reset: 1000002399",
+        "date: Sun, 09 Sep 2001 01:46:40 GMT",
+    ];
+    let server = script(vec![with(
+        403,
+        &headers,
+        json!({ "message": "API rate limit exceeded" }),
+    )]);
+    let client = server.client();
+    let error = client
+        .repo("octo/hello")
+        .unwrap()
+        .facts()
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "GET /repos/octo/hello: GitHub's rate limit is used up until 2001-09-09T02:26:40Z: API rate limit exceeded"
+    );
+    assert!(waits(&client).is_empty());
+    let server = script(vec![with(429, &["retry-after: 30"], json!({}))]);
+    let hurried = server
+        .repo()
+        .until(tokio::time::Instant::now() + Duration::from_secs(20));
+    assert!(matches!(
+        hurried.facts().await,
+        Err(Error::RateLimited { .. })
+    ));
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn what_nobody_can_look_for_is_sent_once() {
+    for say in [Say::HangUp, answer(502, json!({}))] {
+        let server = script(vec![say]);
+        let repo = server.repo();
+        assert!(
+            repo.create_issue("t", "b", &[])
+                .await
+                .unwrap_err()
+                .is_temporary()
+        );
+        assert_eq!(server.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn silence_and_drips_end_at_the_deadlines() {
+    for say in [|| Say::Silence, || Say::Drip] {
+        let server = Server::start(move |_| say());
+        let short = Limits {
+            request: Duration::from_millis(60),
+            attempts: 2,
+            ..limits()
+        };
+        let repo = server.client_with(short).repo("octo/hello").unwrap();
+        let error = repo.facts().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "GET /repos/octo/hello: GitHub cannot be reached: no whole answer came within 60 ms"
+        );
+        assert_eq!(server.asked().len(), 2);
+        let soon = tokio::time::Instant::now() + Duration::from_millis(60);
+        let error = server.repo().until(soon).facts().await.unwrap_err();
+        assert!(matches!(error, Error::Deadline { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_is_fetched_from_another_host_without_the_token() {
+    let log =
+        Server::start(|_| Say::Answer(200, Vec::new(), format!("{}\u{e9}nd", "x".repeat(100_000))));
+    let to = format!("location: {}/blob?sig=1", log.url);
+    let server = Server::start(move |_| with(302, &[&to], ""));
+    let repo = server.repo();
+    assert_eq!(repo.job_log(3, 5).await.unwrap(), "x\u{e9}nd");
+    assert_eq!(repo.job_log(3, 3).await.unwrap(), "nd");
+    assert!(
+        server.asked()[0]
+            .headers
+            .contains(&format!("authorization: bearer {TOKEN}"))
+    );
+    assert!(
+        !log.asked()[0].headers.contains("authorization"),
+        "{}",
+        log.asked()[0].headers
+    );
+}
+
+#[tokio::test]
+async fn a_renamed_repository_is_followed_and_writes_go_to_no_other_host() {
+    let mut moved = false;
+    let server = Server::start(move |_| match std::mem::replace(&mut moved, true) {
+        false => with(301, &["location: /repositories/1"], ""),
+        true => facts(),
+    });
+    server.repo().facts().await.unwrap();
+    assert!(server.asked()[1].headers.contains(TOKEN));
+    let other = script(Vec::new());
+    let to = format!("location: {}/x", other.url);
+    let server = Server::start(move |_| with(307, &[&to], ""));
+    let error = server.repo().update_comment(1, "b").await.unwrap_err();
+    assert!(matches!(error, Error::Protocol { .. }), "{error}");
+    assert!(other.asked().is_empty());
+    let plain = Server::start(|_| with(302, &["location: http://192.0.2.1/x"], ""));
+    assert!(matches!(
+        plain.repo().facts().await,
+        Err(Error::Protocol { .. })
+    ));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_or_no_json_is_an_error() {
+    let server = Server::start(|_| Say::Answer(200, Vec::new(), " ".repeat(17 << 20)));
+    let error = server.repo().facts().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "GET /repos/octo/hello: the answer is larger than 16 MiB"
+    );
+    let server = Server::start(|_| Say::Answer(200, Vec::new(), "<html>".to_owned()));
+    assert!(matches!(
+        server.repo().facts().await,
+        Err(Error::Protocol { .. })
+    ));
+}
+
+#[tokio::test]
+async fn writes_are_spaced() {
+    let server = Server::start(|_| answer(200, json!({ "id": 1 })));
+    let client = server.client_with(Limits::default());
+    let repo = client.repo("octo/hello").unwrap();
+    repo.update_comment(1, "a").await.unwrap();
+    repo.facts().await.unwrap_err();
+    assert!(waits(&client).is_empty());
+    repo.update_comment(1, "b").await.unwrap();
+    let waits = waits(&client);
+    assert!(
+        waits.len() == 1 && waits[0] <= Duration::from_secs(1),
+        "{waits:?}"
+    );
+}
+
+#[tokio::test]
+async fn nothing_listens_there() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let api_url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let limits = Limits {
+        attempts: 2,
+        first_wait: Duration::ZERO,
+        ..limits()
+    };
+    let client = Client::new(Settings {
+        api_url,
+        token: TOKEN.into(),
+        limits,
+    })
+    .unwrap();
+    let error = client
+        .repo("octo/hello")
+        .unwrap()
+        .create_issue("t", "b", &[])
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("onnection refused"), "{error}");
+    assert_eq!(client.requests(), 2);
+}
+
+#[tokio::test]
+async fn the_token_is_in_no_message() {
+    let echo = json!({ "message": format!("what is {TOKEN}?") });
+    let server = Server::start(move |_| answer(500, &echo));
+    let client = server.client();
+    let error = client
+        .repo("octo/hello")
+        .unwrap()
+        .facts()
+        .await
+        .unwrap_err();
+    let told = format!("{error} {error:?} {:?} {client:?}", client.take_incidents());
+    assert!(
+        told.contains("what is ***?") && !told.contains(TOKEN),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_token_goes_over_https_or_to_this_machine() {
+    let new = |api_url: &str| {
+        let api_url = api_url.to_owned();
+        Client::new(Settings {
+            api_url,
+            token: TOKEN.into(),
+            limits: limits(),
+        })
+        .map(|_| ())
+    };
+    for good in [
+        "https://api.github.com",
+        "https://ghe.example/api/v3/",
+        "http://127.0.0.1:1",
+        "http://[::1]:1",
+        "http://localhost:1",
+    ] {
+        assert_eq!(new(good), Ok(()), "{good}");
+    }
+    for bad in [
+        "http://api.github.com",
+        "http://localhost.example",
+        "http://127.0.0.1.example",
+        "ftp://localhost",
+        "",
+        "https://user@api.github.com",
+    ] {
+        assert!(new(bad).is_err(), "{bad}");
+    }
+    assert!(
+        Client::new(Settings {
+            api_url: "https://api.github.com".to_owned(),
+            token: "a\nb".into(),
+            limits: limits()
+        })
+        .is_err()
+    );
+}
+
+#[test]
+fn a_repository_is_named_by_owner_and_name() {
+    let server = script(Vec::new());
+    for bad in [
+        "octo",
+        "octo/",
+        "/hello",
+        "octo/hello/x",
+        "octo/..",
+        "octo/he llo",
+        "octo/h?x",
+    ] {
+        assert!(server.client().repo(bad).is_err(), "{bad}");
+    }
+    assert_eq!(format!("/repos/{}", server.repo().full_name()), REPO);
+}
+
+#[tokio::test]
+async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
+    let proxy = Server::start(|_| with(407, &[], ""));
+    let through = |none_for: &str| {
+        let limits = Limits {
+            attempts: 1,
+            ..limits()
+        };
+        let settings = Settings {
+            api_url: "https://github.invalid".to_owned(),
+            token: TOKEN.into(),
+            limits,
+        };
+        let https = proxy.url.replace("http://", "http://user:pass@");
+        Client::through(
+            settings,
+            &Proxy {
+                https,
+                none_for: none_for.to_owned(),
+            },
+        )
+        .unwrap()
+    };
+    let error = through("")
+        .repo("octo/hello")
+        .unwrap()
+        .facts()
+        .await
+        .unwrap_err();
+    assert!(error.is_temporary(), "{error}");
+    let asked = proxy.asked();
+    assert!(asked[0].is("CONNECT", "github.invalid:443"));
+    assert!(
+        asked[0]
+            .headers
+            .contains("proxy-authorization: basic dxnlcjpwyxnz")
+    );
+    assert!(!asked[0].headers.contains(TOKEN));
+    through("github.invalid")
+        .repo("octo/hello")
+        .unwrap()
+        .facts()
+        .await
+        .unwrap_err();
+    assert_eq!(proxy.asked().len(), 1);
+}
