@@ -95,14 +95,14 @@ fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>
     ];
     let mut from = stretch.start;
     while let Some(html) = text.get(from..stretch.end) {
-        let begins = match (html.find("<!"), html.find("<?")) {
-            (Some(a), Some(b)) => a.min(b),
-            (Some(a), None) | (None, Some(a)) => a,
-            (None, None) => return,
+        // One search for both, so that each byte is looked at once.
+        let Some(begins) = html.find('<') else {
+            return;
         };
         let rest = html.get(begins..).unwrap_or_default();
         let Some((open, close)) = KINDS.into_iter().find(|(open, _)| rest.starts_with(open)) else {
-            return;
+            from += begins + 1;
+            continue;
         };
         // `<!-->` and `<!--->` are whole comments.
         let skip = if open == "<!--" { 2 } else { open.len() };

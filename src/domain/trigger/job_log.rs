@@ -13,12 +13,12 @@ pub fn failed_step(log: &str, budget: usize) -> String {
     let log = tail(log, MAX_LOG_BYTES).trim_start_matches('\u{feff}');
     let log = text::plain(log);
     let lines: Vec<&str> = log.lines().map(without_time).collect();
-    let is_exit = |line: &&str| line.starts_with("##[error]Process completed with exit code");
-    let is_error = |line: &&str| line.starts_with("##[error]");
+    let is_exit = |line: &str| line.starts_with("##[error]Process completed with exit code");
+    let is_error = |line: &str| line.starts_with("##[error]");
     let end = lines
         .iter()
-        .rposition(|line| is_exit(&line))
-        .or_else(|| lines.iter().rposition(|line| is_error(&line)));
+        .rposition(|line| is_exit(line))
+        .or_else(|| lines.iter().rposition(|line| is_error(line)));
     let upto = lines
         .get(..end.map_or(lines.len(), |end| end + 1))
         .unwrap_or_default();
