@@ -89,7 +89,7 @@ impl Repo {
     }
 
     /// Sizes of blobs; one that is not there has none.
-    fn blob_sizes(&self, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
+    pub(super) fn blob_sizes(&self, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
         if oids.is_empty() {
             return Ok(HashMap::new());
         }

@@ -99,7 +99,7 @@ impl Settings {
 
 /// A command in the real repository with the user's own configuration. Only for `git config`, only
 /// before the first turn.
-fn start_call(real: &Real) -> super::command::Call<'_> {
+pub(super) fn start_call(real: &Real) -> super::command::Call<'_> {
     let mut call = real.git.call(&real.work_tree);
     for name in [
         "GIT_CONFIG_NOSYSTEM",

@@ -271,7 +271,7 @@ impl Repo {
 
 /// Replaces a file of the work tree in one step, keeping its permissions. The new content is made
 /// in `workshop`: best the git directory, where a crash leaves nothing that looks like work.
-fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
+pub(super) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let permissions = fs::symlink_metadata(path).map_or_else(
         |_| fs::Permissions::from_mode(0o644),

@@ -5,12 +5,15 @@
 //! goes through a private directory made before the first turn. The repository itself is touched
 //! only to read and move refs, with everything switched off that could run a program.
 
+mod api_changes;
 mod blobs;
+mod bundle;
 mod bytes;
 mod command;
 mod commit;
 mod config;
 mod convert;
+mod credentials;
 mod discover;
 mod entries;
 mod error;
@@ -41,8 +44,11 @@ mod tests;
 mod traps;
 mod witness;
 
+pub use api_changes::{ApiChanges, ApiChangesError};
+pub use bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
 pub use bytes::{display_path, display_paths};
 pub use commit::{CommitError, CommitRequest, Identity, PlanContent, Stage, Staged};
+pub use credentials::{PersistedCredential, PersistedKind, persisted_credentials};
 pub use discover::{Environment, Operation, PreflightError, Real, discover};
 pub use error::GitError;
 pub use guard::{AgentCommit, TurnMark, TurnReport, Violation};

@@ -398,7 +398,7 @@ fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result
 }
 
 /// Replaces a ref of the private directory in one step.
-fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
+pub(super) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
     let stays_inside = Path::new(name)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));

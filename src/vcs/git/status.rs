@@ -87,6 +87,16 @@ impl Repo {
 
     /// Differences of two trees.
     pub(super) fn diff_trees(&self, from: &str, to: &str) -> Result<Vec<RawDiff>, GitError> {
+        self.diff_trees_by(self.call(), from, to)
+    }
+
+    /// As [`Repo::diff_trees`], by a command that sees objects of its own.
+    pub(super) fn diff_trees_by(
+        &self,
+        call: Call<'_>,
+        from: &str,
+        to: &str,
+    ) -> Result<Vec<RawDiff>, GitError> {
         let args = [
             "diff-tree",
             "-r",
@@ -97,7 +107,7 @@ impl Repo {
             from,
             to,
         ];
-        parse_raw(&self.call().args(args).run()?.stdout)
+        parse_raw(&call.args(args).run()?.stdout)
     }
 
     /// Differences of the base and the repository's own index, which the agent may have staged to.

@@ -3,6 +3,7 @@
 mod checkouts;
 mod commit;
 mod guard;
+mod handed_over;
 mod hostile;
 mod ignore;
 mod remotes;

@@ -12,12 +12,12 @@ use std::fs;
 use std::path::PathBuf;
 
 /// A bare remote with the branch `main` of the ground.
-pub(super) struct Origin {
-    pub(super) path: PathBuf,
-    pub(super) remote: Remote,
+struct Origin {
+    path: PathBuf,
+    remote: Remote,
 }
 
-pub(super) fn origin_of(place: &impl Place) -> Origin {
+fn origin_of(place: &impl Place) -> Origin {
     let path = place.root().join("origin.git");
     git_in(
         place.root(),
@@ -38,7 +38,7 @@ pub(super) fn origin_of(place: &impl Place) -> Origin {
 }
 
 impl Origin {
-    pub(super) fn git(&self, args: &[&str]) -> String {
+    fn git(&self, args: &[&str]) -> String {
         git_in(self.path.parent().unwrap(), &self.path, args)
     }
 
