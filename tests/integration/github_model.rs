@@ -197,6 +197,8 @@ fn queries_and_headers_are_held_to_their_rules() {
         assert_eq!(findings.is_empty(), fits, "{query}: {findings:?}");
     }
     client.get(&format!("{REPO}/pulls?state=weird"));
+    assert_eq!(github.findings(), github.take_findings());
+    client.get(&format!("{REPO}/pulls?state=weird"));
     assert_eq!(github.take_findings()[0].kind, FindingKind::Parameter);
     client.get(&format!("{REPO}/issues/one"));
     assert_eq!(github.take_findings()[0].kind, FindingKind::Parameter);
@@ -723,7 +725,13 @@ fn requests_come_in_parallel() {
         }
     });
     assert_eq!(github.state().comments.len(), 40);
-    assert_eq!(github.requests().len(), 40);
+    let requests = github.requests();
+    assert_eq!(requests.len(), 40);
+    let authorization = format!("Bearer {TOKEN}");
+    assert_eq!(
+        requests[0].header("authorization"),
+        Some(authorization.as_str())
+    );
 }
 
 #[test]

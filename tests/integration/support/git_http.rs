@@ -301,10 +301,10 @@ impl Shared {
             Some(Push::Declined(reason, lines)) => {
                 Reply::Answer(declined(updates, &reason, &lines))
             }
-            Some(Push::HangUp) => Reply::Close,
+            Some(Push::HangUp) => hang_up(),
             Some(Push::Lost) => {
                 self.backend(request);
-                Reply::Close
+                hang_up()
             }
             Some(Push::Torn) => Reply::Broken(self.backend(request)),
             None => Reply::Answer(self.backend(request)),
@@ -435,6 +435,15 @@ fn text(status: u16, message: &str) -> Response {
         headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
         body: format!("{message}\n").into_bytes(),
     }
+}
+
+/// The head of an answer and no more: a connection that closes without a word is tried again by
+/// git's HTTP library.
+fn hang_up() -> Reply {
+    let mut response = text(200, "");
+    let kind = "application/x-git-receive-pack-result".to_owned();
+    response.headers = vec![("content-type".to_owned(), kind)];
+    Reply::Broken(response)
 }
 
 /// An update of a ref that a push asks for.

@@ -110,7 +110,6 @@ pub fn annotations(call: &mut Call<'_>) -> Handled {
 /// `GET …/commits/{ref}/check-runs`.
 pub fn of_commit(call: &mut Call<'_>) -> Handled {
     let name = call.path["ref"].clone();
-    // `{ref}` holds slashes, so that the path's end arrives with it where a branch has some.
     let sha = call.state.resolved(&name).unwrap_or(name);
     list(call, |check, _| check.head_sha == sha)
 }

@@ -3,6 +3,7 @@
 
 use jsonschema::{Registry, Validator};
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -55,7 +56,11 @@ impl Description {
             .map(|(name, value)| Endpoint::read(name, value))
             .collect();
         // A literal segment beats a parameter: `/issues/comments/1` is no issue.
-        endpoints.sort_by_key(|endpoint| endpoint.parameters_of("path").count());
+        // Of two with as many parameters the longer one is tried first, as a ref takes all the rest.
+        endpoints.sort_by_key(|endpoint| {
+            let parameters = endpoint.parameters_of("path").count();
+            (parameters, Reverse(endpoint.segments.len()))
+        });
         let schemas = json!({ "schemas": text["schemas"] });
         let registry = Registry::new().add(URN, schemas.clone()).unwrap();
         Self {
@@ -128,6 +133,8 @@ impl Description {
             None if status >= 400 => Vec::new(),
             None => vec![format!("{status} is no status of this endpoint")],
             Some(Value::Null) => Vec::new(),
+            // GitHub's refusals say their status, which the description leaves out.
+            Some(schema) if status >= 400 => self.faults(schema, body),
             Some(schema) => {
                 let mut faults = self.faults(schema, body);
                 faults.extend(self.unknown(schema, body, ""));

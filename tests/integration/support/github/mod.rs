@@ -23,12 +23,9 @@ mod rules;
 mod state;
 mod store;
 
-pub use auth::{ACTIONS, Access, Area, Kind, Token};
+pub use auth::{ACTIONS, Access, Area, Token};
 pub use fault::{Fault, Trouble};
-pub use state::{
-    CheckRun, Comment, Commit, Dispatch, Issue, Job, Line, Pull, Rate, Reaction, Repository,
-    Review, State, Subject, WorkflowRun,
-};
+pub use state::{Job, Line, State, Subject, WorkflowRun};
 pub use store::{git, scrubbed, try_git};
 
 use super::git_http::GitServer;

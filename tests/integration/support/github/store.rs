@@ -147,23 +147,24 @@ fn commit_in(
         try_git(bare, args, &env, input).map(|text| text.trim_end().to_owned())
     };
     run(&["read-tree", parent], b"")?;
+    let mut entries = String::new();
     for (path, contents) in changes {
-        let listed = run(&["ls-files", "--stage", "--", path], b"")?;
-        let Some(contents) = contents else {
-            if listed.is_empty() {
-                return Err(format!(
-                    "A path was requested for deletion which does not exist: {path}"
-                ));
-            }
-            run(&["update-index", "--force-remove", "--", path], b"")?;
-            continue;
-        };
-        // The request cannot say a mode, so that of the file stays.
-        let mode = listed.split(' ').next().filter(|mode| !mode.is_empty());
-        let blob = run(&["hash-object", "-w", "--stdin"], contents)?;
-        let entry = format!("{},{blob},{path}", mode.unwrap_or("100644"));
-        run(&["update-index", "--add", "--cacheinfo", &entry], b"")?;
+        let listed = run(&["ls-tree", parent, "--", path], b"")?;
+        if let Some(contents) = contents {
+            // The request cannot say a mode, so that of the file stays.
+            let mode = listed.split(' ').next().filter(|mode| !mode.is_empty());
+            let blob = run(&["hash-object", "-w", "--stdin"], contents)?;
+            entries += &format!("{} {blob}\t{path}\n", mode.unwrap_or("100644"));
+        } else if listed.is_empty() {
+            return Err(format!("{path} is to be deleted and does not exist"));
+        } else {
+            entries += &format!("0 {}\t{path}\n", "0".repeat(40));
+        }
     }
+    run(
+        &["update-index", "--add", "--index-info"],
+        entries.as_bytes(),
+    )?;
     let tree = run(&["write-tree"], b"")?;
     run(&["commit-tree", &tree, "-p", parent], message.as_bytes())
 }
