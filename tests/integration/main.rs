@@ -22,6 +22,7 @@ mod floods;
 mod full_disk;
 mod git_server;
 mod github_model;
+mod github_rules;
 mod hostile_git;
 mod interrupted;
 mod killed;

@@ -90,8 +90,11 @@ const ARGUMENTS: &[(&str, &str, &[&str])] = &[
     ("Repository", "ref", &["qualifiedName"]),
 ];
 
-/// Input objects with their fields, the type of each, and whether it has to be there.
-const INPUTS: &[(&str, &[(&str, &str, bool)])] = &[
+/// A field's name, its type (empty for text), and whether it has to be there.
+type InputField = (&'static str, &'static str, bool);
+
+/// Input objects with their fields.
+const INPUTS: &[(&str, &[InputField])] = &[
     (
         "CreateCommitOnBranchInput",
         &[

@@ -151,7 +151,7 @@ impl Github {
     }
 
     /// The state. Nothing is answered while the guard lives.
-    pub fn state(&self) -> impl Deref<Target = State> + DerefMut + '_ {
+    pub fn state(&self) -> impl DerefMut<Target = State> + '_ {
         StateGuard(lock(&self.shared.inner))
     }
 
