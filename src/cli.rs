@@ -67,6 +67,15 @@ pub struct RunArgs {
     /// One task, as text in a file; - for standard input
     #[arg(long, value_name = "FILE|-")]
     pub prompt_file: Option<PathBuf>,
+    /// An issue as the plan: its checklist, or else its text as one task
+    #[arg(long, value_name = "N")]
+    pub issue: Option<u64>,
+    /// The next ready plan of this directory
+    #[arg(long, value_name = "DIR")]
+    pub queue: Option<PathBuf>,
+    /// What the GitHub event asks for: the default inside Actions
+    #[arg(long)]
+    pub event: bool,
     /// Work on these tasks only
     #[arg(long = "task", value_name = "ID")]
     pub tasks: Vec<String>,
@@ -175,6 +184,21 @@ pub struct SettingFlags {
     /// Directory for what the run leaves behind
     #[arg(long, value_name = "DIR", help_heading = "Settings")]
     pub run_dir: Option<PathBuf>,
+    /// Push what was committed
+    #[arg(long, overrides_with = "no_push", help_heading = "Settings")]
+    pub push: bool,
+    /// Push nothing
+    #[arg(long, overrides_with = "push", help_heading = "Settings")]
+    pub no_push: bool,
+    /// Pull request for what was pushed: none, draft or ready
+    #[arg(long, value_name = "KIND", help_heading = "Settings")]
+    pub pull_request: Option<String>,
+    /// How commits reach the remote: git, or api (signed by GitHub)
+    #[arg(long, value_name = "WAY", help_heading = "Settings")]
+    pub commit_via: Option<String>,
+    /// Where the result is reported: auto, github or none
+    #[arg(long, value_name = "WHERE", help_heading = "Settings")]
+    pub report: Option<String>,
 }
 
 /// How much to say, and where.

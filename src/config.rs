@@ -7,7 +7,9 @@ use crate::cli::SettingFlags;
 use crate::context::Context;
 use crate::domain::outcome::NoChanges;
 use crate::domain::plan::{self, Plan, Task};
-use crate::domain::settings::{self, AgentCommits, IfUnverified, OnNoChanges, Settings};
+use crate::domain::settings::{
+    self, AgentCommits, CommitVia, IfUnverified, OnNoChanges, PullRequest, Report, Settings,
+};
 use crate::domain::text_error::Located;
 use crate::domain::verdict::Check;
 use crate::error::{Error, Place, Result};
@@ -131,6 +133,25 @@ pub struct RunConfig {
     pub run_dir: Option<PathBuf>,
     /// Commands that run once before the first turn.
     pub setup: Vec<String>,
+    /// What becomes of the work on GitHub.
+    pub delivery: DeliveryConfig,
+}
+
+/// What becomes of a run's commits and of its result on GitHub, as far as it was said.
+#[derive(Debug, Clone)]
+pub struct DeliveryConfig {
+    /// Whether to push; `None` leaves it to where the run is.
+    pub push: Option<bool>,
+    /// Whether to open a pull request; `None` leaves it to what the run was asked for by.
+    pub pull_request: Option<PullRequest>,
+    /// How commits reach the remote.
+    pub commit_via: CommitVia,
+    /// Workflow files to dispatch on the pushed branch.
+    pub dispatch_workflows: Vec<String>,
+    /// Where the result is reported.
+    pub report: Report,
+    /// Whether there is a comment that is kept up to date.
+    pub status_comment: bool,
 }
 
 /// What concerns one task.
@@ -215,6 +236,9 @@ fn flag_settings(flags: &SettingFlags) -> Result<Settings> {
         ("if_unverified", &flags.if_unverified),
         ("instructions", &flags.instructions),
         ("run_dir", &run_dir),
+        ("pull_request", &flags.pull_request),
+        ("commit_via", &flags.commit_via),
+        ("report", &flags.report),
     ];
     for (key, text) in texts {
         let Some(text) = text else { continue };
@@ -230,6 +254,11 @@ fn flag_settings(flags: &SettingFlags) -> Result<Settings> {
     }
     settings.allow_dirty = flags.allow_dirty.then_some(true);
     settings.keep_going = flags.keep_going.then_some(true);
+    settings.push = match (flags.push, flags.no_push) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    };
     Ok(settings)
 }
 
@@ -313,6 +342,14 @@ pub fn run_config(context: &Context, sources: &Sources, setup: Vec<String>) -> R
         progress_ignore: glob_set(&all.progress.unwrap_or_default().ignore)?,
         run_dir: all.run_dir.map(|dir| context.cwd.join(dir)),
         setup,
+        delivery: DeliveryConfig {
+            push: all.push,
+            pull_request: all.pull_request,
+            commit_via: all.commit_via.unwrap_or(CommitVia::Git),
+            dispatch_workflows: all.dispatch_workflows.unwrap_or_default(),
+            report: all.report.unwrap_or(Report::Auto),
+            status_comment: all.status_comment.unwrap_or(true),
+        },
     })
 }
 
@@ -414,19 +451,9 @@ fn refuse_unsupported(all: &Settings) -> Result<()> {
         ("roles", all.roles.is_some()),
         ("baseline", all.baseline == Some(true)),
         ("flaky_reruns", all.flaky_reruns.is_some_and(|n| n > 0)),
-        ("push", all.push == Some(true)),
         (
             "sandbox: required",
             all.sandbox == Some(settings::Sandbox::Required),
-        ),
-        (
-            "report: github",
-            all.report == Some(settings::Report::Github),
-        ),
-        (
-            "pull_request",
-            all.pull_request
-                .is_some_and(|kind| kind != settings::PullRequest::None),
         ),
     ];
     match asked.iter().find(|(_, asked)| *asked) {

@@ -172,6 +172,28 @@ settings! {
     push: bool = Truth, Run, "true in Actions when the token can, false elsewhere";
     /// Whether a pull request is opened: `none`, `draft` or `ready`.
     pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, "none on a pull request, draft for issues and queues";
+    /// How commits reach the remote: `git` pushes them, `api` makes them there, signed by GitHub.
+    commit_via: CommitVia = Choice::<CommitVia>::kind(), Run, "git";
+    /// Workflow files that are dispatched on the pushed branch, since a push with the job's token starts none.
+    dispatch_workflows: Vec<String> = Texts, Run, "none";
+    /// What a comment begins with that asks for a run.
+    trigger_phrase: String = Text, Run, "`/sprag`";
+    /// The label of an issue or a pull request that asks for a run.
+    trigger_label: String = Text, Run, "`sprag`";
+    /// Author associations whose comments are looked at; the permission is asked for besides.
+    allowed_associations: Vec<String> = Texts, Run, "`OWNER`, `MEMBER`, `COLLABORATOR`";
+    /// Logins of people who may ask for a run without the permission to write.
+    allowed_users: Vec<String> = Texts, Run, "none";
+    /// Logins of bots that may ask for a run.
+    allowed_bots: Vec<String> = Texts, Run, "none";
+    /// Run on `pull_request_target` too, where secrets are in reach of code from elsewhere.
+    allow_pull_request_target: bool = Truth, Run, "false";
+    /// Runs that one issue or pull request may have in a day.
+    max_runs_per_day: u32 = Whole::<u32>::new(1, 1000), Run, "20";
+    /// Runs that may follow from one another without a person.
+    max_depth: u32 = Whole::<u32>::new(0, 100), Run, "2";
+    /// Keep one comment on the issue or pull request up to date.
+    status_comment: bool = Truth, Run, "true";
     /// Where the result is reported: `auto`, `github` or `none`.
     report: Report = Choice::<Report>::kind(), Run, "auto";
     /// File to which events are written as JSON lines, or `-`.
@@ -267,6 +289,15 @@ choice! {
         Draft = "draft",
         /// Ready for review.
         Ready = "ready",
+    }
+}
+choice! {
+    /// How commits reach the remote.
+    CommitVia {
+        /// By a push.
+        Git = "git",
+        /// By GitHub's API, which signs them.
+        Api = "api",
     }
 }
 choice! {

@@ -1,0 +1,263 @@
+//! From the GitHub event to what is to be done: nothing, an answer, a refusal, or a run.
+
+mod answer;
+mod fetch;
+mod place;
+
+use super::hub::{self, Hub};
+use super::mission::{Mission, ReactTo};
+use crate::context::Context;
+use crate::domain::settings::Settings;
+use crate::domain::trigger::authorise::{Authorised, Declined, authorise};
+use crate::domain::trigger::settings::TriggerSettings;
+use crate::domain::trigger::triage::{Candidate, Triage, triage};
+use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
+use crate::error::{Error, Result};
+use crate::report::publish::Page;
+pub use answer::{Ended, declined, ended};
+pub use place::{at_the_ref, on_branch};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest payload that is read. GitHub's own limit is 25 MB.
+const MAX_PAYLOAD: u64 = 32 << 20;
+
+/// What an event comes to.
+pub enum Beginning {
+    /// The job is over before a run begins.
+    Over(Ended),
+    /// Something is to be done.
+    Work(Box<Wanted>),
+}
+
+/// What is to be worked on.
+pub struct Wanted {
+    /// As what.
+    pub source: WantedSource,
+    /// For whom and where.
+    pub mission: Mission,
+}
+
+/// What a run works on, before the branch is checked out that it lies in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WantedSource {
+    /// What the step itself names.
+    Configured,
+    /// A plan file, relative to the work tree.
+    Plan(String),
+    /// A task in words.
+    Prompt(String),
+    /// A plan that is no file: its text.
+    PlanText(String),
+    /// The next plan of a directory, relative to the work tree.
+    Queue(String),
+}
+
+/// The settings that say who may start what. They come from the workflow and the repository's
+/// configuration as it is checked out, never from the event.
+pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettings {
+    let default = TriggerSettings::default();
+    let all = settings.clone();
+    TriggerSettings {
+        phrase: all.trigger_phrase.unwrap_or(default.phrase),
+        label: all.trigger_label.unwrap_or(default.label),
+        allowed_associations: all.allowed_associations.unwrap_or(default.allowed_associations),
+        allowed_users: all.allowed_users.unwrap_or_default(),
+        allowed_bots: all.allowed_bots.unwrap_or_default(),
+        allow_pull_request_target: all.allow_pull_request_target.unwrap_or(false),
+        max_runs_per_day: all.max_runs_per_day.unwrap_or(default.max_runs_per_day),
+        max_depth: all.max_depth.unwrap_or(default.max_depth),
+        fix_default_branch: false,
+        queue: context.input("queue").map(str::to_owned),
+        own_login: None,
+        own_workflow: context.var("GITHUB_WORKFLOW").map(str::to_owned),
+    }
+}
+
+/// Reads the event of this workflow run.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn read(context: &Context) -> Result<payload::Event> {
+    let Some((name, path)) = hub::event(context) else {
+        return Err(Error::usage("there is no GitHub event here").hint(
+            "--event needs GITHUB_EVENT_NAME and GITHUB_EVENT_PATH, which GitHub Actions sets",
+        ));
+    };
+    let json = payload_of(&path)?;
+    payload::parse(&name, &json).map_err(|error| Error::config(error.to_string()))
+}
+
+fn payload_of(path: &Path) -> Result<Value> {
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Error::environment(format!("the event {shown} cannot be read: {error}")))?;
+    if bytes.len() as u64 > MAX_PAYLOAD {
+        return Err(Error::config(format!("the event {shown} is too large")));
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::config(format!("the event {shown} is no JSON: {error}")))
+}
+
+/// Decides what the event of this workflow run asks for.
+///
+/// # Errors
+/// When the event cannot be read or there is no token to ask GitHub with.
+pub async fn begin(
+    context: &Context,
+    hub: &Hub,
+    settings: &Settings,
+    explicit: bool,
+) -> Result<Beginning> {
+    let event = read(context)?;
+    let mut triggers = trigger_settings(settings, context);
+    if explicit {
+        // The step says what is to be done, and the event only who may have it done, and where.
+        triggers.queue = None;
+    }
+    let client = hub.client().map_err(|error| Error::environment(error.to_string()))?;
+    let repo = client
+        .repo(&hub.place.repository)
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let identity = client.identity().await;
+    triggers.own_login = identity.as_ref().ok().map(|identity| identity.login.clone());
+    let candidate = match triage(&event, &triggers) {
+        Triage::Candidate(candidate) => candidate,
+        Triage::Nothing { reason } => {
+            return match place::of_pull_event(&event, &hub.place, explicit, &triggers)? {
+                Some(mission) => Ok(Beginning::Work(Box::new(Wanted {
+                    source: WantedSource::Configured,
+                    mission,
+                }))),
+                None => Ok(Beginning::Over(Ended::nothing(reason))),
+            };
+        }
+        Triage::Refused(refusal) => return Ok(Beginning::Over(Ended::refused(&refusal))),
+    };
+    let desk = fetch::Desk {
+        repo: &repo,
+        identity: identity.as_ref().ok(),
+    };
+    let found = desk.facts(context, &candidate).await;
+    match authorise(&candidate, &found.facts, &triggers) {
+        Ok(authorised) => {
+            let asked = Asked {
+                hub,
+                desk,
+                candidate: &candidate,
+                triggers: &triggers,
+                comment: found.comment,
+            };
+            asked.work(authorised, explicit).await
+        }
+        Err(declined) => {
+            let may_ask = may_be_told(&declined);
+            let told = answer::Told {
+                repo: &repo,
+                identity: identity.as_ref().ok(),
+                place: &hub.place,
+                react_to: ReactTo::of(candidate.comment, None),
+                number: candidate.subject.as_ref().map(|subject| subject.number),
+                comment: found.comment,
+                state: found.facts.state.unwrap_or_default(),
+            };
+            Ok(Beginning::Over(told.declined(&declined, may_ask).await))
+        }
+    }
+}
+
+/// Whether a refusal is said in a comment. Whoever may not ask gets a reaction and no more, so that
+/// nobody can have comments written.
+fn may_be_told(declined: &Declined) -> bool {
+    match declined {
+        Declined::Nothing { .. } => false,
+        Declined::Refused(Refusal { reason, .. }) => {
+            !reason.contains("has no write access") && !reason.contains("allowed-associations")
+        }
+    }
+}
+
+/// Somebody who may has asked for something.
+struct Asked<'a> {
+    hub: &'a Hub,
+    desk: fetch::Desk<'a>,
+    candidate: &'a Candidate,
+    triggers: &'a TriggerSettings,
+    comment: Option<Page>,
+}
+
+impl Asked<'_> {
+    async fn work(self, authorised: Authorised, explicit: bool) -> Result<Beginning> {
+        if !authorised.ask.is_work() {
+            return Ok(Beginning::Over(self.answer(authorised).await));
+        }
+        let ask = match (&authorised.ask, &authorised.state.last_ask) {
+            (Ask::Retry | Ask::Continue, Some(last)) => last.clone(),
+            (ask, _) => ask.clone(),
+        };
+        let mut mission = place::mission(self.hub, &authorised, self.triggers);
+        mission.comment.clone_from(&self.comment);
+        let source = match explicit {
+            true => WantedSource::Configured,
+            false => self.source(&authorised, &ask, &mut mission).await,
+        };
+        if let WantedSource::PlanText(_) = source {
+            mission.branch = None;
+        }
+        let on_branch = place::branch_of(&self.desk, &authorised, &ask, &mut mission).await;
+        on_branch.map_err(|error| Error::environment(error.to_string()))?;
+        Ok(Beginning::Work(Box::new(Wanted { source, mission })))
+    }
+
+    async fn source(
+        &self,
+        authorised: &Authorised,
+        ask: &Ask,
+        mission: &mut Mission,
+    ) -> WantedSource {
+        match ask {
+            Ask::Plan(path) => WantedSource::Plan(path.clone()),
+            Ask::Queue(dir) => WantedSource::Queue(dir.clone()),
+            Ask::Dispatch {
+                plan: Some(path), ..
+            } => WantedSource::Plan(path.clone()),
+            Ask::Dispatch {
+                queue: Some(dir), ..
+            } => WantedSource::Queue(dir.clone()),
+            Ask::Dispatch {
+                prompt: Some(text), ..
+            } => WantedSource::Prompt(text.clone()),
+            Ask::IssuePlan => {
+                let read = issue::plan(&authorised.title, &authorised.body);
+                mission.notes.extend(read.notes.iter().cloned());
+                WantedSource::PlanText(read.plan.texts())
+            }
+            Ask::Instruction(_)
+            | Ask::FixRun { .. }
+            | Ask::FixSuite { .. }
+            | Ask::Review { .. } => {
+                let mut of = authorised.clone();
+                of.ask = ask.clone();
+                let context = self.desk.context(&of, self.candidate, mission).await;
+                WantedSource::Prompt(words::prompt(&of, &context))
+            }
+            _ => WantedSource::Configured,
+        }
+    }
+
+    async fn answer(self, authorised: Authorised) -> Ended {
+        let told = answer::Told {
+            repo: self.desk.repo,
+            identity: self.desk.identity,
+            place: &self.hub.place,
+            react_to: ReactTo::of(authorised.comment, None),
+            number: authorised.number,
+            comment: self.comment,
+            state: authorised.next_state.clone(),
+        };
+        told.answer(&authorised, &self.triggers.phrase).await
+    }
+}
