@@ -41,9 +41,32 @@ pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
     clean(&raw)
 }
 
+/// Text that closes no issue and calls nobody when it arrives on GitHub as the message of a commit:
+/// `Fixes #4` becomes `Fixes issue 4` and `@octocat` becomes `octocat`. A plain `#4` that closes
+/// nothing stays; what names an issue of another repository does not, because it shows there.
+pub fn without_references(text: &str) -> String {
+    let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
+        CLOSING.as_ref(),
+        FOREIGN_ISSUE.as_ref(),
+        OWN_ISSUE.as_ref(),
+        MENTION.as_ref(),
+    ) else {
+        return text.replace(['#', '@'], " ");
+    };
+    let text = foreign.replace_all(
+        text,
+        "${before}issue ${number}${url_number} of ${repository}${url_repository}",
+    );
+    let text = closing.replace_all(&text, |found: &regex::Captures<'_>| {
+        let found = found.get(0).map_or("", |found| found.as_str());
+        own.replace_all(found, "issue ${number}").into_owned()
+    });
+    mention.replace_all(&text, "$before$name").into_owned()
+}
+
 /// The whole message: the suggestion, or `[sprag] Complete task <id>: <title>`, then `trailers` as
-/// its last paragraph and one newline. Line breaks in the title are folded; everything else stays as it
-/// is.
+/// its last paragraph and one newline. Line breaks in the title are folded, and it closes no issue;
+/// the trailers are the executor's own and stay as they are.
 pub fn compose(
     suggested: Option<&SuggestedMessage>,
     task_id: &str,
@@ -55,8 +78,8 @@ pub fn compose(
         Some(message) => format!("{}\n\n{}", message.subject, message.body),
         None => format!(
             "[sprag] Complete task {}: {}",
-            fold(task_id),
-            fold(task_title)
+            without_references(&fold(task_id)),
+            without_references(&fold(task_title))
         ),
     };
     message.truncate(message.trim_end().len());
@@ -157,9 +180,12 @@ fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
         }
         body = rest;
     }
+    // What closes an issue may stand in subject and body, so both are looked at as one text.
+    let whole = without_references(&format!("{subject}\n\n{}", body.join("\n")));
+    let (subject, body) = whole.split_once("\n\n")?;
     (!placeholder).then(|| SuggestedMessage {
-        subject,
-        body: body.join("\n"),
+        subject: subject.trim().to_owned(),
+        body: body.to_owned(),
     })
 }
 
@@ -225,6 +251,24 @@ static FOREIGN_TRAILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
+/// A word that closes an issue, and the references after it. What may stand between is more than
+/// GitHub allows.
+static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[^A-Za-z0-9#]{0,12}(?:GH-|[\w.-]*#)[0-9]+(?:(?:\s*(?:,|&|and)\s*)+(?:GH-|#)[0-9]+)*",
+    )
+    .ok()
+});
+static OWN_ISSUE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)(?:\bGH-|[\w.-]*#)(?<number>[0-9]+)").ok());
+static FOREIGN_ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)(?<before>^|[^\w./-])(?:(?:https?://)?github\.com/(?<url_repository>[\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[\w.-]+/[\w.-]+)#(?<number>[0-9]+)\b)",
+    )
+    .ok()
+});
+static MENTION: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?<before>^|[^A-Za-z0-9_@])@+(?<name>[A-Za-z0-9])").ok());
 static TRAILER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[A-Za-z0-9][A-Za-z0-9-]*: \S").ok());
 
@@ -243,6 +287,8 @@ mod tests {
     #[test]
     fn patterns_compile() {
         assert!(SKIP.is_some() && FOREIGN_TRAILER.is_some() && TRAILER.is_some());
+        assert!(CLOSING.is_some() && OWN_ISSUE.is_some());
+        assert!(FOREIGN_ISSUE.is_some() && MENTION.is_some());
     }
 
     #[test]
@@ -281,7 +327,7 @@ mod tests {
         let text = "SUGGESTED_COMMIT_MESSAGE: Add a pager\n\nIt is lazy.\n\nFixes: #4\nEND_COMMIT_MESSAGE\nBye";
         assert_eq!(
             suggested_commit_message(text),
-            message("Add a pager", "It is lazy.\n\nFixes: #4")
+            message("Add a pager", "It is lazy.\n\nFixes: issue 4")
         );
         let open = "SUGGESTED_COMMIT_MESSAGE: Add a pager\nI hope you like it.";
         assert_eq!(suggested_commit_message(open), message("Add a pager", ""));
@@ -342,6 +388,52 @@ mod tests {
     }
 
     #[test]
+    fn no_issue_is_closed_and_nobody_called() {
+        let table = [
+            ("Fixes #4", "Fixes issue 4"),
+            ("fix: #4", "fix: issue 4"),
+            ("Closes GH-4.", "Closes issue 4."),
+            (
+                "Resolved\n#4, #5 and #6",
+                "Resolved\nissue 4, issue 5 and issue 6",
+            ),
+            ("Resolves owner/repo#4", "Resolves issue 4 of owner/repo"),
+            ("Fixes someone#4", "Fixes issue 4"),
+            ("Use C#7 here", "Use C#7 here"),
+            ("see a.b/c-d#12)", "see issue 12 of a.b/c-d)"),
+            (
+                "closes https://github.com/o/r/issues/7",
+                "closes issue 7 of o/r",
+            ),
+            ("See github.com/o/r/pull/7#x", "See issue 7 of o/r#x"),
+            (
+                "Thanks @octocat and @org/team",
+                "Thanks octocat and org/team",
+            ),
+            ("@@a @b,@c", "a b,c"),
+            ("Bump @types/node", "Bump types/node"),
+            ("Write to a@example.org", "Write to a@example.org"),
+            (
+                "Handle #4 in C# and issue #5 (#6)",
+                "Handle #4 in C# and issue #5 (#6)",
+            ),
+            ("Prefix #4 stays", "Prefix #4 stays"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(without_references(text), expected);
+        }
+        assert_eq!(
+            compose(
+                None,
+                "t1",
+                "Closes #4 of @me",
+                &[("Sprag-Issue".into(), "#4".into())]
+            ),
+            "[sprag] Complete task t1: Closes issue 4 of me\n\nSprag-Issue: #4\n"
+        );
+    }
+
+    #[test]
     fn nothing_left_is_no_suggestion() {
         for text in [
             "",
@@ -391,6 +483,8 @@ mod tests {
                 "\\PC{0,12}", Just("Signed-off-by: x".to_owned()), Just("[skip ci]".to_owned()),
                 Just("[sk[ci skip]ip ci]".to_owned()), Just("```".to_owned()), Just(String::new()),
                 Just("skip-checks: true".to_owned()), Just("Sig[no ci]ned-off-by: x".to_owned()),
+                Just("fixes".to_owned()), Just("#4".to_owned()), Just("fix[ci skip]es: GH-4".to_owned()),
+                Just("@org/team".to_owned()), Just("closes o/r#4".to_owned()),
             ], 0..12))
         {
             let text = format!("{MARKER} {}\n{END}", lines.join("\n"));
@@ -400,6 +494,9 @@ mod tests {
                 prop_assert!(whole.lines().all(|l| !matches_any(&FOREIGN_TRAILER, l)));
                 prop_assert!(!SKIP.as_ref().is_some_and(|skip| skip.is_match(&whole)));
                 prop_assert!(whole.chars().all(|c| c == '\n' || !c.is_control()));
+                let closes = Regex::new(r"(?i)(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:[\w.-]+/[\w.-]+)?(?:#|GH-)[0-9]").unwrap();
+                prop_assert!(!closes.is_match(&whole), "{}", whole);
+                prop_assert!(!Regex::new(r"(?:^|[^\w])@[A-Za-z0-9]").unwrap().is_match(&whole), "{}", whole);
             }
         }
 

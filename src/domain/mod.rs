@@ -8,6 +8,7 @@ pub mod api_error;
 pub mod assess;
 pub mod attempt;
 pub mod builtin;
+pub mod check_run;
 pub mod commit_message;
 pub mod committable;
 pub mod config_file;

@@ -473,5 +473,7 @@ fn count(tasks: &[TaskSummary], wanted: impl Fn(&TaskSummary) -> bool) -> u32 {
     u32::try_from(tasks.iter().filter(|task| wanted(task)).count()).unwrap_or(u32::MAX)
 }
 
+mod texts;
+
 #[cfg(test)]
 mod tests;

@@ -1,14 +1,24 @@
 //! The report as GitHub's Markdown: step summary, and with other budgets check run and comment.
 
+mod check_run;
+mod comment;
 mod details;
 mod escape;
 mod fit;
+mod mermaid;
+mod parts;
+mod pull_request;
+mod surroundings;
+
+pub use check_run::check_run;
+pub use comment::{comment, help_comment, refusal_comment, status_comment};
+pub use pull_request::pull_request;
+pub use surroundings::Surroundings;
 
 use super::{sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use escape::{code, inline};
-use std::fmt::Write as _;
 
 /// What a step may write to its summary, in bytes; GitHub drops a larger one whole. A little is left
 /// for what other parts of the step write.
@@ -62,18 +72,30 @@ const LADDER: [Limits; 4] = [
 /// The whole report within `budget_bytes`: how the run ended, what to do next, the table of tasks,
 /// each task's course, warnings. Excerpts and details become shorter before anything is cut.
 pub fn step_summary(summary: &RunSummary, budget_bytes: usize) -> String {
-    let mut report = String::new();
-    for limits in &LADDER {
-        report = whole(summary, limits);
-        if report.len() <= budget_bytes {
-            return report;
+    smallest(&LADDER, budget_bytes, fit::NOTICE, |limits| {
+        whole(summary, limits)
+    })
+}
+
+/// The first of the limits with which the text fits; cut, with `notice`, where none is small enough.
+fn smallest(
+    ladder: &[Limits],
+    budget_bytes: usize,
+    notice: &str,
+    text: impl Fn(&Limits) -> String,
+) -> String {
+    let mut written = String::new();
+    for limits in ladder {
+        written = text(limits);
+        if written.len() <= budget_bytes {
+            return written;
         }
     }
-    fit::fit(report, budget_bytes)
+    fit::fit(written, budget_bytes, notice)
 }
 
 fn whole(summary: &RunSummary, limits: &Limits) -> String {
-    let blocks = [
+    blocks(&[
         headline(summary),
         facts(summary),
         what_remains(summary),
@@ -81,12 +103,22 @@ fn whole(summary: &RunSummary, limits: &Limits) -> String {
         table(summary, limits),
         details::all(summary, limits),
         warnings(summary, limits),
-    ];
-    let blocks: Vec<String> = blocks
-        .into_iter()
+    ])
+}
+
+/// The blocks that say something as one text that ends with a line end.
+fn blocks(blocks: &[String]) -> String {
+    joined(blocks) + "\n"
+}
+
+/// The blocks that say something, a blank line between them.
+fn joined(blocks: &[String]) -> String {
+    let blocks: Vec<&str> = blocks
+        .iter()
+        .map(String::as_str)
         .filter(|block| !block.is_empty())
         .collect();
-    blocks.join("\n\n") + "\n"
+    blocks.join("\n\n")
 }
 
 /// The first line of the report, without its mark of a heading: also the title of a check run.
@@ -102,14 +134,20 @@ pub fn title(summary: &RunSummary) -> String {
 }
 
 fn headline(summary: &RunSummary) -> String {
-    let mut block = format!("## {} Sprag: {}", run_icon(summary.status), title(summary));
-    if let (Some(status), Some(reason)) = (summary.status, summary.reason) {
-        let why = happened(summary, reason);
-        let codes = format!("`{}` · `{}`", status.as_str(), reason.as_str());
-        // Writing to a string cannot fail.
-        let _ = write!(block, "\n\n**{why}** ({codes})");
+    let heading = format!("## {} Sprag: {}", run_icon(summary.status), title(summary));
+    match happened_block(summary) {
+        why if why.is_empty() => heading,
+        why => format!("{heading}\n\n{why}"),
     }
-    block
+}
+
+/// How the run ended, in a sentence and in codes; empty while it is going on.
+fn happened_block(summary: &RunSummary) -> String {
+    let (Some(status), Some(reason)) = (summary.status, summary.reason) else {
+        return String::new();
+    };
+    let why = happened(summary, reason);
+    format!("**{why}** (`{}` · `{}`)", status.as_str(), reason.as_str())
 }
 
 /// One sentence on the end of the run: that of the task that decided it, where there is one.
@@ -292,6 +330,11 @@ fn warnings(summary: &RunSummary, limits: &Limits) -> String {
         ));
     }
     format!("### Warnings\n\n{}", lines.join("\n"))
+}
+
+/// How foreign text stands in all these reports, whatever its length.
+pub(crate) fn escaped(text: &str) -> String {
+    inline(text, usize::MAX)
 }
 
 fn run_icon(status: Option<RunStatus>) -> &'static str {

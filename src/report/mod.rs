@@ -9,6 +9,7 @@ pub mod jsonl;
 pub mod markdown;
 pub mod outlet;
 pub mod outputs;
+pub mod redact;
 pub mod sentence;
 pub mod shield;
 pub mod text;

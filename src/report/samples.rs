@@ -1,8 +1,10 @@
 //! Invented runs for the tests of the reports.
 
 mod events;
+mod github;
 
 pub use events::{agent_events, every_event, nudge, pushed};
+pub use github::{every_text, github_runs, live, surroundings};
 
 use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;

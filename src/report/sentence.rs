@@ -258,7 +258,8 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     steps
 }
 
-fn advice(summary: &RunSummary) -> Option<&'static str> {
+/// What would help against the reason for which the run ended.
+pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
         Reason::PlanningOnly | Reason::NoProgress => {
             Some("say in the task which files are to change and how, or try another model")

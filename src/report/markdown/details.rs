@@ -1,7 +1,7 @@
 //! What happened in each task: what was tried, why it was tried again, what failed.
 
 use super::escape::{code, fence, inline, quotation};
-use super::{Limits, upper_first};
+use super::{Limits, joined, upper_first};
 use crate::domain::assess::message::FailedReport;
 use crate::domain::outcome::TaskEnd;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
@@ -29,43 +29,81 @@ pub(super) fn all(summary: &RunSummary, limits: &Limits) -> String {
     blocks.join("\n\n")
 }
 
+/// What agents reported who cannot do their task: a person must act on it, so it is not folded.
+pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
+    let blocked = summary
+        .tasks
+        .iter()
+        .filter(|task| task.failed_report.is_some());
+    let blocked = blocked.filter(|task| task.status != TaskEnd::Done);
+    let blocks: Vec<String> = blocked
+        .take(limits.details)
+        .map(|task| {
+            let report = failed_report(task.failed_report.as_ref(), limits);
+            format!("### {}\n\n{report}", name(task))
+        })
+        .collect();
+    blocks.join("\n\n")
+}
+
+/// The course of every task that was worked on and is not done, folded.
+pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
+    let undone = summary
+        .tasks
+        .iter()
+        .filter(|task| sentence::is_undone(task));
+    let undone = undone.filter(|task| !task.turns.is_empty());
+    let blocks: Vec<String> = undone
+        .take(limits.details)
+        .map(|task| fold(task, &[failures(task, limits), course(task, limits)]))
+        .collect();
+    blocks.join("\n\n")
+}
+
 fn section(task: &TaskSummary, limits: &Limits) -> String {
     let told = task.status == TaskEnd::Done || task.failed_report.is_some();
     let message = match told {
         true => String::new(),
         false => upper_first(&inline(&task.message, 1_000)),
     };
-    let body = [
+    let parts = [
         message,
         failed_report(task.failed_report.as_ref(), limits),
         failures(task, limits),
-        turns(task, limits),
-        history(task, limits),
-        left(task, limits),
+        course(task, limits),
     ];
-    let body: Vec<String> = body.into_iter().filter(|block| !block.is_empty()).collect();
-    let body = body.join("\n\n");
     match task.status {
-        TaskEnd::Done => {
-            // Inside of HTML there is no Markdown: only entities count.
-            let (id, title) = (html(&task.id, 60), html(&task.title, 120));
-            let message = html(&task.message, 300);
-            format!(
-                "<details>\n<summary><b>{id}</b> {title}: {message}</summary>\n\n{body}\n\n</details>"
-            )
-        }
+        TaskEnd::Done => fold(task, &parts),
         _ => {
             let reason = task
                 .reason
                 .map_or(String::new(), |reason| format!(" (`{}`)", reason.as_str()));
-            format!(
-                "### {} {}: {}{reason}\n\n{body}",
-                code(&task.id, 60),
-                inline(&task.title, 120),
-                task.status.as_str()
-            )
+            let (name, status) = (name(task), task.status.as_str());
+            format!("### {name}: {status}{reason}\n\n{}", joined(&parts))
         }
     }
+}
+
+fn name(task: &TaskSummary) -> String {
+    format!("{} {}", code(&task.id, 60), inline(&task.title, 120))
+}
+
+fn course(task: &TaskSummary, limits: &Limits) -> String {
+    joined(&[
+        turns(task, limits),
+        history(task, limits),
+        left(task, limits),
+    ])
+}
+
+fn fold(task: &TaskSummary, parts: &[String]) -> String {
+    // Inside of HTML there is no Markdown: only entities count.
+    let (id, title) = (html(&task.id, 60), html(&task.title, 120));
+    let message = html(&task.message, 300);
+    format!(
+        "<details>\n<summary><b>{id}</b> {title}: {message}</summary>\n\n{}\n\n</details>",
+        joined(parts)
+    )
 }
 
 fn html(text: &str, max: usize) -> String {

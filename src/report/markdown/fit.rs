@@ -3,13 +3,13 @@
 use crate::report::text;
 
 /// The last line of what had to be cut.
-const NOTICE: &str =
+pub(super) const NOTICE: &str =
     "*This report was cut to fit. The whole of it is in the run directory (`sprag report`).*";
 
 /// `markdown` within `budget` bytes: whole lines from its beginning, then whatever closes the fence
-/// and the details that are open there, then a notice. A budget too small for any of it gives the
+/// and the details that are open there, then `notice`. A budget too small for any of it gives the
 /// beginning of the text, cut on a character.
-pub(super) fn fit(markdown: String, budget: usize) -> String {
+pub(super) fn fit(markdown: String, budget: usize, notice: &str) -> String {
     if markdown.len() <= budget {
         return markdown;
     }
@@ -24,7 +24,7 @@ pub(super) fn fit(markdown: String, budget: usize) -> String {
         let newline = usize::from(!line.ends_with('\n'));
         // The closing and the notice are longer or shorter from line to line, so a later line may
         // fit where an earlier one did not.
-        if used + newline + end.len() + NOTICE.len() < budget {
+        if used + newline + end.len() + notice.len() < budget {
             (kept, closing) = (used, end);
         }
         if used > budget {
@@ -33,7 +33,7 @@ pub(super) fn fit(markdown: String, budget: usize) -> String {
     }
     match kept {
         0 => first_words(&markdown, budget),
-        _ => format!("{}{closing}{NOTICE}\n", text::head_bytes(&markdown, kept)),
+        _ => format!("{}{closing}{notice}\n", text::head_bytes(&markdown, kept)),
     }
 }
 

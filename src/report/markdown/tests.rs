@@ -1,3 +1,5 @@
+mod github;
+
 use super::escape::{fence, quotation};
 use super::*;
 use crate::report::samples;
@@ -486,6 +488,21 @@ fn hostile() -> impl Strategy<Value = String> {
         Just("<!--"),
         Just("$"),
         Just("text of some length"),
+        Just("@user"),
+        Just("GH-3"),
+        Just("owner/repo#4"),
+        Just("https://e.invalid/x"),
+        Just("www.e.invalid"),
+        Just("a@e.invalid"),
+        Just("[a](https://e.invalid)"),
+        Just("<https://e.invalid>"),
+        Just("<!-- sprag:state -->"),
+        Just("\u{1b}[31m"),
+        Just("\0"),
+        Just("<sub>"),
+        Just("-->"),
+        Just("*"),
+        Just("_"),
     ];
     proptest::collection::vec(fragments, 0..30).prop_map(|parts| parts.concat())
 }

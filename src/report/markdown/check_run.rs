@@ -1,0 +1,63 @@
+//! The texts of the check run: live while the run is going on, the full report at its end.
+
+use super::surroundings::{Surroundings, link};
+use super::{
+    CHECK_RUN_BYTES, LADDER, Limits, comment, details, facts, happened_block, mermaid, parts,
+    table, title,
+};
+use crate::domain::check_run::CheckOutput;
+use crate::domain::summary::RunSummary;
+use crate::report::text as words;
+
+/// Most bytes of a title.
+const TITLE_BYTES: usize = 255;
+
+/// What the check run says, within GitHub's limits.
+pub fn check_run(summary: &RunSummary, around: &Surroundings) -> CheckOutput {
+    let notice = comment::notice(around);
+    let told = |part: fn(&RunSummary, &Surroundings, &Limits) -> String| {
+        super::smallest(&LADDER, CHECK_RUN_BYTES, &notice, |limits| {
+            part(summary, around, limits)
+        })
+    };
+    CheckOutput {
+        title: words::head_bytes(&super::upper_first(&title(summary)), TITLE_BYTES).to_owned(),
+        summary: told(if summary.status.is_none() {
+            live
+        } else {
+            ended
+        }),
+        text: told(|summary, _, limits| details::all(summary, limits))
+            .trim_end()
+            .to_owned(),
+        conclusion: summary.status.map(|status| status.conclusion()),
+    }
+}
+
+fn live(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    super::blocks(&[
+        comment::progress(summary),
+        facts(summary),
+        parts::checklist(summary, around, limits),
+        parts::notes(summary, around, limits),
+        parts::places(summary, around),
+    ])
+}
+
+fn ended(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    let elsewhere = around.superseded_by.map_or(String::new(), |url| {
+        let there = link("the check run of the pushed commit", url);
+        format!("The work was pushed, so the report goes on at {there}.")
+    });
+    super::blocks(&[
+        happened_block(summary),
+        elsewhere,
+        facts(summary),
+        table(summary, limits),
+        mermaid::timeline(summary),
+        parts::commits(summary, around, limits),
+        parts::next(summary, around),
+        parts::notes(summary, around, limits),
+        parts::places(summary, around),
+    ])
+}

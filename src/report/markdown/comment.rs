@@ -1,0 +1,174 @@
+//! The one comment of a run, and the short ones that are answers.
+
+use super::escape::{code, inline};
+use super::surroundings::{Surroundings, link};
+use super::{
+    COMMENT_BYTES, LADDER, Limits, details, facts, fit, happened_block, parts, run_icon, title,
+};
+use crate::domain::summary::RunSummary;
+use crate::report::text;
+
+/// The comment of a run, live or ended: the hidden line, how it stands, the tasks as a checklist,
+/// the commits, what to do next, what failed, and where to read on. GitHub takes 65,536 characters;
+/// whatever it counts as one, there are never more of them than bytes, so bytes are counted here.
+pub fn comment(summary: &RunSummary, around: &Surroundings) -> String {
+    let marker = marker_line(around);
+    let room = COMMENT_BYTES.saturating_sub(marker.len());
+    let rest = &LADDER[1..];
+    let body = super::smallest(rest, room, &notice(around), |limits| {
+        body(summary, around, limits)
+    });
+    format!("{marker}{body}")
+}
+
+fn body(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    super::blocks(&[
+        heading(summary),
+        happened_block(summary),
+        progress(summary),
+        facts(summary),
+        parts::checklist(summary, around, limits),
+        headed("Commits", parts::commits(summary, around, limits)),
+        parts::next(summary, around),
+        details::reported(summary, limits),
+        parts::notes(summary, around, limits),
+        details::folded(summary, limits),
+        parts::places(summary, &own(around)),
+    ])
+}
+
+/// A comment does not point to itself.
+fn own<'a>(around: &Surroundings<'a>) -> Surroundings<'a> {
+    Surroundings {
+        comment_url: None,
+        ..around.clone()
+    }
+}
+
+fn heading(summary: &RunSummary) -> String {
+    format!("## {} Sprag: {}", run_icon(summary.status), title(summary))
+}
+
+/// What is being worked on, while the run is going on.
+pub(super) fn progress(summary: &RunSummary) -> String {
+    if summary.status.is_some() {
+        return String::new();
+    }
+    let current = summary.current.as_deref().and_then(|id| summary.task(id));
+    match current {
+        None => "**Getting ready**".into(),
+        Some(task) => format!(
+            "**Working on {} {}**, {}, {} since the run began",
+            code(&task.id, 60),
+            inline(&task.title, 120),
+            parts::attempt(task),
+            text::duration(summary.elapsed_ms)
+        ),
+    }
+}
+
+/// The answer to somebody whom Sprag does not obey, or who asks for what cannot be done.
+/// `why` is one sentence; `fix` is what would help.
+pub fn refusal_comment(why: &str, fix: Option<&str>, around: &Surroundings) -> String {
+    let asked = around
+        .asked_by
+        .map_or(String::new(), |login| format!(", {}", code(login, 60)));
+    let fix = fix.map_or(String::new(), |fix| super::upper_first(&inline(fix, 1_000)));
+    let body = super::blocks(&[
+        format!("### ✋ Sprag did not start{asked}"),
+        super::upper_first(&inline(why, 1_000)),
+        fix,
+        parts::places(
+            &RunSummary::default(),
+            &Surroundings {
+                asked_by: None,
+                ..around.clone()
+            },
+        ),
+    ]);
+    format!("{}{body}", marker_line(around))
+}
+
+/// The answer to the question of how things stand. `summary` is that of the last run, where one is
+/// known.
+pub fn status_comment(summary: Option<&RunSummary>, around: &Surroundings) -> String {
+    let Some(summary) = summary else {
+        let body = super::blocks(&["### Sprag has not run here yet".into(), commands(around)]);
+        return format!("{}{body}", marker_line(around));
+    };
+    let marker = marker_line(around);
+    let room = COMMENT_BYTES.saturating_sub(marker.len());
+    let body = super::smallest(&LADDER[1..], room, &notice(around), |limits| {
+        super::blocks(&[
+            heading(summary),
+            happened_block(summary),
+            progress(summary),
+            parts::checklist(summary, around, limits),
+            parts::next(summary, around),
+            parts::places(summary, around),
+        ])
+    });
+    format!("{marker}{body}")
+}
+
+/// What can be said to Sprag in a comment.
+pub fn help_comment(around: &Surroundings) -> String {
+    let body = super::blocks(&["### What Sprag can be told".into(), commands(around)]);
+    format!("{}{body}", marker_line(around))
+}
+
+fn commands(around: &Surroundings) -> String {
+    let Some(phrase) = around.trigger_phrase else {
+        return "This repository starts Sprag by its workflow, not by comments.".into();
+    };
+    let rows = [
+        (
+            "<what is to be done>",
+            "does that on the branch of this pull request",
+        ),
+        (
+            "retry",
+            "tries the tasks again that are not done, with fresh retries",
+        ),
+        ("continue", "goes on where the last run stopped"),
+        ("status", "says how things stand"),
+        ("help", "says this"),
+    ];
+    let rows: Vec<String> = rows
+        .iter()
+        .map(|(word, what)| format!("| {} | {what} |", code(&format!("{phrase} {word}"), 100)))
+        .collect();
+    format!(
+        "| Comment | What it does |\n|---|---|\n{}\n\nThe phrase stands at the beginning of the comment, and whoever writes it needs write access.",
+        rows.join("\n")
+    )
+}
+
+fn headed(heading: &str, block: String) -> String {
+    match block.is_empty() {
+        true => block,
+        false => format!("**{heading}**\n\n{block}"),
+    }
+}
+
+/// What is said where a text had to be cut, with a link to the whole.
+pub(super) fn notice(around: &Surroundings) -> String {
+    let whole = [
+        ("artifact", around.artifact_url),
+        ("check run", around.check_url),
+        ("workflow run", around.run_url),
+    ];
+    let place = whole
+        .iter()
+        .find_map(|(shown, url)| Some(link(shown, (*url)?)));
+    match place {
+        Some(place) => format!("*This text was cut to fit. The whole of it is in the {place}.*"),
+        None => fit::NOTICE.to_owned(),
+    }
+}
+
+fn marker_line(around: &Surroundings) -> String {
+    around
+        .marker()
+        .map_or(String::new(), |line| format!("{line}\n"))
+}

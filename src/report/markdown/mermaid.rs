@@ -1,0 +1,99 @@
+//! When each task was worked on, as a diagram that GitHub draws.
+
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::report::text;
+
+/// More tasks than this make no readable diagram.
+const MOST_TASKS: usize = 40;
+/// More bars than this make no readable diagram.
+const MOST_BARS: usize = 120;
+/// The diagram's clock has no second day.
+const DAY_SECONDS: u64 = 24 * 60 * 60;
+
+/// A Gantt chart of the attempts, agent and checks apart; empty when there is nothing to compare, or
+/// too much.
+pub(super) fn timeline(summary: &RunSummary) -> String {
+    let worked = summary.tasks.iter().filter(|task| !task.turns.is_empty());
+    let worked: Vec<&TaskSummary> = worked.collect();
+    let mut at = 0;
+    let mut lines = Vec::new();
+    let mut bars = 0;
+    for task in &worked {
+        let id = label(&text::short_line(&task.id, 20));
+        let title = label(&text::short_line(&task.title, 30));
+        lines.push(format!("    section {id} {title}"));
+        for (name, tag, seconds) in bars_of(task) {
+            bars += 1;
+            let clock = clock(at);
+            lines.push(format!("    {name} :{tag}b{bars}, {clock}, {seconds}s"));
+            at += seconds;
+        }
+    }
+    let readable = (2..=MOST_BARS).contains(&bars) && worked.len() <= MOST_TASKS;
+    if !readable || at >= DAY_SECONDS {
+        return String::new();
+    }
+    format!(
+        "```mermaid\ngantt\n    dateFormat HH:mm:ss\n    axisFormat %H:%M:%S\n{}\n```\n\n<sub>Blue: the agent works. Grey: checks that passed. Red: checks that failed.</sub>",
+        lines.join("\n")
+    )
+}
+
+/// Name, tags and seconds of each bar, in the order of the work.
+fn bars_of(task: &TaskSummary) -> Vec<(String, &'static str, u64)> {
+    let last = task
+        .turns
+        .iter()
+        .map(|turn| turn.attempt)
+        .max()
+        .unwrap_or(0);
+    let mut bars = Vec::new();
+    for attempt in 0..=last.min(60) {
+        let turns = task.turns.iter().filter(|turn| turn.attempt == attempt);
+        let turns: Vec<u64> = turns.map(|turn| turn.elapsed_ms).collect();
+        if turns.is_empty() {
+            continue;
+        }
+        let agent = turns.iter().fold(0_u64, |sum, ms| sum.saturating_add(*ms));
+        bars.push((format!("attempt {attempt}"), "active, ", seconds(agent)));
+        let checks = task.checks.iter().filter(|check| check.attempt == attempt);
+        let (mut ms, mut ran, mut passed) = (0_u64, false, true);
+        for check in checks {
+            ms = ms.saturating_add(check.elapsed_ms);
+            ran = true;
+            passed &= check.passed;
+        }
+        if ran {
+            let tag = if passed { "done, " } else { "crit, " };
+            bars.push(("checks".to_owned(), tag, seconds(ms)));
+        }
+    }
+    bars
+}
+
+/// A bar of no width cannot be seen.
+fn seconds(ms: u64) -> u64 {
+    ms.div_ceil(1_000).clamp(1, DAY_SECONDS)
+}
+
+fn clock(seconds: u64) -> String {
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600 % 24,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
+/// Text in which Mermaid finds no syntax: whatever is neither letter, digit nor space is written as
+/// its number. A space in front keeps it from being a keyword.
+fn label(clean: &str) -> String {
+    let mut out = String::with_capacity(clean.len());
+    for c in clean.chars() {
+        match c.is_alphanumeric() || c == ' ' {
+            true => out.push(c),
+            false => out.push_str(&format!("#{};", u32::from(c))),
+        }
+    }
+    out
+}

@@ -1,0 +1,319 @@
+//! What the texts on GitHub have in common: the checklist, the commits, what to do next, where
+//! things are.
+
+use super::escape::{code, inline};
+use super::surroundings::{Surroundings, link};
+use super::{Limits, upper_first};
+use crate::domain::agent::{TodoItem, TodoStatus};
+use crate::domain::event::PushLine;
+use crate::domain::outcome::{RunStatus, TaskEnd};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::report::{sentence, text};
+
+/// Most of the agent's own list that is shown.
+const MOST_TODO: usize = 20;
+
+/// Every task with a box that is ticked when it is done, and under the current one what the agent
+/// itself has set out to do.
+pub(super) fn checklist(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    let mut lines = Vec::new();
+    for task in summary.tasks.iter().take(limits.rows) {
+        let is_current = summary.status.is_none() && summary.current.as_ref() == Some(&task.id);
+        lines.push(item(summary, task, is_current, around));
+        if is_current {
+            lines.extend(todo(&summary.todo));
+        }
+    }
+    let more = summary.tasks.len().saturating_sub(limits.rows);
+    if more > 0 {
+        let more = text::count(more as u64, "task");
+        lines.push(format!("\n… and {more} more."));
+    }
+    lines.join("\n")
+}
+
+fn item(
+    summary: &RunSummary,
+    task: &TaskSummary,
+    is_current: bool,
+    around: &Surroundings,
+) -> String {
+    let tick = if task.status == TaskEnd::Done {
+        "x"
+    } else {
+        " "
+    };
+    let id = code(&task.id, 60);
+    let id = around.plan_line(&id, summary.plan.path.as_deref(), task.line);
+    let title = inline(&task.title, 120);
+    let mut facts = Vec::new();
+    if is_current {
+        facts.push(format!("**in progress**, {}", attempt(task)));
+    } else if task.status == TaskEnd::Done {
+        let commit = task.commit.as_deref().filter(|_| is_on_remote(summary));
+        facts.extend(commit.map(|id| around.commit(id)));
+    } else {
+        facts.push(where_it_stands(task));
+    }
+    if !is_current && task.attempts > 1 {
+        let attempts = text::count(u64::from(task.attempts), "attempt");
+        facts.push(format!("after {attempts}"));
+    }
+    let facts = match facts.is_empty() {
+        true => String::new(),
+        false => format!(" · {}", facts.join(" ")),
+    };
+    format!("- [{tick}] {id} {title}{facts}")
+}
+
+fn where_it_stands(task: &TaskSummary) -> String {
+    match task.reason {
+        Some(reason) => format!(
+            "{} **{}**: {} (`{}`)",
+            super::task_icon(task.status),
+            task.status.as_str(),
+            sentence::reason(reason),
+            reason.as_str()
+        ),
+        None => inline(&task.message, 200),
+    }
+}
+
+/// `attempt 2 of at most 4`.
+pub(super) fn attempt(task: &TaskSummary) -> String {
+    let most = task.max_retries.saturating_add(1);
+    format!("attempt {} of at most {most}", task.attempts.max(1))
+}
+
+fn todo(items: &[TodoItem]) -> Vec<String> {
+    let mut lines: Vec<String> = items
+        .iter()
+        .take(MOST_TODO)
+        .map(|item| {
+            let text = inline(&item.text, 120);
+            match item.status {
+                TodoStatus::Completed => format!("  - [x] {text}"),
+                TodoStatus::InProgress => format!("  - [ ] **{text}**"),
+                TodoStatus::Pending => format!("  - [ ] {text}"),
+            }
+        })
+        .collect();
+    let more = items.len().saturating_sub(MOST_TODO);
+    if more > 0 {
+        lines.push(format!("  - … and {more} more"));
+    }
+    lines
+}
+
+/// Whether the run's commits were read back from the remote.
+fn is_on_remote(summary: &RunSummary) -> bool {
+    let push = summary.push.as_ref();
+    push.is_some_and(|push| push.head.is_some() && (push.pushed || push.rescue.is_some()))
+}
+
+/// Where the commits are: on the remote, as it was read back, or nowhere but in the job.
+pub(super) fn commits(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    let push = summary.push.as_ref();
+    if summary.commits.is_empty() && push.is_none() {
+        return String::new();
+    }
+    let on_remote = is_on_remote(summary);
+    let mut lines: Vec<String> = push.into_iter().map(|push| arrived(push, around)).collect();
+    if push.is_none() && summary.status.is_some() {
+        lines.push("Nothing was pushed: the commits are in the job's checkout only.".into());
+    }
+    let shown = summary.commits.iter().take(limits.lines);
+    let commits: Vec<String> = shown
+        .map(|id| {
+            let commit = match on_remote {
+                true => around.commit(id),
+                false => code(&sentence::short_id(id), 12),
+            };
+            format!("- {commit}{}", task_of(summary, id))
+        })
+        .collect();
+    lines.push(commits.join("\n"));
+    let more = summary.commits.len().saturating_sub(limits.lines);
+    if more > 0 {
+        lines.push(format!(
+            "… and {} more.",
+            text::count(more as u64, "commit")
+        ));
+    }
+    lines.retain(|line| !line.is_empty());
+    lines.join("\n\n")
+}
+
+fn arrived(push: &PushLine, around: &Surroundings) -> String {
+    let head = push.head.as_deref().map(|id| around.commit(id));
+    let detail = upper_first(&inline(&push.detail, 400));
+    match (push.pushed, &push.rescue, head) {
+        (true, _, Some(head)) => format!(
+            "Pushed to {}, whose head on the remote is {head}.",
+            around.branch(&push.branch)
+        ),
+        (false, Some(rescue), Some(head)) => format!(
+            "{} did not take the push, so the work is on {}, whose head on the remote is {head}. {detail}",
+            around.branch(&push.branch),
+            around.branch(rescue)
+        ),
+        _ => format!("The commits are **not on the remote**. {detail}"),
+    }
+}
+
+fn task_of(summary: &RunSummary, commit: &str) -> String {
+    let of = |task: &&TaskSummary| task.commit.as_deref() == Some(commit);
+    summary.tasks.iter().find(of).map_or(String::new(), |task| {
+        format!(" {} {}", code(&task.id, 60), inline(&task.title, 120))
+    })
+}
+
+/// What a person can do next, as a list.
+pub(super) fn next(summary: &RunSummary, around: &Surroundings) -> String {
+    let mut steps = Vec::new();
+    if around.report_only {
+        steps.push(
+            "this run may not write here, as always for a pull request from a fork: whoever can push takes its work from the patch".to_owned(),
+        );
+    }
+    let advice = sentence::advice(summary).filter(|_| summary.status != Some(RunStatus::Success));
+    steps.extend(advice.map(|what| inline(what, 300)));
+    steps.extend(again(summary, around));
+    steps.extend(patch(summary, around));
+    let pull = summary
+        .push
+        .as_ref()
+        .and_then(|push| push.pull_request.as_ref());
+    if let Some(pull) = pull.filter(|_| summary.status == Some(RunStatus::Success)) {
+        let shown = format!("pull request {}", pull.number);
+        steps.push(format!("review {}", link(&shown, &pull.url)));
+    }
+    let steps: Vec<String> = steps
+        .iter()
+        .map(|step| format!("- {}", upper_first(step)))
+        .collect();
+    match steps.is_empty() {
+        true => String::new(),
+        false => format!("**What to do next**\n\n{}", steps.join("\n")),
+    }
+}
+
+/// How the run is taken up again.
+fn again(summary: &RunSummary, around: &Surroundings) -> Vec<String> {
+    let Some(status) = summary.status else {
+        return Vec::new();
+    };
+    let say = |word: &str, what: &str| match around.trigger_phrase {
+        Some(phrase) => format!(
+            "comment {} to {what}",
+            code(&format!("{phrase} {word}"), 80)
+        ),
+        None => format!("start the workflow again to {what}: tasks that are done are not repeated"),
+    };
+    let redo = || {
+        say(
+            "retry",
+            "try the tasks again that are not done, with fresh retries",
+        )
+    };
+    let go_on = || say("continue", "go on where this run stopped");
+    match status {
+        RunStatus::Success | RunStatus::NoWork => Vec::new(),
+        RunStatus::Unverified => vec![
+            "add a check to `.sprag/config.yaml`, so that work is verified: `verify: [{ name: test, run: <command>, kind: test }]`".into(),
+        ],
+        RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked => vec![redo()],
+        RunStatus::Budget | RunStatus::Deadline | RunStatus::Cancelled => vec![go_on()],
+        RunStatus::Environment => vec!["supply what is missing".into(), go_on()],
+        RunStatus::Invalid => vec!["mend what is not valid".into(), redo()],
+    }
+}
+
+fn patch(summary: &RunSummary, around: &Surroundings) -> Option<String> {
+    let undone = summary
+        .tasks
+        .iter()
+        .filter(|task| sentence::is_undone(task));
+    let (task, patch) = undone
+        .filter_map(|task| Some((task, task.patch.as_ref()?)))
+        .next()?;
+    let place = match around.artifact_url {
+        Some(url) => link("artifact", url),
+        None => "run directory".into(),
+    };
+    let command = shlex::try_quote(&text::line(patch)).map_or_else(
+        |_| format!("git apply {}", text::line(patch)),
+        |quoted| format!("git apply {quoted}"),
+    );
+    Some(format!(
+        "the unfinished work of {} is in the run's {place}. In a clean checkout: {}",
+        code(&task.id, 60),
+        code(&command, 300)
+    ))
+}
+
+/// What is said of CI on the pushed commits, and what else the integration has to say.
+pub(super) fn notes(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    let mut notes = Vec::new();
+    let pushed = summary
+        .push
+        .as_ref()
+        .is_some_and(|push| push.head.is_some());
+    let started: Vec<String> = around
+        .dispatched
+        .iter()
+        .map(|name| code(name, 100))
+        .collect();
+    match (around.ci_will_not_start && pushed, started.is_empty()) {
+        (true, true) => notes.push(
+            "CI does not start on a push with the job's token. Push with a token of an app or of a person, name the workflows in `dispatch-workflows`, or close and reopen the pull request.".to_owned(),
+        ),
+        (_, false) => notes.push(format!(
+            "CI does not start on a push with the job's token, so Sprag started {} for it.",
+            started.join(", ")
+        )),
+        (false, true) => {}
+    }
+    let foreign = around.notes.iter().chain(&summary.warnings);
+    let all = foreign.clone().count();
+    notes.extend(
+        foreign
+            .take(limits.lines)
+            .map(|note| upper_first(&inline(note, 500))),
+    );
+    if all > limits.lines {
+        notes.push(format!("… and {} more", all - limits.lines));
+    }
+    let notes: Vec<String> = notes.iter().map(|note| format!("- {note}")).collect();
+    match notes.is_empty() {
+        true => String::new(),
+        false => format!("**Notes**\n\n{}", notes.join("\n")),
+    }
+}
+
+/// Links to the other places where the run is told of, on one line.
+pub(super) fn places(summary: &RunSummary, around: &Surroundings) -> String {
+    let mut places: Vec<String> = Vec::new();
+    let pull = summary
+        .push
+        .as_ref()
+        .and_then(|push| push.pull_request.as_ref());
+    places.extend(pull.map(|pull| link(&format!("Pull request {}", pull.number), &pull.url)));
+    for (shown, url) in [
+        ("Check run", around.check_url),
+        ("Comment", around.comment_url),
+        ("Workflow run", around.run_url),
+        ("Run directory (artifact)", around.artifact_url),
+    ] {
+        places.extend(url.map(|url| link(shown, url)));
+    }
+    places.extend(
+        around
+            .asked_by
+            .map(|login| format!("asked for by {}", code(login, 60))),
+    );
+    match places.is_empty() {
+        true => String::new(),
+        false => format!("<sub>{}</sub>", places.join(" · ")),
+    }
+}

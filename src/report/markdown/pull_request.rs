@@ -1,0 +1,116 @@
+//! Title and body of the pull request that a run opens.
+
+use super::escape::{code, inline};
+use super::surroundings::Surroundings;
+use super::{COMMENT_BYTES, LADDER, Limits, comment, parts};
+use crate::domain::commit_message::without_references;
+use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::report::text;
+
+/// Most characters of a title; GitHub takes 256.
+const TITLE_CHARS: usize = 120;
+
+/// Title and body. The title may become the subject of a commit when the pull request is merged, so
+/// it neither closes nor mentions. The body ends with the hidden line, where there is one.
+pub fn pull_request(summary: &RunSummary, around: &Surroundings) -> (String, String) {
+    let title = text::short_line(
+        &without_references(&text::line(&summary.plan.title)),
+        TITLE_CHARS,
+    );
+    let title = match title.is_empty() {
+        true => "Work done by Sprag".to_owned(),
+        false => title,
+    };
+    let marker = around
+        .marker()
+        .map_or(String::new(), |line| format!("\n{line}\n"));
+    let room = COMMENT_BYTES.saturating_sub(marker.len());
+    let body = super::smallest(&LADDER[1..], room, &comment::notice(around), |limits| {
+        body(summary, around, limits)
+    });
+    (title, format!("{body}{marker}"))
+}
+
+fn body(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+    super::blocks(&[
+        goal(summary, around),
+        format!("### Tasks\n\n{}", parts::checklist(summary, around, limits)),
+        format!("### How it was verified\n\n{}", verified(summary, limits)),
+        left(summary),
+        parts::notes(summary, around, limits),
+        parts::places(summary, around),
+    ])
+}
+
+fn goal(summary: &RunSummary, around: &Surroundings) -> String {
+    let title = inline(&summary.plan.title, 300);
+    let plan = summary.plan.path.as_deref().map_or(String::new(), |path| {
+        let shown = code(path, 200);
+        format!(" Plan: {}.", around.plan_line(&shown, Some(path), Some(1)))
+    });
+    let agent = match summary.agent.is_empty() {
+        true => String::new(),
+        false => format!(
+            " The agent {} wrote the changes; Sprag verified and committed them.",
+            inline(&summary.agent, 60)
+        ),
+    };
+    format!("**{title}**\n\n{}", format!("{plan}{agent}").trim_start())
+}
+
+/// The checks that stand behind the tasks that are done.
+fn verified(summary: &RunSummary, limits: &Limits) -> String {
+    let done = || {
+        summary
+            .tasks
+            .iter()
+            .filter(|task| task.status == TaskEnd::Done)
+    };
+    let is = |reason: Reason| move |task: &&TaskSummary| task.reason == Some(reason);
+    let checks: Vec<String> = summary
+        .checks
+        .iter()
+        .take(limits.lines)
+        .map(|name| code(name, 100))
+        .collect();
+    let mut lines = Vec::new();
+    if checks.is_empty() {
+        lines.push("**Not at all**: no check is configured.".to_owned());
+    } else {
+        let passed = done().filter(is(Reason::Verified)).count();
+        lines.push(format!(
+            "After each of {} these checks passed on exactly the tree that was committed: {}.",
+            text::count(passed as u64, "task"),
+            checks.join(", ")
+        ));
+    }
+    let satisfied = done().filter(is(Reason::AlreadySatisfied)).count();
+    if satisfied > 0 {
+        let count = text::count(satisfied as u64, "task");
+        lines.push(format!("Nothing needed doing for {count}."));
+    }
+    lines.join("\n\n")
+}
+
+fn left(summary: &RunSummary) -> String {
+    let open = summary
+        .tasks
+        .iter()
+        .filter(|task| task.selected && task.status != TaskEnd::Done);
+    let lines: Vec<String> = open
+        .take(50)
+        .map(|task| {
+            format!(
+                "- {} {}: {}",
+                code(&task.id, 60),
+                inline(&task.title, 120),
+                inline(&task.message, 300)
+            )
+        })
+        .collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("### What is left\n\n{}", lines.join("\n")),
+    }
+}

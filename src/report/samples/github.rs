@@ -1,0 +1,171 @@
+//! Invented runs with all that the texts on GitHub need.
+
+use super::{
+    BASE, FIRST, LEFT, Tape, attempt, blocked, budget, cancelled, check, commit, no_progress,
+    partial, planning_only, success, warning,
+};
+use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
+use crate::domain::assess::AssessmentKind;
+use crate::domain::event::{EventKind, PullRequestLine, PushLine, RetryKind};
+use crate::domain::summary::RunSummary;
+use crate::report::markdown::Surroundings;
+
+const SECOND: &str = "c0ffee1234567890abcdef1234567890abcdef12";
+
+/// A run on a pull request of an invented repository.
+pub fn surroundings() -> Surroundings<'static> {
+    Surroundings {
+        server_url: "https://github.com",
+        repository: "example/reports",
+        run_url: Some("https://github.com/example/reports/actions/runs/901"),
+        check_url: Some("https://github.com/example/reports/runs/77"),
+        comment_url: Some("https://github.com/example/reports/pull/7#issuecomment-5"),
+        artifact_url: Some("https://github.com/example/reports/actions/runs/901/artifacts/3"),
+        trigger_phrase: Some("/sprag"),
+        plan_commit: Some(BASE),
+        state_line: Some("<!-- sprag:state v=1 run=01H-run -->"),
+        asked_by: Some("octocat"),
+        ..Surroundings::default()
+    }
+}
+
+fn push(head: &str) -> PushLine {
+    PushLine {
+        branch: "feature/csv".into(),
+        head: Some(head.into()),
+        pushed: true,
+        rescue: None,
+        pull_request: Some(PullRequestLine {
+            number: 7,
+            url: "https://github.com/example/reports/pull/7".into(),
+            opened: true,
+        }),
+        detail: "pushed with a lease on the old head".into(),
+    }
+}
+
+/// A run in its second task, second attempt.
+pub fn live() -> RunSummary {
+    let titles = ["Serve /report.csv", "Quote fields", "Document the route"];
+    let mut tape = Tape::new(&titles, &["test"]);
+    tape.task("t1", titles[0])
+        .turn(1, AssessmentKind::Changed, &[])
+        .check("test", None);
+    let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
+    tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
+    tape.task("t2", titles[1])
+        .turn(1, AssessmentKind::Changed, &[])
+        .check("test", Some((LEFT, 2)))
+        .schedule(RetryKind::Retry, 1, 3, &[]);
+    tape.turn(2, AssessmentKind::Changed, &[]);
+    let todo = |text: &str, status| TodoItem {
+        text: text.into(),
+        status,
+    };
+    let items = vec![
+        todo("Read the failing test", TodoStatus::Completed),
+        todo("Quote fields that hold a comma", TodoStatus::InProgress),
+        todo("Run the tests", TodoStatus::Pending),
+    ];
+    tape.push(EventKind::Agent(AgentEvent::Todo { items }));
+    tape.summary()
+}
+
+fn begun() -> RunSummary {
+    Tape::new(&["Serve /report.csv"], &["test"]).summary()
+}
+
+/// Every kind of run by name, with what is around it.
+pub fn github_runs() -> Vec<(&'static str, RunSummary, Surroundings<'static>)> {
+    let around = surroundings;
+    let with = |mut summary: RunSummary, push: Option<PushLine>| {
+        summary.push = push;
+        summary
+    };
+    let rescued = PushLine {
+        pushed: false,
+        rescue: Some("sprag/rescue/01H-run".into()),
+        pull_request: None,
+        detail: "the branch is protected".into(),
+        ..push(FIRST)
+    };
+    vec![
+        (
+            "success",
+            with(success(), Some(push(SECOND))),
+            Surroundings {
+                ci_will_not_start: true,
+                ..around()
+            },
+        ),
+        (
+            "partial",
+            with(partial(), Some(push(FIRST))),
+            Surroundings {
+                ci_will_not_start: true,
+                dispatched: vec!["ci.yml".into()],
+                ..around()
+            },
+        ),
+        ("rescued", with(budget(), Some(rescued)), around()),
+        ("blocked", blocked(), around()),
+        ("planning_only", planning_only(), around()),
+        (
+            "no_progress",
+            no_progress(),
+            Surroundings {
+                report_only: true,
+                trigger_phrase: None,
+                ..around()
+            },
+        ),
+        ("cancelled", cancelled(), around()),
+        ("budget", with(budget(), Some(push(FIRST))), around()),
+        ("unverified", super::unverified(), Surroundings::default()),
+        ("live", live(), around()),
+        ("begun", begun(), around()),
+    ]
+}
+
+/// A run whose every text is `text`.
+pub fn every_text(text: &str) -> RunSummary {
+    let mut tape = Tape::new(&["a", "b", "c"], &["test"]);
+    tape.task("t1", "a")
+        .turn(1, AssessmentKind::Changed, &[text]);
+    let verified = commit(&mut tape, FIRST, text);
+    tape.end_task(verified, &[attempt(1, &[text], &[])]);
+    tape.task("t2", "b")
+        .turn(1, AssessmentKind::PlanningOnly, &[text])
+        .turn(2, AssessmentKind::Changed, &[text]);
+    tape.push(EventKind::CheckEnded(Box::new(check(
+        "test",
+        Some((text, 2)),
+    ))));
+    tape.push(warning(text));
+    let items = vec![TodoItem {
+        text: text.into(),
+        status: TodoStatus::InProgress,
+    }];
+    tape.push(EventKind::Agent(AgentEvent::Todo { items }));
+    let failed = crate::domain::outcome::Outcome::FailedReport {
+        summary: text.into(),
+    };
+    tape.end_task(
+        failed,
+        &[attempt(1, &[text], &[text]), attempt(2, &[text], &[text])],
+    )
+    .end();
+    let mut summary = tape.summary();
+    summary.push = Some(PushLine {
+        branch: text.into(),
+        detail: text.into(),
+        rescue: Some(text.into()),
+        pushed: false,
+        ..push(FIRST)
+    });
+    summary.tasks[1].failed_report = blocked().tasks[0].failed_report.clone();
+    summary.for_each_text(&mut |field| {
+        *field = text.to_owned();
+    });
+    summary
+}
