@@ -280,6 +280,8 @@ pub enum ReportFormat {
     /// Markdown.
     #[default]
     Md,
+    /// One page for a browser, with prompts, diffs and logs.
+    Html,
     /// The summary as JSON.
     Json,
 }

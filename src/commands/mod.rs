@@ -9,6 +9,7 @@ pub mod reporting;
 mod resume;
 pub mod run;
 pub mod small;
+mod sources;
 
 use crate::context::Context;
 use crate::error::{Error, Result};

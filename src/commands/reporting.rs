@@ -13,7 +13,7 @@ use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
 use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::WorkflowCommands;
-use crate::report::{Format, Reporters, markdown, render};
+use crate::report::{Format, Reporters, html, markdown, render};
 use crate::run_dir::{RunDir, append_only};
 use anyhow::Context as _;
 use std::fs::File;
@@ -173,6 +173,7 @@ impl Reporting {
     pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
         // Whatever becomes of the rest, what a run leaves behind is there.
         self.write(run_dir);
+        self.write_page(run_dir);
         self.drain();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
@@ -181,7 +182,7 @@ impl Reporting {
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
             let beyond = Beyond {
                 report_status: self.status,
-                report_path: Some(run_dir.path("report.md").display().to_string()),
+                report_path: Some(run_dir.path("report.html").display().to_string()),
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
@@ -199,6 +200,12 @@ impl Reporting {
             let written = run_dir.write(name, render(&self.summary, format).as_bytes());
             self.degrade(what, written.map(drop));
         }
+    }
+
+    fn write_page(&mut self, run_dir: &RunDir) {
+        let page = html::report(&self.summary, &super::sources::sources(run_dir.root()));
+        let written = run_dir.write("report.html", page.as_bytes());
+        self.degrade("HTML report", written.map(drop));
     }
 
     fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {

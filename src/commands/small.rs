@@ -279,11 +279,15 @@ pub fn report(context: &Context, args: &ReportArgs) -> Result<u8> {
     })?;
     let summary: RunSummary = serde_json::from_slice(&bytes)
         .map_err(|error| Error::usage(format!("{} is damaged: {error}", path.display())))?;
-    let format = match args.format {
-        ReportFormat::Md => report::Format::Markdown,
-        ReportFormat::Json => report::Format::Json,
+    let text = match args.format {
+        ReportFormat::Md => report::render(&summary, report::Format::Markdown),
+        ReportFormat::Json => report::render(&summary, report::Format::Json),
+        ReportFormat::Html => {
+            let sources = super::sources::sources(&context.cwd.join(&args.run_dir));
+            report::html::report(&summary, &sources)
+        }
     };
-    print(&report::render(&summary, format))?;
+    print(&text)?;
     Ok(0)
 }
 

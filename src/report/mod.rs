@@ -4,7 +4,9 @@
 //! function of [`RunSummary`]. Nothing here can fail a run.
 
 pub mod annotation;
+pub mod check_annotation;
 pub mod console;
+pub mod html;
 pub mod jsonl;
 pub mod markdown;
 pub mod outlet;

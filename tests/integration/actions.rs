@@ -92,7 +92,7 @@ fn every_output_has_its_name_and_value() {
     run(&project, agent, &[]).expect(0);
     let dir = run_directory(&project);
     let head = project.head();
-    let report = dir.join("report.md").display().to_string();
+    let report = dir.join("report.html").display().to_string();
     let expected: BTreeMap<String, String> = [
         ("status", "success"),
         ("reason", "verified"),

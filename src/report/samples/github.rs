@@ -167,5 +167,9 @@ pub fn every_text(text: &str) -> RunSummary {
     summary.for_each_text(&mut |field| {
         *field = text.to_owned();
     });
+    // The address of the pull request is GitHub's own word.
+    if let Some(line) = &mut summary.push {
+        line.pull_request = push(FIRST).pull_request;
+    }
     summary
 }

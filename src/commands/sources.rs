@@ -1,0 +1,92 @@
+//! The files of a run that its HTML report shows.
+
+use crate::report::html::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, Sources};
+use rustix::fs::OFlags;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// What is shown of a run directory, as much of it as a report holds. What cannot be read is left
+/// out: the report never fails for it.
+pub fn sources(run_dir: &Path) -> Sources {
+    let mut left = SOURCES_BYTES;
+    let mut sources = Vec::new();
+    for (kind, directory) in [
+        (SourceKind::Diff, "patches"),
+        (SourceKind::Prompt, "prompts"),
+        (SourceKind::Log, "verify"),
+        (SourceKind::Transcript, "turns"),
+    ] {
+        for path in files_in(&run_dir.join(directory)) {
+            let Ok((text, cut)) = read(&path, kind, left.min(SOURCE_BYTES)) else {
+                continue;
+            };
+            left = left.saturating_sub(text.len());
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            sources.push(Source {
+                kind,
+                name: format!("{directory}/{name}"),
+                text,
+                cut,
+            });
+        }
+    }
+    sources
+}
+
+fn files_in(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// The beginning of a file, or the end of a log: failures stand there.
+fn read(path: &Path, kind: SourceKind, most: usize) -> io::Result<(String, bool)> {
+    // A pipe in the place of a file must hold nobody up.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let most = most as u64;
+    if kind == SourceKind::Log {
+        file.seek(SeekFrom::Start(about.len().saturating_sub(most)))?;
+    }
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok((text, about.len() > most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_in_order_within_the_budget_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["patches", "prompts", "verify"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write("prompts/02.md", "second");
+        write("prompts/01.md", "first");
+        let log = format!("begin{}end", "x".repeat(SOURCE_BYTES));
+        write("verify/01-test.log", &log);
+        std::os::unix::fs::symlink("/etc/hostname", dir.path().join("patches/t1.patch")).unwrap();
+        let found = sources(dir.path());
+        let names: Vec<&str> = found.iter().map(|source| source.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["prompts/01.md", "prompts/02.md", "verify/01-test.log"]
+        );
+        let log = &found[2];
+        assert!(log.cut && log.text.ends_with("end") && !log.text.contains("begin"));
+    }
+}

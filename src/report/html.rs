@@ -1,0 +1,398 @@
+//! The report as one HTML file: no script, nothing loaded from anywhere, light and dark.
+
+use super::text;
+use super::{annotation, sentence};
+use crate::domain::outcome::TaskEnd;
+use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// Most bytes of everything that is taken over from files.
+pub const SOURCES_BYTES: usize = 5 << 20;
+/// Most bytes of one file.
+pub const SOURCE_BYTES: usize = 512 << 10;
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// What kind of file a source is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// What the agent was told.
+    Prompt,
+    /// What the agent said and did.
+    Transcript,
+    /// What changed.
+    Diff,
+    /// What a check printed.
+    Log,
+}
+
+/// A file of the run, as far as it is to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What it is.
+    pub kind: SourceKind,
+    /// Its path, relative to the run directory.
+    pub name: String,
+    /// Its text; of a long file a part.
+    pub text: String,
+    /// Whether something is left out.
+    pub cut: bool,
+}
+
+/// The files of the run in the order in which they are shown.
+pub type Sources = Vec<Source>;
+
+/// The whole report. Of the sources the first ones are shown that fit in [`SOURCES_BYTES`].
+pub fn report(summary: &RunSummary, sources: &Sources) -> String {
+    let title = super::markdown::title(summary);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
+                title { "Sprag: " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (head(summary, &title))
+                main {
+                    (timeline(summary))
+                    (table(summary))
+                    @for task in summary.tasks.iter().filter(|task| !task.turns.is_empty()) { (section(task)) }
+                    (warnings(summary))
+                    (files(sources))
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn head(summary: &RunSummary, title: &str) -> Markup {
+    let state = summary.status.map_or("running", |status| status.as_str());
+    let next = sentence::next_steps(summary);
+    html! {
+        header class=(format!("state-{state}")) {
+            h1 { "Sprag: " (title) }
+            @if let Some(reason) = summary.reason { p { (sentence::reason(reason)) " (" code { (reason.as_str()) } ")" } }
+            dl {
+                (fact("Plan", &summary.plan.title))
+                (fact("Agent", &summary.agent))
+                (fact("Branch", summary.branch.as_deref().unwrap_or_default()))
+                (fact("Head", &sentence::short_id(summary.head.as_deref().unwrap_or_default())))
+                (fact("Time", &text::duration(summary.elapsed_ms)))
+                (fact("Usage", &sentence::usage(&summary.usage).unwrap_or_default()))
+            }
+            @for kept in sentence::kept(summary) { p.kept { "Kept: " (kept) } }
+            @if !next.is_empty() {
+                h2 { "What to do next" }
+                ul { @for step in &next { li { (step.what) @if let Some(command) = &step.command { ": " code { (text::line(command)) } } } } }
+            }
+        }
+    }
+}
+
+fn fact(name: &str, value: &str) -> Markup {
+    html! { @if !value.is_empty() { div { dt { (name) } dd { (text::short_line(value, 200)) } } } }
+}
+
+/// One bar for each turn and each check, as wide as it took long.
+fn timeline(summary: &RunSummary) -> Markup {
+    let tasks: Vec<&TaskSummary> = summary
+        .tasks
+        .iter()
+        .filter(|task| !task.turns.is_empty())
+        .collect();
+    let total: u64 = tasks
+        .iter()
+        .flat_map(|task| bars(task))
+        .map(|bar| bar.ms)
+        .sum();
+    let share = |ms: u64| {
+        format!(
+            "flex-grow:{}",
+            (ms.saturating_mul(1_000) / total.max(1)).max(3)
+        )
+    };
+    html! {
+        @if !tasks.is_empty() {
+            h2 { "Timeline" }
+            div.timeline {
+                @for task in tasks.iter().take(200) {
+                    div.lane {
+                        a href=(format!("#{}", anchor(task))) { (text::short_line(&task.id, 30)) }
+                        div.bars {
+                            @for bar in bars(task) {
+                                span class=(bar.class) style=(share(bar.ms)) title=(bar.title) {}
+                            }
+                        }
+                    }
+                }
+            }
+            p.legend { span.turn {} " the agent changed files " span.idle {} " it changed nothing " span.passed {} " checks passed " span.failed {} " checks failed" }
+        }
+    }
+}
+
+struct Bar {
+    class: &'static str,
+    ms: u64,
+    title: String,
+}
+
+fn bars(task: &TaskSummary) -> Vec<Bar> {
+    let mut bars = Vec::new();
+    for (at, turn) in task.turns.iter().enumerate() {
+        let what = sentence::assessment(turn.assessment);
+        let changed = turn.assessment == crate::domain::assess::AssessmentKind::Changed;
+        bars.push(Bar {
+            class: if changed { "turn" } else { "idle" },
+            ms: turn.elapsed_ms,
+            title: format!(
+                "Turn {}: {what}, {}",
+                turn.turn,
+                text::duration(turn.elapsed_ms)
+            ),
+        });
+        // The checks of an attempt ran after its last turn.
+        let next = task.turns.get(at + 1).map(|next| next.attempt);
+        if next != Some(turn.attempt) {
+            let checks = task
+                .checks
+                .iter()
+                .filter(|check| check.attempt == turn.attempt);
+            bars.extend(checks.map(|check| Bar {
+                class: if check.passed { "passed" } else { "failed" },
+                ms: check.elapsed_ms,
+                title: format!(
+                    "{}: {}",
+                    text::short_line(&check.name, 100),
+                    text::duration(check.elapsed_ms)
+                ),
+            }));
+        }
+    }
+    bars
+}
+
+fn table(summary: &RunSummary) -> Markup {
+    let tokens = |task: &TaskSummary| match (task.usage.tokens_in, task.usage.tokens_out) {
+        (None, None) => "–".to_owned(),
+        (a, b) => text::tokens(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+    };
+    html! {
+        h2 { "Tasks" }
+        table {
+            thead { tr { th { "Task" } th { "Status" } th { "Reason" } th { "Attempts" } th { "Nudges" } th { "Commit" } th { "Time" } th { "Tokens" } th { "Cost" } } }
+            tbody {
+                @for task in &summary.tasks {
+                    tr {
+                        td { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) }
+                        td class=(class(task.status)) { (task.status.as_str()) }
+                        td { (task.reason.map_or("–", |reason| reason.as_str())) }
+                        td.number { (task.attempts) }
+                        td.number { (task.nudges) }
+                        td { code { (task.commit.as_deref().map_or("–".into(), sentence::short_id)) } }
+                        td.number { (text::duration(task.elapsed_ms)) }
+                        td.number { (tokens(task)) }
+                        td.number { (task.usage.cost_usd.map_or("–".into(), text::dollars)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn class(status: TaskEnd) -> &'static str {
+    match status {
+        TaskEnd::Done => "done",
+        TaskEnd::Failed => "bad",
+        TaskEnd::Blocked => "blocked",
+        TaskEnd::Pending | TaskEnd::Skipped => "pending",
+    }
+}
+
+fn anchor(task: &TaskSummary) -> String {
+    let id: String = task
+        .id
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .collect();
+    format!("task-{id}")
+}
+
+fn section(task: &TaskSummary) -> Markup {
+    let failing: Vec<&CheckLine> = match task.status {
+        TaskEnd::Done => Vec::new(),
+        _ => annotation::last_failing(task).collect(),
+    };
+    html! {
+        section id=(anchor(task)) {
+            h2 { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) ": " span class=(class(task.status)) { (task.status.as_str()) } }
+            p { (text::line(&task.message)) }
+            @if let Some(report) = &task.failed_report {
+                h3 { "The agent reports" }
+                (pre(&report.summary))
+                @for (heading, body) in [("Requirements", &report.requirements), ("Problems", &report.problems), ("Possible solutions", &report.solutions)] {
+                    @if let Some(body) = body { h4 { (heading) } (pre(body)) }
+                }
+            }
+            @for check in failing {
+                h3 { "Check " code { (text::line(&check.name)) } " failed in attempt " (check.attempt) ": " (text::line(&check.detail)) }
+                @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
+                @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
+            }
+            h3 { "Turns" }
+            ol { @for line in &task.turns { (turn(line)) } }
+            @if !task.history.is_empty() {
+                h3 { "Attempts" }
+                ul { @for entry in &task.history { li {
+                    "Attempt " (entry.attempt) ": " (text::some_of(&entry.changes, 20)) " → " (text::line(&entry.outcome.replace('_', " ")))
+                    @if !entry.errors.is_empty() { ul { @for error in &entry.errors { li { (text::short_line(error, 500)) } } } }
+                } } }
+            }
+            @if !task.changed_files.is_empty() { p { "Changed: " (text::some_of(&task.changed_files, 100)) } }
+            @if let Some(patch) = &task.patch { p { "Patch of the unfinished work: " code { (text::line(patch)) } } }
+        }
+    }
+}
+
+fn turn(turn: &TurnSummary) -> Markup {
+    let said = sentence::indicators(&turn.indicators);
+    html! {
+        li value=(turn.turn) {
+            (text::line(&turn.purpose)) ", attempt " (turn.attempt) ": " b { (sentence::assessment(turn.assessment)) } ", " (text::duration(turn.elapsed_ms)) ", " (text::line(&turn.exit))
+            @if !said.is_empty() { ": " @for words in &said { q { (words) } " " } }
+        }
+    }
+}
+
+fn pre(body: &str) -> Markup {
+    html! { pre { (text::block(body)) } }
+}
+
+fn warnings(summary: &RunSummary) -> Markup {
+    html! {
+        @if !summary.warnings.is_empty() {
+            h2 { "Warnings" }
+            ul { @for message in summary.warnings.iter().take(500) { li { (text::line(message)) } } }
+        }
+    }
+}
+
+fn files(sources: &Sources) -> Markup {
+    let mut left = SOURCES_BYTES;
+    let mut shown: Vec<(&Source, &str)> = Vec::new();
+    for source in sources {
+        let kept = text::head_bytes(&source.text, SOURCE_BYTES.min(left));
+        left -= kept.len();
+        if !kept.is_empty() {
+            shown.push((source, kept));
+        }
+    }
+    let missing = sources
+        .iter()
+        .filter(|source| !source.text.is_empty())
+        .count()
+        - shown.len();
+    html! {
+        @for (kind, heading) in [(SourceKind::Prompt, "Prompts"), (SourceKind::Transcript, "Transcripts"), (SourceKind::Diff, "Diffs"), (SourceKind::Log, "Logs")] {
+            @if shown.iter().any(|(source, _)| source.kind == kind) {
+                h2 { (heading) }
+                @for (source, kept) in shown.iter().filter(|(source, _)| source.kind == kind) {
+                    details {
+                        summary { code { (text::line(&source.name)) } @if source.cut || kept.len() < source.text.len() { " (cut; the whole is in the run directory)" } }
+                        @if kind == SourceKind::Diff { (diff(kept)) } @else { (pre(kept)) }
+                    }
+                }
+            }
+        }
+        @if missing > 0 { p { (text::count(missing as u64, "file")) " more in the run directory." } }
+    }
+}
+
+fn diff(body: &str) -> Markup {
+    let class = |line: &str| match line.chars().next() {
+        Some('+') => "add",
+        Some('-') => "del",
+        Some('@') => "hunk",
+        _ => "",
+    };
+    html! { pre { @for line in text::block(body).lines() { span class=(class(line)) { (line) "\n" } } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    fn source(kind: SourceKind, text: &str) -> Source {
+        Source {
+            kind,
+            name: "verify/01-test.log".into(),
+            text: text.into(),
+            cut: false,
+        }
+    }
+
+    #[test]
+    fn the_report_shows_the_run_and_loads_nothing() {
+        let sources = vec![
+            source(SourceKind::Prompt, "Do it\nnow"),
+            source(SourceKind::Diff, "@@ -1 +1 @@\n-a\n+b"),
+        ];
+        let page = report(&samples::partial(), &sources);
+        for expected in [
+            "<title>Sprag: partly done, 1 of 3 tasks done</title>",
+            "git apply /runs/01H-run/patches/t2.patch",
+            "class=\"failed\"",
+            "<span class=\"add\">+b\n</span>",
+            "Do it\nnow",
+            "href=\"#task-t2\"",
+            "id=\"task-t2\"",
+        ] {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+        for absent in ["<script", "src=", "url(", "http:", "https:", "@import"] {
+            assert!(!page.contains(absent), "{absent}");
+        }
+    }
+
+    #[test]
+    fn foreign_text_is_text() {
+        let text = "<script>x</script>\"'&<img src=x onerror=y> </pre></details>\u{202e}\u{1b}[31m";
+        let sources = vec![
+            source(SourceKind::Log, text),
+            source(SourceKind::Diff, text),
+        ];
+        let page = report(&samples::every_text(text), &sources);
+        for absent in [
+            "<script",
+            "<img",
+            "</pre></details>\u{202e}",
+            "\u{1b}",
+            "\u{202e}",
+        ] {
+            assert!(!page.contains(absent), "{absent}");
+        }
+        assert!(page.contains("&lt;script&gt;"));
+        assert_eq!(
+            page.matches("<pre>").count(),
+            page.matches("</pre>").count()
+        );
+    }
+
+    #[test]
+    fn files_beyond_the_budget_are_counted() {
+        let big = "x".repeat(SOURCE_BYTES + 1);
+        let sources = vec![source(SourceKind::Log, &big); 12];
+        let page = report(&samples::partial(), &sources);
+        assert!(page.len() < SOURCES_BYTES + 64 * 1024);
+        assert!(
+            page.contains("2 files more in the run directory.") && page.contains("(cut; the whole")
+        );
+    }
+}
