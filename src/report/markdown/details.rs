@@ -61,7 +61,8 @@ pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
 }
 
 fn section(task: &TaskSummary, limits: &Limits) -> String {
-    let told = task.status == TaskEnd::Done || task.failed_report.is_some();
+    let is_open = task.reason.is_none();
+    let told = is_open || task.status == TaskEnd::Done || task.failed_report.is_some();
     let message = match told {
         true => String::new(),
         false => upper_first(&inline(&task.message, 1_000)),
@@ -78,7 +79,11 @@ fn section(task: &TaskSummary, limits: &Limits) -> String {
             let reason = task
                 .reason
                 .map_or(String::new(), |reason| format!(" (`{}`)", reason.as_str()));
-            let (name, status) = (name(task), task.status.as_str());
+            let status = match is_open {
+                true => "in progress",
+                false => task.status.as_str(),
+            };
+            let name = name(task);
             format!("### {name}: {status}{reason}\n\n{}", joined(&parts))
         }
     }

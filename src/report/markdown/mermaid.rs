@@ -7,6 +7,8 @@ use crate::report::text;
 const MOST_TASKS: usize = 40;
 /// More bars than this make no readable diagram.
 const MOST_BARS: usize = 120;
+/// What fits to the left of the bars.
+const LABEL_CHARS: usize = 26;
 /// The diagram's clock has no second day.
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
@@ -19,9 +21,13 @@ pub(super) fn timeline(summary: &RunSummary) -> String {
     let mut lines = Vec::new();
     let mut bars = 0;
     for task in &worked {
-        let id = label(&text::short_line(&task.id, 20));
-        let title = label(&text::short_line(&task.title, 30));
-        lines.push(format!("    section {id} {title}"));
+        let name = format!(
+            "{} {}",
+            text::short_line(&task.id, 14),
+            text::line(&task.title)
+        );
+        let name = label(&text::short_line(&name, LABEL_CHARS));
+        lines.push(format!("    section {name}"));
         for (name, tag, seconds) in bars_of(task) {
             bars += 1;
             let clock = clock(at);
@@ -34,7 +40,7 @@ pub(super) fn timeline(summary: &RunSummary) -> String {
         return String::new();
     }
     format!(
-        "```mermaid\ngantt\n    dateFormat HH:mm:ss\n    axisFormat %H:%M:%S\n{}\n```\n\n<sub>Blue: the agent works. Grey: checks that passed. Red: checks that failed.</sub>",
+        "```mermaid\n%%{{init: {{\"gantt\": {{\"leftPadding\": 180}}}}}}%%\ngantt\n    dateFormat HH:mm:ss\n    axisFormat %H:%M:%S\n{}\n```\n\n<sub>Blue: the agent works. Grey: checks that passed. Red: checks that failed.</sub>",
         lines.join("\n")
     )
 }
@@ -86,7 +92,7 @@ fn clock(seconds: u64) -> String {
 }
 
 /// Text in which Mermaid finds no syntax: whatever is neither letter, digit nor space is written as
-/// its number. A space in front keeps it from being a keyword.
+/// its number.
 fn label(clean: &str) -> String {
     let mut out = String::with_capacity(clean.len());
     for c in clean.chars() {

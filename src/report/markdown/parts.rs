@@ -52,7 +52,7 @@ fn item(
     } else if task.status == TaskEnd::Done {
         let commit = task.commit.as_deref().filter(|_| is_on_remote(summary));
         facts.extend(commit.map(|id| around.commit(id)));
-    } else {
+    } else if summary.status.is_some() || task.reason.is_some() || !task.selected {
         facts.push(where_it_stands(task));
     }
     if !is_current && task.attempts > 1 {

@@ -231,6 +231,10 @@ proptest! {
 /// Writes every text to the directory that `SPRAG_SAMPLES` names, for `scripts/render-samples`.
 #[test]
 #[ignore = "writes files for a person to look at"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the directory is given by whoever runs this alone"
+)]
 fn write_samples() {
     let dir = std::path::PathBuf::from(std::env::var_os("SPRAG_SAMPLES").unwrap());
     let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
@@ -248,6 +252,14 @@ fn write_samples() {
             &format!("# {title}\n\n{body}"),
         );
     }
+    let diff = crate::report::html::Source {
+        kind: crate::report::html::SourceKind::Diff,
+        name: "patches/t2.patch".into(),
+        text: "@@ -1,2 +1,2 @@\n fn quote() {\n-    field\n+    escaped(field)\n".into(),
+        cut: false,
+    };
+    let page = crate::report::html::report(&samples::partial(), &vec![diff]);
+    write("report-partial.html", &page);
     let around = samples::surroundings();
     let why = "@mallory has no write access to this repository";
     let fix = "somebody with write access can repeat the comment";
