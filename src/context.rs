@@ -87,6 +87,24 @@ impl Context {
             .or_else(|| self.var(&format!("INPUT_{}", upper.replace('-', "_"))))
     }
 
+    /// A directory that is there for a moment: in the runner's temporary one, else below
+    /// [`Context::state_home`].
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn place_for_a_moment(&self, prefix: &str) -> anyhow::Result<tempfile::TempDir> {
+        let place = match self.path_var("RUNNER_TEMP").filter(|_| self.in_actions()) {
+            Some(temp) => temp,
+            None => self.state_home(),
+        };
+        let cannot = || format!("{} cannot be written", place.display());
+        std::fs::create_dir_all(&place).with_context(cannot)?;
+        tempfile::Builder::new()
+            .prefix(prefix)
+            .tempdir_in(&place)
+            .with_context(cannot)
+    }
+
     /// The directory for runs outside of Actions: `$XDG_STATE_HOME/sprag`, by default
     /// `~/.local/state/sprag`; without a home, a directory of the user's in the temporary one.
     pub fn state_home(&self) -> PathBuf {

@@ -45,6 +45,9 @@ pub struct Manifest {
     pub plan: Option<PlanPath>,
     /// The prompt, when that is the plan.
     pub prompt: Option<String>,
+    /// The plan's text, when it is neither a file nor a prompt.
+    #[serde(default)]
+    pub text: Option<String>,
     /// Ids of the tasks that were asked for by name.
     pub tasks: Vec<String>,
     /// The configuration file that a flag named, absolute.

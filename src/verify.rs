@@ -3,8 +3,8 @@
 mod reports;
 
 use crate::domain::committable::Committable;
-use crate::domain::duration::millis;
 use crate::domain::diagnostic::Matcher;
+use crate::domain::duration::millis;
 use crate::domain::failure::{FailingCheck, excerpts, hints};
 use crate::domain::snapshot::Fingerprint;
 use crate::domain::verdict::{

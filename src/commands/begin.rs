@@ -114,7 +114,11 @@ fn record(
             .map(|file| PlanPath(file.path.clone())),
         prompt: match &prepared.source {
             Source::Prompt(text) => Some(text.clone()),
-            Source::File(_) | Source::Known { .. } => None,
+            Source::File(_) | Source::Known { .. } | Source::Text(_) => None,
+        },
+        text: match &prepared.source {
+            Source::Text(text) => Some(text.clone()),
+            _ => None,
         },
         tasks: args.tasks.clone(),
         config: args

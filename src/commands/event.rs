@@ -15,7 +15,7 @@ use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
 use crate::report::publish::Page;
 pub use answer::{Ended, declined, ended};
-pub use place::{at_the_ref, on_branch};
+pub use place::{at_the_ref, on_branch, remote};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
@@ -63,7 +63,9 @@ pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettin
     TriggerSettings {
         phrase: all.trigger_phrase.unwrap_or(default.phrase),
         label: all.trigger_label.unwrap_or(default.label),
-        allowed_associations: all.allowed_associations.unwrap_or(default.allowed_associations),
+        allowed_associations: all
+            .allowed_associations
+            .unwrap_or(default.allowed_associations),
         allowed_users: all.allowed_users.unwrap_or_default(),
         allowed_bots: all.allowed_bots.unwrap_or_default(),
         allow_pull_request_target: all.allow_pull_request_target.unwrap_or(false),
@@ -118,12 +120,17 @@ pub async fn begin(
         // The step says what is to be done, and the event only who may have it done, and where.
         triggers.queue = None;
     }
-    let client = hub.client().map_err(|error| Error::environment(error.to_string()))?;
+    let client = hub
+        .client()
+        .map_err(|error| Error::environment(error.to_string()))?;
     let repo = client
         .repo(&hub.place.repository)
         .map_err(|error| Error::environment(error.to_string()))?;
     let identity = client.identity().await;
-    triggers.own_login = identity.as_ref().ok().map(|identity| identity.login.clone());
+    triggers.own_login = identity
+        .as_ref()
+        .ok()
+        .map(|identity| identity.login.clone());
     let candidate = match triage(&event, &triggers) {
         Triage::Candidate(candidate) => candidate,
         Triage::Nothing { reason } => {

@@ -3,7 +3,7 @@
 
 use crate::context::Context;
 use crate::github::{Client, Limits, Settings};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -62,10 +62,7 @@ impl Place {
         };
         let run = context.var("GITHUB_RUN_ID").map(|id| WorkflowRun {
             id: id.to_owned(),
-            attempt: context
-                .var("GITHUB_RUN_ATTEMPT")
-                .unwrap_or("1")
-                .to_owned(),
+            attempt: context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1").to_owned(),
         });
         Some(Self {
             server_url: url("GITHUB_SERVER_URL", "https://github.com"),
@@ -89,6 +86,11 @@ impl Hub {
             token: SecretString::from(token(context)?.to_owned()),
             limits,
         })
+    }
+
+    /// Whether the token is a job's own or an app's: what it pushes starts no workflow if it is a job's.
+    pub fn is_job_token(&self) -> bool {
+        self.token.expose_secret().starts_with("ghs_")
     }
 
     /// A client; inside a runtime.

@@ -133,9 +133,10 @@ impl Mission {
     pub fn settle(&mut self, config: &DeliveryConfig, in_actions: bool, token: bool) {
         use crate::domain::settings::{CommitVia, Report};
         let can_push = token && self.branch.is_some() && !self.report_only;
-        let opens = self.branch.as_ref().is_some_and(|branch| {
-            Some(&branch.name) != self.base_ref.as_ref() && !self.is_pull
-        });
+        let opens = self
+            .branch
+            .as_ref()
+            .is_some_and(|branch| Some(&branch.name) != self.base_ref.as_ref() && !self.is_pull);
         self.delivery = Delivery {
             push: can_push && config.push.unwrap_or(in_actions),
             pull_request: config.pull_request.unwrap_or(match opens {

@@ -1,9 +1,16 @@
 //! The commands: each reads what it needs, does its work and says what it came to.
 
+mod api_commits;
 mod begin;
+mod beginning;
+mod delivery;
 pub mod demo;
+pub mod event;
+pub mod hub;
 pub mod inputs;
+pub mod mission;
 pub mod prepare;
+mod queue;
 pub mod refusal;
 pub mod reporting;
 mod resume;

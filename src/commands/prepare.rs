@@ -14,6 +14,9 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+/// What a plan is called that is no file, in messages about it.
+const TEXT_NAME: &str = "plan.yaml";
+
 /// Where a plan comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -21,6 +24,8 @@ pub enum Source {
     File(PathBuf),
     /// A text.
     Prompt(String),
+    /// A plan that is no file, such as an issue's.
+    Text(String),
     /// A file whose content is known: a run that is taken up again does not believe what a turn
     /// that was cut off may have left in it.
     Known {
@@ -61,12 +66,21 @@ pub struct Prepared {
     pub warnings: Vec<String>,
 }
 
+/// What a run can be given to work on.
+pub const CHOICES: &str = "give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event";
+
+/// Whether the command line or the inputs name a plan or a prompt.
+pub fn has_source(context: &Context, args: &RunArgs) -> bool {
+    let flags = args.plan.is_some() || args.prompt.is_some() || args.prompt_file.is_some();
+    let inputs = ["plan", "prompt", "prompt-file"];
+    flags || inputs.iter().any(|name| context.input(name).is_some())
+}
+
 /// The one source that the command line names.
 ///
 /// # Errors
 /// When it names none or several, or standard input cannot be read.
 pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
-    const CHOICES: &str = "give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-";
     let given = [
         args.plan.as_ref().map(|_| "--plan"),
         args.prompt.as_ref().map(|_| "--prompt"),
@@ -262,6 +276,10 @@ fn load(
     // The resolved path is the one that is written later: a link must not lead elsewhere by then.
     let resolved = match source {
         Source::Prompt(text) => return Ok((config::plan_of_prompt(text)?, String::new(), None)),
+        Source::Text(text) => {
+            let (plan, text) = parse_plan(text.as_bytes(), TEXT_NAME, warnings)?;
+            return Ok((plan, text, None));
+        }
         Source::File(path) => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
         Source::Known { path, .. } => path.clone(),
     };

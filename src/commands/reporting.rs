@@ -1,5 +1,7 @@
 //! Hands every event to every report, and writes what a finished run leaves behind.
 
+use super::hub::Hub;
+use super::mission::{Mission, ReactTo};
 use crate::cli::{ColorChoice, Output, RunArgs};
 use crate::context::Context;
 use crate::domain::agent::AgentEvent;
@@ -7,12 +9,14 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
+use crate::report::annotation::annotations;
 use crate::report::console::{Color, Console, Size, Style, Verbosity};
 use crate::report::jsonl::Jsonl;
 use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
+use crate::report::publish::{Desk, End, Known, Publisher, Trouble};
 use crate::report::shield::{Shielded, Token, neutral};
-use crate::report::workflow_command::WorkflowCommands;
+use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, html, markdown, render};
 use crate::run_dir::{RunDir, append_only};
 use anyhow::Context as _;
@@ -20,13 +24,21 @@ use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
 /// is to stop, and a person, who may have stopped the terminal to read.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
 const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
+
+/// How long GitHub may take to hear how the run ended, and the same when the job is being cancelled:
+/// its processes are killed 10 s after the first signal.
+const PATIENCE_OF_REPORT: Duration = Duration::from_secs(90);
+const PATIENCE_OF_CANCELLED_REPORT: Duration = Duration::from_secs(3);
+
+/// What the run has on GitHub, relative to the run directory.
+const ON_GITHUB: &str = "state/github.json";
 
 /// Where the events are kept for a process that takes the run up, relative to the run directory.
 const RECORD: &str = "state/events.jsonl";
@@ -43,6 +55,16 @@ pub struct Reporting {
     status: ReportStatus,
     /// Number of the last event.
     seq: u64,
+    /// What tells GitHub, and what of.
+    publishing: Option<Publishing>,
+}
+
+/// A run that GitHub is told of.
+struct Publishing {
+    publisher: Publisher,
+    mission: Mission,
+    /// Whether the token is a job's own, whose pushes start no workflow.
+    is_job_token: bool,
 }
 
 impl Reporting {
@@ -97,7 +119,80 @@ impl Reporting {
             record_path: run_dir.path(RECORD),
             status: ReportStatus::Ok,
             seq: 0,
+            publishing: None,
         })
+    }
+
+    /// Begins to tell GitHub of the run, where that is wanted and there is a token.
+    pub fn publish(
+        &mut self,
+        context: &Context,
+        mission: &Mission,
+        run_dir: &RunDir,
+        run_id: &str,
+    ) {
+        let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
+            return;
+        };
+        let desk = desk(mission, run_dir, run_id);
+        let is_job_token = hub.is_job_token();
+        match Publisher::start(desk, move || hub.client()) {
+            Ok(publisher) => {
+                self.reporters.add("GitHub", publisher.reporter());
+                // They go to the check run; should that fail, they are told at the end.
+                self.reporters.remove("annotations");
+                self.publishing = Some(Publishing {
+                    publisher,
+                    mission: mission.clone(),
+                    is_job_token,
+                });
+            }
+            Err(error) => self
+                .summary
+                .warnings
+                .push(format!("GitHub is not told of the run: {error}")),
+        }
+    }
+
+    /// Tells GitHub how the run ended. Whatever does not come through is a warning.
+    fn end_publishing(&mut self) {
+        let Some(publishing) = self.publishing.take() else {
+            return;
+        };
+        let push = self.summary.push.as_ref().filter(|push| push.pushed);
+        let mut scene = publishing.mission.scene();
+        if push.is_some() {
+            scene
+                .dispatched
+                .clone_from(&publishing.mission.delivery.dispatch);
+            scene.ci_will_not_start = scene.dispatched.is_empty() && publishing.is_job_token;
+        }
+        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
+        let patience = match is_cancelled {
+            true => PATIENCE_OF_CANCELLED_REPORT,
+            false => PATIENCE_OF_REPORT,
+        };
+        let end = End {
+            scene,
+            pushed: push.and_then(|push| push.head.clone()),
+            until: Instant::now() + patience,
+        };
+        let published = publishing.publisher.finish(&self.summary, end);
+        if !published.complete {
+            self.status = ReportStatus::Degraded;
+        }
+        for incident in published.incidents {
+            let warning = format!("GitHub: {incident}");
+            if !self.summary.warnings.contains(&warning) {
+                let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
+                self.summary.warnings.push(warning);
+            }
+        }
+        if !published.annotated {
+            for command in annotation_commands(&annotations(&self.summary)) {
+                let _ = writeln!(stdout(), "{command}");
+            }
+        }
     }
 
     /// Takes an event in.
@@ -175,6 +270,7 @@ impl Reporting {
         self.write(run_dir);
         self.write_page(run_dir);
         self.drain();
+        self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
             self.append(&path, &text, "step summary");
@@ -244,6 +340,38 @@ impl Reporting {
                 .with_context(|| path.display().to_string())
         });
         self.degrade(what, written);
+    }
+}
+
+/// What is to be shown where; a run that is taken up goes on with what is there.
+fn desk(mission: &Mission, run_dir: &RunDir, run_id: &str) -> Desk {
+    let kept = std::fs::read(run_dir.path(ON_GITHUB));
+    let mut known: Known = kept
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    if known.comment.is_none() {
+        known.comment.clone_from(&mission.comment);
+    }
+    let mut state = mission.state.clone();
+    state.note_run(run_id);
+    let place = run_dir.clone();
+    Desk {
+        repository: mission.place.repository.clone(),
+        head: mission.head.clone(),
+        external_id: run_id.to_owned(),
+        number: mission.number,
+        react_to: mission.react_to.map(ReactTo::target),
+        state,
+        scene: mission.scene(),
+        known,
+        // What is lost with it is only that a later process looks for it.
+        keep: Box::new(move |known| {
+            if let Ok(bytes) = serde_json::to_vec(known) {
+                let _ = place.write(ON_GITHUB, &bytes);
+            }
+        }),
+        trouble: Trouble::default(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `sprag run --resume`: what an earlier process of the run has left is read and taken up.
 
 use super::begin::{PLAN_COPY, runs_of};
+use super::mission::MISSION;
 use super::prepare::{Before, Source, in_base, prepare};
 use super::run::{execute, lock};
 use crate::cli::{Common, RunArgs, SettingFlags};
@@ -11,7 +12,7 @@ use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::error::{Error, Result, machine_fault, told};
-use crate::perform::{PlanBook, Watched, finish_landing};
+use crate::perform::{PlanBook, Watched, finish_landing, undo_move};
 use crate::process::outlast;
 use crate::run_dir::{ENDED, Manifest, RunDir, newest_unfinished};
 use crate::vcs::git::{Real, Repo};
@@ -105,7 +106,11 @@ pub(super) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         earlier,
         repo: Watched::new(repo),
     };
-    execute(context, args, prepared, Some(taken_up), runtime)
+    let mission = std::fs::read(taken_up.run_dir.path(MISSION));
+    let mission = mission
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    execute(context, args, prepared, mission, Some(taken_up), runtime)
 }
 
 /// The repository as the dead process left it, when what that had git do is over.
@@ -120,7 +125,8 @@ fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
             None => Error::config(message).hint("start a new run; what this one committed stays"),
         }
     })?;
-    finish_landing(&mut repo, run_dir).map_err(|error| {
+    let settled = finish_landing(&mut repo, run_dir).and_then(|()| undo_move(&mut repo, run_dir));
+    settled.map_err(|error| {
         let message = format!("the run cannot be taken up: {}", told(&error));
         let environment = Error::environment(message);
         machine_fault(&error)
@@ -133,7 +139,7 @@ fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
 /// Says which plan counts when it was edited since the run began.
 fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String> {
     let (path, other) = match source {
-        Source::Prompt(_) => return None,
+        Source::Prompt(_) | Source::Text(_) => return None,
         Source::File(path) => (path, run_dir.path(PLAN_COPY)),
         Source::Known { path, .. } => (path, path.clone()),
     };
@@ -166,6 +172,9 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
     let path = match (&manifest.plan, &manifest.prompt) {
         (Some(path), _) => path.0.clone(),
         (None, Some(prompt)) => return Ok(Source::Prompt(prompt.clone())),
+        (None, None) if manifest.text.is_some() => {
+            return Ok(Source::Text(manifest.text.clone().unwrap_or_default()));
+        }
         (None, None) => {
             return Err(Error::config(
                 "the run's manifest names neither plan nor prompt",

@@ -1,8 +1,14 @@
 //! `sprag run`.
 
 use super::begin::{begin_new, refuse_read_only};
+use super::beginning::{self, Ready, Start};
+use super::delivery::{Delivered, deliver};
+use super::event;
+use super::hub::Hub;
 use super::inputs::with_inputs;
-use super::prepare::{Prepared, prepare, source};
+use super::mission::{MISSION, Mission};
+use super::prepare::{Prepared, prepare};
+use super::queue::count_run;
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
 use crate::cli::RunArgs;
@@ -10,7 +16,7 @@ use crate::config::{RunConfig, TaskConfig};
 use crate::context::Context;
 use crate::domain::attempt::Spend;
 use crate::domain::event::{EventKind, RunStarted, TaskLine};
-use crate::domain::outcome::{NoChanges, Outcome, Reason, run_end};
+use crate::domain::outcome::{NoChanges, Outcome, Reason, RunStatus, run_end};
 use crate::domain::plan::{Plan, Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
@@ -22,7 +28,7 @@ use crate::run_dir::{ENDED, FINISHED, RunDir};
 use crate::vcs::git::Real;
 use crate::vcs::lock::{LockError, RunLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Write as _;
+use std::io::{Write as _, stdout};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -42,7 +48,14 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
     if args.resume {
         return resume(context, args, runtime);
     }
-    let source = source(context, args)?;
+    let Ready {
+        source,
+        mission,
+        lock: held,
+    } = match beginning::begin(context, args, &runtime)? {
+        Start::Over(ended) => return Ok(event::ended(context, &ended, &mut stdout())),
+        Start::Run(ready) => *ready,
+    };
     let prepared = prepare(
         context,
         &args.common,
@@ -54,8 +67,16 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
     if args.dry_run {
         return super::small::dry_run(context, &prepared);
     }
-    let _lock = lock(context, &prepared.real)?;
-    execute(context, args, prepared, None, runtime)
+    let _lock = match held {
+        Some(held) => held,
+        None => lock(context, &prepared.real)?,
+    };
+    let mission = mission.map(|mut mission| {
+        let token = Hub::of(context).is_some();
+        mission.settle(&prepared.run.delivery, context.in_actions(), token);
+        mission
+    });
+    execute(context, args, prepared, mission, None, runtime)
 }
 
 /// One run per repository on a machine.
@@ -78,6 +99,7 @@ pub(super) fn execute(
     context: &Context,
     args: &RunArgs,
     prepared: Prepared,
+    mission: Option<Mission>,
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
@@ -97,7 +119,20 @@ pub(super) fn execute(
         None => begin_new(context, args, &prepared)?,
     };
     let run_dir = begun.run_dir.clone();
-    let ended = runtime.block_on(work(context, prepared, begun, &mut reporting));
+    if let Some(mission) = &mission {
+        run_dir.write(
+            MISSION,
+            &serde_json::to_vec_pretty(mission).map_err(anyhow::Error::from)?,
+        )?;
+        reporting.publish(context, mission, &run_dir, &begun.run_id);
+    }
+    let ended = runtime.block_on(work(
+        context,
+        prepared,
+        begun,
+        mission.as_ref(),
+        &mut reporting,
+    ));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended {
@@ -141,6 +176,7 @@ async fn work(
     context: &Context,
     prepared: Prepared,
     mut begun: Begun,
+    mission: Option<&Mission>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = ends(context, prepared.run.deadline)?;
@@ -165,6 +201,7 @@ async fn work(
     if let Some(earlier) = &earlier {
         recall(&mut performer, earlier)?;
     }
+    performer.note_begun_at()?;
     let started = started(&mut performer, &all, &tasks, taken_up);
     performer
         .emit
@@ -190,7 +227,16 @@ async fn work(
     {
         performer.warn(format!("the plan's status could not be saved: {error:#}"));
     }
-    Ok(end(&mut performer, &outcomes, no_changes))
+    let delivered = match mission {
+        Some(mission) => deliver(context, &mut performer, mission, &plan, &outcomes).await?,
+        None => Delivered::Not,
+    };
+    if let Some(mission) = mission.filter(|mission| mission.queued.is_some()) {
+        let (status, _) = run_end(&in_plan_order(&performer.book.plan, &outcomes), no_changes);
+        let uncounted = count_run(context, mission, status, &performer.run_id).await;
+        uncounted.into_iter().for_each(|why| performer.warn(why));
+    }
+    Ok(end(&mut performer, &outcomes, no_changes, delivered))
 }
 
 /// What ends the run before its time: signals, the runner's going away, the deadline.
@@ -261,9 +307,14 @@ fn end(
     performer: &mut Performer<'_>,
     outcomes: &BTreeMap<String, Outcome>,
     no_changes: NoChanges,
+    delivered: Delivered,
 ) -> u8 {
     let outcomes = in_plan_order(&performer.book.plan, outcomes);
-    let (status, reason) = run_end(&outcomes, no_changes);
+    let (status, reason) = match (run_end(&outcomes, no_changes), delivered) {
+        (ended @ (RunStatus::Cancelled | RunStatus::Environment, _), _) => ended,
+        (_, Delivered::Failed) => (RunStatus::Environment, Reason::Environment),
+        (ended, Delivered::Not | Delivered::Done) => ended,
+    };
     let signal = outcomes.iter().find_map(|outcome| match outcome {
         Outcome::Cancelled { signal } => Some(*signal),
         _ => None,

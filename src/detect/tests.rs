@@ -44,6 +44,8 @@ fn a_check_is_complete() {
             ("lint", "go vet ./...", CheckKind::Lint),
         ]
         .map(|(name, run, kind)| Check {
+            junit: None,
+            problem_matcher: None,
             name: name.to_owned(),
             run: run.to_owned(),
             kind,

@@ -157,6 +157,18 @@ pub struct PushLine {
     pub pull_request: Option<PullRequestLine>,
     /// One line for a person.
     pub detail: String,
+    /// The commits that were made anew on top of somebody else's, or by GitHub, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rebased: Vec<RebasedLine>,
+}
+
+/// A commit that was made anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RebasedLine {
+    /// As it was.
+    pub old: String,
+    /// As it is; `null` when its change was there already.
+    pub new: Option<String>,
 }
 
 /// A pull request.

@@ -132,6 +132,7 @@ pub enum Reason {
     Invalid,
     Environment,
     Internal,
+    Refused,
 }
 
 /// The status of a run, a public interface.
@@ -442,6 +443,7 @@ impl Reason {
             Self::Invalid => "invalid",
             Self::Environment => "environment",
             Self::Internal => "internal",
+            Self::Refused => "refused",
         }
     }
 }

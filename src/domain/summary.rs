@@ -306,7 +306,7 @@ impl RunSummary {
                     task.agent_commits = count;
                 }
             }
-            EventKind::PushEnded(push) => self.push = Some((**push).clone()),
+            EventKind::PushEnded(push) => self.push_ended(push),
             EventKind::TaskEnded(ended) => self.task_ended(event, ended),
             EventKind::Warning { message } => self.warnings.push(message.clone()),
             EventKind::RunEnded {
@@ -461,6 +461,21 @@ impl RunSummary {
             .saturating_sub(before)
             .saturating_add(ended.verifications);
         self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
+    }
+
+    /// Commits that were made anew are known by their new ids from then on.
+    fn push_ended(&mut self, push: &PushLine) {
+        let now = |id: &String| match push.rebased.iter().find(|line| line.old == *id) {
+            Some(line) => line.new.clone(),
+            None => Some(id.clone()),
+        };
+        if push.pushed {
+            self.commits = self.commits.iter().filter_map(now).collect();
+            for task in &mut self.tasks {
+                task.commit = task.commit.as_ref().and_then(now);
+            }
+        }
+        self.push = Some(push.clone());
     }
 
     fn task_mut(&mut self, event: &Event) -> Option<&mut TaskSummary> {

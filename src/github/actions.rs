@@ -80,6 +80,11 @@ struct Jobs {
     jobs: Vec<Job>,
 }
 
+#[derive(Deserialize)]
+struct SuiteRuns {
+    check_runs: Vec<Job>,
+}
+
 #[derive(Serialize)]
 struct Dispatch<'a> {
     #[serde(rename = "ref")]
@@ -97,6 +102,28 @@ impl Repo {
         self.client
             .pages(&path, |page: Jobs| page.jobs, |_| false)
             .await
+    }
+
+    /// The jobs of a check suite. Where the suite is of GitHub Actions, a job has the id of its check
+    /// run; of another app's suite there are no logs.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn jobs_of_suite(&self, suite: u64) -> Result<Vec<Job>, Error> {
+        let path = self.path(&format!("/check-suites/{suite}/check-runs"));
+        self.client
+            .pages(&path, |page: SuiteRuns| page.check_runs, |_| false)
+            .await
+    }
+
+    /// Asks a workflow run to stop. Its jobs are signalled as by a person who cancels it.
+    ///
+    /// # Errors
+    /// See [`Error`]; `Conflict` for a run that is over.
+    pub async fn cancel_workflow_run(&self, id: u64) -> Result<(), Error> {
+        let path = self.path(&format!("/actions/runs/{id}/cancel"));
+        let call = Call::with_body(Method::POST, path, Kind::Create, &serde_json::json!({}))?;
+        self.client.answer(&call).await.map(|_| ())
     }
 
     /// The end of a job's log, at most `max_bytes` of it. GitHub redirects to another host for it,

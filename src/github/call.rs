@@ -125,6 +125,14 @@ impl Call {
         Ok(Self { ask, kind })
     }
 
+    /// A DELETE.
+    pub(super) fn delete(path: String) -> Self {
+        let mut call = Self::get(path);
+        call.ask.method = Method::DELETE;
+        call.kind = Kind::Change;
+        call
+    }
+
     /// What was asked for, for people: the query says nothing to them.
     pub(super) fn what(&self) -> String {
         let path = self.ask.path.split('?').next().unwrap_or_default();

@@ -152,6 +152,8 @@ pub struct CheckRun {
     pub conclusion: Option<String>,
     /// How many annotations it has.
     pub annotations: usize,
+    /// The page that its maker gave it.
+    pub details_url: String,
 }
 
 #[derive(Deserialize)]
@@ -167,6 +169,7 @@ struct RawCheckRun {
     status: String,
     conclusion: Option<String>,
     output: Option<RawOutput>,
+    details_url: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -185,6 +188,7 @@ impl From<RawCheckRun> for CheckRun {
             external_id: raw.external_id.unwrap_or_default(),
             status: raw.status,
             conclusion: raw.conclusion,
+            details_url: raw.details_url.unwrap_or_default(),
             annotations: raw.output.map_or(0, |output| output.annotations_count),
         }
     }

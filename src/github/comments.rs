@@ -95,6 +95,17 @@ impl Repo {
         self.client.call(&call).await
     }
 
+    /// The comments of an issue or pull request, oldest first.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn comments(&self, issue: u64) -> Result<Vec<Comment>, Error> {
+        let path = self.path(&format!("/issues/{issue}/comments"));
+        self.client
+            .pages(&path, |page: Vec<Comment>| page, |_| false)
+            .await
+    }
+
     /// The oldest comment of an issue or pull request that `identity` has written and whose first line
     /// begins with `marker`. A marker in anybody else's comment counts for nothing.
     ///

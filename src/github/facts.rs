@@ -1,7 +1,9 @@
 //! What is true of a repository: itself, who may do what, branches, references and commits.
 
 use super::call::Call;
+use super::policy::Kind;
 use super::{Error, Repo};
+use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
@@ -139,6 +141,13 @@ struct RawRef {
 }
 
 #[derive(Deserialize)]
+struct NamedRef {
+    #[serde(rename = "ref")]
+    name: String,
+    object: Sha,
+}
+
+#[derive(Deserialize)]
 struct RawCommit {
     sha: String,
     tree: Sha,
@@ -210,6 +219,42 @@ impl Repo {
         let call = Call::get(self.path(&format!("/git/ref/{}", name(short))));
         let raw: Option<RawRef> = found(self.client.call(&call).await)?;
         Ok(raw.map(|raw| raw.object.sha))
+    }
+
+    /// References whose full names begin with `prefix`, which begins with `refs/`, and what they point
+    /// to.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn refs_below(&self, prefix: &str) -> Result<Vec<(String, String)>, Error> {
+        let short = prefix.strip_prefix("refs/").unwrap_or(prefix);
+        let path = self.path(&format!("/git/matching-refs/{}", name(short)));
+        let all: Vec<NamedRef> = self.client.call(&Call::get(path)).await?;
+        Ok(all
+            .into_iter()
+            .map(|one| (one.name, one.object.sha))
+            .collect())
+    }
+
+    /// Makes a reference; `full` begins with `refs/`. One that is there already is an
+    /// [`Error::Invalid`].
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_ref(&self, full: &str, oid: &str) -> Result<(), Error> {
+        let body = serde_json::json!({ "ref": full, "sha": oid });
+        let call = Call::with_body(Method::POST, self.path("/git/refs"), Kind::Create, &body)?;
+        self.client.answer(&call).await.map(|_| ())
+    }
+
+    /// Removes a reference; `full` begins with `refs/`.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn delete_ref(&self, full: &str) -> Result<(), Error> {
+        let short = full.strip_prefix("refs/").unwrap_or(full);
+        let path = self.path(&format!("/git/refs/{}", name(short)));
+        self.client.answer(&Call::delete(path)).await.map(|_| ())
     }
 
     /// A commit by its id.

@@ -20,6 +20,9 @@ const REBASES: u32 = 3;
 /// A move of the branch that is under way, relative to the run directory.
 const MOVE: &str = "state/move.json";
 
+/// The commit that the run began from, relative to the run directory.
+const BEGAN: &str = "state/began-at";
+
 /// The commits that could not be pushed anywhere, relative to the run directory.
 pub const BUNDLE: &str = "work.bundle";
 
@@ -90,11 +93,67 @@ impl Performer<'_> {
                 pushed: true,
                 rescue: None,
                 pull_request: None,
-                detail: self.told(parcel, &way),
+                detail: self.told_of_push(parcel, &way),
                 rebased: way.rebased,
             },
             Err(stuck) => self.keep(parcel, &way, &stuck),
         }))
+    }
+
+    /// The commit that the run began from, over all of its processes; `None` in an empty repository.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn begun_at(&self) -> anyhow::Result<Option<RevId>> {
+        let kept = std::fs::read_to_string(self.run_dir.path(BEGAN)).unwrap_or_default();
+        Ok((!kept.is_empty()).then_some(RevId(kept)))
+    }
+
+    /// Keeps the commit that the run begins from, unless an earlier process of the run has.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn note_begun_at(&self) -> anyhow::Result<()> {
+        if let (Some(base), false) = (self.repo.base(), self.run_dir.path(BEGAN).exists()) {
+            self.run_dir.write(BEGAN, base.0.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the run's commits for another job that may push them.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep_for_publish(&mut self, start: &RevId) -> anyhow::Result<()> {
+        let Some(head) = self.repo.base().filter(|head| head != start) else {
+            return Ok(());
+        };
+        if let Err(error) = self.repo.bundle(&self.run_dir.path(BUNDLE), start, &head) {
+            self.warn(format!(
+                "the commits could not be kept in a bundle: {error}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Brings the branch here to where the remote's is, whose trees are the same: the commits there
+    /// are GitHub's own making.
+    pub fn follow_remote(&mut self, parcel: &Parcel<'_>, to: &RevId) {
+        let exempt = self.exempt();
+        let moved = self
+            .repo
+            .fetch_for(parcel.remote, to, &self.cancel)
+            .map_err(|error| error.to_string())
+            .and_then(|_| self.repo.plan_move(to).map_err(|error| error.to_string()))
+            .and_then(|intent| {
+                let moved = self.repo.change().move_to(&intent, &exempt);
+                moved.map(drop).map_err(|error| error.to_string())
+            });
+        if let Err(why) = moved {
+            self.warn(format!(
+                "the branch here is not where the remote's is: {why}"
+            ));
+        }
     }
 
     async fn push_until(
@@ -119,12 +178,10 @@ impl Performer<'_> {
                 Ok(PushOutcome::Refused(refusal)) => {
                     return Ok(Err(refused(refusal.kind, &refusal.words)));
                 }
-                Ok(PushOutcome::Transient { words }) => {
-                    match pauses.next() {
-                        Some(pause) if self.paused(*pause).await => continue,
-                        _ => return Ok(Err(Stuck::everywhere(words))),
-                    }
-                }
+                Ok(PushOutcome::Transient { words }) => match pauses.next() {
+                    Some(pause) if self.paused(*pause).await => continue,
+                    _ => return Ok(Err(Stuck::everywhere(words))),
+                },
                 Err(RemoteError::NotFastForward { expected, .. }) => expected,
                 Err(error) => return Ok(Err(Stuck::everywhere(error.to_string()))),
             };
@@ -289,7 +346,7 @@ impl Performer<'_> {
         line
     }
 
-    fn told(&self, parcel: &Parcel<'_>, way: &Way) -> String {
+    fn told_of_push(&self, parcel: &Parcel<'_>, way: &Way) -> String {
         let from = way.expected.as_ref().unwrap_or(&parcel.start);
         let count = self.repo.commits_between(from, &way.head);
         let count = count.map_or(0, |commits| commits.len());
@@ -325,7 +382,11 @@ impl Way {
 
     /// The run's commits of a history that may begin with somebody else's.
     fn current(&self, commits: &[RevId]) -> Vec<RevId> {
-        let own: Vec<&String> = self.rebased.iter().filter_map(|line| line.new.as_ref()).collect();
+        let own: Vec<&String> = self
+            .rebased
+            .iter()
+            .filter_map(|line| line.new.as_ref())
+            .collect();
         let is_own = |id: &&RevId| self.rebased.is_empty() || own.contains(&&id.0);
         commits.iter().filter(is_own).cloned().collect()
     }

@@ -1,6 +1,7 @@
 //! One verification: run the checks, or recall what they said of this tree.
 
 use super::{Performer, TaskRun};
+use crate::config::TaskConfig;
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
 use crate::domain::diagnostic::{Matchers, read_matchers};
 use crate::domain::event::EventKind;
@@ -37,7 +38,7 @@ impl Performer<'_> {
                 (verification, before.clone())
             }
             None => {
-                let verification = self.run_checks(run, raw_before.as_deref()).await?;
+                let verification = self.run_checks(&run.config, raw_before.as_deref()).await?;
                 if verification.verdict == Verdict::Aborted {
                     let by = self.interruption().unwrap_or(Interruption::Deadline);
                     return Ok(Observation::Interrupted { by });
@@ -59,15 +60,15 @@ impl Performer<'_> {
         })))
     }
 
-    async fn run_checks(
+    pub(super) async fn run_checks(
         &mut self,
-        run: &TaskRun<'_>,
+        config: &TaskConfig,
         before: Option<&RawSnapshot>,
     ) -> anyhow::Result<Verification> {
         self.note_untracked(before)?;
-        let env = self.scrubbed(&run.config.verify_env);
+        let env = self.scrubbed(&config.verify_env);
         let logs = self.run_dir.path("verify");
-        self.load_matchers(run)?;
+        self.load_matchers(config)?;
         let emit = &mut self.emit;
         let around = Surroundings {
             work_tree: self.repo.real().work_tree(),
@@ -95,19 +96,13 @@ impl Performer<'_> {
             }
             Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
         };
-        Ok(run_checks(
-            &run.config.checks,
-            &around,
-            &mut self.checks,
-            &mut on_progress,
-        )
-        .await)
+        Ok(run_checks(&config.checks, &around, &mut self.checks, &mut on_progress).await)
     }
 
     /// The problem matchers that the task's checks name, as they stood when the run first looked:
     /// a copy is kept, so that neither the agent's commits nor a resume change them.
-    fn load_matchers(&mut self, run: &TaskRun<'_>) -> anyhow::Result<()> {
-        let named = run.config.checks.iter();
+    fn load_matchers(&mut self, config: &TaskConfig) -> anyhow::Result<()> {
+        let named = config.checks.iter();
         for file in named.filter_map(|check| check.problem_matcher.clone()) {
             if self.matchers.contains_key(&file) {
                 continue;

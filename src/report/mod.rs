@@ -11,6 +11,7 @@ pub mod jsonl;
 pub mod markdown;
 pub mod outlet;
 pub mod outputs;
+pub mod publish;
 pub mod redact;
 pub mod sentence;
 pub mod shield;
@@ -46,6 +47,11 @@ impl Reporters {
     /// Adds a reporter; `name` is what the warning calls it should it fail.
     pub fn add(&mut self, name: &'static str, reporter: Box<dyn Reporter>) {
         self.members.push((name, reporter));
+    }
+
+    /// Takes reporters of that name out.
+    pub fn remove(&mut self, name: &str) {
+        self.members.retain(|(known, _)| *known != name);
     }
 
     /// Tells every reporter, in the order in which they were added. Returns one warning for each that

@@ -10,8 +10,8 @@ mod scene;
 pub use desk::{CHECK_NAME, Desk, Known, Page, Trouble};
 pub use scene::Scene;
 
-use crate::domain::event::{Event, EventKind};
 use crate::domain::agent::AgentEvent;
+use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
 use crate::github::Client;
 use crate::report::Reporter;
@@ -198,7 +198,7 @@ async fn follow(desk: &mut Desk, client: &Client, mut seen: watch::Receiver<Late
         }
         let Latest { summary, end } = seen.borrow_and_update().clone();
         if let Some(end) = end {
-            desk.end(&client.until(end.until.into()), &summary, &end).await;
+            desk.end(&client.until(end.until), &summary, &end).await;
             return;
         }
         // What is under way is given up when the end comes.

@@ -158,6 +158,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Invalid => "usage, configuration or plan is not valid",
         Reason::Environment => "agent, git, GitHub or a permission is missing",
         Reason::Internal => "Sprag failed itself",
+        Reason::Refused => "what was asked for is not done",
     }
 }
 

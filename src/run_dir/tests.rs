@@ -156,6 +156,7 @@ fn files_behind_planted_links_stay_as_they_are() {
 fn the_newest_twenty_runs_stay() {
     let temp = tempfile::tempdir().unwrap();
     let manifest = Manifest {
+        text: None,
         v: 1,
         run_id: "r".into(),
         work_tree: "/w".into(),

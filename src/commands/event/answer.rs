@@ -111,7 +111,7 @@ fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
     let around = Surroundings::default();
     if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
         let text = match ended.status {
-            RunStatus::NoWork => format!("⚪ Nothing to do: {}\n", markdown::plain(&ended.why)),
+            RunStatus::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
             _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &around),
         };
         append_only(&path)?.write_all(text.as_bytes())?;
@@ -172,8 +172,7 @@ impl Told<'_> {
         if in_words {
             let line = self.state.encode();
             let around = self.around(&line);
-            let text =
-                markdown::refusal_comment(&refusal.reason, Some(&refusal.remedy), &around);
+            let text = markdown::refusal_comment(&refusal.reason, Some(&refusal.remedy), &around);
             self.say(text, &mut ended).await;
         }
         ended
@@ -246,7 +245,11 @@ impl Told<'_> {
 
     async fn before(&self) -> Option<String> {
         let page = self.comment.as_ref()?;
-        self.repo.comment(page.id).await.ok().map(|comment| comment.body)
+        self.repo
+            .comment(page.id)
+            .await
+            .ok()
+            .map(|comment| comment.body)
     }
 
     async fn react(&self, reaction: Reaction, ended: &mut Ended) {
@@ -261,7 +264,9 @@ impl Told<'_> {
         let said = match (&self.comment, self.identity) {
             (Some(page), _) => self.repo.update_comment(page.id, &text).await,
             (None, Some(identity)) => {
-                self.repo.create_comment(number, &text, MARKER, identity).await
+                self.repo
+                    .create_comment(number, &text, MARKER, identity)
+                    .await
             }
             (None, None) => return,
         };

@@ -67,7 +67,8 @@ impl Desk<'_> {
         }
         if let Some(head) = candidate.head_sha.as_ref().filter(|_| needs.jobs) {
             let commit = self.repo.git_commit(head).await;
-            let is_own = |message: &str| message.lines().any(|line| line.starts_with("Sprag-Run: "));
+            let is_own =
+                |message: &str| message.lines().any(|line| line.starts_with("Sprag-Run: "));
             found.facts.head_is_own = commit.is_ok_and(|commit| is_own(&commit.message));
         }
         found
@@ -90,7 +91,9 @@ impl Desk<'_> {
         }
         if let (Ask::Review { review_id }, Some(number)) = (&authorised.ask, authorised.number) {
             match self.repo.review_comments(number, *review_id).await {
-                Ok(comments) => context.review_comments = comments.into_iter().map(on_lines).collect(),
+                Ok(comments) => {
+                    context.review_comments = comments.into_iter().map(on_lines).collect()
+                }
                 Err(error) => note("The comments of the review could not be read", &error),
             }
         }
@@ -114,7 +117,10 @@ impl Desk<'_> {
         let one = |comment: crate::github::Comment| words::ThreadComment {
             id: comment.id,
             is_own: is_own(comment.author.as_ref()),
-            author: comment.author.map(|author| author.login).unwrap_or_default(),
+            author: comment
+                .author
+                .map(|author| author.login)
+                .unwrap_or_default(),
             body: comment.body,
             created_at: comment.created_at,
             updated_at: comment.updated_at,
@@ -135,9 +141,10 @@ impl Desk<'_> {
                 Ok(log) => job_log::failed_step(&log, LOG_SHOWN),
                 Err(error) => format!("(the log could not be read: {error})"),
             };
-            let step = job.steps.iter().find(|step| {
-                matches!(step.conclusion.as_deref(), Some("failure" | "timed_out"))
-            });
+            let step = job
+                .steps
+                .iter()
+                .find(|step| matches!(step.conclusion.as_deref(), Some("failure" | "timed_out")));
             found.push(words::FailedJob {
                 name: job.name.clone(),
                 step: step.map(|step| step.name.clone()),
@@ -175,7 +182,10 @@ fn pull_facts(pull: Pull) -> PullFacts {
 
 fn on_lines(comment: crate::github::ReviewComment) -> words::ReviewComment {
     words::ReviewComment {
-        author: comment.author.map(|author| author.login).unwrap_or_default(),
+        author: comment
+            .author
+            .map(|author| author.login)
+            .unwrap_or_default(),
         place: Place {
             path: comment.path,
             line: comment.line.map(u64::from),

@@ -1,7 +1,7 @@
 //! On which branch an event's work is done, and the way there.
 
-use super::fetch::Desk;
 use super::TriggerSettings;
+use super::fetch::Desk;
 use crate::commands::hub::{Hub, Place};
 use crate::commands::mission::{Mission, ReactTo, WorkBranch};
 use crate::context::Context;
@@ -107,7 +107,10 @@ pub fn of_pull_event(
     }
     for name in [&pull.head_ref, &pull.base_ref] {
         refname::check_branch(name).map_err(|why| {
-            Error::config(format!("the branch `{}` {why}", clean::clean_line(name, 100)))
+            Error::config(format!(
+                "the branch `{}` {why}",
+                clean::clean_line(name, 100)
+            ))
         })?;
     }
     let is_own = pull
@@ -144,10 +147,7 @@ pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -
         return Ok(());
     };
     let name = BranchName::parse(&branch.name).map_err(|error| Error::config(error.to_string()))?;
-    let private = tempfile::Builder::new()
-        .prefix("sprag-switch-")
-        .tempdir_in(context.state_home_made()?)
-        .map_err(anyhow::Error::from)?;
+    let private = context.place_for_a_moment("sprag-switch-")?;
     let location = private.path().join("git");
     let failed = |error: &dyn std::fmt::Display| {
         Error::environment(format!("{} cannot be checked out: {error}", branch.name))
@@ -170,13 +170,11 @@ pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -
 ///
 /// # Errors
 /// An address that is none.
-pub fn remote(
-    context: &Context,
-    hub: &Hub,
-) -> Result<Remote, crate::vcs::git::RemoteError> {
+pub fn remote(context: &Context, hub: &Hub) -> Result<Remote, crate::vcs::git::RemoteError> {
     let credential = Credential::token(hub.token.clone());
-    let variables = context.env.iter().filter_map(|(name, value)| {
-        Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
-    });
+    let variables = context
+        .env
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
     Ok(Remote::new(&hub.place.git_url(), Some(credential))?.with_network(variables))
 }

@@ -60,6 +60,33 @@ pub struct Plan {
     pub format: PlanFormat,
 }
 
+impl Plan {
+    /// The plan's texts as a plan file, without settings: what an issue says configures nothing.
+    pub fn texts(&self) -> String {
+        let task = |task: &Task| {
+            let mut entry = serde_json::json!({
+                "id": task.id,
+                "title": task.title,
+                "description": task.description,
+                "acceptance": task.acceptance,
+                "depends_on": task.depends_on,
+            });
+            if task.status == TaskStatus::Done {
+                entry["status"] = serde_json::json!(TaskStatus::Done);
+            }
+            entry
+        };
+        let tasks: Vec<serde_json::Value> = self.tasks.iter().map(task).collect();
+        let plan = serde_json::json!({
+            "title": self.title,
+            "goal": self.goal,
+            "details": self.details,
+            "tasks": tasks,
+        });
+        plan.to_string()
+    }
+}
+
 /// One task of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {

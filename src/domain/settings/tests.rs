@@ -30,7 +30,11 @@ fn every_key_is_read() {
          agent_commits: squash\nif_no_changes: ok\nif_unverified: fail\ntest_changes: fail\n\
          protected_paths: ['ci/**']\nprogress: { ignore: ['*.log'] }\nagent_env: [A_KEY]\n\
          verify_env: CI\nsandbox: off\ntdd: true\nreview: false\npush: false\n\
-         pull_request: draft\nreport: none\nevents: '-'\nrun_dir: /tmp/x\ncolor: never\n",
+         pull_request: draft\ncommit_via: api\n\
+         dispatch_workflows: [ci.yml]\ntrigger_phrase: /go\ntrigger_label: go\n\
+         allowed_associations: [OWNER]\nallowed_users: [ada]\nallowed_bots: ['b[bot]']\n\
+         allow_pull_request_target: false\nmax_runs_per_day: 3\nmax_depth: 0\n\
+         status_comment: false\nreport: none\nevents: '-'\nrun_dir: /tmp/x\ncolor: never\n",
     );
     let second = |n| Some(Duration::from_secs(n));
     let texts = |all: &[&str]| Some(all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
@@ -82,6 +86,17 @@ fn every_key_is_read() {
         tdd: Some(true),
         review: Some(false),
         push: Some(false),
+        commit_via: Some(CommitVia::Api),
+        dispatch_workflows: texts(&["ci.yml"]),
+        trigger_phrase: text("/go"),
+        trigger_label: text("go"),
+        allowed_associations: texts(&["OWNER"]),
+        allowed_users: texts(&["ada"]),
+        allowed_bots: texts(&["b[bot]"]),
+        allow_pull_request_target: Some(false),
+        max_runs_per_day: Some(3),
+        max_depth: Some(0),
+        status_comment: Some(false),
         pull_request: Some(PullRequest::Draft),
         report: Some(Report::None),
         events: text("-"),

@@ -139,7 +139,7 @@ async fn a_limit_that_is_far_away_ends_at_once() {
     let server = script(vec![with(429, &["retry-after: 30"], json!({}))]);
     let hurried = server
         .repo()
-        .until(tokio::time::Instant::now() + Duration::from_secs(20));
+        .until(Instant::now() + Duration::from_secs(20));
     assert!(matches!(
         hurried.facts().await,
         Err(Error::RateLimited { .. })
@@ -178,7 +178,7 @@ async fn silence_and_drips_end_at_the_deadlines() {
             "GET /repos/octo/hello: GitHub cannot be reached: no whole answer came within 60 ms"
         );
         assert_eq!(server.asked().len(), 2);
-        let soon = tokio::time::Instant::now() + Duration::from_millis(60);
+        let soon = Instant::now() + Duration::from_millis(60);
         let error = server.repo().until(soon).facts().await.unwrap_err();
         assert!(matches!(error, Error::Deadline { .. }), "{error}");
     }

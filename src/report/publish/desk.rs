@@ -2,6 +2,7 @@
 //! that was pushed, the comment, the reactions.
 
 use super::{End, Published, Scene};
+use crate::domain::check_run::{CheckAnnotation, CheckLevel, CheckOutput};
 use crate::domain::outcome::{self, RunStatus};
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::marker::{MARKER, State};
@@ -9,7 +10,7 @@ use crate::github::{
     Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Client, Comment, Conclusion,
     Error, Identity, NewCheckRun, Output, Reaction, Repo, Target,
 };
-use crate::report::annotation::{self, Level, check_annotations};
+use crate::report::check_annotation::check_annotations;
 use crate::report::markdown;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,9 @@ impl Trouble {
 impl Desk {
     /// Shows where the run stands; the comment only if `comment`.
     pub(super) async fn show(&mut self, client: &Client, summary: &RunSummary, comment: bool) {
-        let Some(repo) = self.repo(client) else { return };
+        let Some(repo) = self.repo(client) else {
+            return;
+        };
         self.trouble.unsure = true;
         if !self.known.taken {
             self.react(&repo, Reaction::Eyes).await;
@@ -97,14 +100,17 @@ impl Desk {
         }
         self.show_check(&repo, summary).await;
         if comment {
-            self.show_comment(client, &repo, summary, &self.state.clone()).await;
+            self.show_comment(client, &repo, summary, &self.state.clone())
+                .await;
         }
         self.trouble.unsure = false;
     }
 
     /// Shows how the run ended, and leaves nothing open.
     pub(super) async fn end(&mut self, client: &Client, summary: &RunSummary, end: &End) {
-        let Some(repo) = self.repo(client) else { return };
+        let Some(repo) = self.repo(client) else {
+            return;
+        };
         self.scene = end.scene.clone();
         if self.trouble.unsure {
             self.find_again(client, &repo).await;
@@ -119,7 +125,11 @@ impl Desk {
             status,
             RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
         );
-        let reaction = if good { Reaction::Rocket } else { Reaction::Confused };
+        let reaction = if good {
+            Reaction::Rocket
+        } else {
+            Reaction::Confused
+        };
         self.react(&repo, reaction).await;
     }
 
@@ -213,7 +223,9 @@ impl Desk {
         summary: &RunSummary,
         state: &State,
     ) {
-        let Some(number) = self.number.filter(|_| self.scene.comments && !self.trouble.no_comment)
+        let Some(number) = self
+            .number
+            .filter(|_| self.scene.comments && !self.trouble.no_comment)
         else {
             return;
         };
@@ -291,7 +303,10 @@ impl Desk {
         if self.trouble.no_checks || (self.head.is_none() && end.pushed.is_none()) {
             return;
         }
-        let moved = end.pushed.clone().filter(|new| Some(new) != self.head.as_ref());
+        let moved = end
+            .pushed
+            .clone()
+            .filter(|new| Some(new) != self.head.as_ref());
         let Some(head) = moved else {
             return self.conclude(repo, summary).await;
         };
@@ -330,7 +345,8 @@ impl Desk {
         match ended {
             Ok(check) => {
                 self.know_check(&check);
-                self.annotate(repo, check.id, check.annotations, summary).await;
+                self.annotate(repo, check.id, check.annotations, summary)
+                    .await;
             }
             Err(error) => self.no_check(&error),
         }
@@ -351,7 +367,9 @@ impl Desk {
     }
 
     async fn supersede(&mut self, repo: &Repo, summary: &RunSummary, by: &CheckRun) {
-        let Some(page) = &self.known.check else { return };
+        let Some(page) = &self.known.check else {
+            return;
+        };
         let mut surroundings = self.scene.surroundings(&self.known, None);
         surroundings.superseded_by = Some(&by.html_url);
         let update = CheckUpdate {
@@ -383,7 +401,7 @@ impl Desk {
     }
 }
 
-fn plain_output(text: &markdown::CheckOutput) -> Output {
+fn plain_output(text: &CheckOutput) -> Output {
     Output {
         title: text.title.clone(),
         summary: text.summary.clone(),
@@ -392,18 +410,17 @@ fn plain_output(text: &markdown::CheckOutput) -> Output {
     }
 }
 
-fn annotated(note: &annotation::Annotation) -> Annotation {
-    let line = note.line.unwrap_or(1);
+fn annotated(note: &CheckAnnotation) -> Annotation {
     Annotation {
         path: note.path.clone(),
-        start_line: line,
-        end_line: line,
-        start_column: None,
-        end_column: None,
+        start_line: note.start_line,
+        end_line: note.end_line,
+        start_column: note.start_column,
+        end_column: note.end_column,
         annotation_level: match note.level {
-            Level::Error => AnnotationLevel::Failure,
-            Level::Warning => AnnotationLevel::Warning,
-            Level::Notice => AnnotationLevel::Notice,
+            CheckLevel::Failure => AnnotationLevel::Failure,
+            CheckLevel::Warning => AnnotationLevel::Warning,
+            CheckLevel::Notice => AnnotationLevel::Notice,
         },
         message: note.message.clone(),
         title: Some(note.title.clone()),

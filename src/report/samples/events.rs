@@ -18,7 +18,8 @@ pub fn pushed() -> PushLine {
             url: "https://example.invalid/pull/7".into(),
             opened: true,
         }),
-        detail: "pushed 2 commits".into(),
+        detail: "2 commits".into(),
+        rebased: Vec::new(),
     }
 }
 

@@ -31,6 +31,7 @@ pub fn surroundings() -> Surroundings<'static> {
 
 fn push(head: &str) -> PushLine {
     PushLine {
+        rebased: Vec::new(),
         branch: "feature/csv".into(),
         head: Some(head.into()),
         pushed: true,

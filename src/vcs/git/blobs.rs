@@ -4,8 +4,10 @@ use super::Repo;
 use super::bytes::as_path;
 use super::entries::{Digest, OnDisk};
 use super::error::GitError;
+use super::remote::{RemoteError, checked_id};
 use super::snapshot::Candidate;
 use super::status::{GITLINK, Recorded};
+use crate::domain::snapshot::RevId;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -83,6 +85,18 @@ impl Repo {
     pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
         let _open = self.unseal()?;
         let wanted = [self.private.state.base_tree.as_bytes(), b":", path].concat();
+        let call = self.call().args(["cat-file", "blob"]);
+        let output = call.args([as_path(&wanted)]).status()?;
+        Ok((output.status == Some(0)).then_some(output.stdout))
+    }
+
+    /// What a commit that is in the repository holds under a path.
+    ///
+    /// # Errors
+    /// When git cannot be run, or the commit's id is none.
+    pub fn file_of(&self, commit: &RevId, path: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
+        let _open = self.unseal()?;
+        let wanted = [checked_id(commit)?.as_bytes(), b":", path].concat();
         let call = self.call().args(["cat-file", "blob"]);
         let output = call.args([as_path(&wanted)]).status()?;
         Ok((output.status == Some(0)).then_some(output.stdout))

@@ -2,6 +2,8 @@
 
 use super::Repo;
 use super::error::GitError;
+use super::remote::{RemoteError, checked_id};
+use crate::domain::snapshot::RevId;
 
 /// Who made a commit and when, in git's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +61,17 @@ impl Signature {
 }
 
 impl Repo {
+    /// A commit's message; bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// When there is no such commit.
+    pub fn message_of(&self, commit: &RevId) -> Result<String, RemoteError> {
+        let id = checked_id(commit)?;
+        let _open = self.unseal()?;
+        let commit = self.raw_commit(id)?;
+        Ok(String::from_utf8_lossy(&commit.message).into_owned())
+    }
+
     pub(super) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
         let content = self.apart().args(["cat-file", "commit", oid]).run()?.stdout;
         RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {

@@ -7,6 +7,8 @@ use super::discover::Real;
 use super::error::GitError;
 pub(super) use super::head::{HeadState, read_head};
 use super::mirror::{look, mirror};
+use super::remote::{RemoteError, checked_id};
+use crate::domain::snapshot::RevId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +108,33 @@ impl Repo {
                 .expect_success("merge-base".to_owned())
                 .map(|_| false),
         }
+    }
+
+    /// Whether a commit is in the history of another one; `false` also where that cannot be told.
+    pub fn contains_commit(&self, descendant: &RevId, ancestor: &RevId) -> bool {
+        let ids = checked_id(ancestor).and_then(|old| Ok((old, checked_id(descendant)?)));
+        let Ok((ancestor, descendant)) = ids else {
+            return false;
+        };
+        let Ok(_open) = self.unseal() else {
+            return false;
+        };
+        self.is_ancestor(ancestor, descendant).unwrap_or(false)
+    }
+
+    /// The commits that `head` has and `base` has not, oldest first.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn commits_between(&self, base: &RevId, head: &RevId) -> Result<Vec<RevId>, RemoteError> {
+        let range = format!("{}..{}", checked_id(base)?, checked_id(head)?);
+        let _open = self.unseal()?;
+        self.refresh_shallow()?;
+        let call = self
+            .call()
+            .args(["rev-list", "--reverse", "--topo-order", &range]);
+        let said = String::from_utf8_lossy(&call.run()?.stdout).into_owned();
+        Ok(said.lines().map(|line| RevId(line.to_owned())).collect())
     }
 
     /// A fetch during the turn may have moved the borders of a shallow clone.

@@ -333,6 +333,20 @@ impl Repo {
         Ok(id)
     }
 
+    /// Brings a commit of the remote into the repository, with no more history than there is already.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn fetch_for(
+        &self,
+        remote: &Remote,
+        commit: &RevId,
+        cancel: &Cancel,
+    ) -> Result<RevId, RemoteError> {
+        let depth = self.is_shallow().then_some(1);
+        self.fetch(remote, &commit.0, depth, cancel)
+    }
+
     /// A command that talks to `remote`: the private directory, no work tree, objects where the
     /// repository has them, and the credential in the environment of this one process.
     pub(super) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {

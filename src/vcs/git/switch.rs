@@ -165,7 +165,7 @@ impl Repo {
         self.move_to(&intent.reversed(), exempt)
     }
 
-    fn is_shallow(&self) -> bool {
+    pub(super) fn is_shallow(&self) -> bool {
         let borders = self.real.common_dir.join("shallow");
         borders.metadata().is_ok_and(|meta| meta.len() > 0)
     }

@@ -1,0 +1,271 @@
+//! What a run is to work on, for whom and on which branch: from flags, inputs and the GitHub event.
+
+use super::event::{self, Beginning, Ended, Wanted, WantedSource};
+use super::hub::{self, Hub, Place};
+use super::mission::{Mission, WorkBranch};
+use super::prepare::{self, Source};
+use super::queue::{self, Chosen};
+use super::run::lock;
+use crate::cli::RunArgs;
+use crate::config;
+use crate::context::Context;
+use crate::domain::settings::{Report, Settings};
+use crate::domain::trigger::issue;
+use crate::domain::trigger::marker::{self, Begin, MARKER};
+use crate::domain::trigger::{Ask, refname};
+use crate::error::{Error, Result};
+use crate::report::publish::Page;
+use crate::vcs::git::Real;
+use crate::vcs::lock::RunLock;
+use tokio::runtime::Runtime;
+
+/// What a command line comes to.
+pub(super) enum Start {
+    /// The job is over before a run begins.
+    Over(Ended),
+    /// A run begins.
+    Run(Box<Ready>),
+}
+
+/// A run's source and what it is for; its branch is checked out.
+pub(super) struct Ready {
+    pub(super) source: Source,
+    pub(super) mission: Option<Mission>,
+    /// Taken already where the work tree was switched.
+    pub(super) lock: Option<RunLock>,
+}
+
+/// What the command line or the inputs ask for.
+enum Asked {
+    Source(Source),
+    Issue(u64),
+    Queue(String),
+    Event,
+}
+
+/// Finds out what to do, and checks the branch out on which it is done.
+///
+/// # Errors
+/// A command line that asks for nothing or too much, or surroundings in which it cannot be done.
+pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
+    let asked = asked(context, args)?;
+    let above = config::above(context, &args.settings)?;
+    let real = super::repository(context)?;
+    let file = prepare::config_file(
+        context,
+        &args.common,
+        real.work_tree(),
+        None,
+        &mut Vec::new(),
+    )?;
+    let settings = above.or(file.settings);
+    let hub = Hub::of(context);
+    let wanted = runtime.block_on(wanted(context, hub.as_ref(), &settings, &real, asked))?;
+    let (source, mission, lock) = match wanted {
+        Found::Over(ended) => return Ok(Start::Over(ended)),
+        Found::Here(source) => (source, None, None),
+        Found::There(source, mission) => {
+            let held = match (&hub, args.dry_run) {
+                (Some(hub), false) => {
+                    let held = lock(context, &real)?;
+                    event::on_branch(context, hub, &real, &mission)?;
+                    Some(held)
+                }
+                _ => None,
+            };
+            (source, Some(*mission), held)
+        }
+    };
+    Ok(Start::Run(Box::new(Ready {
+        source,
+        mission,
+        lock,
+    })))
+}
+
+/// The one thing that is asked for.
+fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
+    let named = [
+        args.issue.map(|_| "--issue"),
+        args.queue.as_ref().map(|_| "--queue"),
+        args.event.then_some("--event"),
+    ];
+    let named: Vec<&str> = named.into_iter().flatten().collect();
+    let has_source = prepare::has_source(context, args);
+    if named.len() + usize::from(has_source) > 1 {
+        let all = match has_source {
+            true => format!("{} and a plan or prompt", named.join(" and ")),
+            false => named.join(" and "),
+        };
+        return Err(Error::usage(format!("{all} were given together")).hint(prepare::CHOICES));
+    }
+    if let Some(number) = args.issue {
+        return Ok(Asked::Issue(number));
+    }
+    if let Some(dir) = &args.queue {
+        let dir = dir.display().to_string();
+        let dir = dir.trim_end_matches('/').to_owned();
+        refname::check_path(&dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
+        return Ok(Asked::Queue(dir));
+    }
+    let is_event =
+        args.event || (!has_source && context.in_actions() && hub::event(context).is_some());
+    match is_event {
+        true => Ok(Asked::Event),
+        false => Ok(Asked::Source(prepare::source(context, args)?)),
+    }
+}
+
+enum Found {
+    Over(Ended),
+    /// A run that GitHub has nothing to do with.
+    Here(Source),
+    There(Source, Box<Mission>),
+}
+
+async fn wanted(
+    context: &Context,
+    hub: Option<&Hub>,
+    settings: &Settings,
+    real: &Real,
+    asked: Asked,
+) -> Result<Found> {
+    let has_event = context.in_actions() && hub::event(context).is_some();
+    let is_explicit = matches!(asked, Asked::Source(_) | Asked::Queue(_));
+    let Some(hub) = hub else {
+        return without_hub(context, settings, asked);
+    };
+    let wants = context.in_actions() || reaches_out(settings);
+    let found = match &asked {
+        Asked::Source(source) if !wants => return Ok(Found::Here(source.clone())),
+        Asked::Issue(number) => of_issue(context, hub, settings, *number).await?,
+        Asked::Event => event::begin(context, hub, settings, false).await?,
+        _ if has_event => event::begin(context, hub, settings, is_explicit).await?,
+        _ => Beginning::Work(Box::new(Wanted {
+            source: WantedSource::Configured,
+            mission: event::at_the_ref(context, hub.place.clone()),
+        })),
+    };
+    let Wanted {
+        source,
+        mut mission,
+    } = match found {
+        Beginning::Over(ended) => return Ok(Found::Over(ended)),
+        Beginning::Work(wanted) => *wanted,
+    };
+    if mission.head.is_none() {
+        mission.head = context.var("GITHUB_SHA").map(str::to_owned);
+    }
+    let queue = match (&asked, &source) {
+        (Asked::Queue(dir), _) => Some(dir.clone()),
+        (_, WantedSource::Queue(dir)) => Some(dir.clone()),
+        _ => None,
+    };
+    if let Some(dir) = queue {
+        mission.branch = None;
+        return Ok(
+            match queue::choose(context, hub, real, &dir, &mut mission).await? {
+                Chosen::Over(ended) => Found::Over(ended),
+                Chosen::Plan(path) => Found::There(Source::File(path), Box::new(mission)),
+            },
+        );
+    }
+    let source = match (asked, source) {
+        (_, WantedSource::Plan(path)) => Source::File(real.work_tree().join(path)),
+        (_, WantedSource::Prompt(text)) => Source::Prompt(text),
+        (_, WantedSource::PlanText(text)) => Source::Text(text),
+        (Asked::Source(source), _) => source,
+        _ => {
+            return Err(
+                Error::usage("nothing to do: the event names no plan and no prompt")
+                    .hint("give the step the input plan, prompt, prompt-file or queue"),
+            );
+        }
+    };
+    Ok(Found::There(source, Box::new(mission)))
+}
+
+/// Whether settings ask for GitHub outside of Actions.
+fn reaches_out(settings: &Settings) -> bool {
+    settings.report == Some(Report::Github) || settings.push == Some(true)
+}
+
+fn without_hub(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
+    let missing = |what: &str| {
+        let error =
+            Error::environment(format!("{what} needs GitHub, and there is no access to it"));
+        let remedy = match Place::of(context) {
+            Some(_) => "give the step the input github-token, or set GITHUB_TOKEN",
+            None => "set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN",
+        };
+        error.hint(remedy)
+    };
+    match asked {
+        Asked::Source(_) if settings.push == Some(true) => Err(missing("--push")),
+        Asked::Source(_) if settings.report == Some(Report::Github) => {
+            Err(missing("--report github"))
+        }
+        Asked::Source(source) => Ok(Found::Here(source)),
+        Asked::Issue(_) => Err(missing("--issue")),
+        Asked::Queue(_) => Err(missing("--queue")),
+        Asked::Event => Err(missing("--event")),
+    }
+}
+
+/// `--issue N`: its checklist or headings as tasks, else the whole of it as one.
+async fn of_issue(
+    context: &Context,
+    hub: &Hub,
+    settings: &Settings,
+    number: u64,
+) -> Result<Beginning> {
+    let asked = |error: crate::github::Error| Error::environment(error.to_string());
+    let client = hub.client().map_err(asked)?;
+    let repo = client.repo(&hub.place.repository).map_err(asked)?;
+    let found = repo.issue(number).await.map_err(asked)?;
+    if found.is_pull {
+        return Err(
+            Error::usage(format!("#{number} is a pull request, not an issue"))
+                .hint("comment on it, or give --prompt"),
+        );
+    }
+    if found.state != "open" {
+        return Ok(Beginning::Over(Ended::nothing(format!(
+            "issue #{number} is closed"
+        ))));
+    }
+    let plan = issue::plan(&found.title, &found.body);
+    let mut mission = event::at_the_ref(context, hub.place.clone());
+    let name = format!("sprag/issue-{number}");
+    let at = repo.branch(&name).await.map_err(asked)?;
+    mission.branch = Some(WorkBranch {
+        name,
+        at: at.map(|branch| branch.sha),
+    });
+    if mission.base_ref.is_none() {
+        mission.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
+    }
+    mission.number = Some(number);
+    mission.notes = plan.notes;
+    mission.trigger_phrase = Some(event::trigger_settings(settings, context).phrase);
+    if let Ok(identity) = client.identity().await
+        && let Ok(Some(own)) = repo.own_comment(number, MARKER, &identity).await
+    {
+        mission.state = marker::decode(&own.body).unwrap_or_default();
+        mission.comment = Some(Page {
+            id: own.id,
+            url: own.html_url,
+        });
+    }
+    let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    mission.state = mission.state.begin(&Begin {
+        day: &day,
+        answers: None,
+        by_machine: false,
+        ask: &Ask::IssuePlan,
+    });
+    Ok(Beginning::Work(Box::new(Wanted {
+        source: WantedSource::PlanText(plan.plan.texts()),
+        mission,
+    })))
+}

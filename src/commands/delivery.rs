@@ -1,0 +1,203 @@
+//! The end of a run beyond the repository: its commits on the remote, its pull request, the workflows
+//! that are to run on it.
+
+use super::event::remote;
+use super::hub::Hub;
+use super::mission::{Mission, WorkBranch};
+use crate::config::TaskConfig;
+use crate::context::Context;
+use crate::domain::event::{EventKind, PullRequestLine, PushLine};
+use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::settings::PullRequest;
+use crate::domain::snapshot::RevId;
+use crate::domain::summary::RunSummary;
+use crate::error::Result;
+use crate::github::{Error, NewPull, PullChange, Repo};
+use crate::perform::{Parcel, Performer};
+use crate::process::CancelReason;
+use crate::report::markdown::pull_request;
+use crate::report::publish::Known;
+use crate::run::RunPlan;
+use crate::vcs::git::BranchName;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long GitHub may take for everything but the push itself.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The same when the job is being cancelled: GitHub kills it 10 s after its first signal.
+const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
+
+/// What became of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivered {
+    /// Nothing was to leave this machine.
+    Not,
+    /// It is where it was meant to be.
+    Done,
+    /// It is kept, but not where it was meant to be.
+    Failed,
+}
+
+/// Pushes what the run has committed, opens or updates its pull request, and starts workflows.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub(super) async fn deliver(
+    context: &Context,
+    performer: &mut Performer<'_>,
+    mission: &Mission,
+    plan: &RunPlan,
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Result<Delivered> {
+    let start = performer.begun_at()?;
+    let (Some(hub), Some(branch)) = (Hub::of(context), &mission.branch) else {
+        return Ok(Delivered::Not);
+    };
+    let Some(start) = start else {
+        return Ok(Delivered::Not);
+    };
+    if !mission.delivery.push {
+        performer.keep_for_publish(&start)?;
+        return Ok(Delivered::Not);
+    }
+    let checks: Vec<TaskConfig> = plan
+        .tasks
+        .iter()
+        .filter(|(task, _)| {
+            let outcome = outcomes.get(task.id.as_str());
+            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+        })
+        .map(|(_, start)| start.config.clone())
+        .collect();
+    let Some(mut push) = push(context, &hub, performer, mission, branch, start, &checks).await?
+    else {
+        return Ok(Delivered::Not);
+    };
+    let client = hub.client();
+    let repo = client.and_then(|client| {
+        let patience = match performer.cancel.reason() {
+            Some(CancelReason::Interrupt | CancelReason::Terminate) => PATIENCE_OF_CANCELLED,
+            _ => PATIENCE,
+        };
+        client
+            .until(Instant::now() + patience)
+            .repo(&mission.place.repository)
+    });
+    let mut done = push.pushed;
+    match repo {
+        Err(error) => {
+            performer.warn(format!("GitHub cannot be asked: {error}"));
+            done = false;
+        }
+        Ok(repo) => {
+            if push.pushed && mission.delivery.pull_request != PullRequest::None {
+                let summary = RunSummary::of(&performer.run_dir.read_events()?);
+                match opened(&repo, mission, branch, &summary).await {
+                    Ok(pull) => push.pull_request = Some(pull),
+                    Err(error) => {
+                        done = false;
+                        performer.warn(format!("no pull request: {}", not_opened(&error)));
+                    }
+                }
+            }
+            for file in mission.delivery.dispatch.iter().filter(|_| push.pushed) {
+                let started = repo
+                    .dispatch_workflow(file, &branch.name, &BTreeMap::new())
+                    .await;
+                if let Err(error) = started {
+                    performer.warn(format!("the workflow {file} was not started: {error}"));
+                }
+            }
+        }
+    }
+    performer.emit.emit(EventKind::PushEnded(Box::new(push)));
+    Ok(if done {
+        Delivered::Done
+    } else {
+        Delivered::Failed
+    })
+}
+
+async fn push(
+    context: &Context,
+    hub: &Hub,
+    performer: &mut Performer<'_>,
+    mission: &Mission,
+    branch: &WorkBranch,
+    start: RevId,
+    checks: &[TaskConfig],
+) -> Result<Option<PushLine>> {
+    let named = BranchName::parse(&branch.name);
+    let (remote, name) = match (remote(context, hub), named) {
+        (Ok(remote), Ok(name)) => (remote, name),
+        (Err(error), _) | (_, Err(error)) => {
+            performer.warn(format!("nothing can be pushed: {error}"));
+            return Ok(None);
+        }
+    };
+    let parcel = Parcel {
+        remote: &remote,
+        branch: name,
+        expected: branch.at.clone().map(RevId),
+        start,
+        checks,
+    };
+    let pushed = match mission.delivery.via_api {
+        true => super::api_commits::commit(hub, performer, &parcel).await?,
+        false => None,
+    };
+    match pushed {
+        Some(line) => Ok(Some(line)),
+        None => Ok(performer.push_work(&parcel).await?),
+    }
+}
+
+async fn opened(
+    repo: &Repo,
+    mission: &Mission,
+    branch: &WorkBranch,
+    summary: &RunSummary,
+) -> Result<PullRequestLine, Error> {
+    let scene = mission.scene();
+    let (title, body) = pull_request(summary, &scene.surroundings(&Known::default(), None));
+    let body = match mission.number.filter(|_| !mission.is_pull) {
+        Some(number) => format!("{body}\n\nCloses #{number}.\n"),
+        None => body,
+    };
+    let base = mission.base_ref.clone().unwrap_or_default();
+    let there = repo.open_pulls_of(&branch.name, &base).await?;
+    if let Some(pull) = there.first() {
+        let change = PullChange {
+            body: Some(body),
+            ..PullChange::default()
+        };
+        repo.update_pull(pull.number, &change).await?;
+        return Ok(PullRequestLine {
+            number: pull.number,
+            url: pull.html_url.clone(),
+            opened: false,
+        });
+    }
+    let new = NewPull {
+        title,
+        body,
+        head: branch.name.clone(),
+        base,
+        draft: mission.delivery.pull_request == PullRequest::Draft,
+    };
+    let pull = repo.create_pull(&new).await?;
+    Ok(PullRequestLine {
+        number: pull.number,
+        url: pull.html_url,
+        opened: true,
+    })
+}
+
+fn not_opened(error: &Error) -> String {
+    match error.is_permission() {
+        true => format!(
+            "{error}; the job needs `pull-requests: write`, and the repository must allow GitHub Actions to create pull requests"
+        ),
+        false => error.to_string(),
+    }
+}
