@@ -28,6 +28,7 @@ mod interrupted;
 mod killed;
 mod limits;
 mod llmutils;
+mod on_github;
 mod overhead;
 mod pid1;
 mod places;

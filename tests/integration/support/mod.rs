@@ -14,4 +14,5 @@ pub mod npm;
 pub mod proc;
 pub mod project;
 pub mod real_crate;
+pub mod runner;
 pub mod tasks;
