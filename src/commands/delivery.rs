@@ -4,6 +4,7 @@
 use super::event::remote;
 use super::hub::Hub;
 use super::mission::{Mission, WorkBranch};
+use super::secrets::redactor;
 use crate::config::TaskConfig;
 use crate::context::Context;
 use crate::domain::event::{EventKind, PullRequestLine, PushLine};
@@ -91,7 +92,8 @@ pub(super) async fn deliver(
         }
         Ok(repo) => {
             if push.pushed && mission.delivery.pull_request != PullRequest::None {
-                let summary = RunSummary::of(&performer.run_dir.read_events()?);
+                let summary = redactor(context)
+                    .redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
                 match opened(&repo, mission, branch, &summary).await {
                     Ok(pull) => push.pull_request = Some(pull),
                     Err(error) => {

@@ -9,6 +9,7 @@ use super::mission::{Mission, ReactTo};
 use crate::context::Context;
 use crate::domain::settings::Settings;
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise};
+use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Triage, triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
@@ -176,6 +177,35 @@ pub async fn begin(
     }
 }
 
+/// What the work is called: the first line of what somebody wrote, or what is to be mended.
+fn title(authorised: &Authorised) -> String {
+    let at = match (authorised.number, authorised.is_pull) {
+        (Some(number), true) => format!(" of pull request {number}"),
+        (Some(number), false) => format!(" of issue {number}"),
+        (None, _) => String::new(),
+    };
+    match &authorised.ask {
+        Ask::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
+        Ask::Review { .. } => format!("Do what the review{at} asks for"),
+        _ => {
+            let name = authorised
+                .checks_name
+                .as_deref()
+                .unwrap_or("the failed jobs");
+            format!("Make {} pass", clean_line(name, 60))
+        }
+    }
+}
+
+/// A plan of one task.
+fn one_task(title: &str, task: &str) -> String {
+    let plan = serde_json::json!({
+        "title": title,
+        "tasks": [{ "id": "t1", "title": title, "description": task }],
+    });
+    plan.to_string()
+}
+
 /// Whether a refusal is said in a comment. Whoever may not ask gets a reaction and no more, so that
 /// nobody can have comments written.
 fn may_be_told(declined: &Declined) -> bool {
@@ -211,9 +241,6 @@ impl Asked<'_> {
             true => WantedSource::Configured,
             false => self.source(&authorised, &ask, &mut mission).await,
         };
-        if let WantedSource::PlanText(_) = source {
-            mission.branch = None;
-        }
         let on_branch = place::branch_of(&self.desk, &authorised, &ask, &mut mission).await;
         on_branch.map_err(|error| Error::environment(error.to_string()))?;
         Ok(Beginning::Work(Box::new(Wanted { source, mission })))
@@ -249,7 +276,8 @@ impl Asked<'_> {
                 let mut of = authorised.clone();
                 of.ask = ask.clone();
                 let context = self.desk.context(&of, self.candidate, mission).await;
-                WantedSource::Prompt(words::prompt(&of, &context))
+                let task = words::prompt(&of, &context);
+                WantedSource::PlanText(one_task(&title(&of), &task))
             }
             _ => WantedSource::Configured,
         }

@@ -15,6 +15,7 @@ pub mod refusal;
 pub mod reporting;
 mod resume;
 pub mod run;
+mod secrets;
 pub mod small;
 mod sources;
 

@@ -2,6 +2,7 @@
 
 use super::hub::Hub;
 use super::mission::{Mission, ReactTo};
+use super::secrets::redactor;
 use crate::cli::{ColorChoice, Output, RunArgs};
 use crate::context::Context;
 use crate::domain::agent::AgentEvent;
@@ -15,6 +16,8 @@ use crate::report::jsonl::Jsonl;
 use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
 use crate::report::publish::{Desk, End, Known, Publisher, Trouble};
+use crate::report::redact::Redactor;
+use crate::report::redact_stream::Redacting;
 use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, html, markdown, render};
@@ -24,6 +27,7 @@ use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
@@ -57,6 +61,8 @@ pub struct Reporting {
     seq: u64,
     /// What tells GitHub, and what of.
     publishing: Option<Publishing>,
+    /// Takes secrets out of whatever leaves this process.
+    redactor: Arc<Redactor>,
 }
 
 /// A run that GitHub is told of.
@@ -81,12 +87,15 @@ impl Reporting {
         let mut reporters = Reporters::default();
         let mut outlets = Outlets::default();
         let events = run_dir.append_lines("events.jsonl")?;
+        let redactor = Arc::new(redactor(context));
+        let events = Redacting::new(events, Arc::clone(&redactor));
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = args.output.events.as_deref() == Some(Path::new("-"));
         match &args.output.events {
             Some(_) if to_stdout => {
                 let out = outlets.open("JSONL", &stdout(), context.stdout_is_terminal)?;
-                reporters.add("JSONL", Box::new(Jsonl::new(out)));
+                let out = Redacting::new(out, Arc::clone(&redactor));
+                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(out))));
             }
             Some(path) => {
                 let path = context.cwd.join(path);
@@ -99,7 +108,8 @@ impl Reporting {
                     true => Box::new(file),
                     false => outlets.open("JSONL", &file, false)?,
                 };
-                reporters.add("JSONL", Box::new(Jsonl::new(out)));
+                let out = Redacting::new(out, Arc::clone(&redactor));
+                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(out))));
             }
             None => {}
         }
@@ -109,6 +119,7 @@ impl Reporting {
             to_stdout,
             &mut outlets,
             &mut reporters,
+            &redactor,
         )?;
         let record = run_dir.append_lines(RECORD)?;
         Ok(Self {
@@ -120,6 +131,7 @@ impl Reporting {
             status: ReportStatus::Ok,
             seq: 0,
             publishing: None,
+            redactor,
         })
     }
 
@@ -138,7 +150,8 @@ impl Reporting {
         let is_job_token = hub.is_job_token();
         match Publisher::start(desk, move || hub.client()) {
             Ok(publisher) => {
-                self.reporters.add("GitHub", publisher.reporter());
+                self.reporters
+                    .add("GitHub", publisher.reporter(Arc::clone(&self.redactor)));
                 // They go to the check run; should that fail, they are told at the end.
                 self.reporters.remove("annotations");
                 self.publishing = Some(Publishing {
@@ -177,7 +190,7 @@ impl Reporting {
             pushed: push.and_then(|push| push.head.clone()),
             until: Instant::now() + patience,
         };
-        let published = publishing.publisher.finish(&self.summary, end);
+        let published = publishing.publisher.finish(&self.clean(), end);
         if !published.complete {
             self.status = ReportStatus::Degraded;
         }
@@ -189,7 +202,7 @@ impl Reporting {
             }
         }
         if !published.annotated {
-            for command in annotation_commands(&annotations(&self.summary)) {
+            for command in annotation_commands(&annotations(&self.clean())) {
                 let _ = writeln!(stdout(), "{command}");
             }
         }
@@ -272,7 +285,7 @@ impl Reporting {
         self.drain();
         self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
-            let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
+            let text = markdown::step_summary(&self.clean(), markdown::STEP_SUMMARY_BYTES);
             self.append(&path, &text, "step summary");
         }
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
@@ -281,25 +294,35 @@ impl Reporting {
                 report_path: Some(run_dir.path("report.html").display().to_string()),
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-            let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
+            let text = github_output(&outputs(&self.clean(), &beyond), &delimiter);
             self.append(&path, &text, "outputs");
         }
         self.write(run_dir);
         self.seq
     }
 
+    /// The summary as others may see it.
+    fn clean(&self) -> RunSummary {
+        self.redactor.redact_summary(&self.summary)
+    }
+
     fn write(&mut self, run_dir: &RunDir) {
+        let summary = self.clean();
         for (what, name, format) in [
             ("report", "report.md", Format::Markdown),
             ("summary", "summary.json", Format::Json),
         ] {
-            let written = run_dir.write(name, render(&self.summary, format).as_bytes());
+            let written = run_dir.write(name, render(&summary, format).as_bytes());
             self.degrade(what, written.map(drop));
         }
     }
 
     fn write_page(&mut self, run_dir: &RunDir) {
-        let page = html::report(&self.summary, &super::sources::sources(run_dir.root()));
+        let mut sources = super::sources::sources(run_dir.root());
+        for source in &mut sources {
+            source.text = self.redactor.redact(&source.text).into_owned();
+        }
+        let page = html::report(&self.clean(), &sources);
         let written = run_dir.write("report.html", page.as_bytes());
         self.degrade("HTML report", written.map(drop));
     }
@@ -411,6 +434,7 @@ fn add_log(
     events_on_stdout: bool,
     outlets: &mut Outlets,
     reporters: &mut Reporters,
+    redactor: &Arc<Redactor>,
 ) -> Result<()> {
     let terminal = match events_on_stdout {
         true => context.stderr_is_terminal,
@@ -425,6 +449,12 @@ fn add_log(
         verbosity: Verbosity::from_flags(output.verbose, output.quiet),
         width: None,
     };
+    let is_live = terminal && !context.in_actions() && !is_dumb(context);
+    // What a person sees on a screen of their own is theirs, and it is drawn, not written in lines.
+    let out: Box<dyn Write + Send> = match is_live {
+        true => out,
+        false => Box::new(Redacting::new(out, Arc::clone(redactor))),
+    };
     if context.in_actions() && !events_on_stdout {
         let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
         let shielded = Shielded::new(out, token);
@@ -433,7 +463,7 @@ fn add_log(
             Box::new(WorkflowCommands::new(shielded.clone())),
         );
         reporters.add("log", Box::new(Console::new(Box::new(shielded), style)));
-    } else if terminal && !context.in_actions() && !is_dumb(context) {
+    } else if is_live {
         let size = Box::new(move || size(events_on_stdout));
         reporters.add("log", Box::new(Console::live(out, style, size)));
     } else {

@@ -11,6 +11,7 @@ use super::prepare::{Prepared, prepare};
 use super::queue::count_run;
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
+use super::secrets::redactor;
 use crate::cli::RunArgs;
 use crate::config::{RunConfig, TaskConfig};
 use crate::context::Context;
@@ -29,6 +30,7 @@ use crate::vcs::git::Real;
 use crate::vcs::lock::{LockError, RunLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Write as _, stdout};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -280,6 +282,10 @@ fn performer<'e>(
         matchers: BTreeMap::new(),
         session_usage: HashMap::new(),
         changed_files: BTreeSet::new(),
+        redact: {
+            let redactor = redactor(context);
+            Arc::new(move |text| redactor.redact(text).into_owned())
+        },
     }
 }
 

@@ -257,12 +257,13 @@ impl Performer<'_> {
             ),
             ("Sprag-Run".to_owned(), self.run_link()),
         ];
-        compose(
+        let message = compose(
             suggested.as_ref(),
             run.task.id.as_str(),
             &run.task.title,
             &trailers,
-        )
+        );
+        (self.redact)(&message)
     }
 
     /// The plan's short name: its id, or its file's name without the ending.

@@ -44,6 +44,7 @@ use crate::vcs::git::Exempt;
 use crate::verify::Verification;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest that a commit hook may run.
@@ -95,7 +96,12 @@ pub struct Performer<'a> {
     pub session_usage: HashMap<String, Usage>,
     /// Files that the run's commits changed.
     pub changed_files: BTreeSet<String>,
+    /// Takes secrets out of a text that leaves this process.
+    pub redact: Redact,
 }
+
+/// Takes secrets out of a text.
+pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// One task while it is worked on.
 pub struct TaskRun<'a> {

@@ -13,6 +13,7 @@ pub mod outlet;
 pub mod outputs;
 pub mod publish;
 pub mod redact;
+pub mod redact_stream;
 pub mod sentence;
 pub mod shield;
 pub mod text;

@@ -15,6 +15,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
 use crate::github::Client;
 use crate::report::Reporter;
+use crate::report::redact::Redactor;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -86,9 +87,10 @@ impl Publisher {
     }
 
     /// What is told of every event.
-    pub fn reporter(&self) -> Box<dyn Reporter> {
+    pub fn reporter(&self, redactor: Arc<Redactor>) -> Box<dyn Reporter> {
         Box::new(Feed {
             latest: self.latest.clone(),
+            redactor,
         })
     }
 
@@ -119,13 +121,14 @@ impl Publisher {
 /// Hands the summary on where something has happened that shows.
 struct Feed {
     latest: watch::Sender<Latest>,
+    redactor: Arc<Redactor>,
 }
 
 impl Reporter for Feed {
     fn report(&mut self, event: &Event, summary: &RunSummary) {
         if shows(&event.kind) {
             let _ = self.latest.send_replace(Latest {
-                summary: Arc::new(summary.clone()),
+                summary: Arc::new(self.redactor.redact_summary(summary)),
                 end: None,
             });
         }

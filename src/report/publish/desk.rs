@@ -11,7 +11,7 @@ use crate::github::{
     Error, Identity, NewCheckRun, Output, Reaction, Repo, Target,
 };
 use crate::report::check_annotation::check_annotations;
-use crate::report::markdown;
+use crate::report::markdown::{self, Surroundings};
 use serde::{Deserialize, Serialize};
 
 /// The name of every check run of Sprag.
@@ -148,6 +148,15 @@ impl Desk {
         }
     }
 
+    /// What the texts point to: the check run with the whole report, once there is one.
+    fn around<'a>(&'a self, line: Option<&'a str>) -> Surroundings<'a> {
+        let mut around = self.scene.surroundings(&self.known, line);
+        if let Some(url) = &self.trouble.final_check {
+            around.check_url = Some(url);
+        }
+        around
+    }
+
     fn repo(&mut self, client: &Client) -> Option<Repo> {
         match client.repo(&self.repository) {
             Ok(repo) => Some(repo),
@@ -169,7 +178,7 @@ impl Desk {
         let Some(head) = self.head.clone().filter(|_| !self.trouble.no_checks) else {
             return;
         };
-        let text = markdown::check_run(summary, &self.scene.surroundings(&self.known, None));
+        let text = markdown::check_run(summary, &self.around(None));
         let output = plain_output(&text);
         let shown = match &self.known.check {
             Some(page) => {
@@ -230,7 +239,7 @@ impl Desk {
             return;
         };
         let line = state.encode();
-        let body = markdown::comment(summary, &self.scene.surroundings(&self.known, Some(&line)));
+        let body = markdown::comment(summary, &self.around(Some(&line)));
         let shown = match &self.known.comment {
             Some(page) => repo.update_comment(page.id, &body).await,
             None => self.new_comment(client, repo, number, &body).await,
@@ -353,7 +362,7 @@ impl Desk {
     }
 
     fn concluded(&self, summary: &RunSummary) -> NewCheckRun {
-        let text = markdown::check_run(summary, &self.scene.surroundings(&self.known, None));
+        let text = markdown::check_run(summary, &self.around(None));
         let conclusion = text.conclusion.map_or(Conclusion::Failure, conclusion);
         NewCheckRun {
             name: CHECK_NAME.to_owned(),
@@ -370,7 +379,7 @@ impl Desk {
         let Some(page) = &self.known.check else {
             return;
         };
-        let mut surroundings = self.scene.surroundings(&self.known, None);
+        let mut surroundings = self.around(None);
         surroundings.superseded_by = Some(&by.html_url);
         let update = CheckUpdate {
             status: Some(CheckStatus::Completed),
@@ -390,10 +399,7 @@ impl Desk {
             self.trouble.annotated = true;
             return;
         }
-        let output = plain_output(&markdown::check_run(
-            summary,
-            &self.scene.surroundings(&self.known, None),
-        ));
+        let output = plain_output(&markdown::check_run(summary, &self.around(None)));
         match repo.add_annotations(check, &output, &notes, there).await {
             Ok(_) => self.trouble.annotated = true,
             Err(error) => self.trouble.say("not every annotation is there", &error),
