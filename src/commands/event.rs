@@ -93,6 +93,17 @@ pub fn read(context: &Context) -> Result<payload::Event> {
     payload::parse(&name, &json).map_err(|error| Error::config(error.to_string()))
 }
 
+/// Whether only somebody with write access, or the repository itself, can have caused the event.
+fn is_of_a_writer(context: &Context) -> bool {
+    let writers = [
+        "push",
+        "schedule",
+        "workflow_dispatch",
+        "repository_dispatch",
+    ];
+    hub::event(context).is_some_and(|(name, _)| writers.contains(&name.as_str()))
+}
+
 fn payload_of(path: &Path) -> Result<Value> {
     let shown = path.display();
     let mut bytes = Vec::new();
@@ -115,7 +126,17 @@ pub async fn begin(
     settings: &Settings,
     explicit: bool,
 ) -> Result<Beginning> {
-    let event = read(context)?;
+    let event = match read(context) {
+        Ok(event) => event,
+        // Who has the right to push or to dispatch has it whatever else the payload says.
+        Err(_) if explicit && is_of_a_writer(context) => {
+            return Ok(Beginning::Work(Box::new(Wanted {
+                source: WantedSource::Configured,
+                mission: at_the_ref(context, hub.place.clone()),
+            })));
+        }
+        Err(error) => return Err(error),
+    };
     let mut triggers = trigger_settings(settings, context);
     if explicit {
         // The step says what is to be done, and the event only who may have it done, and where.

@@ -220,7 +220,12 @@ async fn work(
         performer.make_room_after(&task, &outcome);
     }
     let outcomes = match performer.setup(!plan.tasks.is_empty()).await? {
-        None => run(&mut performer, &plan).await?,
+        None => {
+            performer.hide_credentials();
+            let ended = run(&mut performer, &plan).await;
+            performer.restore_credentials();
+            ended?
+        }
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
     performer.end_services().await;

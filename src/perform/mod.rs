@@ -6,6 +6,7 @@ mod begin;
 mod book;
 mod builtin_turn;
 mod commit;
+mod credentials;
 mod deliver;
 mod emit;
 mod finish;

@@ -1,3 +1,4 @@
 //! Whole jobs of GitHub Actions, with GitHub's API and its git server on this machine.
 
 mod comments;
+mod secrets;
