@@ -4,17 +4,7 @@
 set -euo pipefail
 
 action=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-
-# Says what is missing as Sprag would: annotation, outputs, exit code 4.
-fail() {
-  local line=${1//[$'\r\n']/ }
-  printf '::error title=Sprag cannot begin::%s\n' "${line//'%'/%25}"
-  if [ -n "${GITHUB_OUTPUT:-}" ]; then
-    printf '%s\n' status=environment reason=environment "summary=environment: $line" >>"$GITHUB_OUTPUT"
-  fi
-  if [ -n "${at:-}" ]; then rm -rf "$at"; fi
-  exit 4
-}
+. "$action/action/fail.sh"
 
 # A value of the package in the action's own tree, which says its version whatever the ref was
 # under which the action is used: a tag, a branch or a commit.
@@ -44,6 +34,8 @@ else
   release=${GITHUB_SERVER_URL:-https://github.com}/$repository/releases/download/v$(package version)
 
   at=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/sprag-binary.XXXXXX")
+  # Not run where the script becomes Sprag.
+  trap 'rm -rf "$at"' EXIT
   binary=$at/sprag
   download "$asset" "$binary"
   # The tree of a release carries the checksums of its binaries: who pins its commit pins them.
@@ -59,5 +51,9 @@ else
   chmod +x "$binary"
 fi
 
-unset INPUT_BINARY ACTION_REPOSITORY
+publish=${INPUT_PUBLISH:-}
+unset INPUT_BINARY INPUT_PUBLISH ACTION_REPOSITORY
+if [ -n "$publish" ]; then
+  exec "$binary" publish -- "$publish"
+fi
 exec "$binary" run

@@ -12,12 +12,19 @@ pub const FLAG_INPUTS: &[&str] = &[
     "plan",
     "prompt",
     "prompt-file",
+    "issue",
+    "queue",
+    "event",
     "task",
     "resume",
     "dry-run",
     "working-directory",
     "config",
+    "github-token",
 ];
+
+/// Inputs of which each says what is to be done.
+const SOURCES: &[&str] = &["plan", "prompt", "prompt-file", "issue", "queue"];
 
 /// The directory that the input `working-directory` names.
 pub fn working_directory(context: &Context) -> Option<PathBuf> {
@@ -27,9 +34,12 @@ pub fn working_directory(context: &Context) -> Option<PathBuf> {
 /// The command line, and what inputs and variables say where it says nothing.
 ///
 /// # Errors
-/// An input that cannot be read, by its name.
+/// An input that cannot be read, by its name, and several that say what is to be done.
 pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     let mut args = args.clone();
+    if !names_a_source(&args) {
+        source(context, &mut args)?;
+    }
     if args.tasks.is_empty() {
         let tasks = context.input("task").unwrap_or_default().lines();
         let tasks = tasks.map(str::trim).filter(|id| !id.is_empty());
@@ -51,6 +61,45 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
         args.settings.run_dir = given(context, "run-dir").map(|(_, path)| PathBuf::from(path));
     }
     Ok(args)
+}
+
+/// Whether the command line says what is to be done: then no input does.
+fn names_a_source(args: &RunArgs) -> bool {
+    args.plan.is_some()
+        || args.prompt.is_some()
+        || args.prompt_file.is_some()
+        || args.issue.is_some()
+        || args.queue.is_some()
+        || args.event
+}
+
+/// The inputs `issue`, `queue` and `event`. Plan and prompt are read, and refused together, where the
+/// plan is.
+fn source(context: &Context, args: &mut RunArgs) -> Result<()> {
+    let given = SOURCES.iter().filter(|name| context.input(name).is_some());
+    let given: Vec<&str> = given.copied().collect();
+    let is_read_here = |name: &&str| matches!(*name, "issue" | "queue");
+    if given.len() > 1 && given.iter().any(is_read_here) {
+        let message = format!("the inputs {} were given together", given.join(" and "));
+        return Err(Error::usage(message).hint(format!("give one of {}", SOURCES.join(", "))));
+    }
+    args.issue = context.input("issue").map(issue).transpose()?;
+    args.queue = context.input("queue").map(|dir| dir.trim().into());
+    args.event = truth(context, "event")?;
+    Ok(())
+}
+
+/// The number of an issue, as `12` or, as people write it, `#12`.
+fn issue(text: &str) -> Result<u64> {
+    let number = text.trim();
+    let number = number.strip_prefix('#').unwrap_or(number);
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    match number.parse() {
+        Ok(number) if is_number && number > 0 => Ok(number),
+        _ => Err(Error::usage(format!(
+            "action input issue must be the number of an issue, got `{text}`"
+        ))),
+    }
 }
 
 /// Where a value stands, and the value: the input, else the variable.
@@ -121,12 +170,35 @@ mod tests {
     }
 
     #[test]
+    fn issue_queue_and_event_say_what_is_to_be_done() {
+        let args = read(&[("INPUT_ISSUE", " #12\n")]);
+        assert_eq!((args.issue, args.event), (Some(12), false));
+        let args = read(&[("INPUT_QUEUE", ".sprag/queue"), ("INPUT_EVENT", "true")]);
+        assert_eq!(args.queue, Some(".sprag/queue".into()));
+        assert!(args.event && args.issue.is_none());
+    }
+
+    #[test]
+    fn a_flag_that_says_what_is_to_be_done_leaves_those_inputs_alone() {
+        let inputs = context(&[("INPUT_ISSUE", "x"), ("INPUT_PLAN", "a.yaml")]);
+        let flags = RunArgs {
+            queue: Some("plans".into()),
+            ..RunArgs::default()
+        };
+        let args = with_inputs(&inputs, &flags).unwrap();
+        assert_eq!((args.queue, args.issue), (Some("plans".into()), None));
+    }
+
+    #[test]
     fn nothing_given_is_nothing_changed() {
-        let empty = ["TASK", "RESUME", "DRY_RUN", "EVENTS", "COLOR", "RUN_DIR"];
+        let empty = [
+            "TASK", "RESUME", "DRY_RUN", "EVENTS", "COLOR", "RUN_DIR", "ISSUE", "QUEUE", "EVENT",
+        ];
         let names = empty.map(|name| format!("INPUT_{name}"));
         let blank: Vec<_> = names.iter().map(|name| (name.as_str(), "")).collect();
         for args in [read(&[]), read(&blank)] {
             assert!(args.tasks.is_empty() && !args.resume && !args.dry_run);
+            assert!(args.issue.is_none() && args.queue.is_none() && !args.event);
             assert_eq!(args.output.events, None);
             assert_eq!(args.output.color, None);
             assert_eq!(args.settings.run_dir, None);
@@ -180,6 +252,26 @@ mod tests {
                 "action input dry-run must be true or false, got `1`",
             ),
             (
+                "INPUT_EVENT",
+                "push",
+                "action input event must be true or false, got `push`",
+            ),
+            (
+                "INPUT_ISSUE",
+                "0",
+                "action input issue must be the number of an issue, got `0`",
+            ),
+            (
+                "INPUT_ISSUE",
+                "+1",
+                "action input issue must be the number of an issue, got `+1`",
+            ),
+            (
+                "INPUT_ISSUE",
+                "99999999999999999999",
+                "action input issue must be the number of an issue, got `99999999999999999999`",
+            ),
+            (
                 "INPUT_COLOR",
                 "red",
                 "action input color must be one of auto, always, never, got `red`",
@@ -194,5 +286,16 @@ mod tests {
             assert_eq!(error.message, message);
             assert_eq!(error.exit_code(), 2);
         }
+    }
+
+    #[test]
+    fn inputs_that_say_different_things_to_do_are_refused() {
+        let inputs = context(&[("INPUT_PLAN", "a.yaml"), ("INPUT_ISSUE", "1")]);
+        let error = with_inputs(&inputs, &RunArgs::default()).unwrap_err();
+        assert_eq!(
+            error.message,
+            "the inputs plan and issue were given together"
+        );
+        assert_eq!(error.exit_code(), 2);
     }
 }

@@ -17,7 +17,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// Settings that a plan can carry and that this version refuses; see `a_setting_without_an_input`.
 const LATER: &[(&str, &str)] = &[
@@ -27,16 +27,19 @@ const LATER: &[(&str, &str)] = &[
     ("sandbox", "required"),
     ("tdd", "true"),
     ("review", "true"),
-    ("push", "true"),
-    ("pull-request", "draft"),
-    ("report", "github"),
 ];
+
+/// Inputs that the steps of `action.yml` read themselves.
+const OF_THE_STEPS: &[&str] = &["install-agent", "publish", "binary"];
+
+/// Outputs that a step tells that ends before Sprag begins.
+const OF_EVERY_STEP: &[&str] = &["status", "reason", "summary"];
 
 fn text(path: &str) -> String {
     fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
 }
 
-fn yaml(path: &str) -> Value {
+pub fn yaml(path: &str) -> Value {
     serde_saphyr::from_str(&text(path)).unwrap()
 }
 
@@ -60,11 +63,19 @@ fn read_by_the_program() -> Vec<String> {
     flags.chain(settings).collect()
 }
 
-/// The script of the action's one step and its environment, expressions evaluated.
-fn the_step(inputs: &[(&str, &str)]) -> (String, Vec<(String, String)>) {
-    let action = yaml("action.yml");
+/// A step of the action, by its id.
+fn step_of<'a>(action: &'a Value, id: &str) -> &'a Value {
     let steps = action["runs"]["steps"].as_array().unwrap();
-    assert_eq!(steps.len(), 1);
+    let ids: Vec<_> = steps.iter().map(|step| &step["id"]).collect();
+    assert_eq!(ids, ["install", "sprag"]);
+    steps.iter().find(|step| step["id"] == id).unwrap()
+}
+
+/// The script of a step of the action and its environment, expressions evaluated. The job has no
+/// token, so that nothing here looks for GitHub.
+fn the_step(id: &str, inputs: &[(&str, &str)]) -> (String, Vec<(String, String)>) {
+    let action = yaml("action.yml");
+    let step = step_of(&action, id);
     let declared = names(&action["inputs"]);
     for (name, _) in inputs {
         assert!(declared.contains(name), "{name} is no input");
@@ -81,14 +92,18 @@ fn the_step(inputs: &[(&str, &str)]) -> (String, Vec<(String, String)>) {
         let given = inputs.iter().find(|(name, _)| *name == input);
         given.map_or_else(String::new, |(_, value)| (*value).to_owned())
     };
-    let env = steps[0]["env"].as_object().unwrap().iter();
+    let env = step["env"].as_object().unwrap().iter();
     let env = env.map(|(name, text)| (name.clone(), value(text.as_str().unwrap())));
-    (steps[0]["run"].as_str().unwrap().to_owned(), env.collect())
+    (step["run"].as_str().unwrap().to_owned(), env.collect())
 }
 
-/// The action's step as the runner starts it, not yet started. The action lies in `action`.
+/// The step that runs Sprag as the runner starts it, not yet started. The action lies in `action`.
 fn started_by_the_runner(project: &Project, action: &Path, inputs: &[(&str, &str)]) -> Command {
-    let (script, env) = the_step(inputs);
+    started(project, action, "sprag", inputs)
+}
+
+pub fn started(project: &Project, action: &Path, id: &str, inputs: &[(&str, &str)]) -> Command {
+    let (script, env) = the_step(id, inputs);
     assert!(!script.contains("${{"), "{script}");
     let file = project.outside("step.sh");
     fs::write(&file, script).unwrap();
@@ -119,7 +134,7 @@ fn act(project: &Project, inputs: &[(&str, &str)]) -> (Option<i32>, String) {
 fn the_inputs_are_those_that_the_program_reads() {
     let mut expected = read_by_the_program();
     assert_eq!(names(&yaml("docker/action.yml")["inputs"]), expected);
-    expected.push("binary".to_owned());
+    expected.extend(OF_THE_STEPS.iter().map(|&name| name.to_owned()));
     assert_eq!(names(&yaml("action.yml")["inputs"]), expected);
 }
 
@@ -127,8 +142,13 @@ fn the_inputs_are_those_that_the_program_reads() {
 fn inputs_say_what_they_mean_and_what_holds_without_them() {
     let action = yaml("action.yml");
     for (name, input) in action["inputs"].as_object().unwrap() {
-        // The program has the defaults; one here would go before plan and configuration file.
-        assert_eq!(names(input), ["description", "required"], "{name}");
+        // The program has the defaults; one here would go before plan and configuration file. It
+        // cannot have the job's token.
+        if name == "github-token" {
+            assert_eq!(input["default"], "${{ github.token }}");
+        } else {
+            assert_eq!(names(input), ["description", "required"], "{name}");
+        }
         assert_eq!(input["required"], false, "{name}");
     }
     for key in settings::keys() {
@@ -140,7 +160,9 @@ fn inputs_say_what_they_mean_and_what_holds_without_them() {
         }
     }
     let mut of_container = yaml("docker/action.yml")["inputs"].clone();
-    of_container["binary"] = action["inputs"]["binary"].clone();
+    for name in OF_THE_STEPS {
+        of_container[*name] = action["inputs"][*name].clone();
+    }
     assert_eq!(of_container, action["inputs"]);
 }
 
@@ -165,18 +187,24 @@ fn every_input_is_handed_on_and_nothing_else() {
     let action = yaml("action.yml");
     let expected: Vec<(String, String)> = names(&action["inputs"])
         .into_iter()
+        .filter(|name| *name != "install-agent")
         .map(|name| {
             let variable = format!("INPUT_{}", name.to_uppercase().replace('-', "_"));
             (variable, format!("${{{{ inputs.{name} }}}}"))
         })
         .collect();
-    let env = action["runs"]["steps"][0]["env"].as_object().unwrap();
+    let env = step_of(&action, "sprag")["env"].as_object().unwrap();
     let handed_on: Vec<(String, String)> = env
         .iter()
         .filter(|(name, _)| *name != "ACTION_REPOSITORY")
         .map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned()))
         .collect();
     assert_eq!(handed_on, expected);
+    let env = &step_of(&action, "install")["env"];
+    assert_eq!(
+        *env,
+        serde_json::json!({"INSTALL_AGENT": "${{ inputs.install-agent }}"})
+    );
 }
 
 #[test]
@@ -186,10 +214,13 @@ fn the_outputs_are_those_that_the_program_writes() {
     let (action, container) = (yaml("action.yml"), yaml("docker/action.yml"));
     assert_eq!(names(&action["outputs"]), written);
     assert_eq!(names(&container["outputs"]), written);
-    assert_eq!(action["runs"]["steps"][0]["id"], "sprag");
     for name in written {
         let output = &action["outputs"][name];
-        let value = format!("${{{{ steps.sprag.outputs.{name} }}}}");
+        let or_else = match OF_EVERY_STEP.contains(&name) {
+            true => format!(" || steps.install.outputs.{name}"),
+            false => String::new(),
+        };
+        let value = format!("${{{{ steps.sprag.outputs.{name}{or_else} }}}}");
         assert_eq!(output["value"], value.as_str());
         assert_eq!(
             container["outputs"][name]["description"],
@@ -388,7 +419,7 @@ impl Released {
         let mut project = step("true");
         let action = project.outside("action");
         fs::create_dir_all(action.join("action")).unwrap();
-        for file in ["action.yml", "action/run.sh", "Cargo.toml"] {
+        for file in ["action.yml", "action/fail.sh", "action/run.sh", "Cargo.toml"] {
             fs::copy(Path::new(ROOT).join(file), action.join(file)).unwrap();
         }
         let bin = project.outside("bin");
@@ -404,7 +435,7 @@ impl Released {
         let release = project.outside("release");
         fs::create_dir(&release).unwrap();
         let binary =
-            "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^ACTION_'; exit 7\n";
+            "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^INPUT_PUBLISH\\|^ACTION_'; exit 7\n";
         fs::write(release.join(ASSET), binary).unwrap();
         let sum = sha256(&release.join(ASSET));
         let sums = sums.replace("SUM", &sum);
@@ -413,7 +444,11 @@ impl Released {
     }
 
     fn act(&self) -> (Option<i32>, String) {
-        let mut command = started_by_the_runner(&self.project, &self.action, &[]);
+        self.act_with(&[])
+    }
+
+    fn act_with(&self, inputs: &[(&str, &str)]) -> (Option<i32>, String) {
+        let mut command = started_by_the_runner(&self.project, &self.action, inputs);
         let output = command.output().unwrap();
         (
             output.status.code(),
@@ -426,7 +461,7 @@ impl Released {
     }
 }
 
-fn write_program(path: &Path, text: &str) {
+pub fn write_program(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
@@ -448,6 +483,16 @@ fn the_binary_of_its_own_release_is_run() {
     let released = Released::new(&format!("{} other\nSUM  {ASSET}\n", "0".repeat(64)));
     assert_eq!(released.act(), (Some(7), "ran run\n0\n".to_owned()));
     assert_eq!(released.asked(), [address(ASSET), address("SHA256SUMS")]);
+}
+
+#[test]
+fn a_run_directory_is_published_in_place_of_a_run() {
+    let released = Released::new("SUM  ASSET\n".replace("ASSET", ASSET).as_str());
+    let (code, log) = released.act_with(&[("publish", "-run; exit 0")]);
+    assert_eq!(
+        (code, &*log),
+        (Some(7), "ran publish -- -run; exit 0\n0\n")
+    );
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod git_server;
 mod github_model;
 mod github_rules;
 mod hostile_git;
+mod install_agent;
 mod interrupted;
 mod killed;
 mod limits;
