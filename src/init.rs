@@ -121,10 +121,11 @@ pub fn example_plan() -> &'static str {
     include_str!("init/example-plan.yaml")
 }
 
-/// The text of a workflow that installs this version of Sprag and works off a plan by hand.
+/// The text of a workflow that uses the action of this version's major version, on a comment or by hand.
 #[must_use]
 pub fn workflow(version: &str) -> String {
-    include_str!("init/workflow.yaml.txt").replace("{{version}}", version)
+    let major = version.split('.').next().unwrap_or(version);
+    include_str!("init/workflow.yaml.txt").replace("{{major}}", major)
 }
 
 fn setup_section(setup: &[String]) -> String {

@@ -90,42 +90,64 @@ fn the_example_plan_has_two_tasks_in_order() {
     );
 }
 
+fn workflow() -> Value {
+    yaml(&text_of(&Listing::new(), WORKFLOW))
+}
+
+#[test]
+fn the_workflow_listens_to_comments_and_starts_by_hand() {
+    let workflow = workflow();
+    assert_eq!(
+        workflow["on"]["issue_comment"],
+        json!({"types": ["created"]})
+    );
+    let plan = &workflow["on"]["workflow_dispatch"]["inputs"]["plan"];
+    assert_eq!(plan["default"], json!(EXAMPLE_PLAN));
+    let job = &workflow["jobs"]["sprag"];
+    let condition = job["if"].as_str().unwrap();
+    assert!(condition.contains("contains(github.event.comment.body, '/sprag')"));
+    let group = job["concurrency"]["group"].as_str().unwrap();
+    // A request to stop must not wait for what it stops.
+    assert!(group.contains("'/sprag stop'"), "{group}");
+    assert!(!group.contains('\n'), "{group}");
+    assert_eq!(job["concurrency"]["cancel-in-progress"], json!(false));
+}
+
 #[test]
 fn the_workflow_grants_little_and_pins_what_it_uses() {
-    let workflow = yaml(&text_of(&Listing::new(), WORKFLOW));
+    let workflow = workflow();
     let job = &workflow["jobs"]["sprag"];
     assert_eq!(workflow["permissions"], json!({}));
-    assert_eq!(job["permissions"], json!({"contents": "write"}));
+    assert_eq!(
+        job["permissions"],
+        json!({
+            "contents": "write",
+            "pull-requests": "write",
+            "issues": "write",
+            "checks": "write",
+            "actions": "write",
+        })
+    );
     assert_eq!(job["timeout-minutes"], json!(60));
-    assert_eq!(
-        job["steps"][0]["with"],
-        json!({"persist-credentials": false})
-    );
-    assert_eq!(
-        job["steps"][1]["run"],
-        json!(concat!(
-            "cargo install sprag --locked --version ",
-            env!("CARGO_PKG_VERSION")
-        ))
-    );
-    assert_eq!(
-        job["steps"][2]["run"],
-        json!(r#"exec sprag run --plan "$PLAN" --deadline 50m"#)
-    );
-    let pins: Vec<_> = job["steps"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|step| step["uses"].as_str())
+    let steps = job["steps"].as_array().unwrap();
+    assert_eq!(steps[0]["with"], json!({"persist-credentials": false}));
+    let major = env!("CARGO_PKG_VERSION_MAJOR");
+    assert_eq!(steps[1]["uses"], json!(format!("sprag-ci/sprag@v{major}")));
+    assert_eq!(steps[1]["with"]["deadline"], json!("50m"));
+    let elsewhere = steps.iter().filter_map(|step| step["uses"].as_str());
+    let elsewhere: Vec<_> = elsewhere
+        .filter(|uses| !uses.starts_with("sprag-ci/"))
         .map(|uses| uses.split_once('@').unwrap().1)
         .collect();
-    assert_eq!(pins.len(), 2);
-    for pin in pins {
+    assert_eq!(elsewhere.len(), 2);
+    for pin in elsewhere {
         assert!(
             pin.len() == 40 && pin.chars().all(|c| c.is_ascii_hexdigit()),
             "{pin}"
         );
     }
+    // Nothing that somebody wrote is part of a script.
+    assert!(steps.iter().all(|step| step["run"].is_null()));
 }
 
 #[test]
