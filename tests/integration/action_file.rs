@@ -419,7 +419,12 @@ impl Released {
         let mut project = step("true");
         let action = project.outside("action");
         fs::create_dir_all(action.join("action")).unwrap();
-        for file in ["action.yml", "action/fail.sh", "action/run.sh", "Cargo.toml"] {
+        for file in [
+            "action.yml",
+            "action/fail.sh",
+            "action/run.sh",
+            "Cargo.toml",
+        ] {
             fs::copy(Path::new(ROOT).join(file), action.join(file)).unwrap();
         }
         let bin = project.outside("bin");
@@ -434,8 +439,7 @@ impl Released {
         project.env("PATH", format!("{}:{path}", bin.display()));
         let release = project.outside("release");
         fs::create_dir(&release).unwrap();
-        let binary =
-            "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^INPUT_PUBLISH\\|^ACTION_'; exit 7\n";
+        let binary = "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^INPUT_PUBLISH\\|^ACTION_'; exit 7\n";
         fs::write(release.join(ASSET), binary).unwrap();
         let sum = sha256(&release.join(ASSET));
         let sums = sums.replace("SUM", &sum);
@@ -489,10 +493,7 @@ fn the_binary_of_its_own_release_is_run() {
 fn a_run_directory_is_published_in_place_of_a_run() {
     let released = Released::new("SUM  ASSET\n".replace("ASSET", ASSET).as_str());
     let (code, log) = released.act_with(&[("publish", "-run; exit 0")]);
-    assert_eq!(
-        (code, &*log),
-        (Some(7), "ran publish -- -run; exit 0\n0\n")
-    );
+    assert_eq!((code, &*log), (Some(7), "ran publish -- -run; exit 0\n0\n"));
 }
 
 #[test]

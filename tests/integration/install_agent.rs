@@ -117,8 +117,7 @@ fn what_npm_cannot_do_is_told() {
     let project = with_npm(1);
     let (code, log) = install(&project, "codex@0.169.0");
     assert_eq!(code, Some(4), "{log}");
-    let what =
-        "npm could not install @openai/codex@0.169.0; what it says is in the log above";
+    let what = "npm could not install @openai/codex@0.169.0; what it says is in the log above";
     assert_eq!(log, format!("::error title=Sprag cannot begin::{what}\n"));
     let summary = format!("summary=environment: {what}\n");
     assert!(told(&project).ends_with(&summary), "{}", told(&project));
@@ -138,6 +137,7 @@ fn a_machine_without_npm_is_told() {
     project.env("PATH", bin);
     let (code, log) = install(&project, "codex@0.169.0");
     assert_eq!(code, Some(4), "{log}");
-    let what = "there is no npm to install codex@0.169.0 with; run actions/setup-node before this action";
+    let what =
+        "there is no npm to install codex@0.169.0 with; run actions/setup-node before this action";
     assert_eq!(log, format!("::error title=Sprag cannot begin::{what}\n"));
 }
