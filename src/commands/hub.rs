@@ -2,7 +2,7 @@
 //! of which workflow run this is.
 
 use crate::context::Context;
-use crate::github::{Client, Limits, Settings};
+use crate::github::{Client, Limits, Proxy, Settings};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ pub struct Hub {
     /// The token that was given to this step.
     pub token: SecretString,
     limits: Limits,
+    proxy: Option<Proxy>,
 }
 
 /// Which repository of which GitHub, and which step of which of its workflow runs; nothing in it is
@@ -85,6 +86,7 @@ impl Hub {
             place: Place::of(context)?,
             token: SecretString::from(token(context)?.to_owned()),
             limits,
+            proxy: proxy(context),
         })
     }
 
@@ -98,12 +100,27 @@ impl Hub {
     /// # Errors
     /// When the address of the API is none that a token may be sent to.
     pub fn client(&self) -> Result<Client, crate::github::Error> {
-        Client::new(Settings {
+        let settings = Settings {
             api_url: self.place.api_url.clone(),
             token: self.token.clone(),
-            limits: self.limits.clone(),
-        })
+            limits: self.limits,
+        };
+        match &self.proxy {
+            Some(proxy) => Client::through(settings, proxy),
+            None => Client::new(settings),
+        }
     }
+}
+
+/// The proxy for https, by the variables that curl and git read, too.
+fn proxy(context: &Context) -> Option<Proxy> {
+    let either = |upper, lower| context.var(upper).or_else(|| context.var(lower));
+    Some(Proxy {
+        https: either("HTTPS_PROXY", "https_proxy")?.to_owned(),
+        none_for: either("NO_PROXY", "no_proxy")
+            .unwrap_or_default()
+            .to_owned(),
+    })
 }
 
 /// The token of this step: the input, else the variable.
