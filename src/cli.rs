@@ -30,6 +30,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Write a configuration, an example plan and a workflow; never overwrites
     Init(InitArgs),
+    /// Say whether a run could work here, and what to do where not; writes nothing
+    Doctor(Box<DoctorArgs>),
     /// Render a finished run again
     Report(ReportArgs),
     /// Say what a final message would be taken for if nothing had changed, and why
@@ -49,6 +51,7 @@ impl Command {
         match self {
             Self::Run(args) => args.common.directory.as_deref(),
             Self::Check(args) => args.common.directory.as_deref(),
+            Self::Doctor(args) => args.common.directory.as_deref(),
             Self::Init(args) => args.directory.as_deref(),
             _ => None,
         }
@@ -253,6 +256,23 @@ pub struct CheckArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `sprag doctor`.
+#[derive(Debug, Args, Default)]
+pub struct DoctorArgs {
+    /// Where and how.
+    #[command(flatten)]
+    pub common: Common,
+    /// What a run would be given.
+    #[command(flatten)]
+    pub settings: SettingFlags,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Colours
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub color: Option<ColorChoice>,
 }
 
 /// `sprag init`.

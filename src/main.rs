@@ -35,11 +35,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where to work: what `-C` names, else for a run the action input.
+/// Where to work: what `-C` names, else for a run, or a look at what it needs, the action input.
 fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
     match (command.directory(), command) {
         (Some(directory), _) => Some(directory.to_path_buf()),
-        (None, Command::Run(_)) => inputs::working_directory(context),
+        (None, Command::Run(_) | Command::Doctor(_)) => inputs::working_directory(context),
         (None, _) => None,
     }
 }
@@ -86,6 +86,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Demo(args) => sprag::commands::demo::command(context, args),
         Command::Check(args) => small::check(context, args),
         Command::Init(_) => small::init(context),
+        Command::Doctor(args) => sprag::commands::doctor::command(context, args),
         Command::Report(args) => small::report(context, args),
         Command::Assess(args) => small::assess(context, args),
         Command::Schema(args) => small::schema(args),

@@ -5,6 +5,7 @@ mod begin;
 mod beginning;
 mod delivery;
 pub mod demo;
+pub mod doctor;
 pub mod event;
 pub mod hub;
 pub mod inputs;

@@ -24,11 +24,29 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, Read as _, Write, stdin, stdout};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest final message that `assess` reads, in bytes.
 const LONGEST_MESSAGE: u64 = 64 << 20;
+
+/// The program of an agent that is one, and the command that installs it.
+pub(super) fn program_of(agent: &Agent) -> Option<(&'static str, &'static str)> {
+    match agent {
+        Agent::Cli(CliAgent::Codex) => Some(("codex", "npm install --global @openai/codex")),
+        Agent::Cli(CliAgent::Claude) => {
+            Some(("claude", "npm install --global @anthropic-ai/claude-code"))
+        }
+        Agent::Cli(CliAgent::Command { .. }) | Agent::Builtin(_) => None,
+    }
+}
+
+/// The first program of this name on `PATH`.
+pub(super) fn find_program(context: &Context, program: &str) -> Option<PathBuf> {
+    let path = context.var_os("PATH").unwrap_or(OsStr::new(""));
+    let mut places = std::env::split_paths(path).map(|dir| dir.join(program));
+    places.find(|place| is_executable(place))
+}
 
 /// Fails where an agent's program is not to be found, before anything is begun.
 ///
@@ -36,15 +54,10 @@ const LONGEST_MESSAGE: u64 = 64 << 20;
 /// When one is missing, naming how to get it.
 pub fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
     for (_, config) in &prepared.tasks {
-        let (program, remedy) = match &config.agent {
-            Agent::Cli(CliAgent::Codex) => ("codex", "npm install --global @openai/codex"),
-            Agent::Cli(CliAgent::Claude) => {
-                ("claude", "npm install --global @anthropic-ai/claude-code")
-            }
-            Agent::Cli(CliAgent::Command { .. }) | Agent::Builtin(_) => continue,
+        let Some((program, remedy)) = program_of(&config.agent) else {
+            continue;
         };
-        let path = context.var_os("PATH").unwrap_or(OsStr::new(""));
-        if !std::env::split_paths(path).any(|dir| is_executable(&dir.join(program))) {
+        if find_program(context, program).is_none() {
             return Err(
                 Error::environment(format!("the agent {program} was not found on PATH"))
                     .hint(format!("install it: {remedy}"))
@@ -55,7 +68,7 @@ pub fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
     Ok(())
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
@@ -178,7 +191,10 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
 }
 
 /// A task's settings, and why there is no agent if there is none: a plan is no worse for it.
-fn without_agent(sources: &config::Sources, task: &Task) -> Result<(TaskConfig, Option<Error>)> {
+pub(super) fn without_agent(
+    sources: &config::Sources,
+    task: &Task,
+) -> Result<(TaskConfig, Option<Error>)> {
     match config::task_config(sources, task) {
         Err(missing) if missing.kind == ErrorKind::Environment => {
             let stand_in = Settings {

@@ -14,6 +14,7 @@ pub mod committable;
 pub mod config_file;
 pub mod counts;
 pub mod diagnostic;
+pub mod doctor;
 pub mod duration;
 pub mod event;
 pub mod failure;

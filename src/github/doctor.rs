@@ -41,6 +41,28 @@ pub enum Standing {
     Unknown,
 }
 
+/// Requests that a token may send in an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    /// Those that are left.
+    pub remaining: u64,
+    /// All of them.
+    pub limit: u64,
+}
+
+/// What reading alone tells of a repository and a token.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// The repository.
+    pub facts: Facts,
+    /// The rate limit, where GitHub tells it.
+    pub rate: Option<Rate>,
+    /// Every right once; those that were not got to are unknown.
+    pub permissions: Vec<(Permission, Standing)>,
+    /// Why not all was got to.
+    pub broke_off: Option<Error>,
+}
+
 impl Repo {
     /// What of each right is known from reading alone; nothing is written to find out.
     ///
@@ -50,51 +72,50 @@ impl Repo {
     /// # Errors
     /// A repository that cannot be read at all, or GitHub that cannot be reached.
     pub async fn permissions_probe(&self) -> Result<Vec<(Permission, Standing)>, Error> {
-        use Permission as P;
+        let survey = self.survey().await?;
+        match survey.broke_off {
+            Some(error) => Err(error),
+            None => Ok(survey.permissions),
+        }
+    }
+
+    /// As [`Repo::permissions_probe`], with the repository itself and the rate limit. Where GitHub is
+    /// lost on the way, what was found out by then counts.
+    ///
+    /// # Errors
+    /// A repository that cannot be read at all, or GitHub that cannot be reached.
+    pub async fn survey(&self) -> Result<Survey, Error> {
         let call = Call::get(self.path(""));
         let answer = self.client.answer(&call).await?;
         let facts: Facts = super::call::read(&call.what(), &answer.body)?;
-        let at = super::facts::part(&facts.default_branch);
         let write = writing(&self.client.inner.transport, &answer, &facts);
-        let reads = [
-            (
-                P::ContentsRead,
-                P::ContentsWrite,
-                "/commits?per_page=1".to_owned(),
-            ),
-            (
-                P::IssuesRead,
-                P::IssuesWrite,
-                "/issues?per_page=1".to_owned(),
-            ),
-            (
-                P::PullRequestsRead,
-                P::PullRequestsWrite,
-                "/pulls?per_page=1".to_owned(),
-            ),
-            (
-                P::ChecksRead,
-                P::ChecksWrite,
-                format!("/commits/{at}/check-runs?per_page=1"),
-            ),
-            (
-                P::ActionsRead,
-                P::ActionsWrite,
-                "/actions/runs?per_page=1".to_owned(),
-            ),
-        ];
-        let mut found = Vec::new();
-        for (reading, writing, path) in reads {
-            let read = self.reads(&path, facts.private).await?;
-            found.push((reading, read));
+        let mut permissions = Vec::new();
+        let mut broke_off = None;
+        for (reading, writing, path) in reads(&facts) {
+            let read = match &broke_off {
+                Some(_) => Standing::Unknown,
+                None => match self.reads(&path, facts.private).await {
+                    Ok(standing) => standing,
+                    Err(error) => {
+                        broke_off = Some(error);
+                        Standing::Unknown
+                    }
+                },
+            };
+            permissions.push((reading, read));
             let standing = match (read, writing) {
                 (Standing::Refused, _) => Standing::Refused,
-                (_, P::ChecksWrite) => write.checks,
+                (_, Permission::ChecksWrite) => write.checks,
                 _ => write.others,
             };
-            found.push((writing, standing));
+            permissions.push((writing, standing));
         }
-        Ok(found)
+        Ok(Survey {
+            rate: rate(&answer),
+            facts,
+            permissions,
+            broke_off,
+        })
     }
 
     async fn reads(&self, path: &str, private: bool) -> Result<Standing, Error> {
@@ -111,6 +132,37 @@ impl Repo {
             Err(error) => Err(error),
         }
     }
+}
+
+/// For each area what reads it: the right to read, the right to write, the path.
+fn reads(facts: &Facts) -> [(Permission, Permission, String); 5] {
+    use Permission as P;
+    let at = super::facts::part(&facts.default_branch);
+    let of = |path: &str| format!("{path}?per_page=1");
+    let checks = of(&format!("/commits/{at}/check-runs"));
+    // A list, which is empty or in conflict where the branch is not there, and never "not found".
+    let branch = format!(
+        "/git/matching-refs/heads/{}",
+        super::facts::name(&facts.default_branch)
+    );
+    [
+        (P::ContentsRead, P::ContentsWrite, branch),
+        (P::IssuesRead, P::IssuesWrite, of("/issues")),
+        (P::PullRequestsRead, P::PullRequestsWrite, of("/pulls")),
+        (P::ChecksRead, P::ChecksWrite, checks),
+        (P::ActionsRead, P::ActionsWrite, of("/actions/runs")),
+    ]
+}
+
+fn rate(answer: &Answer) -> Option<Rate> {
+    let number = |name: &str| -> Option<u64> {
+        let value = answer.headers.get(name)?.to_str().ok()?;
+        value.trim().parse().ok()
+    };
+    Some(Rate {
+        remaining: number("x-ratelimit-remaining")?,
+        limit: number("x-ratelimit-limit")?,
+    })
 }
 
 /// What is known of writing before any of it is tried.

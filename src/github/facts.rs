@@ -23,7 +23,7 @@ pub(super) fn part(text: &str) -> String {
 }
 
 /// A name of a reference in a path.
-fn name(text: &str) -> String {
+pub(super) fn name(text: &str) -> String {
     utf8_percent_encode(text, NAME).to_string()
 }
 

@@ -16,6 +16,7 @@ mod attacks;
 mod bad_input;
 mod builtin;
 mod clock;
+mod doctor;
 mod faults;
 mod first_steps;
 mod floods;

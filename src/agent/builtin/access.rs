@@ -297,6 +297,14 @@ fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<S
     key.filter(|key| !key.is_empty()).map(Secret)
 }
 
+/// The variable that has the key of `access`, where it has one.
+pub fn key_variable(access: &Access, var: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+    access.key.as_ref()?;
+    let provider = PROVIDERS.iter().find(|it| it.name == access.provider)?;
+    let is_set = |name: &&str| var(name).is_some_and(|key| !key.trim().is_empty());
+    provider.keys.iter().copied().find(is_set)
+}
+
 fn check_url(url: &str) -> Result<(), NoAccess> {
     let parsed = url.trim().parse::<hyper::Uri>().ok();
     let usable = parsed.is_some_and(|uri| {

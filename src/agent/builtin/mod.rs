@@ -8,7 +8,9 @@ mod options;
 mod telling;
 mod tools;
 
-pub use access::{Access, BASE_URL, NoAccess, Price, Secret, Wire, choose, variables};
+pub use access::{
+    Access, BASE_URL, NoAccess, Price, Secret, Wire, choose, key_variable, variables,
+};
 pub use options::Options;
 
 use crate::domain::agent::{AgentEvent, AgentReport};

@@ -97,8 +97,8 @@ impl Settings {
     }
 }
 
-/// A command in the real repository with the user's own configuration. Only for `git config`, only
-/// before the first turn.
+/// A command in the real repository with the user's own configuration. Only for `git config` and for
+/// looks that are no part of a run, only before the first turn.
 pub(super) fn start_call(real: &Real) -> super::command::Call<'_> {
     let mut call = real.git.call(&real.work_tree);
     for name in [

@@ -124,7 +124,7 @@ fn kind_of(key: &[u8], value: &[u8]) -> Option<PersistedKind> {
 }
 
 /// An address of HTTP without what is before its host.
-fn without_userinfo(text: &str) -> String {
+pub fn without_userinfo(text: &str) -> String {
     let Some(start) = text.find("://").map(|at| at + 3) else {
         return text.to_owned();
     };

@@ -2,6 +2,7 @@
 
 use super::Repo;
 use super::bytes::{as_path, display_path};
+use super::command::Call;
 use super::entries::split;
 use super::error::GitError;
 use super::status::GITLINK;
@@ -41,13 +42,8 @@ impl Repo {
         Ok(layout)
     }
 
-    /// The list of all tracked files is read as it comes: it is as large as the index.
     fn read_layout(&self) -> Result<Layout, GitError> {
-        let mut reader = Reader::default();
-        let call = self.call().args(["ls-files", "-s", "-t", "-z"]);
-        call.stream(&mut |chunk| reader.read(chunk))?
-            .expect_success("ls-files".to_owned())?;
-        reader.finish()
+        layout_of(self.call())
     }
 
     /// Whether a directory with tracked files has a file `name` that the base does not have there.
@@ -71,6 +67,16 @@ impl Repo {
             !is_known(&place[top..]) && as_path(&place).symlink_metadata().is_ok()
         })
     }
+}
+
+/// What the index that `call` works with says. The list of all tracked files is read as it comes: it
+/// is as large as the index.
+pub(super) fn layout_of(call: Call<'_>) -> Result<Layout, GitError> {
+    let mut reader = Reader::default();
+    let call = call.args(["ls-files", "-s", "-t", "-z"]);
+    call.stream(&mut |chunk| reader.read(chunk))?
+        .expect_success("ls-files".to_owned())?;
+    reader.finish()
 }
 
 /// Takes `ls-files` output in pieces of any size.

@@ -38,6 +38,7 @@ mod seal;
 mod snapshot;
 mod staged;
 mod status;
+mod survey;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,9 @@ pub use api_changes::{ApiChanges, ApiChangesError};
 pub use bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
 pub use bytes::{display_path, display_paths};
 pub use commit::{CommitError, CommitRequest, Identity, PlanContent, Stage, Staged};
-pub use credentials::{PersistedCredential, PersistedKind, persisted_credentials};
+pub use credentials::{
+    PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,
+};
 pub use discover::{Environment, Operation, PreflightError, Real, discover};
 pub use error::GitError;
 pub use guard::{AgentCommit, TurnMark, TurnReport, Violation};
@@ -61,6 +64,9 @@ pub use refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};
 pub use remote::{BranchName, Credential, Remote, RemoteError, rescue_branch};
 pub use restore::Restored;
 pub use snapshot::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
+pub use survey::{
+    Checkout, Dirt, GitVersion, Nested, checkout, dirt, git_version, identity_of, nested,
+};
 pub use switch::{MoveIntent, SwitchError};
 pub use witness::Seen;
 

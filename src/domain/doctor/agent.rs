@@ -1,0 +1,183 @@
+//! The configuration and the agent that it chooses.
+
+use super::facts::{Agent, AgentKind, Cli, Configuration, Facts, Login, Trouble};
+use super::{Finding, some_of};
+use std::cmp::Ordering;
+
+pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
+    const CHECK: &str = "configuration";
+    match &facts.configuration {
+        Ok(configuration) => vec![valid(CHECK, configuration), checks(configuration)],
+        Err(Trouble { message, hints }) => {
+            let remedy = match hints.as_slice() {
+                [] => "mend it; sprag check says the same".to_owned(),
+                hints => hints.join("; "),
+            };
+            vec![
+                Finding::fail(CHECK, message, remedy),
+                Finding::unknown("checks", "not known without the configuration"),
+            ]
+        }
+    }
+}
+
+fn valid(check: &'static str, it: &Configuration) -> Finding {
+    let found = match &it.file {
+        Some(file) => format!("{file} is valid"),
+        None => "no file; every setting has its default or is set outside".to_owned(),
+    };
+    match it.warnings.as_slice() {
+        [] => Finding::ok(check, found),
+        warnings => Finding::warn(check, format!("{found}, but {}", some_of(warnings, 3)), {
+            "change or remove that; sprag schema config prints every key"
+        }),
+    }
+}
+
+fn checks(it: &Configuration) -> Finding {
+    const CHECK: &str = "checks";
+    const REMEDY: &str =
+        "add `verify` to the configuration or the plan; sprag init proposes commands";
+    match (it.checks.as_slice(), it.unverified_fails) {
+        ([], true) => Finding::warn(
+            CHECK,
+            "none, and `if_unverified: fail` lets no task pass that has none in its plan",
+            REMEDY,
+        ),
+        ([], false) => Finding::warn(
+            CHECK,
+            "none: tasks whose plan has none are committed as unverified",
+            REMEDY,
+        ),
+        (names, _) => Finding::ok(CHECK, some_of(names, 8)),
+    }
+}
+
+pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
+    const CHECK: &str = "agent";
+    let Some(Agent { auto, kind }) = agent else {
+        return vec![Finding::unknown(
+            CHECK,
+            "not known without the configuration",
+        )];
+    };
+    let why = match auto {
+        true => "chosen because no agent is named",
+        false => "named by the configuration",
+    };
+    match kind {
+        AgentKind::None(Trouble { message, hints }) => {
+            vec![Finding::fail(CHECK, message, hints.join("; "))]
+        }
+        AgentKind::Builtin {
+            model,
+            provider,
+            base,
+            key,
+        } => {
+            let found = format!("builtin, {why}: {model} by {provider} at {base}");
+            let key = match key {
+                Some(name) => format!("{name} is set"),
+                None => "none is used".to_owned(),
+            };
+            vec![Finding::ok(CHECK, found), Finding::ok("model-key", key)]
+        }
+        AgentKind::Command { program, found } => vec![command(program.as_deref(), *found)],
+        AgentKind::Cli(cli) => {
+            let mut findings = vec![
+                Finding::ok(CHECK, format!("{}, {why}", cli.name)),
+                program(cli),
+            ];
+            findings.push(login(cli));
+            findings
+        }
+    }
+}
+
+fn command(program: Option<&str>, found: Option<bool>) -> Finding {
+    const CHECK: &str = "agent";
+    match (program, found) {
+        (Some(program), Some(true)) => {
+            Finding::ok(CHECK, format!("a command that begins with {program}"))
+        }
+        (Some(program), Some(false)) => Finding::warn(
+            CHECK,
+            format!("a command that begins with {program}, which was not found"),
+            "install it or give its path; it is run by sh -c in the work tree",
+        ),
+        _ => Finding::ok(CHECK, "a command, run by sh -c in the work tree"),
+    }
+}
+
+fn program(cli: &Cli) -> Finding {
+    const CHECK: &str = "agent-program";
+    let (name, tested) = (cli.name, cli.tested);
+    let Some(path) = &cli.path else {
+        return Finding::fail(
+            CHECK,
+            format!("{name} was not found on PATH"),
+            format!("install it: {}", cli.install),
+        );
+    };
+    let version = match &cli.version {
+        Ok(version) => version,
+        Err(why) => {
+            return Finding::warn(
+                CHECK,
+                format!("{path} does not tell its version: {why}"),
+                format!(
+                    "see that `{name} --version` works, or install it anew: {}",
+                    cli.install
+                ),
+            );
+        }
+    };
+    let found = format!("{name} {version} ({path})");
+    match compare(version, tested) {
+        Ordering::Equal => Finding::ok(CHECK, format!("{found}, known to work")),
+        Ordering::Greater => Finding::ok(
+            CHECK,
+            format!("{found}, newer than {tested}, which is known to work"),
+        ),
+        Ordering::Less => Finding::warn(
+            CHECK,
+            format!("{found}, older than {tested}, which is known to work"),
+            format!("{}@{tested}", cli.install),
+        ),
+    }
+}
+
+/// Compares versions by their numbers.
+fn compare(one: &str, other: &str) -> Ordering {
+    let numbers = |version: &str| -> Vec<u64> {
+        let parts = version.split(['.', '-', '+']);
+        parts.map_while(|part| part.parse().ok()).collect()
+    };
+    numbers(one).cmp(&numbers(other))
+}
+
+fn login(cli: &Cli) -> Finding {
+    const CHECK: &str = "model-key";
+    let remedy = || match cli.keys.as_slice() {
+        [] => format!("log {} in", cli.name),
+        keys => format!(
+            "set {} from a secret, or log {} in",
+            keys.join(" or "),
+            cli.name
+        ),
+    };
+    match &cli.login {
+        Login::Variable(name) => Finding::ok(CHECK, format!("{name} is set")),
+        Login::File(path) => Finding::ok(CHECK, format!("logged in ({path})")),
+        Login::Perhaps(path) => Finding::warn(
+            CHECK,
+            format!("no key is set; {path} may say how {} is paid for", cli.name),
+            remedy(),
+        ),
+        Login::Nothing => Finding::fail(
+            CHECK,
+            format!("no key for {} is set, and it is not logged in", cli.name),
+            remedy(),
+        ),
+    }
+}

@@ -1,0 +1,278 @@
+//! GitHub: the token, the API, the repository there, and each right.
+
+use super::Finding;
+use super::facts::{
+    Answer, Area, Delivery, Facts, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind,
+    Trigger,
+};
+
+const AREAS: [Area; 5] = [
+    Area::Contents,
+    Area::Issues,
+    Area::PullRequests,
+    Area::Checks,
+    Area::Actions,
+];
+
+/// Fewer requests than these may not do for a run.
+const FEW_REQUESTS: u64 = 50;
+
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    let Hub::Here(here) = &facts.hub else {
+        let found = "not looked at: this is no GitHub Actions job";
+        return vec![Finding::unknown("github", found)];
+    };
+    let configuration = facts.configuration.as_ref();
+    let delivery = configuration.map_or(Delivery::default(), |it| it.delivery);
+    let (asks, needs_hub) = match facts.trigger {
+        Trigger::Asks { needs_hub, .. } => (true, needs_hub),
+        _ => (false, false),
+    };
+    let told = delivery.push == Some(true) || delivery.pull_request || delivery.report;
+    let look = Look {
+        here,
+        delivery,
+        needed: needs_hub || told,
+        pushes: delivery.pull_request || delivery.push.unwrap_or(asks),
+    };
+    let mut findings = vec![look.token()];
+    findings.extend(look.api());
+    findings.extend(AREAS.map(|area| look.right(area)));
+    findings
+}
+
+struct Look<'a> {
+    here: &'a Here,
+    delivery: Delivery,
+    /// Whether a run could not go without GitHub.
+    needed: bool,
+    /// Whether a run would push.
+    pushes: bool,
+}
+
+impl Look<'_> {
+    fn answer(&self) -> Option<&Answer> {
+        self.here.answer.as_ref()?.as_ref().ok()
+    }
+
+    fn refused(&self) -> Option<&Refused> {
+        self.here.answer.as_ref()?.as_ref().err()
+    }
+
+    fn token(&self) -> Finding {
+        const CHECK: &str = "token";
+        const JOBS: &str = "use the job's own token: `github-token: ${{ github.token }}`";
+        let Some(kind) = self.here.token else {
+            return Finding::bad(
+                self.needed,
+                CHECK,
+                "none: nothing can be pushed or reported to GitHub",
+                "give the step `env: GITHUB_TOKEN: ${{ github.token }}`, or the action its `github-token`",
+            );
+        };
+        let login = self.answer().and_then(|answer| answer.login.as_deref());
+        let of = |what: &str| match login {
+            Some(login) => format!("{what}, acts as {login}"),
+            None => what.to_owned(),
+        };
+        if let Some(refused) = self.refused()
+            && refused.kind == RefusedKind::Token
+        {
+            return Finding::fail(CHECK, &refused.message, JOBS);
+        }
+        match kind {
+            TokenKind::Installation => Finding::ok(CHECK, of("of the job or of an app (ghs_)")),
+            TokenKind::Classic | TokenKind::FineGrained | TokenKind::OnBehalf => {
+                let what = match kind {
+                    TokenKind::Classic => "a personal token (ghp_)",
+                    TokenKind::FineGrained => "a fine-grained personal token (github_pat_)",
+                    _ => "a person's token that an app got (gho_ or ghu_)",
+                };
+                Finding::warn(
+                    CHECK,
+                    format!("{}: it cannot write check runs", of(what)),
+                    format!("{JOBS}, unless its pushes are to start workflows"),
+                )
+            }
+            TokenKind::Other => {
+                Finding::unknown(CHECK, of("of a kind that its beginning does not tell"))
+            }
+        }
+    }
+
+    /// The API and the repository.
+    fn api(&self) -> Vec<Finding> {
+        const API: &str = "api";
+        const REPOSITORY: &str = "github-repository";
+        let not_asked = |check| Finding::unknown(check, "not asked without a token");
+        let address = &self.here.api;
+        let Some(name) = &self.here.repository else {
+            let found = "GITHUB_REPOSITORY is not set";
+            return vec![
+                Finding::unknown(API, format!("not asked: {found}")),
+                Finding::bad(
+                    self.needed,
+                    REPOSITORY,
+                    found,
+                    "pass the variables of the job on to this step",
+                ),
+            ];
+        };
+        match &self.here.answer {
+            None => vec![not_asked(API), not_asked(REPOSITORY)],
+            Some(Ok(answer)) => vec![self.rate(API, answer), self.found(REPOSITORY, answer)],
+            Some(Err(Refused { kind, message })) => match kind {
+                RefusedKind::Token => vec![
+                    Finding::ok(API, format!("{address} answers")),
+                    Finding::unknown(REPOSITORY, format!("{name}: not shown to this token")),
+                ],
+                RefusedKind::Repository => vec![
+                    Finding::ok(API, format!("{address} answers")),
+                    Finding::fail(
+                        REPOSITORY,
+                        format!("{name}: {message}"),
+                        "give the job `permissions: contents: read`, or use a token that may see the repository",
+                    ),
+                ],
+                RefusedKind::Away | RefusedKind::Setting => {
+                    let remedy = match kind {
+                        RefusedKind::Away => {
+                            "see that this machine reaches that address; githubstatus.com says how GitHub is"
+                        }
+                        _ => "see to GITHUB_API_URL and to the token",
+                    };
+                    vec![
+                        Finding::bad(self.needed, API, message, remedy),
+                        Finding::unknown(REPOSITORY, format!("{name}: not asked")),
+                    ]
+                }
+            },
+        }
+    }
+
+    fn rate(&self, check: &'static str, answer: &Answer) -> Finding {
+        let address = &self.here.api;
+        let left = answer.rate.map(|(left, of)| {
+            let found = format!("{address} answers; {left} of {of} requests are left");
+            (left, found)
+        });
+        match (&answer.broke_off, left) {
+            (Some(why), _) => Finding::warn(
+                check,
+                format!("{address} answers, but not to everything: {why}"),
+                "try again; githubstatus.com says how GitHub is",
+            ),
+            (None, Some((left, found))) if left < FEW_REQUESTS => Finding::warn(
+                check,
+                found,
+                "wait for the next hour, or use a token of its own for Sprag",
+            ),
+            (None, Some((_, found))) => Finding::ok(check, found),
+            (None, None) => Finding::ok(check, format!("{address} answers")),
+        }
+    }
+
+    fn found(&self, check: &'static str, answer: &Answer) -> Finding {
+        let name = &answer.repository;
+        if answer.archived {
+            return Finding::bad(
+                self.pushes,
+                check,
+                format!("{name} is archived: nothing can be written to it"),
+                "take it out of the archive, or run with --no-push and --report none",
+            );
+        }
+        let sight = match answer.private {
+            true => "private",
+            false => "public",
+        };
+        Finding::ok(check, format!("{name}, {sight}"))
+    }
+
+    fn right(&self, area: Area) -> Finding {
+        let check = check_of(area);
+        let name = name_of(area);
+        let used_for = self.used_for(area);
+        let rights = self.answer().map(|answer| answer.rights.as_slice());
+        let rights = rights.unwrap_or_default();
+        let Some(Right { read, write, .. }) = rights.iter().find(|right| right.area == area) else {
+            let found = format!("not found out; needed to {used_for}");
+            return Finding::unknown(check, found);
+        };
+        let wants_write = area != Area::Actions || self.delivery.dispatch;
+        let (wanted, standing) = match wants_write {
+            true => ("write", *write),
+            false => ("read", *read),
+        };
+        match standing {
+            Standing::Known => Finding::ok(check, format!("{wanted} is known: it can {used_for}")),
+            Standing::Unknown => Finding::unknown(
+                check,
+                format!(
+                    "{wanted} is not known before it is used; to {used_for} it takes `permissions: {name}: {wanted}`"
+                ),
+            ),
+            Standing::Refused => Finding::bad(
+                self.must(area),
+                check,
+                format!("{wanted} is refused: it cannot {used_for}"),
+                self.remedy(area, wanted),
+            ),
+        }
+    }
+
+    /// Whether a run was told to do what takes this right.
+    fn must(&self, area: Area) -> bool {
+        match area {
+            Area::Contents => self.pushes,
+            Area::PullRequests => self.delivery.pull_request,
+            Area::Issues | Area::Checks | Area::Actions => false,
+        }
+    }
+
+    fn used_for(&self, area: Area) -> &'static str {
+        match area {
+            Area::Contents => "push commits",
+            Area::Issues => "comment on issues",
+            Area::PullRequests => "open pull requests and comment on them",
+            Area::Checks => "write check runs",
+            Area::Actions if self.delivery.dispatch => "start other workflows",
+            Area::Actions => "read the logs of failed jobs",
+        }
+    }
+
+    fn remedy(&self, area: Area, wanted: &str) -> String {
+        let name = name_of(area);
+        let personal = self.here.token.is_some_and(TokenKind::is_personal);
+        match (personal, area) {
+            (true, Area::Checks) => {
+                "use the job's own token with `permissions: checks: write`; only apps write check runs"
+                    .to_owned()
+            }
+            (true, _) => format!(
+                "give the token that right, or use the job's own with `permissions: {name}: {wanted}`"
+            ),
+            (false, _) => format!("give the job `permissions: {name}: {wanted}`"),
+        }
+    }
+}
+
+fn name_of(area: Area) -> &'static str {
+    match area {
+        Area::Contents => "contents",
+        Area::Issues => "issues",
+        Area::PullRequests => "pull-requests",
+        Area::Checks => "checks",
+        Area::Actions => "actions",
+    }
+}
+
+fn check_of(area: Area) -> &'static str {
+    match area {
+        Area::Contents => "may-contents",
+        Area::Issues => "may-issues",
+        Area::PullRequests => "may-pull-requests",
+        Area::Checks => "may-checks",
+        Area::Actions => "may-actions",
+    }
+}

@@ -1,0 +1,141 @@
+//! The machine: who runs, what confines, and where there is room.
+
+use super::Finding;
+use super::facts::{Agent, AgentKind, Facts, Machine, Place};
+
+/// Less free space than this does not do for a run: one transcript alone may take 64 MiB.
+const TOO_LITTLE: u64 = 64 << 20;
+/// Less than this may not do for builds and tests besides.
+const LITTLE: u64 = 1 << 30;
+
+pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
+    let machine = &facts.machine;
+    let mut findings = vec![user(machine), sandbox(machine), processes(machine)];
+    let run = room("run-directory", &machine.run_directory, "--run-dir");
+    findings.push(run);
+    if machine.state_directory.path != machine.run_directory.path {
+        findings.push(written(
+            "state-directory",
+            &machine.state_directory,
+            true,
+            "make it writable for this user, or name another place in XDG_STATE_HOME",
+        ));
+    }
+    let agent = facts.agent.as_ref();
+    let is_cli = agent.is_some_and(|Agent { kind, .. }| matches!(kind, AgentKind::Cli(_)));
+    findings.push(match &machine.home {
+        Some(home) => written(
+            "home",
+            home,
+            false,
+            "make it writable for this user, or set HOME to another place: agents keep sessions there",
+        ),
+        None => Finding::warn(
+            "home",
+            "HOME is not set",
+            "set it: agents and build tools keep files there",
+        ),
+    });
+    findings.push(written(
+        "temporary-directory",
+        &machine.temporary,
+        is_cli,
+        "make it, or set TMPDIR to a directory that this user can write: agents hang without one",
+    ));
+    findings
+}
+
+fn user(machine: &Machine) -> Finding {
+    const CHECK: &str = "user";
+    match machine.is_root {
+        true => Finding::warn(
+            CHECK,
+            "root: an agent can read the secrets of every process in /proc, those of the runner included",
+            "run as another user, or give the job no secret but the model's key",
+        ),
+        false => Finding::ok(
+            CHECK,
+            "not root; processes of the same user can still read each other's environment in /proc",
+        ),
+    }
+}
+
+/// Sprag has no sandbox of its own yet. What the machine offers is what an agent's own can use.
+fn sandbox(machine: &Machine) -> Finding {
+    const CHECK: &str = "sandbox";
+    let word = |name: &str, there: Option<bool>| match there {
+        Some(true) => format!("{name}: yes"),
+        Some(false) => format!("{name}: no"),
+        None => format!("{name}: not known"),
+    };
+    let found = format!(
+        "of the machine's own means, {}, {}",
+        word("user namespaces", machine.user_namespaces),
+        word("Landlock", machine.landlock)
+    );
+    match (machine.user_namespaces, machine.landlock) {
+        (Some(true), _) => Finding::ok(CHECK, found),
+        (Some(false), Some(true)) => Finding::warn(
+            CHECK,
+            found,
+            "an agent's own sandbox may not work here; allow unprivileged user namespaces if it fails",
+        ),
+        (Some(false), _) => Finding::warn(
+            CHECK,
+            found,
+            "an agent's own sandbox will not work here; let the job or the container confine it",
+        ),
+        (None, _) => Finding::unknown(CHECK, found),
+    }
+}
+
+fn processes(machine: &Machine) -> Finding {
+    const CHECK: &str = "processes";
+    match machine.subreaper {
+        true => Finding::ok(
+            CHECK,
+            "what an agent leaves behind comes to Sprag, which ends it",
+        ),
+        false => Finding::warn(
+            CHECK,
+            "this system does not hand over what an agent leaves behind",
+            "run on Linux, or in a container that is thrown away",
+        ),
+    }
+}
+
+fn room(check: &'static str, place: &Place, flag: &str) -> Finding {
+    let remedy = format!("make room there, or name another place with {flag}");
+    let path = &place.path;
+    if !place.writable {
+        let remedy = format!("make it writable for this user, or name another place with {flag}");
+        return Finding::fail(check, format!("{path} cannot be written"), remedy);
+    }
+    match place.free {
+        None => Finding::ok(check, path),
+        Some(free) => {
+            let found = format!("{path}, {} free", size(free));
+            match free {
+                ..TOO_LITTLE => Finding::fail(check, found, remedy),
+                TOO_LITTLE..LITTLE => Finding::warn(check, found, remedy),
+                LITTLE.. => Finding::ok(check, found),
+            }
+        }
+    }
+}
+
+fn written(check: &'static str, place: &Place, needed: bool, remedy: &str) -> Finding {
+    let path = &place.path;
+    match place.writable {
+        true => Finding::ok(check, path),
+        false => Finding::bad(needed, check, format!("{path} cannot be written"), remedy),
+    }
+}
+
+/// Whole GiB or MiB.
+fn size(bytes: u64) -> String {
+    match bytes {
+        ..LITTLE => format!("{} MiB", bytes >> 20),
+        LITTLE.. => format!("{} GiB", bytes >> 30),
+    }
+}

@@ -1,0 +1,135 @@
+//! Places that a run would work in, for tests.
+
+use super::*;
+
+fn place(path: &str) -> Place {
+    Place {
+        path: path.to_owned(),
+        writable: true,
+        free: Some(14 << 30),
+    }
+}
+
+/// A laptop on which everything is as it should be.
+pub(crate) fn laptop() -> Facts {
+    Facts {
+        in_actions: false,
+        git: Some(Program {
+            path: "/usr/bin/git".into(),
+            version: "2.47.3".into(),
+        }),
+        repository: Ok(Repository {
+            work_tree: "/home/anna/widget".into(),
+            closed: None,
+            identity: Ok(Some("Anna <anna@example.org>".into())),
+            dirt: Ok(Dirt::default()),
+            checkout: Ok(Checkout {
+                branch: Some("main".into()),
+                commit: Some("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into()),
+                refs: vec!["refs/heads/main".into()],
+                depth: None,
+            }),
+            credentials: Ok(Vec::new()),
+            nested: Ok(Nested::default()),
+        }),
+        configuration: Ok(Configuration {
+            file: Some(".sprag/config.yaml".into()),
+            checks: vec!["build".into(), "test".into()],
+            ..Configuration::default()
+        }),
+        agent: Some(Agent {
+            auto: false,
+            kind: AgentKind::Cli(Cli {
+                name: "codex",
+                install: "npm install --global @openai/codex",
+                tested: "0.169.0",
+                path: Some("/usr/local/bin/codex".into()),
+                version: Ok("0.169.0".into()),
+                login: Login::Variable("OPENAI_API_KEY".into()),
+                keys: vec!["CODEX_API_KEY", "OPENAI_API_KEY"],
+            }),
+        }),
+        hub: Hub::Outside,
+        trigger: Trigger::None,
+        machine: Machine {
+            is_root: false,
+            user_namespaces: Some(true),
+            landlock: Some(true),
+            subreaper: true,
+            run_directory: place("/home/anna/.local/state/sprag/widget-01020304"),
+            state_directory: place("/home/anna/.local/state/sprag"),
+            home: Some(place("/home/anna")),
+            temporary: place("/tmp"),
+        },
+    }
+}
+
+fn right(area: Area) -> Right {
+    Right {
+        area,
+        read: Standing::Known,
+        write: Standing::Unknown,
+    }
+}
+
+/// What GitHub says of a private repository to a job's token.
+pub(crate) fn answer() -> Answer {
+    let areas = [
+        Area::Contents,
+        Area::Issues,
+        Area::PullRequests,
+        Area::Checks,
+        Area::Actions,
+    ];
+    Answer {
+        repository: "acme/widget".into(),
+        private: true,
+        login: Some("github-actions[bot]".into()),
+        rate: Some((993, 1000)),
+        rights: areas.map(right).to_vec(),
+        ..Answer::default()
+    }
+}
+
+/// The usual job: everything works, and not everything is as it could be.
+pub(crate) fn job() -> Facts {
+    let mut facts = laptop();
+    facts.in_actions = true;
+    if let Ok(repository) = &mut facts.repository {
+        repository.work_tree = "/home/runner/work/widget/widget".into();
+        repository.checkout = Ok(Checkout {
+            branch: None,
+            commit: Some("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into()),
+            refs: vec!["refs/remotes/pull/7/merge".into()],
+            depth: Some(1),
+        });
+        repository.credentials = Ok(vec![Credential {
+            key: "http.https://github.com/.extraheader".into(),
+            file: "/home/runner/work/_temp/git-credentials-1.config".into(),
+            local: true,
+        }]);
+    }
+    facts.agent = Some(Agent {
+        auto: true,
+        kind: AgentKind::Builtin {
+            model: "claude-sonnet-4-5".into(),
+            provider: "anthropic".into(),
+            base: "https://api.anthropic.com/v1".into(),
+            key: Some("ANTHROPIC_API_KEY".into()),
+        },
+    });
+    facts.hub = Hub::Here(Here {
+        repository: Some("acme/widget".into()),
+        api: "https://api.github.com".into(),
+        token: Some(TokenKind::Installation),
+        answer: Some(Ok(answer())),
+    });
+    facts.trigger = Trigger::Asks {
+        event: "issue_comment".into(),
+        who: Some("anna".into()),
+        what: "a task in words: fix the flaky test".into(),
+        needs_hub: true,
+        of_fork: false,
+    };
+    facts
+}

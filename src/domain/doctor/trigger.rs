@@ -1,0 +1,123 @@
+//! What the event of this job would start.
+
+use super::Finding;
+use super::facts::Trigger;
+use crate::domain::text::one_line;
+use crate::domain::trigger::payload::Event;
+use crate::domain::trigger::settings::TriggerSettings;
+use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
+use crate::domain::trigger::{Ask, Refusal};
+
+/// The longest piece of somebody's words that is shown, in characters.
+const SHOWN: usize = 60;
+
+/// Says what an event comes to, as far as the event itself tells.
+pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
+    let name = name.to_owned();
+    match triage(event, settings) {
+        Triage::Nothing { reason } => Trigger::Nothing {
+            event: name,
+            reason,
+        },
+        Triage::Refused(Refusal { reason, remedy, .. }) => Trigger::Refused {
+            event: name,
+            reason,
+            remedy,
+        },
+        Triage::Candidate(candidate) => Trigger::Asks {
+            event: name,
+            who: candidate.asker.as_ref().map(|asker| asker.login.clone()),
+            what: what(&candidate),
+            needs_hub: candidate.needs != Needs::default(),
+            of_fork: is_of_fork(event),
+        },
+    }
+}
+
+fn what(candidate: &Candidate) -> String {
+    match &candidate.ask {
+        Ask::Instruction(text) => format!("a task in words: {}", one_line(text, SHOWN)),
+        Ask::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),
+        Ask::Retry => "the last work again".to_owned(),
+        Ask::Continue => "the last run to go on".to_owned(),
+        Ask::Stop => "what runs to stop".to_owned(),
+        Ask::Status => "what runs to be told".to_owned(),
+        Ask::Help => "help".to_owned(),
+        Ask::IssuePlan => match &candidate.subject {
+            Some(subject) => format!("the work that #{} describes", subject.number),
+            None => "the work that it describes".to_owned(),
+        },
+        Ask::FixRun { .. } | Ask::FixSuite { .. } => {
+            let name = candidate.checks_name.as_deref().unwrap_or("checks");
+            format!("a fix of what failed in {}", one_line(name, SHOWN))
+        }
+        Ask::Review { .. } => "what a review wants changed".to_owned(),
+        Ask::Queue(dir) => format!("the next plan of {}", one_line(dir, SHOWN)),
+        Ask::Dispatch { plan, queue, .. } => match (plan, queue) {
+            (Some(plan), _) => format!("the plan {}", one_line(plan, SHOWN)),
+            (_, Some(queue)) => format!("the next plan of {}", one_line(queue, SHOWN)),
+            _ => "a task in words".to_owned(),
+        },
+        Ask::Configured => "what the step itself names".to_owned(),
+    }
+}
+
+/// GitHub gives the jobs of such an event a token that only reads.
+fn is_of_fork(event: &Event) -> bool {
+    let Event::PullRequest {
+        target: false,
+        event,
+    } = event
+    else {
+        return false;
+    };
+    let pull = event.subject.pull.as_ref();
+    pull.is_some_and(|pull| pull.head_repository != pull.base_repository)
+}
+
+pub(super) fn finding(trigger: &Trigger) -> Option<Finding> {
+    const CHECK: &str = "trigger";
+    Some(match trigger {
+        Trigger::None => return None,
+        Trigger::Unreadable(why) => Finding::warn(
+            CHECK,
+            why,
+            "name a plan or a prompt in the step, or pass the event of the job on to it",
+        ),
+        Trigger::Nothing { event, reason } => Finding::warn(
+            CHECK,
+            format!("{event} starts nothing: {reason}"),
+            "as it should be, if nothing was asked for; otherwise name a plan or a prompt in the step",
+        ),
+        Trigger::Refused {
+            event,
+            reason,
+            remedy,
+        } => Finding::fail(CHECK, format!("{event} is refused: {reason}"), remedy),
+        Trigger::Asks {
+            event,
+            who,
+            what,
+            needs_hub,
+            of_fork,
+        } => {
+            let by = match who {
+                Some(who) => format!(" by {}", one_line(who, SHOWN)),
+                None => String::new(),
+            };
+            let may = match needs_hub {
+                true => ", if that is permitted",
+                false => "",
+            };
+            let found = format!("{event}{by} asks for {what}{may}");
+            match of_fork {
+                false => Finding::ok(CHECK, found),
+                true => Finding::warn(
+                    CHECK,
+                    format!("{found}; for a fork the job's token only reads"),
+                    "the result is in the log and the step summary; a comment as the trigger gets a token that writes",
+                ),
+            }
+        }
+    })
+}

@@ -1,0 +1,56 @@
+//! What `sprag doctor` prints.
+
+use super::shield;
+use super::text;
+use crate::domain::doctor::{Finding, State, could_work};
+use anstyle::AnsiColor;
+
+/// One line for each finding, its remedy below it, and in the last line what follows.
+pub fn text(findings: &[Finding], color: bool) -> String {
+    let lines = findings.iter().map(|finding| finding.check.len());
+    let width = lines.max().unwrap_or_default();
+    let mut told = String::new();
+    for finding in findings {
+        let word = painted(finding.state, color);
+        let found = shield::neutral(&text::line(&finding.found));
+        told += &format!("{word}  {:width$}  {found}\n", finding.check);
+        if let Some(remedy) = &finding.remedy {
+            let remedy = shield::neutral(&text::line(remedy));
+            told += &format!("{:7}  {:width$}  -> {remedy}\n", "", "");
+        }
+    }
+    let failed = findings.iter().filter(|it| it.state == State::Fail).count();
+    told += &match could_work(findings) {
+        true => "\na run could work here\n".to_owned(),
+        false => format!(
+            "\na run could not work here: {} failed\n",
+            text::count(failed as u64, "check")
+        ),
+    };
+    told
+}
+
+/// An array of `{check, state, found, remedy}`.
+pub fn json(findings: &[Finding]) -> String {
+    match serde_json::to_string_pretty(findings) {
+        Ok(json) => shield::neutral_json(json) + "\n",
+        // Texts always have a form in JSON.
+        Err(_) => "[]\n".to_owned(),
+    }
+}
+
+fn painted(state: State, color: bool) -> String {
+    let (word, look) = match state {
+        State::Ok => ("ok", AnsiColor::Green.on_default()),
+        State::Warn => ("warn", AnsiColor::Yellow.on_default()),
+        State::Fail => ("FAIL", AnsiColor::Red.on_default()),
+        State::Unknown => ("unknown", anstyle::Style::new().dimmed()),
+    };
+    match color {
+        true => format!("{look}{word:7}{look:#}"),
+        false => format!("{word:7}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

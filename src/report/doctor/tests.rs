@@ -1,0 +1,102 @@
+//! What people read, whole.
+
+use super::*;
+use crate::domain::doctor::{examine, samples};
+
+#[test]
+fn a_laptop_where_all_is_well() {
+    let told = text(&examine(&samples::laptop()), false);
+    insta::assert_snapshot!(told, @r"
+    ok       git                  2.47.3 (/usr/bin/git)
+    ok       repository           /home/anna/widget
+    ok       identity             Anna <anna@example.org> commits
+    ok       work-tree            clean
+    ok       checkout             branch main at 3f2f3ad64825
+    ok       credentials          none in git's configuration
+    ok       configuration        .sprag/config.yaml is valid
+    ok       checks               build, test
+    ok       agent                codex, named by the configuration
+    ok       agent-program        codex 0.169.0 (/usr/local/bin/codex), known to work
+    ok       model-key            OPENAI_API_KEY is set
+    unknown  github               not looked at: this is no GitHub Actions job
+    ok       user                 not root; processes of the same user can still read each other's environment in /proc
+    ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
+    ok       processes            what an agent leaves behind comes to Sprag, which ends it
+    ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
+    ok       state-directory      /home/anna/.local/state/sprag
+    ok       home                 /home/anna
+    ok       temporary-directory  /tmp
+
+    a run could work here
+    ");
+}
+
+#[test]
+fn a_usual_job() {
+    let told = text(&examine(&samples::job()), false);
+    insta::assert_snapshot!(told, @r"
+    ok       git                  2.47.3 (/usr/bin/git)
+    ok       repository           /home/runner/work/widget/widget
+    ok       identity             github-actions[bot] commits, as in every job
+    ok       work-tree            clean
+    ok       checkout             detached at 3f2f3ad64825 (refs/remotes/pull/7/merge), shallow: 1 commit of its history; a run for a pull request switches to its head branch
+    warn     credentials          git has a credential that an agent could push with: http.https://github.com/.extraheader in /home/runner/work/_temp/git-credentials-1.config
+                                  -> give actions/checkout `persist-credentials: false`: Sprag pushes with its own token
+    ok       configuration        .sprag/config.yaml is valid
+    ok       checks               build, test
+    ok       agent                builtin, chosen because no agent is named: claude-sonnet-4-5 by anthropic at https://api.anthropic.com/v1
+    ok       model-key            ANTHROPIC_API_KEY is set
+    ok       token                of the job or of an app (ghs_), acts as github-actions[bot]
+    ok       api                  https://api.github.com answers; 993 of 1000 requests are left
+    ok       github-repository    acme/widget, private
+    unknown  may-contents         write is not known before it is used; to push commits it takes `permissions: contents: write`
+    unknown  may-issues           write is not known before it is used; to comment on issues it takes `permissions: issues: write`
+    unknown  may-pull-requests    write is not known before it is used; to open pull requests and comment on them it takes `permissions: pull-requests: write`
+    unknown  may-checks           write is not known before it is used; to write check runs it takes `permissions: checks: write`
+    ok       may-actions          read is known: it can read the logs of failed jobs
+    ok       trigger              issue_comment by anna asks for a task in words: fix the flaky test, if that is permitted
+    ok       user                 not root; processes of the same user can still read each other's environment in /proc
+    ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
+    ok       processes            what an agent leaves behind comes to Sprag, which ends it
+    ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
+    ok       state-directory      /home/anna/.local/state/sprag
+    ok       home                 /home/anna
+    ok       temporary-directory  /tmp
+
+    a run could work here
+    ");
+}
+
+#[test]
+fn what_fails_is_counted_and_the_words_are_coloured() {
+    let mut facts = samples::laptop();
+    facts.machine.run_directory.writable = false;
+    let told = text(&examine(&facts), true);
+    assert!(told.contains("\u{1b}[31mFAIL   \u{1b}[0m  run-directory"));
+    assert!(told.ends_with("\na run could not work here: 1 check failed\n"));
+    facts.machine.state_directory.writable = false;
+    let told = text(&examine(&facts), false);
+    assert!(told.ends_with("\na run could not work here: 2 checks failed\n"));
+}
+
+#[test]
+fn what_others_named_is_one_line_that_the_runner_does_not_obey() {
+    let mut facts = samples::laptop();
+    if let Ok(repository) = &mut facts.repository {
+        repository.work_tree = "/a\n::add-mask::x\n##[error]y".into();
+    }
+    let findings = examine(&facts);
+    let told = text(&findings, false);
+    assert!(told.contains("/a ::add-mask::x ## [error]y\n"), "{told}");
+    assert!(!json(&findings).contains("##["));
+}
+
+#[test]
+fn machines_get_every_field() {
+    let told = json(&examine(&samples::job()));
+    let parsed: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        parsed[0],
+        serde_json::json!({ "check": "git", "state": "ok", "found": "2.47.3 (/usr/bin/git)", "remedy": null })
+    );
+}

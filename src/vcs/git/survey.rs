@@ -1,0 +1,210 @@
+//! The repository as it stands, for a person who asks before a run: nothing is written, not even the
+//! index is refreshed.
+
+use super::bytes::{as_path, display_path};
+use super::command::{Call, GitProgram};
+use super::commit::Identity;
+use super::config::{Settings, start_call};
+use super::discover::{Environment, Real};
+use super::entries::open_regular;
+use super::error::GitError;
+use super::layout::{Layout, layout_of};
+use crate::domain::snapshot::RevId;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest that one question may take: a person waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A file of attributes that is longer is not read to its end.
+const ATTRIBUTES_LIMIT: u64 = 1 << 20;
+
+/// Where git is and which version it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitVersion {
+    /// The program.
+    pub program: PathBuf,
+    /// Such as `2.47.3`.
+    pub version: String,
+}
+
+/// The git program that a run in `start` would use; `None` without one that runs.
+pub fn git_version(start: &Path, environment: &Environment) -> Option<GitVersion> {
+    let top = start
+        .ancestors()
+        .find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    let search_path = environment.get("PATH").unwrap_or_default();
+    let git = GitProgram::find(search_path, top.unwrap_or(start))?;
+    let call = git.call(Path::new("/")).timeout(PATIENCE);
+    let line = call.args(["--version"]).line().ok()?;
+    let version = line.trim_start_matches("git version ").to_owned();
+    let program = git.program.clone();
+    Some(GitVersion { program, version })
+}
+
+/// What is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkout {
+    /// The branch; `None` for a detached HEAD.
+    pub branch: Option<String>,
+    /// The commit; `None` before the first one.
+    pub commit: Option<RevId>,
+    /// The refs that name that commit, in full, the first few.
+    pub refs: Vec<String>,
+    /// How many commits there are, where the history is cut off.
+    pub depth: Option<u64>,
+}
+
+/// What differs from HEAD. Paths are shown as people read them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dirt {
+    /// Tracked files that are changed, and changes that are staged.
+    pub changed: Vec<String>,
+    /// Files that git does not know and does not ignore.
+    pub untracked: Vec<String>,
+}
+
+/// What the repository only points to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Nested {
+    /// Submodules of this checkout.
+    pub submodules: usize,
+    /// Those of them that are not checked out.
+    pub absent: usize,
+    /// Whether git-lfs keeps files of it.
+    pub lfs: bool,
+    /// Whether git's configuration has a filter for git-lfs.
+    pub lfs_ready: bool,
+}
+
+/// A command that reads the repository with the user's own configuration, before anything foreign
+/// has run in it.
+fn look(real: &Real) -> Call<'_> {
+    let settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
+    start_call(real)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .timeout(PATIENCE)
+        .args(settings)
+}
+
+/// Whoever git's configuration says commits, if it says so.
+///
+/// # Errors
+/// When the configuration cannot be read.
+pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
+    let settings = Settings::read(real)?;
+    let (name, email) = (settings.text("user.name"), settings.text("user.email"));
+    Ok(name
+        .zip(email)
+        .map(|(name, email)| Identity { name, email }))
+}
+
+/// What is checked out, and how much of its history.
+///
+/// # Errors
+/// When git fails.
+pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
+    let symbolic = look(real)
+        .args(["symbolic-ref", "--quiet", "HEAD"])
+        .status()?;
+    let branch = (symbolic.status == Some(0)).then(|| {
+        let name = symbolic.line();
+        let short = name.strip_prefix("refs/heads/");
+        short.unwrap_or(&name).to_owned()
+    });
+    let commit = look(real)
+        .args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+        .status()?;
+    let commit = (commit.status == Some(0)).then(|| RevId(commit.line()));
+    let Some(at) = &commit else {
+        return Ok(Checkout {
+            branch,
+            commit,
+            refs: Vec::new(),
+            depth: None,
+        });
+    };
+    let point = format!("--points-at={}", at.0);
+    let refs = look(real)
+        .args(["for-each-ref", "--count=10", "--format=%(refname)", &point])
+        .run()?;
+    let refs = String::from_utf8_lossy(&refs.stdout);
+    let shallow = look(real)
+        .args(["rev-parse", "--is-shallow-repository"])
+        .line()?;
+    let depth = match shallow == "true" {
+        true => {
+            let counted = look(real).args(["rev-list", "--count", "HEAD"]).line()?;
+            Some(counted.parse().unwrap_or_default())
+        }
+        false => None,
+    };
+    Ok(Checkout {
+        branch,
+        refs: refs.lines().map(str::to_owned).collect(),
+        depth,
+        commit,
+    })
+}
+
+/// What differs from HEAD in index and work tree; submodules only by their commits.
+///
+/// # Errors
+/// When git fails.
+pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
+    let args = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=normal",
+        "--ignore-submodules=dirty",
+    ];
+    let output = look(real).watching(real.roots()).args(args).run()?;
+    let mut dirt = Dirt::default();
+    for entry in output.stdout.split(|byte| *byte == 0) {
+        let Some((state, path)) = entry.split_at_checked(3) else {
+            continue;
+        };
+        let path = display_path(path);
+        match state {
+            b"?? " => dirt.untracked.push(path),
+            _ => dirt.changed.push(path),
+        }
+    }
+    Ok(dirt)
+}
+
+/// Submodules and files of git-lfs.
+///
+/// # Errors
+/// When git fails.
+pub fn nested(real: &Real) -> Result<Nested, GitError> {
+    let layout = layout_of(look(real))?;
+    let absent = layout.gitlinks.keys().filter(|path| {
+        let dot_git = real.work_tree.join(as_path(path)).join(".git");
+        dot_git.symlink_metadata().is_err()
+    });
+    let settings = Settings::read(real)?;
+    let lfs_ready = ["filter.lfs.clean", "filter.lfs.process"]
+        .iter()
+        .any(|key| settings.last(key).is_some());
+    Ok(Nested {
+        submodules: layout.gitlinks.len(),
+        absent: absent.count(),
+        lfs: uses_lfs(real, &layout),
+        lfs_ready,
+    })
+}
+
+fn uses_lfs(real: &Real, layout: &Layout) -> bool {
+    layout.attribute_files.iter().any(|path| {
+        let mut text = Vec::new();
+        let read = open_regular(&real.work_tree.join(as_path(path)))
+            .and_then(|file| file.take(ATTRIBUTES_LIMIT).read_to_end(&mut text));
+        let text = String::from_utf8_lossy(&text);
+        let has_filter = |line: &str| line.split_whitespace().any(|word| word == "filter=lfs");
+        read.is_ok() && text.lines().any(has_filter)
+    })
+}
