@@ -5,7 +5,7 @@ use super::text;
 use crate::domain::doctor::{Finding, State, could_work};
 use anstyle::AnsiColor;
 
-/// One line for each finding, its remedy below it, and in the last line what follows.
+/// One line for each finding, its remedies below it, and in the last line what follows.
 pub fn text(findings: &[Finding], color: bool) -> String {
     let lines = findings.iter().map(|finding| finding.check.len());
     let width = lines.max().unwrap_or_default();
@@ -14,7 +14,7 @@ pub fn text(findings: &[Finding], color: bool) -> String {
         let word = painted(finding.state, color);
         let found = shield::neutral(&text::line(&finding.found));
         told += &format!("{word}  {:width$}  {found}\n", finding.check);
-        if let Some(remedy) = &finding.remedy {
+        for remedy in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
             let remedy = shield::neutral(&text::line(remedy));
             told += &format!("{:7}  {:width$}  -> {remedy}\n", "", "");
         }

@@ -5,7 +5,7 @@ use crate::support::project::{Project, Run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 const TOKEN: &str = "ghs_canary0000000000000000000000000000";
@@ -303,8 +303,14 @@ fn no_agent_no_program_and_no_key() {
     assert_eq!(state(&found, "checks"), "warn");
 
     let mut bare = Project::new(&[("a.txt", "a\n")]);
-    bare.env("PATH", "/usr/bin:/bin")
-        .env("HOME", bare.beside("home"));
+    let only_git = bare.outside("bin");
+    fs::create_dir(&only_git).unwrap();
+    let path = std::env::var_os("PATH").unwrap();
+    let git = std::env::split_paths(&path)
+        .map(|dir| dir.join("git"))
+        .find(|git| git.is_file());
+    symlink(git.unwrap(), only_git.join("git")).unwrap();
+    bare.env("PATH", &only_git);
     let (run, found) = doctor(&bare, &["--agent", "codex"]);
     run.expect(4);
     assert_eq!(states(&found, "fail"), ["agent-program", "model-key"]);
@@ -336,10 +342,11 @@ fn a_wrong_configuration_a_dirty_tree_and_no_repository_end_4() {
     run.expect(4);
     assert_eq!(states(&found, "fail"), ["work-tree"]);
 
-    let outside = dirty.outside("bin");
+    // Beside the work tree there may be a repository around all of it.
+    let outside = tempfile::tempdir().unwrap();
     let (run, found) = doctor(
         &dirty,
-        &["-C", outside.to_str().unwrap(), "--agent", "codex"],
+        &["-C", outside.path().to_str().unwrap(), "--agent", "codex"],
     );
     run.expect(4);
     assert_eq!(states(&found, "fail"), ["repository"]);

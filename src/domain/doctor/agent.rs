@@ -11,7 +11,7 @@ pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
         Err(Trouble { message, hints }) => {
             let remedy = match hints.as_slice() {
                 [] => "mend it; sprag check says the same".to_owned(),
-                hints => hints.join("; "),
+                hints => hints.join("\n"),
             };
             vec![
                 Finding::fail(CHECK, message, remedy),
@@ -67,7 +67,7 @@ pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
     };
     match kind {
         AgentKind::None(Trouble { message, hints }) => {
-            vec![Finding::fail(CHECK, message, hints.join("; "))]
+            vec![Finding::fail(CHECK, message, hints.join("\n"))]
         }
         AgentKind::Builtin {
             model,

@@ -35,7 +35,7 @@ pub struct Finding {
     pub state: State,
     /// What was found, on one line.
     pub found: String,
-    /// What to do about it, where it is not as it should be.
+    /// What to do about it, where it is not as it should be; of several ways one a line.
     pub remedy: Option<String>,
 }
 

@@ -25,7 +25,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
             return vec![Finding::unknown("repository", "not looked at without git")];
         }
         Err(Trouble { message, hints }) => {
-            return vec![Finding::fail("repository", message, hints.join("; "))];
+            return vec![Finding::fail("repository", message, hints.join("\n"))];
         }
     };
     let mut findings = vec![

@@ -1,7 +1,7 @@
 //! What people read, whole.
 
 use super::*;
-use crate::domain::doctor::{examine, samples};
+use crate::domain::doctor::{Agent, AgentKind, Trouble, examine, samples};
 
 #[test]
 fn a_laptop_where_all_is_well() {
@@ -89,6 +89,24 @@ fn what_others_named_is_one_line_that_the_runner_does_not_obey() {
     let told = text(&findings, false);
     assert!(told.contains("/a ::add-mask::x ## [error]y\n"), "{told}");
     assert!(!json(&findings).contains("##["));
+}
+
+#[test]
+fn several_ways_out_stand_below_each_other() {
+    let mut facts = samples::laptop();
+    facts.agent = Some(Agent {
+        auto: true,
+        kind: AgentKind::None(Trouble {
+            message: "no agent is configured".into(),
+            hints: vec!["name one".into(), "or set a key".into()],
+        }),
+    });
+    let told = text(&examine(&facts), false);
+    let margin = " ".repeat(30);
+    let expected = format!(
+        "FAIL     agent                no agent is configured\n{margin}-> name one\n{margin}-> or set a key\n"
+    );
+    assert!(told.contains(&expected), "{told}");
 }
 
 #[test]
