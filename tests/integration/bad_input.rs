@@ -86,7 +86,7 @@ fn no_source() {
         &project(),
         &["run"],
         2,
-        "error: nothing to do: no plan and no prompt was given\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-\n",
+        "error: nothing to do: no plan and no prompt was given\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
     );
 }
 
@@ -102,7 +102,7 @@ fn two_sources() {
             &[&RUN[..], &more].concat(),
             2,
             &format!(
-                "error: {named} were given together\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-\n"
+                "error: {named} were given together\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n"
             ),
         );
     }
@@ -117,7 +117,7 @@ fn two_sources_among_the_inputs_of_the_action() {
         &project,
         &["run"],
         2,
-        "error: several of the inputs plan, prompt and prompt-file were given\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-\n",
+        "error: several of the inputs plan, prompt and prompt-file were given\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
     );
 }
 

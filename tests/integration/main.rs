@@ -17,6 +17,7 @@ mod bad_input;
 mod builtin;
 mod clock;
 mod doctor;
+mod examples;
 mod faults;
 mod first_steps;
 mod floods;

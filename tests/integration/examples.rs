@@ -1,0 +1,119 @@
+//! The workflows that people copy: they give the action inputs that it has, grant nothing to the whole
+//! workflow, pin what they use, and leave time to report. zizmor and a schema check see to the rest.
+
+use crate::action_file::{ROOT, yaml};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+/// Every example by its name.
+fn examples() -> Vec<(String, Value)> {
+    let directory = Path::new(ROOT).join("examples/workflows");
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert!(names.len() >= 12, "{names:?}");
+    let read = |name: String| {
+        let workflow = yaml(&format!("examples/workflows/{name}"));
+        (name, workflow)
+    };
+    names.into_iter().map(read).collect()
+}
+
+/// Every job of every example, with its name for messages.
+fn jobs() -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    for (name, workflow) in examples() {
+        for (job, body) in workflow["jobs"].as_object().unwrap() {
+            all.push((format!("{name}: {job}"), body.clone()));
+        }
+    }
+    all
+}
+
+fn uses<'a>(job: &'a Value, action: &str) -> Vec<&'a Value> {
+    let steps = job["steps"].as_array().unwrap().iter();
+    let is_it = |step: &&Value| {
+        step["uses"]
+            .as_str()
+            .is_some_and(|uses| uses.split('@').next() == Some(action))
+    };
+    steps.filter(is_it).collect()
+}
+
+#[test]
+fn the_action_has_every_input_that_an_example_gives() {
+    let declared = yaml("action.yml");
+    for (name, job) in jobs() {
+        let steps = uses(&job, "sprag-ci/sprag");
+        assert_eq!(steps.len(), 1, "{name}");
+        for input in steps[0]["with"].as_object().unwrap().keys() {
+            let known = declared["inputs"].get(input.as_str()).is_some();
+            assert!(known, "{name}: {input}");
+        }
+    }
+}
+
+#[test]
+fn permissions_are_the_jobs_own_and_the_checkout_keeps_no_credential() {
+    for (name, workflow) in examples() {
+        assert_eq!(workflow["permissions"], json!({}), "{name}");
+    }
+    for (name, job) in jobs() {
+        assert!(job["permissions"].is_object(), "{name}");
+        for checkout in uses(&job, "actions/checkout") {
+            let with = json!({"persist-credentials": false});
+            assert_eq!(checkout["with"], with, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_others_made_is_pinned_to_a_commit() {
+    for (name, job) in jobs() {
+        for step in job["steps"].as_array().unwrap() {
+            let Some((action, at)) = step["uses"].as_str().and_then(|uses| uses.split_once('@'))
+            else {
+                continue;
+            };
+            let is_commit = at.len() == 40 && at.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit || action == "sprag-ci/sprag", "{name}: {action}");
+        }
+    }
+}
+
+#[test]
+fn the_deadline_leaves_time_to_report() {
+    for (name, job) in jobs() {
+        let limit = Duration::from_secs(60 * job["timeout-minutes"].as_u64().unwrap());
+        let with = &uses(&job, "sprag-ci/sprag")[0]["with"];
+        if !with["publish"].is_null() {
+            continue;
+        }
+        let deadline = with["deadline"].as_str().unwrap();
+        let deadline = sprag::domain::duration::parse(deadline).unwrap();
+        assert!(deadline + Duration::from_secs(300) <= limit, "{name}");
+    }
+}
+
+#[test]
+fn no_text_of_an_event_is_part_of_a_script() {
+    for (name, job) in jobs() {
+        for step in job["steps"].as_array().unwrap() {
+            let script = step["run"].as_str().unwrap_or_default();
+            assert!(!script.contains("${{"), "{name}: {script}");
+        }
+    }
+}
+
+#[test]
+fn every_example_is_explained() {
+    let documentation = fs::read_to_string(Path::new(ROOT).join("docs/github-actions.md")).unwrap();
+    for (name, _) in examples() {
+        let link = format!("| [{name}](../examples/workflows/{name}) |");
+        assert!(documentation.contains(&link), "{name}");
+    }
+}
