@@ -102,6 +102,9 @@ pub(super) async fn deliver(
                     }
                 }
             }
+            if push.pushed && mission.is_pull {
+                push.pull_request = mission.pull_request();
+            }
             for file in mission.delivery.dispatch.iter().filter(|_| push.pushed) {
                 let started = repo
                     .dispatch_workflow(file, &branch.name, &BTreeMap::new())

@@ -7,7 +7,7 @@ mod place;
 use super::hub::{self, Hub};
 use super::mission::{Mission, ReactTo};
 use crate::context::Context;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise};
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::settings::TriggerSettings;
@@ -179,6 +179,7 @@ pub async fn begin(
                 candidate: &candidate,
                 triggers: &triggers,
                 comment: found.comment,
+                is_silent: settings.report == Some(Report::None),
             };
             asked.work(authorised, explicit).await
         }
@@ -192,6 +193,7 @@ pub async fn begin(
                 number: candidate.subject.as_ref().map(|subject| subject.number),
                 comment: found.comment,
                 state: found.facts.state.unwrap_or_default(),
+                is_silent: settings.report == Some(Report::None),
             };
             Ok(Beginning::Over(told.declined(&declined, may_ask).await))
         }
@@ -245,6 +247,7 @@ struct Asked<'a> {
     candidate: &'a Candidate,
     triggers: &'a TriggerSettings,
     comment: Option<Page>,
+    is_silent: bool,
 }
 
 impl Asked<'_> {
@@ -313,6 +316,7 @@ impl Asked<'_> {
             number: authorised.number,
             comment: self.comment,
             state: authorised.next_state.clone(),
+            is_silent: self.is_silent,
         };
         told.answer(&authorised, &self.triggers.phrase).await
     }

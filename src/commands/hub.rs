@@ -105,15 +105,23 @@ impl Hub {
             token: self.token.clone(),
             limits: self.limits,
         };
-        match &self.proxy {
-            Some(proxy) => Client::through(settings, proxy),
-            None => Client::new(settings),
-        }
+        client(settings, self.proxy.as_ref())
+    }
+}
+
+/// A client, through the proxy if there is one.
+///
+/// # Errors
+/// As [`Client::new`].
+pub fn client(settings: Settings, proxy: Option<&Proxy>) -> Result<Client, crate::github::Error> {
+    match proxy {
+        Some(proxy) => Client::through(settings, proxy),
+        None => Client::new(settings),
     }
 }
 
 /// The proxy for https, by the variables that curl and git read, too.
-fn proxy(context: &Context) -> Option<Proxy> {
+pub fn proxy(context: &Context) -> Option<Proxy> {
     let either = |upper, lower| context.var(upper).or_else(|| context.var(lower));
     Some(Proxy {
         https: either("HTTPS_PROXY", "https_proxy")?.to_owned(),

@@ -2,9 +2,10 @@
 
 use super::hub::Place;
 use crate::config::DeliveryConfig;
+use crate::domain::event::PullRequestLine;
 use crate::domain::settings::PullRequest;
 use crate::domain::trigger::marker::State;
-use crate::domain::trigger::triage::CommentRef;
+use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
 use crate::github::Target;
 use crate::report::publish::{Page, Scene};
 use serde::{Deserialize, Serialize};
@@ -133,10 +134,10 @@ impl Mission {
     pub fn settle(&mut self, config: &DeliveryConfig, in_actions: bool, token: bool) {
         use crate::domain::settings::{CommitVia, Report};
         let can_push = token && self.branch.is_some() && !self.report_only;
-        let opens = self
-            .branch
-            .as_ref()
-            .is_some_and(|branch| Some(&branch.name) != self.base_ref.as_ref() && !self.is_pull);
+        let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
+            branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
+        });
+        let opens = on_own_branch && !self.is_pull;
         self.delivery = Delivery {
             push: can_push && config.push.unwrap_or(in_actions),
             pull_request: config.pull_request.unwrap_or(match opens {
@@ -153,6 +154,17 @@ impl Mission {
                 },
             comment: config.status_comment,
         };
+    }
+
+    /// The pull request that the run works on.
+    pub fn pull_request(&self) -> Option<PullRequestLine> {
+        let number = self.number.filter(|_| self.is_pull)?;
+        let (server, repository) = (&self.place.server_url, &self.place.repository);
+        Some(PullRequestLine {
+            number,
+            url: format!("{server}/{repository}/pull/{number}"),
+            opened: false,
+        })
     }
 
     /// What the texts on GitHub say of all this.

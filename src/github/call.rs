@@ -231,7 +231,7 @@ impl Client {
         loop {
             let (fault, error) = match self.once(call).await? {
                 Ok(answer) => return Ok(End::Answered(answer)),
-                Err(failed) => failed,
+                Err(failed) => *failed,
             };
             *sent = sent.saturating_add(1);
             let now = Now {
@@ -274,7 +274,7 @@ impl Client {
     }
 
     /// Sends it once. The outer error is one that no policy can help.
-    async fn once(&self, call: &Call) -> Result<Result<Answer, (Fault, Error)>, Error> {
+    async fn once(&self, call: &Call) -> Result<Result<Answer, Failed>, Error> {
         let what = call.what();
         let out_of_time = || {
             let error = Error::Deadline { what: what.clone() };
@@ -307,13 +307,8 @@ impl Client {
             *last = Some(Instant::now());
         }
         let lost = |fault, why: String| {
-            Ok(Err((
-                fault,
-                Error::Unreachable {
-                    what: what.clone(),
-                    why,
-                },
-            )))
+            let what = what.clone();
+            Ok(Err(Box::new((fault, Error::Unreachable { what, why }))))
         };
         match answer {
             Ok(answer) => Ok(self.judged(&what, answer)),
@@ -332,7 +327,7 @@ impl Client {
         }
     }
 
-    fn judged(&self, what: &str, answer: Answer) -> Result<Answer, (Fault, Error)> {
+    fn judged(&self, what: &str, answer: Answer) -> Result<Answer, Failed> {
         let body = String::from_utf8_lossy(&answer.body);
         let limited = answer.status == 200 && is_graphql_limit(what, &body);
         if (200..300).contains(&answer.status) && !limited {
@@ -343,9 +338,12 @@ impl Client {
         let error = Error::of_answer(what, status, &words);
         let mut refusal = answer.refusal();
         refusal.says_limit |= limited;
-        Err((Fault::Answered(refusal), error))
+        Err(Box::new((Fault::Answered(refusal), error)))
     }
 }
+
+/// What went wrong, and how a person is told of it.
+type Failed = Box<(Fault, Error)>;
 
 /// Entries a page, and the most pages of a list.
 const PAGE: usize = 100;

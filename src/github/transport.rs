@@ -138,7 +138,7 @@ impl Transport {
             let location = response.headers().get(LOCATION).cloned();
             let moved = match (status, location) {
                 (307 | 308, Some(location)) => Some(location),
-                (301 | 302 | 303, Some(location)) if ask.method == Method::GET => Some(location),
+                (301..=303, Some(location)) if ask.method == Method::GET => Some(location),
                 _ => None,
             };
             let Some(location) = moved else {

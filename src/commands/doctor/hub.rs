@@ -39,18 +39,19 @@ pub(super) async fn look(context: &Context) -> Hub {
         answer: None,
     };
     if let (Some(place), Some(token)) = (place, token) {
-        here.answer = Some(ask(&place, token).await.map_err(refused));
+        here.answer = Some(ask(context, &place, token).await.map_err(refused));
     }
     Hub::Here(here)
 }
 
-async fn ask(place: &hub::Place, token: &str) -> Result<Answer, Error> {
+async fn ask(context: &Context, place: &hub::Place, token: &str) -> Result<Answer, Error> {
     let settings = Api {
         api_url: place.api_url.clone(),
         token: SecretString::from(token.to_owned()),
         limits: LIMITS,
     };
-    let client = Client::new(settings)?.until(Instant::now() + OVERALL);
+    let client = hub::client(settings, hub::proxy(context).as_ref())?;
+    let client = client.until(Instant::now() + OVERALL);
     let survey = client.repo(&place.repository)?.survey().await?;
     let identity = client.identity().await.ok();
     let login = identity.filter(|identity| !identity.assumed);

@@ -159,6 +159,8 @@ pub struct Told<'a> {
     pub comment: Option<Page>,
     /// What its first line is to keep.
     pub state: State,
+    /// Whether nothing may be said on GitHub.
+    pub is_silent: bool,
 }
 
 impl Told<'_> {
@@ -253,14 +255,18 @@ impl Told<'_> {
     }
 
     async fn react(&self, reaction: Reaction, ended: &mut Ended) {
-        let Some(target) = self.react_to else { return };
+        let Some(target) = self.react_to.filter(|_| !self.is_silent) else {
+            return;
+        };
         if let Err(error) = self.repo.react(target.target(), reaction).await {
             ended.incidents.push(format!("no reaction: {error}"));
         }
     }
 
     async fn say(&self, text: String, ended: &mut Ended) {
-        let Some(number) = self.number else { return };
+        let Some(number) = self.number.filter(|_| !self.is_silent) else {
+            return;
+        };
         let said = match (&self.comment, self.identity) {
             (Some(page), _) => self.repo.update_comment(page.id, &text).await,
             (None, Some(identity)) => {

@@ -185,7 +185,8 @@ fn github_is_needed_where_something_was_asked_of_it() {
         configuration(facts).delivery.report = true;
     };
     let asked = |_: &mut Facts| {};
-    let table: [(&dyn Fn(&mut Facts), State); 3] = [
+    type Needs<'n> = &'n dyn Fn(&mut Facts);
+    let table: [(Needs<'_>, State); 3] = [
         (&alone, State::Warn),
         (&told, State::Fail),
         (&asked, State::Fail),
