@@ -6,9 +6,7 @@ use crate::domain::doctor::{
     Answer, Area, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind, Trigger, read,
 };
 use crate::domain::settings::Settings;
-use crate::github::{
-    Client, Error, Limits, Permission, Settings as Api, Standing as Known, Survey,
-};
+use crate::github::{Error, Limits, Permission, Settings as Api, Standing as Known, Survey};
 use secrecy::SecretString;
 use std::time::{Duration, Instant};
 
