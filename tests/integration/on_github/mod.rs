@@ -1,4 +1,40 @@
 //! Whole jobs of GitHub Actions, with GitHub's API and its git server on this machine.
 
+mod answers;
+mod attacks;
+mod checks;
 mod comments;
+mod labels;
+mod queues;
+mod refusals;
 mod secrets;
+mod steps;
+mod words;
+
+use crate::support::runner::Runner;
+
+/// An agent that mends `a.txt` and names its commit.
+const FIX: &str = "printf fixed > a.txt\necho 'SUGGESTED_COMMIT_MESSAGE: Say fixed'";
+/// The check that it passes.
+const IS_FIXED: &str = "grep -q fixed a.txt";
+
+/// A repository with `a.txt`, a branch `feature` with a pull request onto `main` (number 1), and
+/// grace, who has write access.
+fn with_pull() -> Runner {
+    let runner = Runner::new(&[("a.txt", "broken")]);
+    runner.branch("feature", "b.txt", "feature");
+    {
+        let mut state = runner.github.state();
+        state.role("grace", "write");
+        state.role("ada", "write");
+        state.open_pull("ada", "Add b", "feature", "main");
+    }
+    runner
+}
+
+/// What a user who may not write would see of a run.
+fn own_comments(runner: &Runner) -> usize {
+    let state = runner.github.state();
+    let own = |author: &str| author == "github-actions[bot]";
+    state.comments.iter().filter(|comment| own(&comment.author)).count()
+}

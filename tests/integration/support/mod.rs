@@ -2,6 +2,7 @@
 
 pub mod agent_clis;
 pub mod disk;
+pub mod events;
 pub mod git_http;
 pub mod github;
 pub mod http;

@@ -26,6 +26,20 @@ pub fn run(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, shown(call, id, run)))
 }
 
+/// `POST …/actions/runs/{run_id}/cancel`.
+pub fn cancel(call: &mut Call<'_>) -> Handled {
+    let (id, run) = found(call)?;
+    if run.status == "completed" {
+        let message = "Cannot cancel a workflow run that is completed.";
+        return Err(Answer::refusal(409, message));
+    }
+    if let Some(run) = call.state.runs.get_mut(&id) {
+        "completed".clone_into(&mut run.status);
+        run.conclusion = Some("cancelled".to_owned());
+    }
+    Ok(Answer::of(202, json!({})))
+}
+
 /// `GET …/actions/runs/{run_id}/jobs`.
 pub fn jobs(call: &mut Call<'_>) -> Handled {
     let (id, run) = found(call)?;

@@ -237,6 +237,12 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         actions::run,
     ),
     (
+        "POST",
+        "/actions/runs/{run_id}/cancel",
+        Of(Actions, Write),
+        actions::cancel,
+    ),
+    (
         "GET",
         "/actions/runs/{run_id}/jobs",
         Of(Actions, Read),

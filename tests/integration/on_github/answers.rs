@@ -1,0 +1,101 @@
+//! Comments that need no agent: help, status and stop.
+
+use super::{FIX, IS_FIXED, own_comments, with_pull};
+use crate::support::github::{Subject, WorkflowRun};
+use crate::support::proc::{signal, wait_until};
+use crate::support::runner::Runner;
+use std::process::Stdio;
+
+fn answered(runner: &mut Runner, number: u64, body: &str) -> (u64, String) {
+    let id = runner.say(number, "grace", body);
+    let agent = runner.project.agent(FIX);
+    let step = runner
+        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
+        .expect(0);
+    assert_eq!(step.output("status"), "no_work");
+    (id, runner.comment(number).unwrap())
+}
+
+#[test]
+fn help_is_one_comment_however_often_it_is_asked_for() {
+    let mut runner = with_pull();
+    let (id, first) = answered(&mut runner, 1, "/sprag help");
+    assert!(first.contains("`/sprag continue`"), "{first}");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
+    let (_, second) = answered(&mut runner, 1, "/sprag");
+    assert_eq!(second.matches("`/sprag continue`").count(), 1, "{second}");
+    runner.assert_untouched();
+}
+
+#[test]
+fn status_leaves_the_report_where_it_is() {
+    let mut runner = with_pull();
+    let (_, none) = answered(&mut runner, 1, "/sprag status");
+    assert!(!none.contains("Say fixed"), "{none}");
+    runner.assert_untouched();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    let agent = runner.project.agent(FIX);
+    runner
+        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
+        .expect(0);
+    let report = runner.comment(1).unwrap();
+    let text = |comment: &str| comment.split_once('\n').unwrap().1.trim().to_owned();
+    let (id, after) = answered(&mut runner, 1, "/sprag status");
+    assert_eq!(text(&after), text(&report));
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
+    let (_, helped) = answered(&mut runner, 1, "/sprag help");
+    assert!(helped.contains(&text(&report)), "{helped}");
+    assert!(helped.contains("`/sprag continue`"), "{helped}");
+    assert_eq!(runner.project.calls(), 1);
+    assert_eq!(own_comments(&runner), 1);
+}
+
+#[test]
+fn stop_cancels_the_workflow_run_that_is_under_way() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    let running = WorkflowRun {
+        status: "in_progress".to_owned(),
+        attempt: 1,
+        ..WorkflowRun::default()
+    };
+    runner.github.state().runs.insert(4711, running);
+    let agent = runner.project.agent("touch $OUT/under-way\nexec sleep 600");
+    let mut command = runner.command(&["--agent-command", &agent]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let under_way = runner.project.outside("under-way");
+    wait_until("the agent works", || under_way.exists());
+    wait_until("the check run is open", || {
+        let state = runner.github.state();
+        state.checks.iter().any(|check| check.status == "in_progress")
+    });
+    wait_until("there is a comment", || own_comments(&runner) == 1);
+
+    runner.project.env("GITHUB_RUN_ID", "4712");
+    let id = runner.say(1, "ada", "/sprag stop");
+    let stop = runner.step(&[]).expect(0);
+    assert_eq!(stop.output("status"), "no_work");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
+    let cancelled = runner.github.state().runs[&4711].conclusion.clone();
+    assert_eq!(cancelled.as_deref(), Some("cancelled"));
+
+    // What GitHub does then to the job of that run.
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let ended: Vec<String> = runner.checks().into_iter().map(|(_, ended)| ended).collect();
+    assert_eq!(ended, ["cancelled"]);
+    assert_eq!(own_comments(&runner), 1);
+    assert_eq!(runner.server.pushes(), 0);
+}
+
+#[test]
+fn stop_where_nothing_runs_says_so() {
+    let mut runner = with_pull();
+    let id = runner.say(1, "grace", "/sprag stop");
+    let step = runner.step(&[]).expect(0);
+    assert!(step.output("summary").contains("no run is under way"), "{}", step.output("summary"));
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
+    runner.assert_untouched();
+}

@@ -1,0 +1,127 @@
+//! Runs that a label asks for, and `--issue`.
+
+use super::{own_comments, with_pull};
+use crate::support::github::Subject;
+use crate::support::runner::Runner;
+
+const BODY: &str = "Two things are wrong.\n\n- [x] `z.txt` was added\n- [ ] Write c.txt\n  with a word in it\n- [ ] Write d.txt\n";
+const WRITE: &str = "case $SPRAG_TASK_ID in t2) echo c > c.txt;; *) echo d > d.txt;; esac";
+
+fn issue(runner: &Runner, body: &str) -> u64 {
+    runner.github.state().open_issue("ada", "Files are missing", body)
+}
+
+#[test]
+fn a_label_on_an_issue_brings_a_branch_a_draft_and_a_comment() {
+    let mut runner = with_pull();
+    let number = issue(&runner, BODY);
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent(WRITE);
+    let step = runner.step(&["--agent-command", &agent, "--verify", "test -e a.txt"]).expect(0);
+    let branch = format!("sprag/issue-{number}");
+    assert_eq!(
+        runner.log(&branch),
+        ["[sprag] Complete task t3: Write d.txt", "[sprag] Complete task t2: Write c.txt", "base"]
+    );
+    assert_eq!(runner.project.calls(), 2);
+    assert!(runner.project.prompt(1).contains("with a word in it"));
+    assert_eq!(runner.at("main"), runner.project.git(&["rev-parse", "refs/remotes/origin/main"]));
+    let pull = opened(&runner, &branch, number);
+    assert_eq!(step.output("pull-request-number"), pull.to_string());
+    assert_eq!(step.output("branch"), branch);
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains("Write d.txt"), "{comment}");
+    assert_eq!(runner.reactions(Subject::Issue(number)), ["eyes", "rocket"]);
+    let ended: Vec<String> = runner.checks().into_iter().map(|(_, ended)| ended).collect();
+    assert_eq!(ended, ["neutral", "success"]);
+}
+
+/// The draft pull request of a branch that closes the issue; there is no other of that branch.
+fn opened(runner: &Runner, branch: &str, number: u64) -> u64 {
+    let state = runner.github.state();
+    let mut pulls = state.pulls.iter().filter(|(_, pull)| pull.head == branch);
+    let (pull, opened) = pulls.next().unwrap();
+    assert!(pulls.next().is_none());
+    assert_eq!((opened.base.as_str(), opened.draft), ("main", true));
+    let body = &state.issues[pull].body;
+    assert!(body.contains(&format!("Closes #{number}")), "{body}");
+    *pull
+}
+
+#[test]
+fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
+    let mut runner = with_pull();
+    let number = issue(&runner, "Write c.txt");
+    let branch = format!("sprag/issue-{number}");
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent("echo $N >> c.txt");
+    let first = runner.step(&["--agent-command", &agent]).expect(0);
+    runner.checkout("main");
+    runner.github.state().clock_ahead = 60;
+    runner.labelled(number, "grace");
+    let second = runner.step(&["--agent-command", &agent]).expect(0);
+    assert_eq!(runner.file(&branch, "c.txt"), "1\n2\n");
+    assert_eq!(runner.log(&branch).len(), 3);
+    let pull = opened(&runner, &branch, number).to_string();
+    assert_eq!((first.output("pull-request-number"), second.output("pull-request-number")), (pull.as_str(), pull.as_str()));
+    assert_eq!(own_comments(&runner), 1);
+    runner.checks();
+}
+
+#[test]
+fn the_same_label_again_is_answered_once() {
+    let mut runner = with_pull();
+    let number = issue(&runner, "Write c.txt");
+    runner.labelled(number, "grace");
+    let agent = runner.project.agent("echo $N >> c.txt");
+    runner.step(&["--agent-command", &agent]).expect(0);
+    runner.checkout("main");
+    let again = runner.step(&["--agent-command", &agent]).expect(0);
+    assert_eq!(again.output("status"), "no_work");
+    assert_eq!(runner.project.calls(), 1);
+}
+
+#[test]
+fn a_label_on_a_pull_request_works_on_its_head() {
+    let mut runner = with_pull();
+    "- [ ] Write c.txt\n".clone_into(&mut runner.github.state().issues.get_mut(&1).unwrap().body);
+    let before = runner.at("feature");
+    runner.merge_ref(1);
+    runner.labelled(1, "grace");
+    let agent = runner.project.agent("echo c > c.txt");
+    let step = runner.step(&["--agent-command", &agent, "--verify", "test -e b.txt"]).expect(0);
+    assert_eq!(runner.log("feature")[..2], ["[sprag] Complete task t1: Write c.txt", "Somebody's work"]);
+    assert_eq!(step.output("branch"), "feature");
+    let head = runner.at("feature");
+    assert_eq!(runner.checks(), [(before, "neutral".to_owned()), (head, "success".to_owned())]);
+    assert!(runner.comment(1).is_some());
+    assert_eq!(runner.github.state().pulls.len(), 1);
+    assert_eq!(runner.reactions(Subject::Issue(1)), ["eyes", "rocket"]);
+}
+
+#[test]
+fn an_issue_can_be_named_by_a_flag() {
+    let mut runner = with_pull();
+    let number = issue(&runner, "Write c.txt");
+    let branch = format!("sprag/issue-{number}");
+    let event = serde_json::json!({ "repository": crate::support::runner::repository(), "inputs": {}, "ref": "refs/heads/main" });
+    runner.event("workflow_dispatch", "refs/heads/main", &event);
+    let agent = runner.project.agent("echo $N >> c.txt");
+    let named = number.to_string();
+    let args = ["--issue", &named, "--agent-command", &agent];
+    runner.step(&args).expect(0);
+    runner.checkout("main");
+    runner.step(&args).expect(0);
+    assert_eq!(runner.file(&branch, "c.txt"), "1\n2\n");
+    opened(&runner, &branch, number);
+    assert!(runner.comment(number).is_some());
+    runner.checks();
+
+    runner.checkout("main");
+    "closed".clone_into(&mut runner.github.state().issues.get_mut(&number).unwrap().state);
+    let step = runner.step(&args).expect(0);
+    assert_eq!(step.output("status"), "no_work");
+    runner.step(&["--issue", "1", "--agent-command", &agent]).expect(2);
+    runner.step(&["--issue", "99", "--agent-command", &agent]).expect(4);
+    assert_eq!(runner.project.calls(), 2);
+}

@@ -1,0 +1,148 @@
+//! Runs by the clock, over a directory of plans.
+
+use super::own_comments;
+use crate::support::runner::{Runner, Step, repository};
+use serde_json::json;
+
+const TASK: &str = "tasks:\n  - { id: only, title: The only task }\n";
+/// An agent that writes the plan's name to a file of the plan's own.
+const WORK: &str = "name=$(grep -o 'Plan [a-z]*' $OUT/prompt-$N | head -n 1 | cut -d' ' -f2)\necho $name >> $name.txt";
+
+fn queue(plans: &[(&str, &str)]) -> Runner {
+    let files: Vec<(String, String)> = plans
+        .iter()
+        .map(|(name, head)| {
+            let text = format!("title: Plan {name}\nmax_retries: 0\n{head}{TASK}");
+            (format!("plans/{name}.yaml"), text)
+        })
+        .collect();
+    let mut all: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (path.as_str(), text.as_str()))
+        .collect();
+    all.push(("a.txt", "broken"));
+    let mut runner = Runner::new(&all);
+    let event = json!({ "repository": repository(), "schedule": "0 4 * * *" });
+    runner.event("schedule", "refs/heads/main", &event);
+    runner
+}
+
+fn scheduled(runner: &mut Runner, script: &str, args: &[&str]) -> Step {
+    runner.checkout("main");
+    let agent = runner.project.agent(script);
+    let mut all = vec!["--queue", "plans", "--agent-command", &agent];
+    all.extend_from_slice(args);
+    runner.step(&all)
+}
+
+fn pulls(runner: &Runner) -> Vec<(String, String, bool)> {
+    let state = runner.github.state();
+    let pulls = state.pulls.values();
+    pulls.map(|pull| (pull.head.clone(), pull.base.clone(), pull.draft)).collect()
+}
+
+#[test]
+fn each_run_takes_the_next_plan_to_a_branch_and_a_pull_request_of_its_own() {
+    let mut runner = queue(&[
+        ("alpha", "priority: low\n"),
+        ("beta", "depends_on: [gamma]\npriority: high\n"),
+        ("gamma", ""),
+    ]);
+    let main = runner.at("main");
+    for (name, done) in [("gamma", 1), ("beta", 2), ("alpha", 3)] {
+        let step = scheduled(&mut runner, WORK, &["--verify", "test -e a.txt"]).expect(0);
+        let branch = format!("sprag/{name}");
+        assert_eq!(step.output("branch"), branch);
+        assert_eq!(step.output("status"), "success");
+        assert_eq!(runner.file(&branch, &format!("{name}.txt")), format!("{name}\n"));
+        assert!(runner.file(&branch, &format!("plans/{name}.yaml")).contains("status: done"));
+        assert_eq!(runner.log(&branch), ["[sprag] Complete task only: The only task", "base"]);
+        assert_eq!(pulls(&runner).last().unwrap(), &(branch, "main".to_owned(), true));
+        assert_eq!(pulls(&runner).len(), done);
+        assert_eq!(runner.project.calls(), u32::try_from(done).unwrap());
+        assert_eq!(runner.checks().len(), 2 * done);
+    }
+    let step = scheduled(&mut runner, WORK, &[]).expect(0);
+    assert_eq!(step.output("status"), "no_work");
+    assert_eq!(runner.project.calls(), 3);
+    assert_eq!(runner.at("main"), main);
+    assert_eq!(own_comments(&runner), 0);
+}
+
+#[test]
+fn a_plan_that_has_begun_goes_on_where_it_ended() {
+    let two = "verify: ['! test -e broken']\n";
+    let mut runner = queue(&[("alpha", two)]);
+    let plan = format!("title: Plan alpha\nmax_retries: 0\n{two}{TASK}  - {{ id: more, title: More }}\n");
+    runner.push("main", "plans/alpha.yaml", &plan);
+    let fails = "test $SPRAG_TASK_ID = only || touch broken\necho $SPRAG_TASK_ID >> done.txt";
+    let step = scheduled(&mut runner, fails, &[]).expect(1);
+    assert_eq!(step.output("status"), "partial");
+    assert_eq!(runner.file("sprag/alpha", "done.txt"), "only\n");
+    assert_eq!(pulls(&runner).len(), 1);
+    let step = scheduled(&mut runner, "echo $SPRAG_TASK_ID >> done.txt", &[]).expect(0);
+    assert_eq!(step.output("status"), "success");
+    assert_eq!(runner.file("sprag/alpha", "done.txt"), "only\nmore\n");
+    assert_eq!(pulls(&runner).len(), 1);
+    assert_eq!(runner.project.calls(), 3);
+    runner.checks();
+}
+
+#[test]
+fn a_plan_is_given_up_after_three_failed_runs_and_the_next_one_goes_on() {
+    let mut runner = queue(&[("alpha", "priority: high\n"), ("beta", "")]);
+    let fails = "printf worse > a.txt";
+    for _ in 0..3 {
+        let step = scheduled(&mut runner, fails, &["--verify", "grep -q fixed a.txt"]).expect(1);
+        assert_eq!(step.output("status"), "failed");
+    }
+    assert_eq!(runner.project.calls(), 3);
+    let step = scheduled(&mut runner, WORK, &["--verify", "test -e beta.txt"]).expect(0);
+    assert_eq!(step.output("branch"), "sprag/beta");
+    let step = scheduled(&mut runner, WORK, &[]).expect(3);
+    assert_eq!(step.output("status"), "blocked");
+    assert!(step.output("summary").contains("gave up after 3 failed runs"), "{}", step.output("summary"));
+    assert_eq!(runner.project.calls(), 4);
+    // Who edits the plan gives it new tries.
+    let edited = format!("title: Plan alpha\nmax_retries: 0\ndetails: Another way\n{TASK}");
+    runner.push("main", "plans/alpha.yaml", &edited);
+    let step = scheduled(&mut runner, WORK, &[]).expect(0);
+    assert_eq!(step.output("branch"), "sprag/alpha");
+    assert_eq!(runner.file("sprag/alpha", "alpha.txt"), "alpha\n");
+    assert_eq!(scheduled(&mut runner, WORK, &[]).expect(0).output("status"), "no_work");
+    runner.checks();
+}
+
+#[test]
+fn a_plan_edited_after_its_branch_was_made_is_worked_on_as_it_is_now() {
+    let mut runner = queue(&[("alpha", "verify: ['! test -e broken']\n")]);
+    let text = |more: &str| {
+        format!("title: Plan alpha\nmax_retries: 0\nverify: ['! test -e broken']\n{TASK}  - {{ id: more, title: More{more} }}\n")
+    };
+    runner.push("main", "plans/alpha.yaml", &text(""));
+    let fails = "test $SPRAG_TASK_ID = only || touch broken\necho $SPRAG_TASK_ID >> done.txt";
+    for _ in 0..3 {
+        scheduled(&mut runner, fails, &[]);
+    }
+    scheduled(&mut runner, fails, &[]).expect(3);
+    let calls = runner.project.calls();
+    runner.push("main", "plans/alpha.yaml", &text(" but in another way"));
+    scheduled(&mut runner, "echo $SPRAG_TASK_ID >> done.txt", &[]).expect(0);
+    assert_eq!(runner.project.calls(), calls + 1);
+    let prompt = runner.project.prompt(calls + 1);
+    assert!(prompt.contains("in another way"), "{prompt}");
+    assert_eq!(runner.file("sprag/alpha", "done.txt"), "only\nmore\n");
+    runner.checks();
+}
+
+#[test]
+fn a_queue_without_a_ready_plan_says_why() {
+    let mut runner = queue(&[("alpha", "depends_on: [nothing]\n")]);
+    let step = scheduled(&mut runner, WORK, &[]).expect(3);
+    assert!(step.output("summary").contains("`nothing`"), "{}", step.output("summary"));
+    runner.assert_untouched();
+    let step = runner.step(&["--queue", "elsewhere", "--agent-command", "true"]).expect(2);
+    assert_eq!(step.output("status"), "invalid");
+    runner.step(&["--queue", "../plans", "--agent-command", "true"]).expect(2);
+    runner.assert_untouched();
+}

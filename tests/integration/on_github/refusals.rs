@@ -1,0 +1,214 @@
+//! What starts nothing, and what is refused, before any agent is called.
+
+use super::{FIX, IS_FIXED, own_comments, with_pull};
+use crate::support::events;
+use crate::support::github::{Fault, Subject, Trouble};
+use crate::support::runner::{Runner, Step};
+
+fn step(runner: &mut Runner, code: i32) -> Step {
+    let agent = runner.project.agent(FIX);
+    runner
+        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
+        .expect(code)
+}
+
+#[test]
+fn who_may_not_write_gets_a_reaction_and_no_comment() {
+    let mut runner = with_pull();
+    runner.github.state().role("eve", "read");
+    for login in ["eve", "stranger"] {
+        let id = runner.say(1, login, "/sprag make a.txt say fixed");
+        let refused = step(&mut runner, 3);
+        assert_eq!(refused.output("status"), "blocked");
+        assert!(refused.output("summary").contains("has no write access"));
+        assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    }
+    let number = runner.github.state().open_issue("eve", "x", "Do it");
+    runner.labelled(number, "eve");
+    step(&mut runner, 3);
+    assert_eq!(own_comments(&runner), 0);
+    runner.assert_untouched();
+}
+
+#[test]
+fn whom_the_associations_leave_out_is_refused() {
+    let mut runner = with_pull();
+    let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
+    runner.project.env("INPUT_ALLOWED-ASSOCIATIONS", "OWNER");
+    step(&mut runner, 3);
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    assert_eq!(own_comments(&runner), 0);
+    runner.assert_untouched();
+    runner.project.env("INPUT_ALLOWED-USERS", "grace");
+    step(&mut runner, 0);
+    assert_eq!(runner.project.calls(), 1);
+}
+
+#[test]
+fn what_nobody_asked_for_starts_nothing() {
+    let mut runner = with_pull();
+    for (login, body) in [
+        ("github-actions[bot]", "/sprag make a.txt say fixed"),
+        ("renovate[bot]", "/sprag make a.txt say fixed"),
+        ("grace", "<!-- sprag:state v1 e30= -->\n/sprag make a.txt say fixed"),
+        ("grace", "Look:\n```\n/sprag make a.txt say fixed\n```\n"),
+        ("grace", "> /sprag make a.txt say fixed\n\nNo."),
+        ("grace", "One could write `/sprag help`, or /sprag help."),
+        ("grace", "<!--\n/sprag make a.txt say fixed\n-->\nNothing."),
+        ("grace", "/spragged edges"),
+        ("grace", "Nothing at all."),
+    ] {
+        let id = runner.say(1, login, body);
+        let ended = step(&mut runner, 0);
+        assert_eq!(ended.output("status"), "no_work", "{login}: {body}");
+        assert!(runner.reactions(Subject::Comment(id)).is_empty(), "{body}");
+    }
+    let own = own_comments(&runner);
+    assert_eq!(own, 1, "the one that the test itself wrote");
+    runner.assert_untouched();
+}
+
+#[test]
+fn a_listed_bot_may() {
+    let mut runner = with_pull();
+    runner.project.env("INPUT_ALLOWED-BOTS", "renovate[bot]");
+    runner.say(1, "renovate[bot]", "/sprag make a.txt say fixed");
+    step(&mut runner, 0);
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+}
+
+#[test]
+fn an_edited_or_deleted_comment_starts_nothing() {
+    let mut runner = with_pull();
+    let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
+    for action in ["edited", "deleted"] {
+        let (name, mut event) = events::comment(&runner.github.state(), id);
+        event["action"] = action.into();
+        runner.event(name, "refs/heads/main", &event);
+        let ended = step(&mut runner, 0);
+        assert_eq!(ended.output("status"), "no_work");
+    }
+    runner.assert_untouched();
+    assert_eq!(own_comments(&runner), 0);
+}
+
+#[test]
+fn pull_request_target_is_refused_unless_it_is_meant() {
+    let mut runner = with_pull();
+    runner.labelled(1, "grace");
+    let (_, event) = events::label(&runner.github.state(), 1, "grace");
+    runner.event("pull_request_target", "refs/heads/main", &event);
+    let refused = step(&mut runner, 2);
+    assert_eq!(refused.output("status"), "invalid");
+    let agent = runner.project.agent(FIX);
+    runner
+        .step(&["--prompt", "x", "--agent-command", &agent])
+        .expect(2);
+    runner.assert_untouched();
+    runner.project.env("INPUT_ALLOW-PULL-REQUEST-TARGET", "true");
+    step(&mut runner, 0);
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+}
+
+#[test]
+fn a_closed_pull_request_is_refused_in_words() {
+    let mut runner = with_pull();
+    "closed".clone_into(&mut runner.github.state().issues.get_mut(&1).unwrap().state);
+    let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
+    let refused = step(&mut runner, 3);
+    assert_eq!(refused.output("status"), "blocked");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    let told = runner.comment(1).unwrap();
+    assert!(told.contains("is closed") && told.contains("Reopen"), "{told}");
+    runner.assert_untouched();
+}
+
+#[test]
+fn a_path_out_of_the_repository_is_refused_in_words_to_who_may_ask() {
+    let mut runner = with_pull();
+    for path in ["../x.yaml", "/etc/x.yaml", ".git/config"] {
+        let id = runner.say(1, "grace", &format!("/sprag run {path}"));
+        let refused = step(&mut runner, 2);
+        assert_eq!(refused.output("status"), "invalid");
+        assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"], "{path}");
+        let told = runner.comment(1).unwrap();
+        assert!(told.contains(path), "{told}");
+    }
+    let id = runner.say(1, "stranger", "/sprag run ../y.yaml");
+    step(&mut runner, 3);
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    assert!(!runner.comment(1).unwrap().contains("y.yaml"));
+    runner.assert_untouched();
+}
+
+#[test]
+fn retry_where_nothing_ran_is_refused() {
+    let mut runner = with_pull();
+    let id = runner.say(1, "grace", "/sprag retry");
+    let refused = step(&mut runner, 2);
+    assert_eq!(refused.output("status"), "invalid");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    assert!(runner.comment(1).unwrap().contains("no earlier run"));
+    runner.assert_untouched();
+}
+
+#[test]
+fn the_runs_of_a_day_are_limited() {
+    let mut runner = with_pull();
+    runner.project.env("INPUT_MAX-RUNS-PER-DAY", "1");
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    step(&mut runner, 0);
+    runner.checkout("main");
+    runner.say(1, "grace", "/sprag and once more");
+    let refused = step(&mut runner, 3);
+    assert_eq!(refused.output("status"), "blocked");
+    assert_eq!(runner.project.calls(), 1);
+    assert!(runner.comment(1).unwrap().contains("max-runs-per-day"));
+}
+
+#[test]
+fn without_github_nothing_begins() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    runner.github.fault(Fault::every("*", "/**", Trouble::bad_gateway()));
+    let ended = step(&mut runner, 4);
+    assert_eq!(ended.output("status"), "environment");
+    runner.github.heal();
+    runner.assert_untouched();
+    // The same job, begun again, does the work.
+    step(&mut runner, 0);
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+}
+
+#[test]
+fn a_github_that_is_gone_is_the_environments_fault() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    runner.project.env("GITHUB_API_URL", "http://127.0.0.1:9");
+    let ended = step(&mut runner, 4);
+    assert_eq!(ended.output("status"), "environment");
+    runner.assert_untouched();
+}
+
+#[test]
+fn a_refused_token_is_named() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    runner.github.fault(Fault::every("*", "/**", Trouble::unauthorized()));
+    let ended = step(&mut runner, 4);
+    assert_eq!(ended.output("status"), "environment");
+    runner.github.heal();
+    runner.assert_untouched();
+}
+
+#[test]
+fn without_a_token_an_event_is_not_worked_on() {
+    let mut runner = with_pull();
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    runner.project.env("INPUT_GITHUB-TOKEN", "");
+    let ended = step(&mut runner, 4);
+    assert_eq!(ended.output("status"), "environment");
+    let text = format!("{}{}", ended.run.stdout, ended.run.stderr);
+    assert!(text.contains("github-token"), "{text}");
+    runner.assert_untouched();
+}
