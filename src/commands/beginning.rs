@@ -11,12 +11,13 @@ use crate::config;
 use crate::context::Context;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::issue;
-use crate::domain::trigger::marker::{self, Begin, MARKER};
+use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Ask, refname};
 use crate::error::{Error, Result};
-use crate::report::publish::Page;
+use crate::report::shield::neutral;
 use crate::vcs::git::Real;
 use crate::vcs::lock::RunLock;
+use std::io::{Write as _, stderr};
 use tokio::runtime::Runtime;
 
 /// What a command line comes to.
@@ -64,12 +65,12 @@ pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     let (source, mission, lock) = match wanted {
         Found::Over(ended) => return Ok(Start::Over(ended)),
         Found::Here(source) => (source, None, None),
-        Found::There(source, mission) => {
+        Found::There(source, mut mission) => {
+            mission.may_tell(&settings, context.in_actions() && !args.dry_run);
             let held = match (&hub, args.dry_run) {
                 (Some(hub), false) => {
-                    let held = lock(context, &real)?;
-                    event::on_branch(context, hub, &real, &mission)?;
-                    Some(held)
+                    let held = on_branch(context, hub, &real, &mission);
+                    Some(held.inspect_err(|error| tell(context, &mission, error, runtime))?)
                 }
                 _ => None,
             };
@@ -81,6 +82,21 @@ pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
         mission,
         lock,
     })))
+}
+
+fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -> Result<RunLock> {
+    let held = lock(context, real)?;
+    event::on_branch(context, hub, real, mission)?;
+    Ok(held)
+}
+
+/// Tells whoever asked for a run that it cannot begin.
+pub(super) fn tell(context: &Context, mission: &Mission, error: &Error, runtime: &Runtime) {
+    for incident in runtime.block_on(event::not_begun(context, mission, error)) {
+        let warning = neutral(&format!("warning: GitHub: {incident}"));
+        // Without a log there is nowhere left to say it.
+        let _ = writeln!(stderr(), "{warning}");
+    }
 }
 
 /// The one thing that is asked for.
@@ -248,15 +264,12 @@ async fn of_issue(
     mission.number = Some(number);
     mission.notes = plan.notes;
     mission.trigger_phrase = Some(event::trigger_settings(settings, context).phrase);
-    if let Ok(identity) = client.identity().await
-        && let Ok(Some(own)) = repo.own_comment(number, MARKER, &identity).await
-    {
-        mission.state = marker::decode(&own.body).unwrap_or_default();
-        mission.comment = Some(Page {
-            id: own.id,
-            url: own.html_url,
-        });
-    }
+    let identity = client.identity().await;
+    let desk = event::Desk {
+        repo: &repo,
+        identity: identity.as_ref().ok(),
+    };
+    desk.recall(&mut mission).await;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     mission.state = mission.state.begin(&Begin {
         day: &day,

@@ -8,14 +8,15 @@ use super::hub::{self, Hub};
 use super::mission::{Mission, ReactTo};
 use crate::context::Context;
 use crate::domain::settings::{Report, Settings};
-use crate::domain::trigger::authorise::{Authorised, Declined, authorise};
+use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Triage, triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
 use crate::report::publish::Page;
-pub use answer::{Ended, declined, ended};
+pub use answer::{Ended, declined, ended, not_begun};
+pub use fetch::Desk;
 pub use place::{at_the_ref, on_branch, remote};
 use serde_json::Value;
 use std::fs::File;
@@ -153,25 +154,37 @@ pub async fn begin(
         .as_ref()
         .ok()
         .map(|identity| identity.login.clone());
-    let candidate = match triage(&event, &triggers) {
-        Triage::Candidate(candidate) => candidate,
-        Triage::Nothing { reason } => {
-            return match place::of_pull_event(&event, &hub.place, explicit, &triggers)? {
-                Some(mission) => Ok(Beginning::Work(Box::new(Wanted {
-                    source: WantedSource::Configured,
-                    mission,
-                }))),
-                None => Ok(Beginning::Over(Ended::nothing(reason))),
-            };
-        }
-        Triage::Refused(refusal) => return Ok(Beginning::Over(Ended::refused(&refusal))),
-    };
-    let desk = fetch::Desk {
+    let desk = Desk {
         repo: &repo,
         identity: identity.as_ref().ok(),
     };
+    let (candidate, unfit) = match triage(&event, &triggers) {
+        Triage::Candidate(candidate) => (candidate, None),
+        Triage::Nothing { reason } => {
+            let mission = place::of_pull_event(&event, &hub.place, explicit, &triggers)?;
+            let Some(mut mission) = mission else {
+                return Ok(Beginning::Over(Ended::nothing(reason)));
+            };
+            desk.recall(&mut mission).await;
+            return Ok(Beginning::Work(Box::new(Wanted {
+                source: WantedSource::Configured,
+                mission,
+            })));
+        }
+        Triage::Refused {
+            refusal,
+            candidate: Some(candidate),
+        } => (candidate, Some(refusal)),
+        Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
+    };
     let found = desk.facts(context, &candidate).await;
-    match authorise(&candidate, &found.facts, &triggers) {
+    let decided = match unfit {
+        None => authorise(&candidate, &found.facts, &triggers),
+        Some(refusal) => {
+            may_ask(&candidate, &found.facts, &triggers).and(Err(Declined::Refused(refusal)))
+        }
+    };
+    match decided {
         Ok(authorised) => {
             let asked = Asked {
                 hub,
@@ -184,7 +197,7 @@ pub async fn begin(
             asked.work(authorised, explicit).await
         }
         Err(declined) => {
-            let may_ask = may_be_told(&declined);
+            let in_words = may_be_told(&declined);
             let told = answer::Told {
                 repo: &repo,
                 identity: identity.as_ref().ok(),
@@ -195,7 +208,7 @@ pub async fn begin(
                 state: found.facts.state.unwrap_or_default(),
                 is_silent: settings.report == Some(Report::None),
             };
-            Ok(Beginning::Over(told.declined(&declined, may_ask).await))
+            Ok(Beginning::Over(told.declined(&declined, in_words).await))
         }
     }
 }
@@ -243,7 +256,7 @@ fn may_be_told(declined: &Declined) -> bool {
 /// Somebody who may has asked for something.
 struct Asked<'a> {
     hub: &'a Hub,
-    desk: fetch::Desk<'a>,
+    desk: Desk<'a>,
     candidate: &'a Candidate,
     triggers: &'a TriggerSettings,
     comment: Option<Page>,

@@ -3,7 +3,7 @@
 use super::hub::Place;
 use crate::config::DeliveryConfig;
 use crate::domain::event::PullRequestLine;
-use crate::domain::settings::PullRequest;
+use crate::domain::settings::{CommitVia, PullRequest, Report, Settings};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
 use crate::github::Target;
@@ -129,10 +129,19 @@ impl Mission {
         }
     }
 
+    /// Settles whether it may be told on GitHub that the run cannot begin, before the plan is read.
+    pub fn may_tell(&mut self, settings: &Settings, in_actions: bool) {
+        self.delivery.report = match settings.report {
+            Some(Report::None) => false,
+            Some(Report::Github) => true,
+            Some(Report::Auto) | None => in_actions,
+        };
+        self.delivery.comment = settings.status_comment.unwrap_or(true);
+    }
+
     /// Settles what becomes of the work: what was said, else what fits where the run is. `token`
     /// says whether there is one.
     pub fn settle(&mut self, config: &DeliveryConfig, in_actions: bool, token: bool) {
-        use crate::domain::settings::{CommitVia, Report};
         let can_push = token && self.branch.is_some() && !self.report_only;
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
             branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()

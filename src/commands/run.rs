@@ -65,7 +65,9 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         &args.tasks,
         source,
         None,
-    )?;
+    );
+    let prepared =
+        prepared.inspect_err(|error| not_begun(context, mission.as_ref(), error, &runtime))?;
     if args.dry_run {
         return super::small::dry_run(context, &prepared);
     }
@@ -105,21 +107,9 @@ pub(super) fn execute(
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
-    super::small::require_agents(context, &prepared)?;
-    refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
-    let (begun, mut reporting) = match taken_up {
-        Some(it) => {
-            let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
-            let begun = Begun {
-                run_dir: it.run_dir,
-                run_id: it.run_id,
-                earlier: Some(it.earlier),
-                repo: it.repo,
-            };
-            (begun, reporting)
-        }
-        None => begin_new(context, args, &prepared)?,
-    };
+    let begun = begun(context, args, &prepared, taken_up);
+    let begun = begun.inspect_err(|error| not_begun(context, mission.as_ref(), error, &runtime));
+    let (begun, mut reporting) = begun?;
     let run_dir = begun.run_dir.clone();
     if let Some(mission) = &mission {
         run_dir.write(
@@ -150,6 +140,33 @@ pub(super) fn execute(
             Err(error)
         }
     }
+}
+
+fn not_begun(context: &Context, mission: Option<&Mission>, error: &Error, runtime: &Runtime) {
+    if let Some(mission) = mission {
+        beginning::tell(context, mission, error, runtime);
+    }
+}
+
+fn begun(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    taken_up: Option<TakenUp>,
+) -> Result<(Begun, Reporting)> {
+    super::small::require_agents(context, prepared)?;
+    refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
+    let Some(it) = taken_up else {
+        return begin_new(context, args, prepared);
+    };
+    let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
+    let begun = Begun {
+        run_dir: it.run_dir,
+        run_id: it.run_id,
+        earlier: Some(it.earlier),
+        repo: it.repo,
+    };
+    Ok((begun, reporting))
 }
 
 /// A run whose directories are there: a new one, or one that is taken up again.

@@ -1,14 +1,15 @@
 //! What is said where no run begins: that nothing is to be done, that something is refused, or what
 //! was asked.
 
-use crate::commands::hub::Place;
-use crate::commands::mission::ReactTo;
+use crate::commands::hub::{Hub, Place};
+use crate::commands::mission::{Mission, ReactTo};
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::domain::trigger::{Ask, Refusal};
+use crate::error::{self, ErrorKind};
 use crate::github::{Error, Identity, Reaction, Repo};
 use crate::report::annotation::{Annotation, Level};
 use crate::report::markdown::{self, Surroundings};
@@ -19,6 +20,10 @@ use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
 use crate::run_dir::append_only;
 use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long GitHub may take to hear that a run cannot begin.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a job ends in which no run begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +179,8 @@ impl Told<'_> {
         if in_words {
             let line = self.state.encode();
             let around = self.around(&line);
-            let text = markdown::refusal_comment(&refusal.reason, Some(&refusal.remedy), &around);
+            let remedy = Some(refusal.remedy.as_str()).filter(|remedy| !remedy.is_empty());
+            let text = markdown::refusal_comment(&refusal.reason, remedy, &around);
             self.say(text, &mut ended).await;
         }
         ended
@@ -280,6 +286,49 @@ impl Told<'_> {
             ended.incidents.push(format!("no comment: {error}"));
         }
     }
+}
+
+/// Tells whoever asked for a run why it cannot begin: the plan is not there, the agent is missing.
+/// Says what could not be said.
+pub async fn not_begun(context: &Context, mission: &Mission, error: &error::Error) -> Vec<String> {
+    let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
+        return Vec::new();
+    };
+    let client = hub.client();
+    let repo = client.as_ref().map_err(ToString::to_string);
+    let repo = repo.and_then(|client| {
+        let client = client.until(Instant::now() + PATIENCE);
+        client
+            .repo(&mission.place.repository)
+            .map_err(|error| error.to_string())
+    });
+    let (client, repo) = match (client, repo) {
+        (Ok(client), Ok(repo)) => (client, repo),
+        (Err(error), _) => return vec![error.to_string()],
+        (_, Err(error)) => return vec![error],
+    };
+    let status = match error.kind {
+        ErrorKind::Usage | ErrorKind::Config => RunStatus::Invalid,
+        ErrorKind::Environment | ErrorKind::Internal => RunStatus::Environment,
+    };
+    let identity = client.identity().await;
+    let told = Told {
+        repo: &repo,
+        identity: identity.as_ref().ok(),
+        place: &mission.place,
+        react_to: mission.react_to,
+        number: mission.number.filter(|_| mission.react_to.is_some()),
+        comment: mission.comment.clone(),
+        state: mission.state.clone().end(status),
+    };
+    let refusal = Refusal {
+        status,
+        reason: error.message.clone(),
+        remedy: error.hints.join("; "),
+    };
+    let declined = Declined::Refused(refusal);
+    let ended = told.declined(&declined, mission.delivery.comment).await;
+    ended.incidents
 }
 
 fn unasked(what: &str, error: &Error) -> Ended {

@@ -4,7 +4,7 @@ use crate::commands::mission::Mission;
 use crate::context::Context;
 use crate::domain::trigger::authorise::{self, Authorised, Facts, PullFacts};
 use crate::domain::trigger::context as words;
-use crate::domain::trigger::marker::{self, MARKER};
+use crate::domain::trigger::marker::{self, MARKER, State};
 use crate::domain::trigger::payload::Place;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Ask, job_log};
@@ -52,14 +52,11 @@ impl Desk<'_> {
         if let Some(number) = number.filter(|_| needs.pull_request) {
             found.facts.pull = self.repo.pull(number).await.ok().map(pull_facts);
         }
-        if let (Some(number), Some(identity)) = (number.filter(|_| needs.comments), self.identity)
-            && let Ok(Some(own)) = self.repo.own_comment(number, MARKER, identity).await
+        if let Some(number) = number.filter(|_| needs.comments)
+            && let Some((state, page)) = self.own_comment(number).await
         {
-            found.facts.state = marker::decode(&own.body);
-            found.comment = Some(Page {
-                id: own.id,
-                url: own.html_url,
-            });
+            found.facts.state = state;
+            found.comment = Some(page);
         }
         if candidate.default_branch.is_none() {
             let facts = self.repo.facts().await;
@@ -72,6 +69,27 @@ impl Desk<'_> {
             found.facts.head_is_own = commit.is_ok_and(|commit| is_own(&commit.message));
         }
         found
+    }
+
+    /// Sprag's own comment on an issue or pull request, and what it keeps.
+    async fn own_comment(&self, number: u64) -> Option<(Option<State>, Page)> {
+        let found = self.repo.own_comment(number, MARKER, self.identity?).await;
+        let own = found.ok()??;
+        let page = Page {
+            id: own.id,
+            url: own.html_url,
+        };
+        Some((marker::decode(&own.body), page))
+    }
+
+    /// Has a mission go on with the comment that is there, and with what it keeps.
+    pub async fn recall(&self, mission: &mut Mission) {
+        if let Some(number) = mission.number
+            && let Some((state, page)) = self.own_comment(number).await
+        {
+            mission.state = state.unwrap_or_default();
+            mission.comment = Some(page);
+        }
     }
 
     /// What the agent is to know of the place where it was asked. What GitHub does not tell is a note.

@@ -189,6 +189,19 @@ pub fn authorise(
     Ok(authorised)
 }
 
+/// Whether somebody may ask at all: who may not is told nothing of what else is wrong.
+///
+/// # Errors
+/// Why not.
+pub fn may_ask(
+    candidate: &Candidate,
+    facts: &Facts,
+    settings: &TriggerSettings,
+) -> Result<(), Declined> {
+    not_answered(candidate, facts, &facts.state.clone().unwrap_or_default())?;
+    Ok(allowed(candidate, facts, settings)?)
+}
+
 fn not_answered(candidate: &Candidate, facts: &Facts, state: &State) -> Result<(), Declined> {
     let answered = candidate
         .answer_key

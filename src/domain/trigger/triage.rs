@@ -20,7 +20,12 @@ pub enum Triage {
         reason: String,
     },
     /// Somebody asked for what is not done.
-    Refused(Refusal),
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// What was asked for, where it is known whom to tell: see [`super::authorise::may_ask`].
+        candidate: Option<Box<Candidate>>,
+    },
     /// Somebody asked: see [`super::authorise::authorise`].
     Candidate(Box<Candidate>),
 }
@@ -115,10 +120,22 @@ pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
         Event::Push(event) => push(event, settings),
         Event::Other(name) => Err(nothing(format!("the event `{name}` starts nothing"))),
     };
-    match result.map(checked_names) {
-        Ok(Ok(candidate)) => Triage::Candidate(Box::new(candidate)),
-        Ok(Err(refusal)) => Triage::Refused(refusal),
+    match result {
+        Ok(candidate) => match checked_names(&candidate) {
+            Ok(()) => Triage::Candidate(Box::new(candidate)),
+            Err(refusal) => Triage::Refused {
+                refusal,
+                candidate: Some(Box::new(candidate)),
+            },
+        },
         Err(triage) => triage,
+    }
+}
+
+fn refused(reason: &str, remedy: &str) -> Triage {
+    Triage::Refused {
+        refusal: Refusal::new(RunStatus::Invalid, reason, remedy),
+        candidate: None,
     }
 }
 
@@ -281,11 +298,10 @@ fn pull_request(
     };
     let candidate = labelled(event, name, settings)?;
     if target && !settings.allow_pull_request_target {
-        return Err(Triage::Refused(Refusal::new(
-            RunStatus::Invalid,
+        return Err(refused(
             "`pull_request_target` gives the pull request's code the repository's secrets",
             "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if that is meant.",
-        )));
+        ));
     }
     Ok(candidate)
 }
@@ -446,11 +462,10 @@ fn dispatch(
             queue: event.queue.clone(),
         },
         _ => {
-            return Err(Triage::Refused(Refusal::new(
-                RunStatus::Invalid,
+            return Err(refused(
                 "the event has more than one of `plan`, `prompt` and `queue`",
                 "Give exactly one of them.",
-            )));
+            ));
         }
     };
     let mut candidate = candidate(&event.common, name, ask);
@@ -492,7 +507,7 @@ fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Tria
 }
 
 /// Names that come from the event are those of a branch and of paths inside of the repository.
-fn checked_names(candidate: Candidate) -> Result<Candidate, Refusal> {
+fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
     let wrong_path = match &candidate.ask {
         Ask::Plan(path) | Ask::Queue(path) => {
             refname::check_path(path).err().map(|what| (path, what))
@@ -524,7 +539,7 @@ fn checked_names(candidate: Candidate) -> Result<Candidate, Refusal> {
     {
         checked_branch(name)?;
     }
-    Ok(candidate)
+    Ok(())
 }
 
 /// Checks a branch's name that somebody else chose.

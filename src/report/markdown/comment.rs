@@ -126,11 +126,13 @@ fn commands(around: &Surroundings) -> String {
             "<what is to be done>",
             "does that on the branch of this pull request",
         ),
+        ("run <plan file>", "works the plan off, task by task"),
         (
             "retry",
             "tries the tasks again that are not done, with fresh retries",
         ),
         ("continue", "goes on where the last run stopped"),
+        ("stop", "cancels the run that is under way"),
         ("status", "says how things stand"),
         ("help", "says this"),
     ];
@@ -139,7 +141,7 @@ fn commands(around: &Surroundings) -> String {
         .map(|(word, what)| format!("| {} | {what} |", code(&format!("{phrase} {word}"), 100)))
         .collect();
     format!(
-        "| Comment | What it does |\n|---|---|\n{}\n\nThe phrase stands at the beginning of the comment, and whoever writes it needs write access.",
+        "| Comment | What it does |\n|---|---|\n{}\n\nThe phrase stands at the beginning of a line, and whoever writes it needs write access.",
         rows.join("\n")
     )
 }
