@@ -72,7 +72,16 @@ pub async fn choose(
     let entries = entries(real, dir, &branches)?;
     let mut queued = Vec::new();
     for entry in &entries {
-        queued.push(self::queued(context, hub, real, entry, &failed, &github, &base_ref).await?);
+        let (plan, differs) =
+            self::queued(context, hub, real, entry, &failed, &github, &base_ref).await?;
+        if differs {
+            mission.notes.push(format!(
+                "queue: {0}: its branch has another text of the plan than {base_ref}, and is worked on by that; merge {base_ref} into {1} to change it",
+                entry.name,
+                branch_of(&entry.name)
+            ));
+        }
+        queued.push(plan);
     }
     let choice = next(&queued);
     for passed in &choice.passed_over {
@@ -185,13 +194,11 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
         let shown = super::prepare::shown(&path, real.work_tree());
         let bytes = config::read_file(&path, "plan")?;
         let plan = plan::parse(&shown, &bytes).map_err(config::located);
-        let own = without_owned_keys(&shown, &bytes);
-        let digest = blake3::hash(format!("{own:?}").as_bytes()).to_hex();
         let branch = branches.get(&format!("refs/heads/{}", branch_of(&name)));
         entries.push(Entry {
             name,
             plan: plan.map(|parsed| parsed.value),
-            digest: digest.chars().take(12).collect(),
+            digest: digest(&shown, &bytes),
             branch: branch.cloned(),
             path,
         });
@@ -200,6 +207,7 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
     Ok(entries)
 }
 
+/// What there is to know of a plan, and whether its branch has another text of it.
 async fn queued(
     context: &Context,
     hub: &Hub,
@@ -208,7 +216,7 @@ async fn queued(
     failed: &[(String, String)],
     github: &Remote,
     base: &str,
-) -> Result<QueuedPlan> {
+) -> Result<(QueuedPlan, bool)> {
     let prefix = failed_prefix(entry);
     let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
     let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
@@ -216,7 +224,7 @@ async fn queued(
     let plan = match &entry.plan {
         Ok(plan) => plan,
         Err(error) => {
-            return Ok(QueuedPlan {
+            let plan = QueuedPlan {
                 path,
                 name: entry.name.clone(),
                 id: None,
@@ -226,19 +234,21 @@ async fn queued(
                 failed_runs,
                 open_pull: false,
                 invalid: Some(error.message.clone()),
-            });
+            };
+            return Ok((plan, false));
         }
     };
     let (mut all_done, mut open_pull) = (is_done(plan), false);
+    let mut differs = false;
     if let Some(head) = entry.branch.as_ref().filter(|_| !all_done) {
-        all_done = on_branch(context, hub, real, &path, head)?
-            .as_ref()
-            .is_some_and(is_done);
+        let there = on_branch(context, hub, real, &path, head)?;
+        all_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
+        differs = there.is_some_and(|(_, digest)| digest != entry.digest);
         let name = branch_of(&entry.name);
         let pulls = github.open_pulls_of(&name, base).await;
         open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
     }
-    Ok(QueuedPlan {
+    let plan = QueuedPlan {
         path,
         name: entry.name.clone(),
         id: plan.id.clone(),
@@ -248,7 +258,15 @@ async fn queued(
         failed_runs,
         open_pull,
         invalid: None,
-    })
+    };
+    Ok((plan, differs))
+}
+
+/// What tells a plan from an edited one, whatever its tasks' states are.
+fn digest(name: &str, bytes: &[u8]) -> String {
+    let own = without_owned_keys(name, bytes);
+    let digest = blake3::hash(format!("{own:?}").as_bytes()).to_hex();
+    digest.chars().take(12).collect()
 }
 
 fn is_done(plan: &Plan) -> bool {
@@ -257,14 +275,14 @@ fn is_done(plan: &Plan) -> bool {
         .all(|task| task.status == TaskStatus::Done)
 }
 
-/// The plan as its own branch has it.
+/// The plan as its own branch has it, and its digest.
 fn on_branch(
     context: &Context,
     hub: &Hub,
     real: &Real,
     path: &str,
     head: &str,
-) -> Result<Option<Plan>> {
+) -> Result<Option<(Plan, String)>> {
     let failed = |error: &dyn std::fmt::Display| {
         Error::environment(format!("the branch of {path} cannot be read: {error}"))
     };
@@ -278,6 +296,8 @@ fn on_branch(
     let bytes = repo
         .file_of(&head, Path::new(path).as_os_str().as_encoded_bytes())
         .map_err(|error| failed(&error))?;
-    let parsed = bytes.and_then(|bytes| plan::parse(path, &bytes).ok());
-    Ok(parsed.map(|parsed| parsed.value))
+    Ok(bytes.and_then(|bytes| {
+        let parsed = plan::parse(path, &bytes).ok()?;
+        Some((parsed.value, digest(path, &bytes)))
+    }))
 }

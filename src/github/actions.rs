@@ -122,8 +122,7 @@ impl Repo {
     /// See [`Error`]; `Conflict` for a run that is over.
     pub async fn cancel_workflow_run(&self, id: u64) -> Result<(), Error> {
         let path = self.path(&format!("/actions/runs/{id}/cancel"));
-        let call = Call::with_body(Method::POST, path, Kind::Create, &serde_json::json!({}))?;
-        self.client.answer(&call).await.map(|_| ())
+        self.client.answer(&Call::post(path)).await.map(|_| ())
     }
 
     /// The end of a job's log, at most `max_bytes` of it. GitHub redirects to another host for it,

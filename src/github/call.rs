@@ -125,6 +125,14 @@ impl Call {
         Ok(Self { ask, kind })
     }
 
+    /// A POST without a body.
+    pub(super) fn post(path: String) -> Self {
+        let mut call = Self::get(path);
+        call.ask.method = Method::POST;
+        call.kind = Kind::Create;
+        call
+    }
+
     /// A DELETE.
     pub(super) fn delete(path: String) -> Self {
         let mut call = Self::get(path);

@@ -202,7 +202,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn branch(&self, branch: &str) -> Result<Option<Branch>, Error> {
-        let call = Call::get(self.path(&format!("/branches/{}", name(branch))));
+        let call = Call::get(self.path(&format!("/branches/{}", part(branch))));
         let raw: Option<RawBranch> = found(self.client.call(&call).await)?;
         Ok(raw.map(|raw| Branch {
             sha: raw.commit.sha,

@@ -231,14 +231,18 @@ impl Told<'_> {
                 .collect(),
             Err(error) => return unasked("the runs could not be found", &error),
         };
+        let mut stopped = 0_u64;
         for run in &open {
-            if let Err(error) = self.repo.cancel_workflow_run(*run).await {
-                return unasked("the run could not be cancelled", &error);
+            match self.repo.cancel_workflow_run(*run).await {
+                Ok(()) => stopped += 1,
+                // It has ended without a word, and left its check run open.
+                Err(Error::Conflict { .. }) => {}
+                Err(error) => return unasked("the run could not be cancelled", &error),
             }
         }
-        Ended::nothing(match open.len() {
+        Ended::nothing(match stopped {
             0 => "no run is under way here".to_owned(),
-            _ => format!("{} asked to stop", text::count(open.len() as u64, "run")),
+            _ => format!("{} asked to stop", text::count(stopped, "run")),
         })
     }
 
