@@ -324,6 +324,7 @@ pub async fn not_begun(context: &Context, mission: &Mission, error: &error::Erro
         number: mission.number.filter(|_| mission.react_to.is_some()),
         comment: mission.comment.clone(),
         state: mission.state.clone().end(status),
+        is_silent: false,
     };
     let refusal = Refusal {
         status,

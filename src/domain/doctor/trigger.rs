@@ -19,7 +19,10 @@ pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
             event: name,
             reason,
         },
-        Triage::Refused(Refusal { reason, remedy, .. }) => Trigger::Refused {
+        Triage::Refused {
+            refusal: Refusal { reason, remedy, .. },
+            ..
+        } => Trigger::Refused {
             event: name,
             reason,
             remedy,

@@ -68,7 +68,10 @@ fn stop_cancels_the_workflow_run_that_is_under_way() {
     wait_until("the agent works", || under_way.exists());
     wait_until("the check run is open", || {
         let state = runner.github.state();
-        state.checks.iter().any(|check| check.status == "in_progress")
+        state
+            .checks
+            .iter()
+            .any(|check| check.status == "in_progress")
     });
     wait_until("there is a comment", || own_comments(&runner) == 1);
 
@@ -84,7 +87,11 @@ fn stop_cancels_the_workflow_run_that_is_under_way() {
     signal(child.id(), "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let ended: Vec<String> = runner.checks().into_iter().map(|(_, ended)| ended).collect();
+    let ended: Vec<String> = runner
+        .checks()
+        .into_iter()
+        .map(|(_, ended)| ended)
+        .collect();
     assert_eq!(ended, ["cancelled"]);
     assert_eq!(own_comments(&runner), 1);
     assert_eq!(runner.server.pushes(), 0);
@@ -95,7 +102,11 @@ fn stop_where_nothing_runs_says_so() {
     let mut runner = with_pull();
     let id = runner.say(1, "grace", "/sprag stop");
     let step = runner.step(&[]).expect(0);
-    assert!(step.output("summary").contains("no run is under way"), "{}", step.output("summary"));
+    assert!(
+        step.output("summary").contains("no run is under way"),
+        "{}",
+        step.output("summary")
+    );
     assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
     runner.assert_untouched();
 }

@@ -78,7 +78,10 @@ fn names_of_branches_run_nothing() {
         let mut runner = with_pull();
         let sha = runner.at("feature");
         if code == 0 {
-            git(&runner.bare(), &["update-ref", &format!("refs/heads/{name}"), &sha]);
+            git(
+                &runner.bare(),
+                &["update-ref", &format!("refs/heads/{name}"), &sha],
+            );
         }
         {
             let mut state = runner.github.state();
@@ -88,10 +91,18 @@ fn names_of_branches_run_nothing() {
         }
         runner.say(1, "grace", "/sprag make a.txt say fixed");
         let ended = step(&mut runner, FIX, code);
-        for path in [runner.project.repo(), runner.bare(), runner.project.beside("home")] {
+        for path in [
+            runner.project.repo(),
+            runner.bare(),
+            runner.project.beside("home"),
+        ] {
             assert!(!path.join("pwned").exists(), "{name}");
         }
-        let commands = ended.run.stdout.lines().filter(|line| line.starts_with("::error::x"));
+        let commands = ended
+            .run
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("::error::x"));
         assert_eq!(commands.count(), 0, "{}", ended.run.stdout);
         if code == 0 {
             assert_eq!(runner.file(&format!("refs/heads/{name}"), "a.txt"), "fixed");
@@ -116,7 +127,15 @@ fn names_of_files_are_data() {
     files.sort_unstable();
     assert_eq!(
         files,
-        ["$(touch pwned)", "-rf", "::error::x", "<img src=x>@octo", "a.txt", "b.txt", "new\n::error::line"]
+        [
+            "$(touch pwned)",
+            "-rf",
+            "::error::x",
+            "<img src=x>@octo",
+            "a.txt",
+            "b.txt",
+            "new\n::error::line"
+        ]
     );
     for line in ended.run.stdout.lines() {
         assert!(!line.starts_with("::error::"), "{}", ended.run.stdout);
@@ -137,12 +156,23 @@ fn a_forged_marker_is_left_alone_and_not_believed() {
 
     let mut runner = with_pull();
     let forged = runner.github.state().comment(1, "mallory", &own);
-    let bot = runner.github.state().comment(1, "mallory-actions[bot]", &own);
+    let bot = runner
+        .github
+        .state()
+        .comment(1, "mallory-actions[bot]", &own);
     let asked = runner.say(1, "grace", "/sprag make a.txt say fixed");
     assert!(asked > id);
     let known = {
         let state = runner.github.state();
-        let comment = |id: u64| state.comments.iter().find(|comment| comment.id == id).unwrap().bodies.clone();
+        let comment = |id: u64| {
+            state
+                .comments
+                .iter()
+                .find(|comment| comment.id == id)
+                .unwrap()
+                .bodies
+                .clone()
+        };
         (comment(forged), comment(bot))
     };
     // The forged state says that this very comment was answered.
@@ -151,7 +181,15 @@ fn a_forged_marker_is_left_alone_and_not_believed() {
     runner.event(name, "refs/heads/main", &event);
     step(&mut runner, FIX, 0);
     let state = runner.github.state();
-    let comment = |id: u64| state.comments.iter().find(|comment| comment.id == id).unwrap().bodies.clone();
+    let comment = |id: u64| {
+        state
+            .comments
+            .iter()
+            .find(|comment| comment.id == id)
+            .unwrap()
+            .bodies
+            .clone()
+    };
     assert_eq!((comment(forged), comment(bot)), known);
     drop(state);
     assert_eq!(own_comments(&runner), 1);
@@ -165,10 +203,16 @@ fn hidden_text_does_not_reach_the_agent() {
         let mut state = runner.github.state();
         let issue = state.issues.get_mut(&1).unwrap();
         issue.title = "Add\u{200b} b\u{202e}".to_owned();
-        issue.body = "Seen.<!-- COMMENTED OUT\nand on -->\u{2066}\u{e0041}\u{e0042}\u{200d}More.\u{feff}".to_owned();
+        issue.body =
+            "Seen.<!-- COMMENTED OUT\nand on -->\u{2066}\u{e0041}\u{e0042}\u{200d}More.\u{feff}"
+                .to_owned();
         state.comment(1, "ada", "Said.\n<!-- HIDDEN THERE -->\u{202d}\u{e0043}");
     }
-    runner.say(1, "grace", "/sprag make a.txt say fixed\u{200b}<!-- HIDDEN HERE -->\u{e0044}");
+    runner.say(
+        1,
+        "grace",
+        "/sprag make a.txt say fixed\u{200b}<!-- HIDDEN HERE -->\u{e0044}",
+    );
     step(&mut runner, FIX, 0);
     let prompt = runner.project.prompt(1);
     for text in ["Seen.", "More.", "Said.", "make a.txt say fixed"] {
@@ -177,9 +221,7 @@ fn hidden_text_does_not_reach_the_agent() {
     for text in ["COMMENTED OUT", "HIDDEN THERE", "HIDDEN HERE"] {
         assert!(!prompt.contains(text), "{text}: {prompt}");
     }
-    let hidden = |c: char| {
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
+    let hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     let found: Vec<char> = prompt.chars().filter(|c| hidden(*c)).collect();
     assert!(found.is_empty(), "{found:?}: {prompt}");
 }

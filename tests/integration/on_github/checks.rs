@@ -1,8 +1,8 @@
 //! Runs that a failed workflow, a failed check suite or a review asks for.
 
 use super::{FIX, IS_FIXED, own_comments, with_pull};
-use crate::support::github::{Job, Line, Review, WorkflowRun};
 use crate::support::events;
+use crate::support::github::{Job, Line, Review, WorkflowRun};
 use crate::support::runner::{Runner, Step, repository};
 use serde_json::json;
 
@@ -41,7 +41,14 @@ fn failed(runner: &mut Runner, id: u64, branch: &str, pulls: &[u64]) {
 fn step(runner: &mut Runner, script: &str, code: i32) -> Step {
     let agent = runner.project.agent(script);
     runner
-        .step(&["--agent-command", &agent, "--verify", IS_FIXED, "--max-retries", "0"])
+        .step(&[
+            "--agent-command",
+            &agent,
+            "--verify",
+            IS_FIXED,
+            "--max-retries",
+            "0",
+        ])
         .expect(code)
 }
 
@@ -52,13 +59,19 @@ fn a_failed_workflow_is_mended_on_its_pull_request() {
     let before = runner.at("feature");
     let step = step(&mut runner, FIX, 0);
     let prompt = runner.project.prompt(1);
-    assert!(prompt.contains("assertion failed: a.txt says broken"), "{prompt}");
+    assert!(
+        prompt.contains("assertion failed: a.txt says broken"),
+        "{prompt}"
+    );
     assert!(prompt.contains("The checks of `CI` failed"), "{prompt}");
     assert!(!prompt.contains("nothing wrong in lint"), "{prompt}");
     assert_eq!(runner.log("feature")[..2], ["Say fixed", "Somebody's work"]);
     assert_eq!(step.output("branch"), "feature");
     let head = runner.at("feature");
-    assert_eq!(runner.checks(), [(before, "neutral".to_owned()), (head, "success".to_owned())]);
+    assert_eq!(
+        runner.checks(),
+        [(before, "neutral".to_owned()), (head, "success".to_owned())]
+    );
     assert_eq!(own_comments(&runner), 1);
     assert!(runner.comment(1).is_some());
     assert_eq!(runner.github.state().pulls.len(), 1);
@@ -180,16 +193,29 @@ fn requested_changes_become_work_on_pull_requests_of_its_own() {
     runner.assert_untouched();
 
     runner.github.state().issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
-    reviewed(&mut runner, 1, "grace", "CHANGES_REQUESTED", "Not yet, a.txt.");
+    reviewed(
+        &mut runner,
+        1,
+        "grace",
+        "CHANGES_REQUESTED",
+        "Not yet, a.txt.",
+    );
     let before = runner.at("feature");
     step(&mut runner, FIX, 0);
     let prompt = runner.project.prompt(1);
-    for text in ["Not yet, a.txt.", "This word is wrong.", "+feature of the hunk"] {
+    for text in [
+        "Not yet, a.txt.",
+        "This word is wrong.",
+        "+feature of the hunk",
+    ] {
         assert!(prompt.contains(text), "{text}: {prompt}");
     }
     assert_eq!(runner.log("feature")[..2], ["Say fixed", "Somebody's work"]);
     let head = runner.at("feature");
-    assert_eq!(runner.checks(), [(before, "neutral".to_owned()), (head, "success".to_owned())]);
+    assert_eq!(
+        runner.checks(),
+        [(before, "neutral".to_owned()), (head, "success".to_owned())]
+    );
     assert_eq!(own_comments(&runner), 1);
 
     reviewed(&mut runner, 1, "eve", "CHANGES_REQUESTED", "Do more.");
@@ -202,7 +228,13 @@ fn requested_changes_become_work_on_pull_requests_of_its_own() {
 fn a_phrase_in_a_review_is_an_instruction() {
     let mut runner = with_pull();
     runner.merge_ref(1);
-    reviewed(&mut runner, 1, "grace", "COMMENTED", "/sprag make a.txt say fixed");
+    reviewed(
+        &mut runner,
+        1,
+        "grace",
+        "COMMENTED",
+        "/sprag make a.txt say fixed",
+    );
     step(&mut runner, FIX, 0);
     assert!(runner.project.prompt(1).contains("make a.txt say fixed"));
     assert_eq!(runner.file("feature", "a.txt"), "fixed");

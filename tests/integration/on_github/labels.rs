@@ -8,7 +8,10 @@ const BODY: &str = "Two things are wrong.\n\n- [x] `z.txt` was added\n- [ ] Writ
 const WRITE: &str = "case $SPRAG_TASK_ID in t2) echo c > c.txt;; *) echo d > d.txt;; esac";
 
 fn issue(runner: &Runner, body: &str) -> u64 {
-    runner.github.state().open_issue("ada", "Files are missing", body)
+    runner
+        .github
+        .state()
+        .open_issue("ada", "Files are missing", body)
 }
 
 #[test]
@@ -17,22 +20,37 @@ fn a_label_on_an_issue_brings_a_branch_a_draft_and_a_comment() {
     let number = issue(&runner, BODY);
     runner.labelled(number, "grace");
     let agent = runner.project.agent(WRITE);
-    let step = runner.step(&["--agent-command", &agent, "--verify", "test -e a.txt"]).expect(0);
+    let step = runner
+        .step(&["--agent-command", &agent, "--verify", "test -e a.txt"])
+        .expect(0);
     let branch = format!("sprag/issue-{number}");
     assert_eq!(
         runner.log(&branch),
-        ["[sprag] Complete task t3: Write d.txt", "[sprag] Complete task t2: Write c.txt", "base"]
+        [
+            "[sprag] Complete task t3: Write d.txt",
+            "[sprag] Complete task t2: Write c.txt",
+            "base"
+        ]
     );
     assert_eq!(runner.project.calls(), 2);
     assert!(runner.project.prompt(1).contains("with a word in it"));
-    assert_eq!(runner.at("main"), runner.project.git(&["rev-parse", "refs/remotes/origin/main"]));
+    assert_eq!(
+        runner.at("main"),
+        runner
+            .project
+            .git(&["rev-parse", "refs/remotes/origin/main"])
+    );
     let pull = opened(&runner, &branch, number);
     assert_eq!(step.output("pull-request-number"), pull.to_string());
     assert_eq!(step.output("branch"), branch);
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains("Write d.txt"), "{comment}");
     assert_eq!(runner.reactions(Subject::Issue(number)), ["eyes", "rocket"]);
-    let ended: Vec<String> = runner.checks().into_iter().map(|(_, ended)| ended).collect();
+    let ended: Vec<String> = runner
+        .checks()
+        .into_iter()
+        .map(|(_, ended)| ended)
+        .collect();
     assert_eq!(ended, ["neutral", "success"]);
 }
 
@@ -63,7 +81,13 @@ fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
     assert_eq!(runner.file(&branch, "c.txt"), "1\n2\n");
     assert_eq!(runner.log(&branch).len(), 3);
     let pull = opened(&runner, &branch, number).to_string();
-    assert_eq!((first.output("pull-request-number"), second.output("pull-request-number")), (pull.as_str(), pull.as_str()));
+    assert_eq!(
+        (
+            first.output("pull-request-number"),
+            second.output("pull-request-number")
+        ),
+        (pull.as_str(), pull.as_str())
+    );
     assert_eq!(own_comments(&runner), 1);
     runner.checks();
 }
@@ -89,11 +113,19 @@ fn a_label_on_a_pull_request_works_on_its_head() {
     runner.merge_ref(1);
     runner.labelled(1, "grace");
     let agent = runner.project.agent("echo c > c.txt");
-    let step = runner.step(&["--agent-command", &agent, "--verify", "test -e b.txt"]).expect(0);
-    assert_eq!(runner.log("feature")[..2], ["[sprag] Complete task t1: Write c.txt", "Somebody's work"]);
+    let step = runner
+        .step(&["--agent-command", &agent, "--verify", "test -e b.txt"])
+        .expect(0);
+    assert_eq!(
+        runner.log("feature")[..2],
+        ["[sprag] Complete task t1: Write c.txt", "Somebody's work"]
+    );
     assert_eq!(step.output("branch"), "feature");
     let head = runner.at("feature");
-    assert_eq!(runner.checks(), [(before, "neutral".to_owned()), (head, "success".to_owned())]);
+    assert_eq!(
+        runner.checks(),
+        [(before, "neutral".to_owned()), (head, "success".to_owned())]
+    );
     assert!(runner.comment(1).is_some());
     assert_eq!(runner.github.state().pulls.len(), 1);
     assert_eq!(runner.reactions(Subject::Issue(1)), ["eyes", "rocket"]);
@@ -121,7 +153,11 @@ fn an_issue_can_be_named_by_a_flag() {
     "closed".clone_into(&mut runner.github.state().issues.get_mut(&number).unwrap().state);
     let step = runner.step(&args).expect(0);
     assert_eq!(step.output("status"), "no_work");
-    runner.step(&["--issue", "1", "--agent-command", &agent]).expect(2);
-    runner.step(&["--issue", "99", "--agent-command", &agent]).expect(4);
+    runner
+        .step(&["--issue", "1", "--agent-command", &agent])
+        .expect(2);
+    runner
+        .step(&["--issue", "99", "--agent-command", &agent])
+        .expect(4);
     assert_eq!(runner.project.calls(), 2);
 }

@@ -36,5 +36,9 @@ fn with_pull() -> Runner {
 fn own_comments(runner: &Runner) -> usize {
     let state = runner.github.state();
     let own = |author: &str| author == "github-actions[bot]";
-    state.comments.iter().filter(|comment| own(&comment.author)).count()
+    state
+        .comments
+        .iter()
+        .filter(|comment| own(&comment.author))
+        .count()
 }

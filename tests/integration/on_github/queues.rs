@@ -38,7 +38,9 @@ fn scheduled(runner: &mut Runner, script: &str, args: &[&str]) -> Step {
 fn pulls(runner: &Runner) -> Vec<(String, String, bool)> {
     let state = runner.github.state();
     let pulls = state.pulls.values();
-    pulls.map(|pull| (pull.head.clone(), pull.base.clone(), pull.draft)).collect()
+    pulls
+        .map(|pull| (pull.head.clone(), pull.base.clone(), pull.draft))
+        .collect()
 }
 
 #[test]
@@ -54,10 +56,23 @@ fn each_run_takes_the_next_plan_to_a_branch_and_a_pull_request_of_its_own() {
         let branch = format!("sprag/{name}");
         assert_eq!(step.output("branch"), branch);
         assert_eq!(step.output("status"), "success");
-        assert_eq!(runner.file(&branch, &format!("{name}.txt")), format!("{name}\n"));
-        assert!(runner.file(&branch, &format!("plans/{name}.yaml")).contains("status: done"));
-        assert_eq!(runner.log(&branch), ["[sprag] Complete task only: The only task", "base"]);
-        assert_eq!(pulls(&runner).last().unwrap(), &(branch, "main".to_owned(), true));
+        assert_eq!(
+            runner.file(&branch, &format!("{name}.txt")),
+            format!("{name}\n")
+        );
+        assert!(
+            runner
+                .file(&branch, &format!("plans/{name}.yaml"))
+                .contains("status: done")
+        );
+        assert_eq!(
+            runner.log(&branch),
+            ["[sprag] Complete task only: The only task", "base"]
+        );
+        assert_eq!(
+            pulls(&runner).last().unwrap(),
+            &(branch, "main".to_owned(), true)
+        );
         assert_eq!(pulls(&runner).len(), done);
         assert_eq!(runner.project.calls(), u32::try_from(done).unwrap());
         assert_eq!(runner.checks().len(), 2 * done);
@@ -73,7 +88,8 @@ fn each_run_takes_the_next_plan_to_a_branch_and_a_pull_request_of_its_own() {
 fn a_plan_that_has_begun_goes_on_where_it_ended() {
     let two = "verify: ['! test -e broken']\n";
     let mut runner = queue(&[("alpha", two)]);
-    let plan = format!("title: Plan alpha\nmax_retries: 0\n{two}{TASK}  - {{ id: more, title: More }}\n");
+    let plan =
+        format!("title: Plan alpha\nmax_retries: 0\n{two}{TASK}  - {{ id: more, title: More }}\n");
     runner.push("main", "plans/alpha.yaml", &plan);
     let fails = "test $SPRAG_TASK_ID = only || touch broken\necho $SPRAG_TASK_ID >> done.txt";
     let step = scheduled(&mut runner, fails, &[]).expect(1);
@@ -101,7 +117,12 @@ fn a_plan_is_given_up_after_three_failed_runs_and_the_next_one_goes_on() {
     assert_eq!(step.output("branch"), "sprag/beta");
     let step = scheduled(&mut runner, WORK, &[]).expect(3);
     assert_eq!(step.output("status"), "blocked");
-    assert!(step.output("summary").contains("gave up after 3 failed runs"), "{}", step.output("summary"));
+    assert!(
+        step.output("summary")
+            .contains("gave up after 3 failed runs"),
+        "{}",
+        step.output("summary")
+    );
     assert_eq!(runner.project.calls(), 4);
     // Who edits the plan gives it new tries.
     let edited = format!("title: Plan alpha\nmax_retries: 0\ndetails: Another way\n{TASK}");
@@ -109,7 +130,10 @@ fn a_plan_is_given_up_after_three_failed_runs_and_the_next_one_goes_on() {
     let step = scheduled(&mut runner, WORK, &[]).expect(0);
     assert_eq!(step.output("branch"), "sprag/alpha");
     assert_eq!(runner.file("sprag/alpha", "alpha.txt"), "alpha\n");
-    assert_eq!(scheduled(&mut runner, WORK, &[]).expect(0).output("status"), "no_work");
+    assert_eq!(
+        scheduled(&mut runner, WORK, &[]).expect(0).output("status"),
+        "no_work"
+    );
     runner.checks();
 }
 
@@ -117,7 +141,9 @@ fn a_plan_is_given_up_after_three_failed_runs_and_the_next_one_goes_on() {
 fn a_plan_edited_after_its_branch_was_made_is_tried_again_as_the_branch_has_it() {
     let mut runner = queue(&[("alpha", "verify: ['! test -e broken']\n")]);
     let text = |more: &str| {
-        format!("title: Plan alpha\nmax_retries: 0\nverify: ['! test -e broken']\n{TASK}  - {{ id: more, title: More{more} }}\n")
+        format!(
+            "title: Plan alpha\nmax_retries: 0\nverify: ['! test -e broken']\n{TASK}  - {{ id: more, title: More{more} }}\n"
+        )
     };
     runner.push("main", "plans/alpha.yaml", &text(""));
     let fails = "test $SPRAG_TASK_ID = only || touch broken\necho $SPRAG_TASK_ID >> done.txt";
@@ -129,7 +155,15 @@ fn a_plan_edited_after_its_branch_was_made_is_tried_again_as_the_branch_has_it()
     runner.push("main", "plans/alpha.yaml", &text(" but in another way"));
     scheduled(&mut runner, "echo $SPRAG_TASK_ID >> done.txt", &[]).expect(0);
     assert_eq!(runner.project.calls(), calls + 1);
-    let summary = runner.github.state().checks.last().unwrap().summary.clone().unwrap();
+    let summary = runner
+        .github
+        .state()
+        .checks
+        .last()
+        .unwrap()
+        .summary
+        .clone()
+        .unwrap();
     assert!(summary.contains("merge main into"), "{summary}");
     assert_eq!(runner.file("sprag/alpha", "done.txt"), "only\nmore\n");
     runner.checks();
@@ -139,10 +173,18 @@ fn a_plan_edited_after_its_branch_was_made_is_tried_again_as_the_branch_has_it()
 fn a_queue_without_a_ready_plan_says_why() {
     let mut runner = queue(&[("alpha", "depends_on: [nothing]\n")]);
     let step = scheduled(&mut runner, WORK, &[]).expect(3);
-    assert!(step.output("summary").contains("`nothing`"), "{}", step.output("summary"));
+    assert!(
+        step.output("summary").contains("`nothing`"),
+        "{}",
+        step.output("summary")
+    );
     runner.assert_untouched();
-    let step = runner.step(&["--queue", "elsewhere", "--agent-command", "true"]).expect(2);
+    let step = runner
+        .step(&["--queue", "elsewhere", "--agent-command", "true"])
+        .expect(2);
     assert_eq!(step.output("status"), "invalid");
-    runner.step(&["--queue", "../plans", "--agent-command", "true"]).expect(2);
+    runner
+        .step(&["--queue", "../plans", "--agent-command", "true"])
+        .expect(2);
     runner.assert_untouched();
 }

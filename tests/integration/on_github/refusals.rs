@@ -50,7 +50,10 @@ fn what_nobody_asked_for_starts_nothing() {
     for (login, body) in [
         ("github-actions[bot]", "/sprag make a.txt say fixed"),
         ("renovate[bot]", "/sprag make a.txt say fixed"),
-        ("grace", "<!-- sprag:state v1 e30= -->\n/sprag make a.txt say fixed"),
+        (
+            "grace",
+            "<!-- sprag:state v1 e30= -->\n/sprag make a.txt say fixed",
+        ),
         ("grace", "Look:\n```\n/sprag make a.txt say fixed\n```\n"),
         ("grace", "> /sprag make a.txt say fixed\n\nNo."),
         ("grace", "One could write `/sprag help`, or /sprag help."),
@@ -105,7 +108,9 @@ fn pull_request_target_is_refused_unless_it_is_meant() {
         .step(&["--prompt", "x", "--agent-command", &agent])
         .expect(2);
     runner.assert_untouched();
-    runner.project.env("INPUT_ALLOW-PULL-REQUEST-TARGET", "true");
+    runner
+        .project
+        .env("INPUT_ALLOW-PULL-REQUEST-TARGET", "true");
     step(&mut runner, 0);
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
 }
@@ -119,7 +124,10 @@ fn a_closed_pull_request_is_refused_in_words() {
     assert_eq!(refused.output("status"), "blocked");
     assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
     let told = runner.comment(1).unwrap();
-    assert!(told.contains("is closed") && told.contains("Reopen"), "{told}");
+    assert!(
+        told.contains("is closed") && told.contains("Reopen"),
+        "{told}"
+    );
     runner.assert_untouched();
 }
 
@@ -130,7 +138,11 @@ fn a_path_out_of_the_repository_is_refused_in_words_to_who_may_ask() {
         let id = runner.say(1, "grace", &format!("/sprag run {path}"));
         let refused = step(&mut runner, 2);
         assert_eq!(refused.output("status"), "invalid");
-        assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"], "{path}");
+        assert_eq!(
+            runner.reactions(Subject::Comment(id)),
+            ["confused"],
+            "{path}"
+        );
         let told = runner.comment(1).unwrap();
         assert!(told.contains(path), "{told}");
     }
@@ -170,7 +182,9 @@ fn the_runs_of_a_day_are_limited() {
 fn without_github_nothing_begins() {
     let mut runner = with_pull();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
-    runner.github.fault(Fault::every("*", "/**", Trouble::bad_gateway()));
+    runner
+        .github
+        .fault(Fault::every("*", "/**", Trouble::bad_gateway()));
     let ended = step(&mut runner, 4);
     assert_eq!(ended.output("status"), "environment");
     runner.github.heal();
@@ -194,7 +208,9 @@ fn a_github_that_is_gone_is_the_environments_fault() {
 fn a_refused_token_is_named() {
     let mut runner = with_pull();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
-    runner.github.fault(Fault::every("*", "/**", Trouble::unauthorized()));
+    runner
+        .github
+        .fault(Fault::every("*", "/**", Trouble::unauthorized()));
     let ended = step(&mut runner, 4);
     assert_eq!(ended.output("status"), "environment");
     runner.github.heal();

@@ -5,15 +5,21 @@ use crate::support::events;
 use crate::support::runner::{Runner, repository};
 use serde_json::{Value, json};
 
-const PLAN: &str = "title: Mend it\nverify: ['grep -q fixed a.txt']\ntasks:\n  - { id: only, title: Say fixed }\n";
+const PLAN: &str =
+    "title: Mend it\nverify: ['grep -q fixed a.txt']\ntasks:\n  - { id: only, title: Say fixed }\n";
 
 fn dispatched(runner: &mut Runner, name: &str, inputs: &Value) {
     let (key, reference) = match name {
         "workflow_dispatch" => ("inputs", "ref"),
         _ => ("client_payload", "branch"),
     };
-    let of = if key == "inputs" { "refs/heads/main" } else { "main" };
-    let mut event = json!({ "repository": repository(), "sender": { "login": "ada", "type": "User" } });
+    let of = if key == "inputs" {
+        "refs/heads/main"
+    } else {
+        "main"
+    };
+    let mut event =
+        json!({ "repository": repository(), "sender": { "login": "ada", "type": "User" } });
     event[key] = inputs.clone();
     event[reference] = json!(of);
     runner.event(name, "refs/heads/main", &event);
@@ -23,7 +29,11 @@ fn dispatched(runner: &mut Runner, name: &str, inputs: &Value) {
 fn a_dispatch_brings_its_prompt_to_the_branch_it_was_started_on() {
     for name in ["workflow_dispatch", "repository_dispatch"] {
         let mut runner = with_pull();
-        dispatched(&mut runner, name, &json!({ "prompt": "Make a.txt say fixed.", "other": 7 }));
+        dispatched(
+            &mut runner,
+            name,
+            &json!({ "prompt": "Make a.txt say fixed.", "other": 7 }),
+        );
         let agent = runner.project.agent(FIX);
         let args = ["--agent-command", &agent, "--verify", IS_FIXED];
         let step = runner.step(&args).expect(0);
@@ -41,18 +51,35 @@ fn a_dispatch_names_a_plan() {
     let mut runner = with_pull();
     runner.push("main", "plans/mend.yaml", PLAN);
     runner.checkout("main");
-    dispatched(&mut runner, "workflow_dispatch", &json!({ "plan": "plans/mend.yaml", "prompt": "" }));
+    dispatched(
+        &mut runner,
+        "workflow_dispatch",
+        &json!({ "plan": "plans/mend.yaml", "prompt": "" }),
+    );
     let agent = runner.project.agent(FIX);
     runner.step(&["--agent-command", &agent]).expect(0);
     assert_eq!(runner.log("main")[0], "Say fixed");
-    assert!(runner.file("main", "plans/mend.yaml").contains("status: done"));
+    assert!(
+        runner
+            .file("main", "plans/mend.yaml")
+            .contains("status: done")
+    );
 
-    for plan in ["../mend.yaml", "/etc/passwd", ".git/config", "plans/../../x.yaml"] {
+    for plan in [
+        "../mend.yaml",
+        "/etc/passwd",
+        ".git/config",
+        "plans/../../x.yaml",
+    ] {
         dispatched(&mut runner, "workflow_dispatch", &json!({ "plan": plan }));
         let step = runner.step(&["--agent-command", &agent]).expect(2);
         assert_eq!(step.output("status"), "invalid", "{plan}");
     }
-    dispatched(&mut runner, "workflow_dispatch", &json!({ "plan": "plans/mend.yaml", "prompt": "And this." }));
+    dispatched(
+        &mut runner,
+        "workflow_dispatch",
+        &json!({ "plan": "plans/mend.yaml", "prompt": "And this." }),
+    );
     runner.step(&["--agent-command", &agent]).expect(2);
     dispatched(&mut runner, "workflow_dispatch", &json!({}));
     runner.step(&["--agent-command", &agent]).expect(2);
@@ -79,7 +106,10 @@ fn a_push_works_off_the_configured_plan_and_not_for_its_own_commits() {
     assert_eq!(runner.log("main")[0], "Say fixed");
     assert_eq!(step.output("branch"), "main");
     let head = runner.at("main");
-    assert_eq!(runner.checks(), [(before, "neutral".to_owned()), (head, "success".to_owned())]);
+    assert_eq!(
+        runner.checks(),
+        [(before, "neutral".to_owned()), (head, "success".to_owned())]
+    );
 
     runner.checkout("main");
     let own = event(&runner, "Say fixed\n\nSprag-Run: 1");
@@ -107,10 +137,18 @@ fn a_step_with_a_plan_on_a_pull_request_works_on_the_head_and_not_on_the_merge()
     let parent = crate::support::github::git(&runner.bare(), &["rev-parse", "feature^"]);
     assert_eq!(parent.trim(), head);
     assert_ne!(parent.trim(), merge);
-    assert!(!runner.project.notes("listed").contains(&"only-on-main.txt".to_owned()));
+    assert!(
+        !runner
+            .project
+            .notes("listed")
+            .contains(&"only-on-main.txt".to_owned())
+    );
     assert_eq!(step.output("branch"), "feature");
     let pushed = runner.at("feature");
-    assert_eq!(runner.checks(), [(head, "neutral".to_owned()), (pushed, "success".to_owned())]);
+    assert_eq!(
+        runner.checks(),
+        [(head, "neutral".to_owned()), (pushed, "success".to_owned())]
+    );
     assert!(own_comments(&runner) <= 1);
 }
 
@@ -119,14 +157,18 @@ fn a_step_with_a_plan_keeps_what_the_comment_knows() {
     let mut runner = with_pull();
     let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
     let agent = runner.project.agent(FIX);
-    runner.step(&["--agent-command", &agent, "--verify", IS_FIXED]).expect(0);
+    runner
+        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
+        .expect(0);
     runner.merge_ref(1);
     let mut event = json!({ "action": "synchronize", "number": 1, "repository": repository(),
         "sender": { "login": "ada", "type": "User" } });
     event["pull_request"] = events::pull(&runner.github.state(), 1);
     runner.event("pull_request", "refs/pull/1/merge", &event);
     let more = runner.project.agent("echo more > more.txt");
-    runner.step(&["--prompt", "Write more.txt", "--agent-command", &more]).expect(0);
+    runner
+        .step(&["--prompt", "Write more.txt", "--agent-command", &more])
+        .expect(0);
     assert_eq!(runner.file("feature", "more.txt"), "more\n");
     runner.checkout("main");
     runner.commented(id);

@@ -13,7 +13,14 @@ fn said(runner: &mut Runner, words: &str, fixed: bool, code: i32) -> crate::supp
     let agent = runner
         .project
         .agent(&format!("printf {text} > a.txt\ncat $OUT/words"));
-    let args = ["--agent-command", &agent, "--verify", IS_FIXED, "--max-retries", "0"];
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        IS_FIXED,
+        "--max-retries",
+        "0",
+    ];
     runner.step(&args).expect(code)
 }
 
@@ -23,11 +30,18 @@ fn texts(runner: &Runner) -> Vec<(&'static str, String)> {
     let mut texts = vec![("comment", comment)];
     let state = runner.github.state();
     for check in &state.checks {
-        for (what, text) in [("title", &check.title), ("summary", &check.summary), ("text", &check.text)] {
+        for (what, text) in [
+            ("title", &check.title),
+            ("summary", &check.summary),
+            ("text", &check.text),
+        ] {
             texts.push((what, text.clone().unwrap_or_default()));
         }
         for note in &check.annotations {
-            texts.push(("annotation", note["message"].as_str().unwrap_or_default().to_owned()));
+            texts.push((
+                "annotation",
+                note["message"].as_str().unwrap_or_default().to_owned(),
+            ));
         }
     }
     texts
@@ -35,16 +49,33 @@ fn texts(runner: &Runner) -> Vec<(&'static str, String)> {
 
 fn assert_harmless(runner: &Runner) {
     // GitHub shows an annotation as plain text.
-    let shown = texts(runner).into_iter().filter(|(what, _)| *what != "annotation");
+    let shown = texts(runner)
+        .into_iter()
+        .filter(|(what, _)| *what != "annotation");
     for (what, text) in shown {
         let outside = outside_of_code(&text);
-        for bad in ["@org/team", "@grace", "fixes #1", "closes acme/widget#2", "<img", "![", "</details></details>"] {
+        for bad in [
+            "@org/team",
+            "@grace",
+            "fixes #1",
+            "closes acme/widget#2",
+            "<img",
+            "![",
+            "</details></details>",
+        ] {
             assert!(!outside.contains(bad), "{bad} in the {what}: {text}");
         }
         for line in outside.lines() {
-            assert!(!line.starts_with("/merge") && !line.starts_with("/sprag help"), "{what}: {text}");
+            assert!(
+                !line.starts_with("/merge") && !line.starts_with("/sprag help"),
+                "{what}: {text}"
+            );
         }
-        assert_eq!(text.matches("<!-- sprag:state").count(), usize::from(what == "comment"), "{what}: {text}");
+        assert_eq!(
+            text.matches("<!-- sprag:state").count(),
+            usize::from(what == "comment"),
+            "{what}: {text}"
+        );
     }
 }
 
@@ -66,9 +97,17 @@ fn words_of_a_failed_run_are_harmless() {
     let step = said(&mut runner, WORDS, false, 1);
     assert_harmless(&runner);
     for line in step.run.stdout.lines() {
-        assert!(!line.starts_with("::error::from the agent"), "{}", step.run.stdout);
+        assert!(
+            !line.starts_with("::error::from the agent"),
+            "{}",
+            step.run.stdout
+        );
     }
-    assert!(!outside_of_code(&step.summary).contains("<img"), "{}", step.summary);
+    assert!(
+        !outside_of_code(&step.summary).contains("<img"),
+        "{}",
+        step.summary
+    );
 }
 
 #[test]
@@ -88,8 +127,14 @@ fn words_of_a_commit_message_are_harmless() {
     let words = "SUGGESTED_COMMIT_MESSAGE: Fix @grace, fixes #1 <img src=x> [skip ci]\n\nCo-authored-by: Mallory <m@example.invalid>\nSprag-Run: forged\nEND_COMMIT_MESSAGE\n";
     said(&mut runner, words, true, 0);
     assert_harmless(&runner);
-    let message = crate::support::github::git(&runner.bare(), &["log", "-1", "--format=%B", "feature"]);
-    assert!(!message.contains("[skip ci]") && !message.contains("Mallory") && !message.contains("forged"), "{message}");
+    let message =
+        crate::support::github::git(&runner.bare(), &["log", "-1", "--format=%B", "feature"]);
+    assert!(
+        !message.contains("[skip ci]")
+            && !message.contains("Mallory")
+            && !message.contains("forged"),
+        "{message}"
+    );
 }
 
 #[test]

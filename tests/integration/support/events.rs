@@ -152,7 +152,16 @@ impl Runner {
             text.trim().to_owned()
         };
         let tree = run(&["merge-tree", "--write-tree", &base, &head]);
-        let merge = run(&["commit-tree", &tree, "-p", &base, "-p", &head, "-m", "Merge"]);
+        let merge = run(&[
+            "commit-tree",
+            &tree,
+            "-p",
+            &base,
+            "-p",
+            &head,
+            "-m",
+            "Merge",
+        ]);
         run(&["update-ref", &format!("refs/pull/{number}/merge"), &merge]);
         self.checkout_detached(&merge);
         merge

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 fn ended(triage: Triage) -> String {
     match triage {
         Triage::Nothing { reason } => format!("nothing: {reason}"),
-        Triage::Refused { refusal, .. } => format!("{}: {}", refusal.status.as_str(), refusal.reason),
+        Triage::Refused { refusal, .. } => {
+            format!("{}: {}", refusal.status.as_str(), refusal.reason)
+        }
         Triage::Candidate(candidate) => format!("{:?}", candidate.ask),
     }
 }
