@@ -103,6 +103,7 @@ async fn tried(
             if count == 1 { "commit" } else { "commits" }
         ),
         rebased,
+        dispatched: Vec::new(),
     }))
 }
 

@@ -70,9 +70,10 @@ pub(super) async fn deliver(
         })
         .map(|(_, start)| start.config.clone())
         .collect();
-    let Some(mut push) = push(context, &hub, performer, mission, branch, start, &checks).await?
-    else {
-        return Ok(Delivered::Not);
+    let mut push = match push(context, &hub, performer, mission, branch, start, &checks).await? {
+        Sent::Nothing => return Ok(Delivered::Not),
+        Sent::Impossible => return Ok(Delivered::Failed),
+        Sent::Line(line) => *line,
     };
     let client = hub.client();
     let repo = client.and_then(|client| {
@@ -109,8 +110,11 @@ pub(super) async fn deliver(
                 let started = repo
                     .dispatch_workflow(file, &branch.name, &BTreeMap::new())
                     .await;
-                if let Err(error) = started {
-                    performer.warn(format!("the workflow {file} was not started: {error}"));
+                match started {
+                    Ok(()) => push.dispatched.push(file.clone()),
+                    Err(error) => {
+                        performer.warn(format!("the workflow {file} was not started: {error}"));
+                    }
                 }
             }
         }
@@ -123,6 +127,16 @@ pub(super) async fn deliver(
     })
 }
 
+/// What became of a push.
+enum Sent {
+    /// There is nothing to push.
+    Nothing,
+    /// It could not be tried.
+    Impossible,
+    /// It was tried.
+    Line(Box<PushLine>),
+}
+
 async fn push(
     context: &Context,
     hub: &Hub,
@@ -131,13 +145,13 @@ async fn push(
     branch: &WorkBranch,
     start: RevId,
     checks: &[TaskConfig],
-) -> Result<Option<PushLine>> {
+) -> Result<Sent> {
     let named = BranchName::parse(&branch.name);
     let (remote, name) = match (remote(context, hub), named) {
         (Ok(remote), Ok(name)) => (remote, name),
         (Err(error), _) | (_, Err(error)) => {
             performer.warn(format!("nothing can be pushed: {error}"));
-            return Ok(None);
+            return Ok(Sent::Impossible);
         }
     };
     let parcel = Parcel {
@@ -146,15 +160,18 @@ async fn push(
         expected: branch.at.clone().map(RevId),
         start,
         checks,
+        pauses: &hub.pauses,
+        cancel: performer.cancel.beyond_deadline(),
     };
     let pushed = match mission.delivery.via_api {
         true => super::api_commits::commit(hub, performer, &parcel).await?,
         false => None,
     };
-    match pushed {
-        Some(line) => Ok(Some(line)),
-        None => Ok(performer.push_work(&parcel).await?),
-    }
+    let pushed = match pushed {
+        Some(line) => Some(line),
+        None => performer.push_work(&parcel).await?,
+    };
+    Ok(pushed.map_or(Sent::Nothing, |line| Sent::Line(Box::new(line))))
 }
 
 async fn opened(

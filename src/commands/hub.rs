@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::github::{Client, Limits, Proxy, Settings};
+use crate::vcs::git::RETRY_PAUSES;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,6 +16,8 @@ pub struct Hub {
     pub place: Place,
     /// The token that was given to this step.
     pub token: SecretString,
+    /// The pauses between the tries of a push that fails for the moment.
+    pub pauses: [Duration; 3],
     limits: Limits,
     proxy: Option<Proxy>,
 }
@@ -78,11 +81,21 @@ impl Hub {
     /// GitHub, where repository and token are told.
     pub fn of(context: &Context) -> Option<Self> {
         let mut limits = Limits::default();
+        let mut pauses = RETRY_PAUSES;
         // Tests have no reason to spare a server of their own.
-        if let Some(ms) = context.var("SPRAG_GITHUB_SPACING_MS") {
-            limits.spacing = Duration::from_millis(ms.parse().ok()?);
+        let set = |name: &str| Some(Duration::from_millis(context.var(name)?.parse().ok()?));
+        if let Some(spacing) = set("SPRAG_GITHUB_SPACING_MS") {
+            limits.spacing = spacing;
+        }
+        if let Some(pause) = set("SPRAG_GITHUB_RETRY_MS") {
+            limits.first_wait = pause;
+            pauses = [pause; 3];
+        }
+        if let Some(request) = set("SPRAG_GITHUB_REQUEST_MS") {
+            limits.request = request;
         }
         Some(Self {
+            pauses,
             place: Place::of(context)?,
             token: SecretString::from(token(context)?.to_owned()),
             limits,

@@ -142,11 +142,15 @@ impl Reporting {
         mission: &Mission,
         run_dir: &RunDir,
         run_id: &str,
+        resumed: bool,
     ) {
         let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
             return;
         };
-        let desk = desk(mission, run_dir, run_id);
+        let desk = Desk {
+            resumed,
+            ..desk(mission, run_dir, run_id)
+        };
         let is_job_token = hub.is_job_token();
         match Publisher::start(desk, move || hub.client()) {
             Ok(publisher) => {
@@ -174,10 +178,8 @@ impl Reporting {
         };
         let push = self.summary.push.as_ref().filter(|push| push.pushed);
         let mut scene = publishing.mission.scene();
-        if push.is_some() {
-            scene
-                .dispatched
-                .clone_from(&publishing.mission.delivery.dispatch);
+        if let Some(push) = push {
+            scene.dispatched.clone_from(&push.dispatched);
             scene.ci_will_not_start = scene.dispatched.is_empty() && publishing.is_job_token;
         }
         let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
@@ -189,6 +191,7 @@ impl Reporting {
             scene,
             pushed: push.and_then(|push| push.head.clone()),
             until: Instant::now() + patience,
+            hurried: is_cancelled,
         };
         let published = publishing.publisher.finish(&self.clean(), end);
         if !published.complete {
@@ -388,6 +391,7 @@ fn desk(mission: &Mission, run_dir: &RunDir, run_id: &str) -> Desk {
         state,
         scene: mission.scene(),
         known,
+        resumed: false,
         // What is lost with it is only that a later process looks for it.
         keep: Box::new(move |known| {
             if let Ok(bytes) = serde_json::to_vec(known) {

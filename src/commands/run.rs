@@ -116,7 +116,8 @@ pub(super) fn execute(
             MISSION,
             &serde_json::to_vec_pretty(mission).map_err(anyhow::Error::from)?,
         )?;
-        reporting.publish(context, mission, &run_dir, &begun.run_id);
+        let resumed = begun.earlier.is_some();
+        reporting.publish(context, mission, &run_dir, &begun.run_id, resumed);
     }
     let ended = runtime.block_on(work(
         context,

@@ -157,6 +157,9 @@ pub struct PushLine {
     pub pull_request: Option<PullRequestLine>,
     /// One line for a person.
     pub detail: String,
+    /// Workflows that were started on what was pushed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dispatched: Vec<String>,
     /// The commits that were made anew on top of somebody else's, or by GitHub, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebased: Vec<RebasedLine>,

@@ -469,11 +469,10 @@ impl RunSummary {
             Some(line) => line.new.clone(),
             None => Some(id.clone()),
         };
-        if push.pushed {
-            self.commits = self.commits.iter().filter_map(now).collect();
-            for task in &mut self.tasks {
-                task.commit = task.commit.as_ref().and_then(now);
-            }
+        // Also where another branch or a file has them.
+        self.commits = self.commits.iter().filter_map(now).collect();
+        for task in &mut self.tasks {
+            task.commit = task.commit.as_ref().and_then(now);
         }
         self.push = Some(push.clone());
     }

@@ -89,6 +89,7 @@ impl Default for Limits {
 pub struct Client {
     inner: Arc<call::Inner>,
     deadline: Option<Instant>,
+    is_hurried: bool,
 }
 
 impl Client {
@@ -100,6 +101,7 @@ impl Client {
         Ok(Self {
             inner: Arc::new(call::Inner::new(settings, None)?),
             deadline: None,
+            is_hurried: false,
         })
     }
 
@@ -111,6 +113,7 @@ impl Client {
         Ok(Self {
             inner: Arc::new(call::Inner::new(settings, Some(proxy))?),
             deadline: None,
+            is_hurried: false,
         })
     }
 
@@ -119,8 +122,18 @@ impl Client {
     #[must_use]
     pub fn until(&self, deadline: impl Into<Instant>) -> Self {
         Self {
-            inner: Arc::clone(&self.inner),
             deadline: Some(deadline.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The same client without the pauses between writes, for the last few of a process that is
+    /// about to be killed.
+    #[must_use]
+    pub fn hurried(&self) -> Self {
+        Self {
+            is_hurried: true,
+            ..self.clone()
         }
     }
 

@@ -7,10 +7,11 @@ use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
 use crate::domain::verdict::Verdict;
+use crate::process::Cancel;
 use crate::run_dir::RunDir;
 use crate::vcs::git::{
-    BranchName, MoveIntent, PushOutcome, PushSpec, RETRY_PAUSES, RefusalKind, Remote, RemoteError,
-    Repo, Rewritten,
+    BranchName, MoveIntent, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Repo,
+    Rewritten,
 };
 use std::time::Duration;
 
@@ -38,6 +39,10 @@ pub struct Parcel<'a> {
     pub start: RevId,
     /// The checks that must pass on top of somebody else's commits.
     pub checks: &'a [TaskConfig],
+    /// The pauses between the tries of a push that fails for the moment.
+    pub pauses: &'a [Duration],
+    /// What ends the way there. A deadline does not: what is done by then is to arrive.
+    pub cancel: Cancel,
 }
 
 /// Why the branch did not take the work.
@@ -95,8 +100,9 @@ impl Performer<'_> {
                 pull_request: None,
                 detail: self.told_of_push(parcel, &way),
                 rebased: way.rebased,
+                dispatched: Vec::new(),
             },
-            Err(stuck) => self.keep(parcel, &way, &stuck),
+            Err(stuck) => self.keep(parcel, &way, &stuck).await,
         }))
     }
 
@@ -142,7 +148,7 @@ impl Performer<'_> {
         let exempt = self.exempt();
         let moved = self
             .repo
-            .fetch_for(parcel.remote, to, &self.cancel)
+            .fetch_for(parcel.remote, to, &parcel.cancel)
             .map_err(|error| error.to_string())
             .and_then(|_| self.repo.plan_move(to).map_err(|error| error.to_string()))
             .and_then(|intent| {
@@ -161,14 +167,13 @@ impl Performer<'_> {
         parcel: &Parcel<'_>,
         way: &mut Way,
     ) -> anyhow::Result<Result<RevId, Stuck>> {
-        let mut pauses = RETRY_PAUSES.iter();
         loop {
             let spec = PushSpec {
                 branch: parcel.branch.clone(),
                 new: way.head.clone(),
                 expected: way.expected.clone(),
             };
-            let now = match self.repo.push(parcel.remote, &spec, &self.cancel) {
+            let now = match self.pushed(parcel, &spec).await {
                 Ok(PushOutcome::Pushed { head }) => return Ok(Ok(head)),
                 Ok(PushOutcome::UpToDate) => return Ok(Ok(way.head.clone())),
                 Ok(PushOutcome::Moved { now: Some(now) }) => now,
@@ -178,10 +183,9 @@ impl Performer<'_> {
                 Ok(PushOutcome::Refused(refusal)) => {
                     return Ok(Err(refused(refusal.kind, &refusal.words)));
                 }
-                Ok(PushOutcome::Transient { words }) => match pauses.next() {
-                    Some(pause) if self.paused(*pause).await => continue,
-                    _ => return Ok(Err(Stuck::everywhere(words))),
-                },
+                Ok(PushOutcome::Transient { words }) => {
+                    return Ok(Err(Stuck::everywhere(words)));
+                }
                 Err(RemoteError::NotFastForward { expected, .. }) => expected,
                 Err(error) => return Ok(Err(Stuck::everywhere(error.to_string()))),
             };
@@ -196,11 +200,27 @@ impl Performer<'_> {
         }
     }
 
-    /// Whether the pause was kept to its end.
-    async fn paused(&self, pause: Duration) -> bool {
-        tokio::select! {
-            () = tokio::time::sleep(pause) => true,
-            _ = self.cancel.cancelled() => false,
+    /// Pushes, and does so again after what passes.
+    async fn pushed(
+        &self,
+        parcel: &Parcel<'_>,
+        spec: &PushSpec,
+    ) -> Result<PushOutcome, RemoteError> {
+        let mut pauses = parcel.pauses.iter();
+        loop {
+            let outcome = self.repo.push(parcel.remote, spec, &parcel.cancel)?;
+            let passes = match &outcome {
+                PushOutcome::Transient { .. } => true,
+                PushOutcome::Refused(Refusal { kind, .. }) => *kind == RefusalKind::Locked,
+                _ => false,
+            };
+            let Some(pause) = pauses.next().filter(|_| passes) else {
+                return Ok(outcome);
+            };
+            tokio::select! {
+                () = tokio::time::sleep(*pause) => {}
+                _ = parcel.cancel.cancelled() => return Ok(outcome),
+            }
         }
     }
 
@@ -211,7 +231,7 @@ impl Performer<'_> {
         way: &mut Way,
         now: RevId,
     ) -> anyhow::Result<Result<(), Stuck>> {
-        let fetched = self.repo.fetch_for(parcel.remote, &now, &self.cancel);
+        let fetched = self.repo.fetch_for(parcel.remote, &now, &parcel.cancel);
         if let Err(error) = fetched {
             return Ok(Err(Stuck::here(format!(
                 "the branch has moved, and its new commits cannot be fetched: {error}"
@@ -309,7 +329,7 @@ impl Performer<'_> {
 
     /// Work that the branch does not take is never lost: another branch of the remote has it, or a
     /// file of the run directory.
-    fn keep(&mut self, parcel: &Parcel<'_>, way: &Way, stuck: &Stuck) -> PushLine {
+    async fn keep(&mut self, parcel: &Parcel<'_>, way: &Way, stuck: &Stuck) -> PushLine {
         let mut line = PushLine {
             branch: parcel.branch.short().to_owned(),
             head: None,
@@ -318,6 +338,7 @@ impl Performer<'_> {
             pull_request: None,
             detail: stuck.why.clone(),
             rebased: way.rebased.clone(),
+            dispatched: Vec::new(),
         };
         let rescue = BranchName::rescue(&self.run_id);
         if stuck.elsewhere {
@@ -326,9 +347,12 @@ impl Performer<'_> {
                 new: way.head.clone(),
                 expected: None,
             };
-            if let Ok(PushOutcome::Pushed { head }) =
-                self.repo.push(parcel.remote, &spec, &self.cancel)
-            {
+            let there = match self.pushed(parcel, &spec).await {
+                Ok(PushOutcome::Pushed { head }) => Some(head),
+                Ok(PushOutcome::UpToDate) => Some(way.head.clone()),
+                _ => None,
+            };
+            if let Some(head) = there {
                 line.head = Some(head.0);
                 line.rescue = Some(rescue.short().to_owned());
                 return line;

@@ -50,7 +50,11 @@ impl fmt::Display for CancelReason {
 /// A flag shared by everything that can be cancelled. Clones are the same flag. It is never
 /// lowered again.
 #[derive(Debug, Clone)]
-pub struct Cancel(Arc<watch::Sender<State>>);
+pub struct Cancel {
+    state: Arc<watch::Sender<State>>,
+    /// Whether this clone lets a deadline pass.
+    passes_deadline: bool,
+}
 
 /// How far a cancellation has gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,13 +80,25 @@ impl Default for Cancel {
 impl Cancel {
     /// A flag that is not raised.
     pub fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(State::default())))
+        Self {
+            state: Arc::new(watch::Sender::new(State::default())),
+            passes_deadline: false,
+        }
+    }
+
+    /// The same flag for what is still to be done after the deadline: only signals raise it.
+    #[must_use]
+    pub fn beyond_deadline(&self) -> Self {
+        Self {
+            passes_deadline: true,
+            ..self.clone()
+        }
     }
 
     /// Raises the flag. The first reason stays, but for a deadline, which gives way to a signal.
     /// Can be called from any thread.
     pub fn trigger(&self, reason: CancelReason) {
-        self.0.send_if_modified(|state| {
+        self.state.send_if_modified(|state| {
             let before = *state;
             state.urgency = state.urgency.max(Some(Urgency::Asked));
             if matches!(state.reason, None | Some(CancelReason::Deadline)) {
@@ -95,14 +111,21 @@ impl Cancel {
     /// Raises the flag and takes away the grace period: children are killed at once.
     pub fn force(&self, reason: CancelReason) {
         self.trigger(reason);
-        self.0.send_if_modified(|state| {
+        self.state.send_if_modified(|state| {
             state.urgency.replace(Urgency::Forced) != Some(Urgency::Forced)
         });
     }
 
     /// Why the flag was raised, if it was.
     pub fn reason(&self) -> Option<CancelReason> {
-        self.0.borrow().reason
+        self.counting(&self.state.borrow())
+    }
+
+    fn counting(&self, state: &State) -> Option<CancelReason> {
+        let passes = |reason: &CancelReason| *reason == CancelReason::Deadline;
+        state
+            .reason
+            .filter(|reason| !(self.passes_deadline && passes(reason)))
     }
 
     /// Waits until the flag is raised.
@@ -112,12 +135,12 @@ impl Cancel {
 
     /// Waits until the cancellation is at least this urgent.
     pub(super) async fn reached(&self, urgency: Urgency) -> CancelReason {
-        let mut watched = self.0.subscribe();
+        let mut watched = self.state.subscribe();
         let reached = watched
-            .wait_for(|state| state.urgency >= Some(urgency))
+            .wait_for(|state| state.urgency >= Some(urgency) && self.counting(state).is_some())
             .await
             .ok()
-            .and_then(|state| state.reason);
+            .and_then(|state| self.counting(&state));
         match reached {
             Some(reason) => reason,
             // The sender lives as long as this borrow and a raised flag has a reason.
@@ -279,6 +302,17 @@ mod tests {
                 .for_each(|reason| cancel.clone().trigger(*reason));
             assert_eq!(cancel.reason(), expected, "{triggers:?}");
         }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_is_beyond_the_deadline_ends_by_a_signal_alone() {
+        let cancel = Cancel::new();
+        let beyond = cancel.beyond_deadline();
+        cancel.trigger(CancelReason::Deadline);
+        assert_eq!(beyond.reason(), None);
+        cancel.trigger(CancelReason::Terminate);
+        assert_eq!(beyond.reason(), Some(CancelReason::Terminate));
+        assert_eq!(beyond.cancelled().await, CancelReason::Terminate);
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -42,6 +42,8 @@ pub struct End {
     pub pushed: Option<String>,
     /// When the process must have done with it.
     pub until: Instant,
+    /// Whether that is so soon that the writes follow each other without a pause.
+    pub hurried: bool,
 }
 
 /// What was published in the end.
@@ -201,7 +203,11 @@ async fn follow(desk: &mut Desk, client: &Client, mut seen: watch::Receiver<Late
         }
         let Latest { summary, end } = seen.borrow_and_update().clone();
         if let Some(end) = end {
-            desk.end(&client.until(end.until), &summary, &end).await;
+            let client = match end.hurried {
+                true => client.until(end.until).hurried(),
+                false => client.until(end.until),
+            };
+            desk.end(&client, &summary, &end).await;
             return;
         }
         // What is under way is given up when the end comes.

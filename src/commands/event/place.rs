@@ -57,6 +57,11 @@ pub async fn branch_of(
     };
     let at = match (&authorised.branch, &authorised.head_sha) {
         (Some(_), Some(head)) if authorised.is_pull => Some(head.clone()),
+        (Some(_), head) => match desk.repo.branch(&name).await {
+            // The event tells where it was, and the push finds out whether it still is.
+            Err(error) if error.is_temporary() && head.is_some() => head.clone(),
+            asked => asked?.map(|branch| branch.sha),
+        },
         _ => desk.repo.branch(&name).await?.map(|branch| branch.sha),
     };
     mission.branch = Some(WorkBranch { name, at });

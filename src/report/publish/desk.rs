@@ -23,6 +23,8 @@ pub const CHECK_NAME: &str = "Sprag";
 pub struct Known {
     /// The check run on the head that asked.
     pub check: Option<Page>,
+    /// The check run on the head that was pushed.
+    pub final_check: Option<Page>,
     /// The comment.
     pub comment: Option<Page>,
     /// Whether 👀 was said.
@@ -56,6 +58,8 @@ pub struct Desk {
     pub scene: Scene,
     /// What is there already.
     pub known: Known,
+    /// Whether an earlier process of the run may have left more than is known.
+    pub resumed: bool,
     /// Told of every change of `known`.
     pub keep: Box<dyn FnMut(&Known) + Send>,
     /// What could not be published.
@@ -72,8 +76,11 @@ pub struct Trouble {
     annotated: bool,
     /// A request was given up before its answer: what it was to make may be there.
     unsure: bool,
+    /// What an earlier process may have left was looked for.
+    looked: bool,
+    /// A check run that was over is at work again.
+    reopened: bool,
     identity: Option<Identity>,
-    final_check: Option<String>,
 }
 
 impl Trouble {
@@ -92,6 +99,9 @@ impl Desk {
         let Some(repo) = self.repo(client) else {
             return;
         };
+        if self.resumed && !self.trouble.looked {
+            self.find_again(client, &repo).await;
+        }
         self.trouble.unsure = true;
         if !self.known.taken {
             self.react(&repo, Reaction::Eyes).await;
@@ -112,7 +122,7 @@ impl Desk {
             return;
         };
         self.scene = end.scene.clone();
-        if self.trouble.unsure {
+        if self.trouble.unsure || (self.resumed && !self.trouble.looked) {
             self.find_again(client, &repo).await;
         }
         self.end_checks(&repo, summary, end).await;
@@ -137,9 +147,10 @@ impl Desk {
     pub(super) fn published(&mut self, client: &Client) -> Published {
         let mut incidents = std::mem::take(&mut self.trouble.incidents);
         incidents.extend(client.take_incidents());
-        let check = self.known.check.as_ref().map(|page| page.url.clone());
+        let url = |page: &Option<Page>| page.as_ref().map(|page| page.url.clone());
+        let (last, check) = (url(&self.known.final_check), url(&self.known.check));
         Published {
-            check_url: self.trouble.final_check.clone().or(check),
+            check_url: last.or(check),
             comment_url: self.known.comment.as_ref().map(|page| page.url.clone()),
             complete: !self.trouble.incomplete,
             annotated: self.trouble.annotated,
@@ -182,7 +193,9 @@ impl Desk {
         let output = plain_output(&text);
         let shown = match &self.known.check {
             Some(page) => {
+                let again = self.resumed && !self.trouble.reopened;
                 let update = CheckUpdate {
+                    status: again.then_some(CheckStatus::InProgress),
                     output: Some(output),
                     ..CheckUpdate::default()
                 };
@@ -202,16 +215,16 @@ impl Desk {
             }
         };
         match shown {
-            Ok(check) => self.know_check(&check),
+            Ok(check) => {
+                self.trouble.reopened = true;
+                self.know_check(&check);
+            }
             Err(error) => self.no_check(&error),
         }
     }
 
     fn know_check(&mut self, check: &CheckRun) {
-        let page = Page {
-            id: check.id,
-            url: check.html_url.clone(),
-        };
+        let page = page(check);
         if self.known.check.as_ref() != Some(&page) {
             self.known.check = Some(page);
             (self.keep)(&self.known);
@@ -289,14 +302,11 @@ impl Desk {
 
     /// A request that was given up may have been heard: a second check run would stay open.
     async fn find_again(&mut self, client: &Client, repo: &Repo) {
+        self.trouble.looked = true;
         if let (None, Some(head)) = (&self.known.check, &self.head)
-            && let Ok(there) = repo.check_runs(head, CHECK_NAME).await
+            && let Some(check) = self.own_check(repo, head).await
         {
-            let own = |check: &&CheckRun| check.external_id == self.external_id;
-            if let Some(check) = there.iter().find(own) {
-                let check = check.clone();
-                self.know_check(&check);
-            }
+            self.know_check(&check);
         }
         if let (None, Some(number)) = (&self.known.comment, self.number)
             && let Ok(identity) = self.identity(client).await
@@ -304,6 +314,12 @@ impl Desk {
         {
             self.know_comment(&comment);
         }
+    }
+
+    async fn own_check(&self, repo: &Repo, head: &str) -> Option<CheckRun> {
+        let there = repo.check_runs(head, CHECK_NAME).await.ok()?;
+        let own = |check: &CheckRun| check.external_id == self.external_id;
+        there.into_iter().find(own)
     }
 
     /// A pull request shows the checks of its head: what was pushed has a check run of its own with
@@ -323,10 +339,20 @@ impl Desk {
             head_sha: head,
             ..self.concluded(summary)
         };
-        match repo.create_check_run(&new).await {
+        let there = match self.resumed {
+            true => self.own_check(repo, &new.head_sha).await,
+            false => None,
+        };
+        let shown = match there {
+            Some(check) => repo.update_check_run(check.id, &ending(&new)).await,
+            None => repo.create_check_run(&new).await,
+        };
+        match shown {
             Ok(check) => {
-                self.trouble.final_check = Some(check.html_url.clone());
-                self.annotate(repo, check.id, 0, summary).await;
+                self.known.final_check = Some(page(&check));
+                (self.keep)(&self.known);
+                self.annotate(repo, check.id, check.annotations, summary)
+                    .await;
                 self.supersede(repo, summary, &check).await;
             }
             Err(error) => {
@@ -340,15 +366,7 @@ impl Desk {
     async fn conclude(&mut self, repo: &Repo, summary: &RunSummary) {
         let new = self.concluded(summary);
         let ended = match &self.known.check {
-            Some(page) => {
-                let update = CheckUpdate {
-                    status: Some(CheckStatus::Completed),
-                    conclusion: new.conclusion,
-                    output: new.output.clone(),
-                    details_url: None,
-                };
-                repo.update_check_run(page.id, &update).await
-            }
+            Some(page) => repo.update_check_run(page.id, &ending(&new)).await,
             None => repo.create_check_run(&new).await,
         };
         match ended {
@@ -404,6 +422,23 @@ impl Desk {
             Ok(_) => self.trouble.annotated = true,
             Err(error) => self.trouble.say("not every annotation is there", &error),
         }
+    }
+}
+
+fn page(check: &CheckRun) -> Page {
+    Page {
+        id: check.id,
+        url: check.html_url.clone(),
+    }
+}
+
+/// What makes a check run of one that is there.
+fn ending(new: &NewCheckRun) -> CheckUpdate {
+    CheckUpdate {
+        status: Some(new.status),
+        conclusion: new.conclusion,
+        output: new.output.clone(),
+        details_url: None,
     }
 }
 

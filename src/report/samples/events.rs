@@ -20,6 +20,7 @@ pub fn pushed() -> PushLine {
         }),
         detail: "2 commits".into(),
         rebased: Vec::new(),
+        dispatched: Vec::new(),
     }
 }
 

@@ -32,6 +32,7 @@ pub fn surroundings() -> Surroundings<'static> {
 fn push(head: &str) -> PushLine {
     PushLine {
         rebased: Vec::new(),
+        dispatched: Vec::new(),
         branch: "feature/csv".into(),
         head: Some(head.into()),
         pushed: true,

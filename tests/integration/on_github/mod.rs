@@ -1,12 +1,15 @@
 //! Whole jobs of GitHub Actions, with GitHub's API and its git server on this machine.
 
 mod answers;
+mod api_faults;
 mod attacks;
 mod checks;
 mod comments;
 mod labels;
+mod pushes;
 mod queues;
 mod refusals;
+mod reports;
 mod secrets;
 mod steps;
 mod words;

@@ -1,0 +1,188 @@
+//! What a run shows on GitHub where it is a lot, and where a process dies in between.
+
+use super::pushes::{assert_checks_over, conclusion, fix, on_pull};
+use crate::support::github::{Fault, Trouble};
+use crate::support::proc::{end_of, signal, wait_until};
+use crate::support::runner::Runner;
+use std::collections::BTreeSet;
+
+const CHECK: &str = "/repos/acme/widget/check-runs/*";
+
+/// Ends with a failed task whose check named so many places.
+fn complaining(runner: &mut Runner, places: usize) -> crate::support::runner::Step {
+    let check = format!(
+        "for n in $(seq {places}); do echo \"src/a.txt:$n:1: error: wrong in line $n\"; done; exit 1"
+    );
+    let agent = runner.project.agent("echo $N > a.txt");
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        &check,
+        "--max-retries",
+        "0",
+    ];
+    runner.step(&args).expect(1)
+}
+
+fn annotations(runner: &Runner) -> Vec<String> {
+    let state = runner.github.state();
+    assert_eq!(state.checks.len(), 1);
+    let notes = state.checks[0].annotations.iter();
+    notes.map(|note| note.to_string()).collect()
+}
+
+#[test]
+fn annotations_come_in_batches_up_to_200() {
+    for (places, least, most) in [(130, 130, 140), (400, 200, 200)] {
+        let (mut runner, _, _) = on_pull();
+        let step = complaining(&mut runner, places);
+        assert_eq!(step.output("report-status"), "ok");
+        let notes = annotations(&runner);
+        let distinct: BTreeSet<&String> = notes.iter().collect();
+        assert_eq!(distinct.len(), notes.len());
+        assert!((least..=most).contains(&notes.len()), "{}", notes.len());
+        for update in &runner.github.state().checks[0].updates {
+            let batch = update["output"]["annotations"].as_array();
+            assert!(batch.is_none_or(|batch| batch.len() <= 50));
+        }
+        assert_checks_over(&runner);
+    }
+}
+
+#[test]
+fn a_fault_among_the_annotations_loses_none_and_doubles_none() {
+    for trouble in [Trouble::Lost, Trouble::bad_gateway(), Trouble::Torn] {
+        let (mut runner, _, _) = on_pull();
+        // The conclusion and the first batch pass.
+        let fault = Fault::nth(5, "PATCH", CHECK, trouble);
+        runner.github.fault(fault);
+        let step = complaining(&mut runner, 400);
+        assert_eq!(step.output("report-status"), "ok");
+        let notes = annotations(&runner);
+        let distinct: BTreeSet<&String> = notes.iter().collect();
+        assert_eq!((notes.len(), distinct.len()), (200, 200));
+        assert_checks_over(&runner);
+    }
+}
+
+#[test]
+fn text_of_any_size_fits() {
+    let (mut runner, number, _) = on_pull();
+    let agent = runner.project.agent(
+        "printf fixed > a.txt\nfor n in $(seq 20000); do printf '🦀'; done; echo\necho '```'",
+    );
+    let check = "for n in $(seq 20000); do printf '🦀'; done; grep -q nothing a.txt";
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        check,
+        "--max-retries",
+        "0",
+    ];
+    let step = runner.step(&args).expect(1);
+    assert_eq!(step.output("report-status"), "ok");
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.chars().count() <= 65_536);
+    let state = runner.github.state();
+    for check in &state.checks {
+        for text in [&check.summary, &check.text].into_iter().flatten() {
+            assert!(text.len() <= 65_535);
+            assert_eq!(text.matches("\n```").count() % 2, 0, "{text}");
+        }
+    }
+}
+
+/// A run that is killed when `killed` says so, and taken up.
+fn killed(killed: impl Fn(&Runner) -> bool, agent: &str) -> (Runner, u64, u64) {
+    let (mut runner, number, asked) = on_pull();
+    let agent = runner.project.agent(agent);
+    let check = "grep -q fixed a.txt";
+    let args = ["--agent-command", &agent, "--verify", check];
+    let mut child = runner
+        .command(&args)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the moment", || killed(&runner));
+    signal(child.id(), "KILL");
+    end_of(&mut child);
+    std::fs::write(runner.project.outside("go"), "").unwrap();
+    let step = runner.step(&["--resume", "--agent-command", &agent, "--verify", check]);
+    let step = step.expect(0);
+    assert_eq!(step.output("report-status"), "ok");
+    (runner, number, asked)
+}
+
+fn assert_one_of_each(runner: &Runner, number: u64) {
+    assert_checks_over(runner);
+    let head = runner.at("feature");
+    assert_eq!(conclusion(runner, &head), "success");
+    assert_eq!(runner.log("feature").len(), 3);
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains(&head), "{comment}");
+}
+
+#[test]
+fn a_run_that_died_in_the_middle_goes_on_with_its_check_run_and_comment() {
+    let agent =
+        "touch \"$OUT/here\"; until test -e \"$OUT/go\"; do sleep 0.05; done\nprintf fixed > a.txt";
+    let in_the_middle = |runner: &Runner| {
+        let state = runner.github.state();
+        runner.project.outside("here").exists()
+            && state.checks.len() == 1
+            && state.comments.len() == 2
+    };
+    let (runner, number, _) = killed(in_the_middle, agent);
+    assert_one_of_each(&runner, number);
+}
+
+#[test]
+fn a_run_that_died_before_it_knew_its_check_run_finds_it() {
+    let agent = "until test -e \"$OUT/go\"; do sleep 0.05; done\nprintf fixed > a.txt";
+    // GitHub has it, and the process has not been told.
+    let unknown = |runner: &Runner| runner.github.state().checks.len() == 1;
+    let (runner, number, _) = killed(unknown, agent);
+    assert_one_of_each(&runner, number);
+}
+
+#[test]
+fn a_run_that_died_after_its_push_has_one_check_run_on_each_head() {
+    let (mut runner, number, _) = on_pull();
+    // The last words do not get through before the process dies.
+    runner
+        .github
+        .fault(Fault::every("PATCH", CHECK, Trouble::Hang));
+    let agent = runner.project.agent("printf fixed > a.txt");
+    let args = ["--agent-command", &agent, "--verify", "grep -q fixed a.txt"];
+    let mut child = runner
+        .command(&args)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the second check run", || {
+        runner.github.state().checks.len() == 2
+    });
+    signal(child.id(), "KILL");
+    end_of(&mut child);
+    runner.github.heal();
+    let args = [&["--resume"], &args[..]].concat();
+    runner.step(&args).expect(0);
+    assert_one_of_each(&runner, number);
+}
+
+#[test]
+fn the_one_comment_is_edited_by_every_run() {
+    let (mut runner, number, _) = on_pull();
+    fix(&mut runner, &["--no-push"]).expect(0);
+    let first = runner.comment(number).unwrap();
+    // A person who runs a job again means it.
+    runner.project.env("GITHUB_RUN_ATTEMPT", "2");
+    runner.checkout("main");
+    fix(&mut runner, &[]);
+    let second = runner.comment(number).unwrap();
+    assert_ne!(first, second);
+}
