@@ -249,7 +249,10 @@ impl Performer<'_> {
         let rebased = match self.repo.rebase(&now, &commits) {
             Ok(rebased) => rebased,
             Err(error) => {
-                return Ok(Err(Stuck::here(format!("the branch has moved: {error}"))));
+                return Ok(Err(Stuck::here(format!(
+                    "the branch has moved to {}: {error}",
+                    short(&now)
+                ))));
             }
         };
         self.emit.warn(format!(

@@ -122,6 +122,8 @@ impl Desk {
             return;
         };
         self.scene = end.scene.clone();
+        // What did not come through on the way is made up for now, or not to be had.
+        self.trouble.incomplete = self.trouble.no_checks || self.trouble.no_comment;
         if self.trouble.unsure || (self.resumed && !self.trouble.looked) {
             self.find_again(client, &repo).await;
         }
@@ -162,8 +164,8 @@ impl Desk {
     /// What the texts point to: the check run with the whole report, once there is one.
     fn around<'a>(&'a self, line: Option<&'a str>) -> Surroundings<'a> {
         let mut around = self.scene.surroundings(&self.known, line);
-        if let Some(url) = &self.trouble.final_check {
-            around.check_url = Some(url);
+        if let Some(page) = &self.known.final_check {
+            around.check_url = Some(&page.url);
         }
         around
     }

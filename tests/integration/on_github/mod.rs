@@ -3,8 +3,10 @@
 mod answers;
 mod api_faults;
 mod attacks;
+mod cancelled;
 mod checks;
 mod comments;
+mod counts;
 mod labels;
 mod pushes;
 mod queues;
@@ -12,6 +14,7 @@ mod refusals;
 mod reports;
 mod secrets;
 mod steps;
+mod via_api;
 mod words;
 
 use crate::support::runner::Runner;

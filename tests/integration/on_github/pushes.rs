@@ -2,10 +2,13 @@
 
 use crate::support::git_http::{GitServer, Push};
 use crate::support::github::git;
+use crate::support::project::Project;
 use crate::support::runner::{
     REPOSITORY, Runner, Step, TOKEN, comment_event, commit, label_event, repository,
 };
 use serde_json::json;
+use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::path::Path;
 
 const FIX: &str = "printf fixed > a.txt\necho 'SUGGESTED_COMMIT_MESSAGE: Say fixed'";
@@ -103,13 +106,11 @@ fn rescued(runner: &Runner) -> String {
 /// Whether the bundle of the run directory holds a commit with this subject.
 fn assert_bundled(runner: &Runner, step: &Step, subject: &str) {
     let bundle = step.dir.as_ref().unwrap().join("work.bundle");
-    let heads = git(
-        &runner.project.repo(),
-        &["bundle", "list-heads", bundle.to_str().unwrap()],
-    );
-    let head = heads.split_whitespace().next().unwrap().to_owned();
-    let told = git(&runner.project.repo(), &["log", "-1", "--format=%s", &head]);
-    assert_eq!(told.trim(), subject);
+    let heads = ["bundle", "list-heads", bundle.to_str().unwrap()];
+    let heads = runner.project.git(&heads);
+    let head = heads.split_whitespace().next().unwrap();
+    let log = ["log", "-1", "--format=%s", head];
+    assert_eq!(runner.project.git(&log), subject);
 }
 
 fn somebody_adds(bare: &Path, branch: &str, path: &str) {
@@ -353,7 +354,7 @@ fn dispatched_workflows_are_those_that_were_started() {
         .insert("ci.yml".to_owned());
     runner
         .project
-        .env("INPUT_DISPATCH-WORKFLOWS", "ci.yml gone.yml");
+        .env("INPUT_DISPATCH-WORKFLOWS", "ci.yml\ngone.yml");
     fix(&mut runner, &[]).expect(0);
     let comment = runner.comment(number).unwrap();
     assert!(
@@ -405,4 +406,104 @@ fn a_pull_request_that_may_not_be_opened_leaves_the_work_on_its_branch() {
     );
     assert!(comment.contains(&branch), "{comment}");
     assert_checks_over(&runner);
+}
+
+#[test]
+fn nothing_that_the_agent_writes_into_the_configuration_redirects_a_push() {
+    let mut runner = on_push();
+    let sink = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (url, sunk) = (runner.github.url(), sink.local_addr().unwrap());
+    let sunk = format!("http://{sunk}");
+    let noted = runner.project.outside("canary");
+    let program = format!("!touch {}", noted.display());
+    let script = format!(
+        "printf fixed > a.txt\n\
+         git config url.{sunk}/.insteadOf {url}/\n\
+         git config url.{sunk}/.pushInsteadOf {url}/\n\
+         git config http.proxy {sunk}\n\
+         git config credential.helper '{program}'\n\
+         git config core.sshCommand '{program}'\n\
+         git config core.hooksPath hooks\n\
+         git remote add origin {sunk}/acme/widget.git\n\
+         git config branch.main.pushRemote origin\n\
+         printf '#!/bin/sh\\ntouch {noted}\\n' > .git/hooks/pre-push\n\
+         chmod +x .git/hooks/pre-push",
+        noted = noted.display()
+    );
+    let agent = runner.project.agent(&script);
+    let check = "grep -q fixed a.txt";
+    let args = [
+        "--prompt",
+        "Fix",
+        "--agent-command",
+        &agent,
+        "--verify",
+        check,
+    ];
+    let step = runner.step(&args);
+    // Whether the tampering is tolerated is another matter.
+    assert!(matches!(step.run.code, 0 | 3), "{}", step.run.stdout);
+    if step.run.code == 0 {
+        assert_eq!(runner.log("main").len(), 2);
+    }
+    sink.set_nonblocking(true).unwrap();
+    let reached = sink.accept().unwrap_err();
+    assert_eq!(reached.kind(), ErrorKind::WouldBlock);
+    assert!(!noted.exists());
+    assert_checks_over(&runner);
+}
+
+#[test]
+fn of_two_runs_on_one_branch_both_works_arrive_and_there_is_one_comment() {
+    let (mut runner, number, _) = on_pull();
+    let here = runner.project.beside("agent");
+    let mut children = Vec::new();
+    for (own, other) in [("one", "two"), ("two", "one")] {
+        let at = here.display();
+        let agent = format!(
+            "printf {own} > {own}.txt; touch {at}/{own}; until test -e {at}/{other}; do sleep 0.05; done"
+        );
+        let place = runner.project.beside(own);
+        let (from, to) = (runner.project.repo(), place.join("repo"));
+        std::fs::create_dir(&place).unwrap();
+        let copied = std::process::Command::new("cp")
+            .args(["-r", from.to_str().unwrap(), to.to_str().unwrap()])
+            .status();
+        assert!(copied.unwrap().success());
+        let args = ["--agent-command", &agent, "--verify", "true"];
+        let mut command = runner.command(&args);
+        command
+            .current_dir(&to)
+            .env("RUNNER_TEMP", &place)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
+        children.push(command.spawn().unwrap());
+    }
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let log = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{log}");
+    }
+    assert_eq!(runner.file("feature", "one.txt"), "one");
+    assert_eq!(runner.file("feature", "two.txt"), "two");
+    assert_eq!(runner.log("feature").len(), 4);
+    assert!(runner.comment(number).is_some());
+    let state = runner.github.state();
+    assert!(state.checks.iter().all(|check| check.status == "completed"));
+}
+
+#[test]
+fn a_push_without_a_token_says_what_is_missing() {
+    let project = Project::new(&[("a.txt", "broken")]);
+    let args = [
+        "run",
+        "--prompt",
+        "Fix",
+        "--agent-command",
+        "true",
+        "--push",
+    ];
+    let run = project.sprag(&args).expect(4);
+    assert!(run.stderr.contains("--push needs GitHub"), "{}", run.stderr);
+    assert!(run.stderr.contains("GITHUB_TOKEN"), "{}", run.stderr);
 }
