@@ -1,0 +1,59 @@
+//! How much a run asks of GitHub.
+
+use super::pushes::{assert_checks_over, on_pull};
+use crate::support::runner::{Runner, Step};
+use std::time::Instant;
+
+/// A run of so many tasks, of which the first three need a retry.
+fn many(runner: &mut Runner, tasks: u32) -> Step {
+    let mut plan =
+        "title: Many\nverify:\n  - { name: test, run: \"test ! -e wrong\" }\ntasks:\n".to_owned();
+    for n in 1..=tasks {
+        plan += &format!("  - {{ id: n{n}, title: Number {n} }}\n");
+    }
+    runner.push("feature", "plan.yaml", &plan);
+    let agent = runner.project.agent(
+        "echo $N > $SPRAG_TASK_ID.txt; rm -f wrong\n\
+         case $SPRAG_TASK_ID-$SPRAG_ATTEMPT in n[123]-1) touch wrong;; esac",
+    );
+    runner.step(&["--plan", "plan.yaml", "--agent-command", &agent])
+}
+
+/// Requests of which something comes that a person sees, by GitHub's limits.
+fn writes(runner: &Runner) -> usize {
+    let requests = runner.github.requests();
+    let writes = requests.iter().filter(|request| {
+        request.method != "GET" && request.endpoint.as_deref() != Some("POST /graphql")
+    });
+    writes.count()
+}
+
+#[test]
+fn a_run_of_ten_tasks_takes_few_calls() {
+    let (mut runner, number, _) = on_pull();
+    let step = many(&mut runner, 10).expect(0);
+    assert_eq!(step.output("tasks-done"), "10");
+    assert_eq!(step.output("retries"), "3");
+    for request in runner.github.requests() {
+        println!("{} {}", request.method, request.path);
+    }
+    let calls = runner.github.requests().len();
+    println!("{calls} calls, {} of them writes", writes(&runner));
+    assert!(calls <= 25, "{calls} calls");
+    assert!(runner.comment(number).is_some());
+    assert_checks_over(&runner);
+}
+
+#[test]
+fn a_run_of_two_hundred_tasks_stays_under_the_limit_of_a_minute() {
+    let (mut runner, number, _) = on_pull();
+    let start = Instant::now();
+    let step = many(&mut runner, 200).expect(0);
+    let minutes = start.elapsed().as_secs() / 60 + 1;
+    assert_eq!(step.output("tasks-done"), "200");
+    let writes = writes(&runner);
+    println!("{writes} writes in {minutes} minutes");
+    assert!(writes as u64 <= 20 + 5 * minutes, "{writes} in {minutes}");
+    assert!(runner.comment(number).is_some());
+    assert_checks_over(&runner);
+}
