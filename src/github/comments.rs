@@ -161,6 +161,15 @@ impl Repo {
         self.client.call(&call).await
     }
 
+    /// Removes a comment.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn delete_comment(&self, id: u64) -> Result<(), Error> {
+        let call = Call::delete(self.path(&format!("/issues/comments/{id}")));
+        self.client.answer(&call).await.map(|_| ())
+    }
+
     /// Leaves a reaction. It is sent once: a reaction is not worth a look.
     ///
     /// # Errors

@@ -2,8 +2,10 @@
 
 use super::pushes::{assert_checks_over, conclusion, fix, on_pull};
 use crate::support::github::{Fault, Trouble};
+use crate::support::http::Response;
 use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::runner::Runner;
+use sprag::domain::trigger::marker::MARKER;
 use std::collections::BTreeSet;
 
 const CHECK: &str = "/repos/acme/widget/check-runs/*";
@@ -172,6 +174,31 @@ fn a_run_that_died_after_its_push_has_one_check_run_on_each_head() {
     let args = [&["--resume"], &args[..]].concat();
     runner.step(&args).expect(0);
     assert_one_of_each(&runner, number);
+}
+
+#[test]
+fn of_the_comments_of_two_runs_that_began_at_once_the_first_stays() {
+    let (mut runner, number, _) = on_pull();
+    let other = format!("{MARKER}\nof a run that begins at the same time");
+    let first = runner
+        .github
+        .state()
+        .comment(number, "github-actions[bot]", &other);
+    // It is written after this run has looked.
+    let nothing = Trouble::Answer(Response {
+        status: 200,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: b"[]".to_vec(),
+    });
+    let comments = format!("/repos/acme/widget/issues/{number}/comments");
+    let fault = Fault::next(2, "GET", &comments, nothing);
+    runner.github.fault(fault);
+    let step = fix(&mut runner, &[]).expect(0);
+    assert_eq!(step.output("report-status"), "ok");
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains(&runner.at("feature")), "{comment}");
+    let state = runner.github.state();
+    assert!(state.comments.iter().any(|comment| comment.id == first));
 }
 
 #[test]

@@ -156,6 +156,14 @@ pub fn edit_comment(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, shown))
 }
 
+/// `DELETE …/issues/comments/{comment_id}`.
+pub fn delete_comment(call: &mut Call<'_>) -> Handled {
+    let id = call.number("comment_id")?;
+    found_comment(call, id)?;
+    call.state.comments.retain(|comment| comment.id != id);
+    Ok(Answer::of(204, Value::Null))
+}
+
 /// `GET …/reactions`.
 pub fn reactions(call: &mut Call<'_>) -> Handled {
     let subject = subject(call)?;

@@ -131,6 +131,12 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         issues::edit_comment,
     ),
     (
+        "DELETE",
+        "/issues/comments/{comment_id}",
+        Thread(Write),
+        issues::delete_comment,
+    ),
+    (
         "GET",
         "/issues/comments/{comment_id}/reactions",
         Thread(Read),
