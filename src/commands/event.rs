@@ -302,7 +302,11 @@ impl Asked<'_> {
                 prompt: Some(text), ..
             } => WantedSource::Prompt(text.clone()),
             Ask::IssuePlan => {
-                let read = issue::plan(&authorised.title, &authorised.body);
+                let mut read = issue::plan(&authorised.title, &authorised.body);
+                if authorised.ask == Ask::Continue {
+                    read.plan
+                        .tick_off(|task| authorised.state.is_done(&task.title));
+                }
                 mission.notes.extend(read.notes.iter().cloned());
                 WantedSource::PlanText(read.plan.texts())
             }

@@ -61,6 +61,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Marks the tasks as done of which `is_done` says so.
+    pub fn tick_off(&mut self, is_done: impl Fn(&Task) -> bool) {
+        for task in self.tasks.iter_mut().filter(|task| is_done(task)) {
+            task.status = TaskStatus::Done;
+        }
+    }
+
     /// The plan's texts as a plan file, without settings: what an issue says configures nothing.
     pub fn texts(&self) -> String {
         let task = |task: &Task| {

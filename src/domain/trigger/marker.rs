@@ -19,6 +19,7 @@ const CLOSE: &str = " -->";
 const MAX_RUN_IDS: usize = 20;
 const MAX_ANSWERED: usize = 200;
 const MAX_DAYS: usize = 7;
+const MAX_DONE: usize = 50;
 const MAX_WORD_BYTES: usize = 200;
 const MAX_ASK_BYTES: usize = 6 * 1024;
 
@@ -47,6 +48,8 @@ pub struct State {
     pub annotation_cursor: u64,
     /// Runs in a row that failed.
     pub failed_runs: u32,
+    /// Titles of the tasks of an issue's plan that are done and pushed, for `continue`.
+    pub done: Vec<String>,
 }
 
 /// A run that begins.
@@ -82,6 +85,9 @@ impl State {
                 _ => None,
             };
         }
+        if *run.ask != Ask::Continue {
+            self.done.clear();
+        }
         self.last_status = None;
         self.check_run_id = None;
         self.annotation_cursor = 0;
@@ -100,6 +106,18 @@ impl State {
     pub fn note_run(&mut self, id: &str) {
         self.run_ids.retain(|known| known != id);
         self.run_ids.push(id.to_owned());
+    }
+
+    /// Notes which tasks of the plan are done, by their titles. A later `continue` leaves them out.
+    pub fn note_done<'a>(&mut self, titles: impl IntoIterator<Item = &'a str>) {
+        let kept = |title: &str| head(title, MAX_WORD_BYTES).to_owned();
+        self.done = titles.into_iter().map(kept).collect();
+    }
+
+    /// Whether a task was done by the runs that `continue` goes on with.
+    pub fn is_done(&self, title: &str) -> bool {
+        let title = head(title, MAX_WORD_BYTES);
+        self.done.iter().any(|done| done == title)
     }
 
     /// The state after the run.
@@ -130,6 +148,8 @@ impl State {
         let word = |text: &mut String| text.truncate(head(text, MAX_WORD_BYTES).len());
         keep_newest(&mut self.run_ids, MAX_RUN_IDS);
         keep_newest(&mut self.answered, MAX_ANSWERED);
+        self.done.truncate(MAX_DONE);
+        self.done.iter_mut().for_each(word);
         self.run_ids.iter_mut().for_each(word);
         self.answered.iter_mut().for_each(word);
         while self.runs_by_day.len() > MAX_DAYS {
@@ -157,6 +177,8 @@ impl State {
             if state.answered.len() > 20 {
                 let half = state.answered.len() / 2;
                 keep_newest(&mut state.answered, half);
+            } else if !state.done.is_empty() {
+                state.done.clear();
             } else if state.last_ask.is_some() {
                 state.last_ask = None;
             } else {
@@ -229,6 +251,24 @@ mod tests {
         assert_eq!(state.answered, ["comment:2", "comment:1"]);
         assert_eq!(state.clone().end(RunStatus::Cancelled).failed_runs, 1);
         assert_eq!(state.end(RunStatus::Success).failed_runs, 0);
+    }
+
+    #[test]
+    fn continue_alone_keeps_what_is_done() {
+        let mut state = begun(State::default(), "comment:1", false);
+        let long = "x".repeat(MAX_WORD_BYTES + 1);
+        state.note_done(["Write it", &long]);
+        let state = decode(&state.end(RunStatus::Partial).encode()).unwrap();
+        assert!(state.is_done("Write it") && state.is_done(&long) && !state.is_done("Test it"));
+        for (ask, kept) in [(Ask::Continue, 2), (Ask::Retry, 0), (Ask::IssuePlan, 0)] {
+            let next = state.clone().begin(&Begin {
+                day: "2026-02-01",
+                answers: None,
+                by_machine: false,
+                ask: &ask,
+            });
+            assert_eq!(next.done.len(), kept, "{ask:?}");
+        }
     }
 
     #[test]

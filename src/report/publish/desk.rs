@@ -3,7 +3,7 @@
 
 use super::{End, Published, Scene};
 use crate::domain::check_run::{CheckAnnotation, CheckLevel, CheckOutput};
-use crate::domain::outcome::{self, RunStatus};
+use crate::domain::outcome::{self, RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::github::{
@@ -131,6 +131,11 @@ impl Desk {
         let status = summary.status.unwrap_or(RunStatus::Environment);
         let mut state = self.state.clone().end(status);
         state.note_run(&summary.run_id);
+        if end.pushed.is_some() {
+            let tasks = summary.tasks.iter();
+            let done = tasks.filter(|task| task.status == TaskEnd::Done);
+            state.note_done(done.map(|task| task.title.as_str()));
+        }
         state.check_run_id = self.known.check.as_ref().map(|check| check.id);
         self.show_comment(client, &repo, summary, &state).await;
         let good = matches!(

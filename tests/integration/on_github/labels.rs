@@ -93,6 +93,42 @@ fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
 }
 
 #[test]
+fn continue_leaves_out_what_is_done_of_an_issue_and_retry_does_not() {
+    let mut runner = with_pull();
+    let number = issue(&runner, BODY);
+    let branch = format!("sprag/issue-{number}");
+    runner.labelled(number, "grace");
+    let note = "echo $SPRAG_TASK_ID >> $OUT/tasks";
+    let agent = runner.project.agent(&format!(
+        "{note}\ntest $SPRAG_TASK_ID = t2 || exit 1\necho c > c.txt"
+    ));
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        "test -e c.txt",
+        "--max-retries",
+        "0",
+    ];
+    let step = runner.step(&args).expect(1);
+    assert_eq!(step.output("status"), "partial");
+    runner
+        .project
+        .agent(&format!("{note}\necho $SPRAG_TASK_ID >> d.txt"));
+    runner.checkout("main");
+    runner.say(number, "grace", "/sprag continue");
+    runner.step(&args).expect(0);
+    assert_eq!(runner.project.notes("tasks"), ["t2", "t3", "t3"]);
+    assert_eq!(runner.file(&branch, "d.txt"), "t3\n");
+    runner.checkout("main");
+    runner.say(number, "grace", "/sprag retry");
+    runner.step(&args).expect(0);
+    assert_eq!(runner.file(&branch, "d.txt"), "t3\nt2\nt3\n");
+    opened(&runner, &branch, number);
+    assert_eq!(own_comments(&runner), 1);
+}
+
+#[test]
 fn the_same_label_again_is_answered_once() {
     let mut runner = with_pull();
     let number = issue(&runner, "Write c.txt");
