@@ -365,7 +365,12 @@ fn unbroken(cell: &str) -> String {
     cell.replace(' ', "&nbsp;")
 }
 
+/// A fragment as the beginning of a sentence. What begins with a path stays as it is.
 fn upper_first(text: &str) -> String {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    if word.contains('/') {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     match chars.next() {
         None => String::new(),

@@ -105,27 +105,9 @@ fn instruction(text: &str) -> String {
     head(clean::clean(text).trim(), MAX_INSTRUCTION_BYTES).to_owned()
 }
 
-/// The answer to a call for help, in Markdown.
-pub fn help(phrase: &str) -> String {
-    format!(
-        "Write one of these at the beginning of a line of a comment:\n\n\
-         | comment | what happens |\n\
-         |---|---|\n\
-         | `{phrase} <instruction>` | the agent does what the rest of the comment says |\n\
-         | `{phrase} run <plan>` | the plan file is worked off, task by task |\n\
-         | `{phrase} retry` | the last work is done again from its beginning |\n\
-         | `{phrase} continue` | the last run goes on where it ended |\n\
-         | `{phrase} stop` | the run that is under way is cancelled |\n\
-         | `{phrase} status` | what runs, or how the last run ended |\n\
-         | `{phrase} help` | this table |\n\n\
-         Who starts a run needs write access to the repository. Lines in code blocks and quotes start nothing, \
-         and neither does a comment that is edited afterwards.\n"
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Ask, find, help};
+    use super::{Ask, find};
     use proptest::prelude::*;
 
     fn said(text: &str) -> Option<Ask> {
@@ -201,7 +183,6 @@ mod tests {
         assert_eq!(find("@bot fix", "@bot"), said("fix"));
         assert_eq!(find("*bot* fix", "*bot*"), said("fix"));
         assert_eq!(find("/sprag fix", ""), None);
-        assert!(help("/bot").contains("`/bot retry`"));
     }
 
     proptest! {

@@ -228,3 +228,57 @@ fn without_a_token_an_event_is_not_worked_on() {
     assert!(text.contains("github-token"), "{text}");
     runner.assert_untouched();
 }
+
+#[test]
+fn a_wrong_plan_is_said_where_it_was_asked_for() {
+    let mut runner = with_pull();
+    runner.push(
+        "feature",
+        "plans/wrong.yaml",
+        "title: x\ntasks:\n  - { id: a, depends_on: [b] }\n",
+    );
+    let id = runner.say(1, "grace", "/sprag run plans/wrong.yaml");
+    let refused = step(&mut runner, 2);
+    assert_eq!(refused.output("status"), "invalid");
+    let told = runner.comment(1).unwrap();
+    assert!(told.contains("plans/wrong.yaml:3"), "{told}");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    runner.assert_untouched();
+    // It is answered: only who runs the job again has it read once more.
+    runner.checkout("main");
+    runner.commented(id);
+    assert_eq!(step(&mut runner, 0).output("status"), "no_work");
+    // Another request is not held up by it.
+    runner.say(1, "grace", "/sprag make a.txt say fixed");
+    step(&mut runner, 0);
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+}
+
+#[test]
+fn a_checkout_that_is_not_clean_is_said_where_it_was_asked_for() {
+    let mut runner = with_pull();
+    let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
+    runner.project.write("a.txt", "somebody's");
+    let refused = step(&mut runner, 4);
+    assert_eq!(refused.output("status"), "environment");
+    let told = runner.comment(1).unwrap();
+    assert!(told.contains("clean"), "{told}");
+    assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
+    assert_eq!(runner.project.read("a.txt"), "somebody's");
+    runner.assert_untouched();
+}
+
+#[test]
+fn nothing_is_said_where_no_report_is_wanted() {
+    let mut runner = with_pull();
+    let agent = runner.project.agent(FIX);
+    for body in ["/sprag run plans/none.yaml", "/sprag run ../x.yaml"] {
+        let id = runner.say(1, "grace", body);
+        runner
+            .step(&["--agent-command", &agent, "--report", "none"])
+            .expect(2);
+        assert!(runner.reactions(Subject::Comment(id)).is_empty(), "{body}");
+    }
+    assert_eq!(own_comments(&runner), 0);
+    runner.assert_untouched();
+}
