@@ -120,3 +120,29 @@ fn a_second_signal_ends_at_once_and_the_run_is_taken_up_with_its_check_run() {
     assert_checks_over(&runner);
     assert!(runner.comment(number).is_some());
 }
+
+#[test]
+fn what_is_done_by_the_deadline_is_pushed() {
+    let (mut runner, number, _) = on_pull();
+    let plan = "title: Two\ntasks:\n  - { id: one, title: One }\n  - { id: two, title: Two }\n";
+    runner.push("feature", "plan.yaml", plan);
+    let agent = runner
+        .project
+        .agent("[ $SPRAG_TASK_ID = two ] && sleep 1000\nprintf fixed > a.txt");
+    let args = [
+        ["--plan", "plan.yaml"],
+        ["--agent-command", &agent],
+        ["--verify", CHECK],
+        ["--deadline", "8s"],
+    ];
+    let step = runner.step(args.as_flattened()).expect(5);
+    assert_eq!(step.output("status"), "deadline");
+    assert_eq!(step.output("tasks-done"), "1");
+    let head = runner.at("feature");
+    assert_eq!(runner.log("feature").len(), 4);
+    assert_eq!(step.output("commits"), head);
+    assert_eq!(conclusion(&runner, &head), "timed_out");
+    assert_checks_over(&runner);
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains(&head), "{comment}");
+}

@@ -1,7 +1,7 @@
 //! What a run shows on GitHub where it is a lot, and where a process dies in between.
 
 use super::pushes::{assert_checks_over, conclusion, fix, on_pull};
-use crate::support::github::{Fault, Trouble};
+use crate::support::github::{Fault, Subject, Trouble};
 use crate::support::http::Response;
 use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::runner::Runner;
@@ -212,4 +212,27 @@ fn the_one_comment_is_edited_by_every_run() {
     fix(&mut runner, &[]);
     let second = runner.comment(number).unwrap();
     assert_ne!(first, second);
+}
+
+#[test]
+fn without_a_report_the_work_is_pushed_and_nothing_is_said() {
+    let (mut runner, number, asked) = on_pull();
+    let step = fix(&mut runner, &["--report", "none"]).expect(0);
+    assert_eq!(runner.log("feature")[0], "Say fixed");
+    assert_eq!(step.output("head-sha"), runner.at("feature"));
+    assert_eq!(runner.comment(number), None);
+    let state = runner.github.state();
+    assert!(state.checks.is_empty());
+    assert!(state.reactions_on(Subject::Comment(asked)).is_empty());
+}
+
+#[test]
+fn without_a_status_comment_the_check_runs_tell_all() {
+    let (mut runner, number, _) = on_pull();
+    runner.project.env("INPUT_STATUS-COMMENT", "false");
+    let step = fix(&mut runner, &[]).expect(0);
+    assert_eq!(step.output("report-status"), "ok");
+    assert_eq!(runner.comment(number), None);
+    assert_eq!(conclusion(&runner, &runner.at("feature")), "success");
+    assert_checks_over(&runner);
 }
