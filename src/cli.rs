@@ -32,6 +32,8 @@ pub enum Command {
     Init(InitArgs),
     /// Say whether a run could work here, and what to do where not; writes nothing
     Doctor(Box<DoctorArgs>),
+    /// Push and report what a job did that could not write: the privileged half of two jobs
+    Publish(PublishArgs),
     /// Render a finished run again
     Report(ReportArgs),
     /// Say what a final message would be taken for if nothing had changed, and why
@@ -52,6 +54,7 @@ impl Command {
             Self::Run(args) => args.common.directory.as_deref(),
             Self::Check(args) => args.common.directory.as_deref(),
             Self::Doctor(args) => args.common.directory.as_deref(),
+            Self::Publish(args) => args.common.directory.as_deref(),
             Self::Init(args) => args.directory.as_deref(),
             _ => None,
         }
@@ -281,6 +284,32 @@ pub struct InitArgs {
     /// Work in this directory; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
+}
+
+/// `sprag publish`.
+#[derive(Debug, Args, Default)]
+pub struct PublishArgs {
+    /// The directory with the run's summary.json and work.bundle
+    #[arg(value_name = "RUN_DIR")]
+    pub run_dir: PathBuf,
+    /// The plan of the run, where it was a file: the states of its tasks may change
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// The issue of the run, where it was begun with --issue
+    #[arg(long, value_name = "N", conflicts_with = "queue")]
+    pub issue: Option<u64>,
+    /// The queue of the run, where it was begun with --queue
+    #[arg(long, value_name = "DIR", conflicts_with = "plan")]
+    pub queue: Option<PathBuf>,
+    /// Where and how.
+    #[command(flatten)]
+    pub common: Common,
+    /// Pull request for what was pushed: none, draft or ready
+    #[arg(long, value_name = "KIND")]
+    pub pull_request: Option<String>,
+    /// Where the result is reported: github or none
+    #[arg(long, value_name = "WHERE")]
+    pub report: Option<String>,
 }
 
 /// `sprag report`.

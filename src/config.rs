@@ -353,6 +353,15 @@ pub fn run_config(context: &Context, sources: &Sources, setup: Vec<String>) -> R
     })
 }
 
+/// Paths that no task may change as far as these sources say; a task may say otherwise.
+///
+/// # Errors
+/// A glob that is none.
+pub fn protected_paths(sources: &Sources) -> Result<Arc<GlobSet>> {
+    let all = sources.above.clone().or(sources.below.clone());
+    sources.protected(all.protected_paths.as_deref())
+}
+
 /// The settings that hold for one task.
 ///
 /// # Errors

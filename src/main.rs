@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use sprag::cli::{Cli, Command};
-use sprag::commands::{inputs, refusal, run, small};
+use sprag::commands::{inputs, publish, refusal, run, small};
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::report::outlet::Outlet;
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let in_actions = context.in_actions();
-            if in_actions && matches!(cli.command, Command::Run(_)) {
+            if in_actions && matches!(cli.command, Command::Run(_) | Command::Publish(_)) {
                 tell(&context, &error);
             }
             failed(&error, in_actions)
@@ -35,11 +35,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where to work: what `-C` names, else for a run, or a look at what it needs, the action input.
+/// Where to work: what `-C` names, else for the steps of a job the action input.
 fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
     match (command.directory(), command) {
         (Some(directory), _) => Some(directory.to_path_buf()),
-        (None, Command::Run(_) | Command::Doctor(_)) => inputs::working_directory(context),
+        (None, Command::Run(_) | Command::Doctor(_) | Command::Publish(_)) => {
+            inputs::working_directory(context)
+        }
         (None, _) => None,
     }
 }
@@ -87,6 +89,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Check(args) => small::check(context, args),
         Command::Init(_) => small::init(context),
         Command::Doctor(args) => sprag::commands::doctor::command(context, args),
+        Command::Publish(args) => publish::command(context, args),
         Command::Report(args) => small::report(context, args),
         Command::Assess(args) => small::assess(context, args),
         Command::Schema(args) => small::schema(args),

@@ -1,6 +1,6 @@
 //! What a run is to work on, for whom and on which branch: from flags, inputs and the GitHub event.
 
-use super::event::{self, Beginning, Ended, Wanted, WantedSource};
+use super::event::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use super::hub::{self, Hub, Place};
 use super::mission::{Mission, WorkBranch};
 use super::prepare::{self, Source};
@@ -155,8 +155,14 @@ async fn wanted(
     let found = match &asked {
         Asked::Source(source) if !wants => return Ok(Found::Here(source.clone())),
         Asked::Issue(number) => of_issue(context, hub, settings, *number).await?,
-        Asked::Event => event::begin(context, hub, settings, false).await?,
-        _ if has_event => event::begin(context, hub, settings, is_explicit).await?,
+        Asked::Event => event::begin(context, hub, settings, Purpose::Ask).await?,
+        _ if has_event => {
+            let purpose = match is_explicit {
+                true => Purpose::Place,
+                false => Purpose::Ask,
+            };
+            event::begin(context, hub, settings, purpose).await?
+        }
         _ => Beginning::Work(Box::new(Wanted {
             source: WantedSource::Configured,
             mission: event::at_the_ref(context, hub.place.clone()),
@@ -229,7 +235,7 @@ fn without_hub(context: &Context, settings: &Settings, asked: Asked) -> Result<F
 }
 
 /// `--issue N`: its checklist or headings as tasks, else the whole of it as one.
-async fn of_issue(
+pub(super) async fn of_issue(
     context: &Context,
     hub: &Hub,
     settings: &Settings,

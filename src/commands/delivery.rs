@@ -8,7 +8,7 @@ use super::secrets::redactor;
 use crate::config::TaskConfig;
 use crate::context::Context;
 use crate::domain::event::{EventKind, PullRequestLine, PushLine};
-use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::outcome::{Outcome, Reason, RunStatus, TaskEnd};
 use crate::domain::settings::PullRequest;
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How long GitHub may take for everything but the push itself.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 /// The same when the job is being cancelled: GitHub kills it 10 s after its first signal.
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
 
@@ -50,17 +50,14 @@ pub(super) async fn deliver(
     plan: &RunPlan,
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Result<Delivered> {
-    let start = performer.begun_at()?;
-    let (Some(hub), Some(branch)) = (Hub::of(context), &mission.branch) else {
+    let Some(start) = performer.begun_at()? else {
         return Ok(Delivered::Not);
     };
-    let Some(start) = start else {
-        return Ok(Delivered::Not);
-    };
-    if !mission.delivery.push {
+    let pushes = mission.delivery.push;
+    let (true, Some(hub), Some(branch)) = (pushes, Hub::of(context), &mission.branch) else {
         performer.keep_for_publish(&start)?;
         return Ok(Delivered::Not);
-    }
+    };
     let checks: Vec<TaskConfig> = plan
         .tasks
         .iter()
@@ -75,56 +72,96 @@ pub(super) async fn deliver(
         Sent::Impossible => return Ok(Delivered::Failed),
         Sent::Line(line) => *line,
     };
-    let client = hub.client();
-    let repo = client.and_then(|client| {
-        let patience = match performer.cancel.reason() {
-            Some(CancelReason::Interrupt | CancelReason::Terminate) => PATIENCE_OF_CANCELLED,
-            _ => PATIENCE,
-        };
-        client
-            .until(Instant::now() + patience)
-            .repo(&mission.place.repository)
-    });
-    let mut done = push.pushed;
-    match repo {
-        Err(error) => {
-            performer.warn(format!("GitHub cannot be asked: {error}"));
-            done = false;
-        }
-        Ok(repo) => {
-            if push.pushed && mission.delivery.pull_request != PullRequest::None {
-                let summary = redactor(context)
-                    .redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
-                match opened(&repo, mission, branch, &summary).await {
-                    Ok(pull) => push.pull_request = Some(pull),
-                    Err(error) => {
-                        done = false;
-                        performer.warn(format!("no pull request: {}", not_opened(&error)));
-                    }
-                }
-            }
-            if push.pushed && mission.is_pull {
-                push.pull_request = mission.pull_request();
-            }
-            for file in mission.delivery.dispatch.iter().filter(|_| push.pushed) {
-                let started = repo
-                    .dispatch_workflow(file, &branch.name, &BTreeMap::new())
-                    .await;
-                match started {
-                    Ok(()) => push.dispatched.push(file.clone()),
-                    Err(error) => {
-                        performer.warn(format!("the workflow {file} was not started: {error}"));
-                    }
-                }
-            }
+    let patience = match performer.cancel.reason() {
+        Some(CancelReason::Interrupt | CancelReason::Terminate) => PATIENCE_OF_CANCELLED,
+        _ => PATIENCE,
+    };
+    let summary =
+        redactor(context).redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
+    let desk = AfterPush {
+        hub: &hub,
+        mission,
+        branch,
+        summary: &summary,
+        patience,
+    };
+    let (done, troubles) = desk.follow_up(&mut push).await;
+    troubles.into_iter().for_each(|why| performer.warn(why));
+    performer.emit.emit(EventKind::PushEnded(Box::new(push)));
+    Ok(Delivered::of(done))
+}
+
+impl Delivered {
+    pub(super) fn of(done: bool) -> Self {
+        match done {
+            true => Self::Done,
+            false => Self::Failed,
         }
     }
-    performer.emit.emit(EventKind::PushEnded(Box::new(push)));
-    Ok(if done {
-        Delivered::Done
-    } else {
-        Delivered::Failed
-    })
+}
+
+/// How a run ends whose tasks came to `ended` when this became of its work.
+pub(super) fn end_of(ended: (RunStatus, Reason), delivered: Delivered) -> (RunStatus, Reason) {
+    match (ended, delivered) {
+        ((RunStatus::Cancelled | RunStatus::Environment, _), _) => ended,
+        (_, Delivered::Failed) => (RunStatus::Environment, Reason::Environment),
+        (_, Delivered::Not | Delivered::Done) => ended,
+    }
+}
+
+/// What follows a push on GitHub.
+pub(super) struct AfterPush<'a> {
+    pub(super) hub: &'a Hub,
+    pub(super) mission: &'a Mission,
+    pub(super) branch: &'a WorkBranch,
+    pub(super) summary: &'a RunSummary,
+    pub(super) patience: Duration,
+}
+
+impl AfterPush<'_> {
+    /// Opens or updates the pull request and starts workflows, if the branch has the work. Says
+    /// whether all is where it was meant to be, and what a person should know.
+    pub(super) async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
+        let mission = self.mission;
+        let mut troubles = Vec::new();
+        let repo = self.hub.client().and_then(|client| {
+            client
+                .until(Instant::now() + self.patience)
+                .repo(&mission.place.repository)
+        });
+        let repo = match repo {
+            Ok(repo) => repo,
+            Err(error) => {
+                troubles.push(format!("GitHub cannot be asked: {error}"));
+                return (false, troubles);
+            }
+        };
+        let mut done = push.pushed;
+        if push.pushed && mission.delivery.pull_request != PullRequest::None {
+            match opened(&repo, mission, self.branch, self.summary).await {
+                Ok(pull) => push.pull_request = Some(pull),
+                Err(error) => {
+                    done = false;
+                    troubles.push(format!("no pull request: {}", not_opened(&error)));
+                }
+            }
+        }
+        if push.pushed && mission.is_pull {
+            push.pull_request = mission.pull_request();
+        }
+        for file in mission.delivery.dispatch.iter().filter(|_| push.pushed) {
+            let started = repo
+                .dispatch_workflow(file, &self.branch.name, &BTreeMap::new())
+                .await;
+            match started {
+                Ok(()) => push.dispatched.push(file.clone()),
+                Err(error) => {
+                    troubles.push(format!("the workflow {file} was not started: {error}"));
+                }
+            }
+        }
+        (done, troubles)
+    }
 }
 
 /// What became of a push.

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
+use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Triage, triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
@@ -32,6 +33,18 @@ pub enum Beginning {
     Over(Ended),
     /// Something is to be done.
     Work(Box<Wanted>),
+}
+
+/// What the event is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It says what is to be done.
+    Ask,
+    /// The step says itself what is to be done, and the event only who may have it done, and where.
+    Place,
+    /// It was done by another job of the workflow run and is to be published: the same run is not
+    /// counted twice.
+    Publish,
 }
 
 /// What is to be worked on.
@@ -125,8 +138,9 @@ pub async fn begin(
     context: &Context,
     hub: &Hub,
     settings: &Settings,
-    explicit: bool,
+    purpose: Purpose,
 ) -> Result<Beginning> {
+    let explicit = purpose != Purpose::Ask;
     let event = match read(context) {
         Ok(event) => event,
         // Who has the right to push or to dispatch has it whatever else the payload says.
@@ -139,8 +153,7 @@ pub async fn begin(
         Err(error) => return Err(error),
     };
     let mut triggers = trigger_settings(settings, context);
-    if explicit {
-        // The step says what is to be done, and the event only who may have it done, and where.
+    if purpose == Purpose::Place {
         triggers.queue = None;
     }
     let client = hub
@@ -177,7 +190,16 @@ pub async fn begin(
         } => (candidate, Some(refusal)),
         Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
     };
-    let found = desk.facts(context, &candidate).await;
+    let mut found = desk.facts(context, &candidate).await;
+    if let (Purpose::Publish, Some(state)) = (purpose, found.facts.state.take()) {
+        let begun = Begin {
+            day: &found.facts.now_day,
+            answers: candidate.answer_key.as_deref(),
+            by_machine: candidate.by_machine,
+            ask: &candidate.ask,
+        };
+        found.facts.state = Some(state.before(&begun));
+    }
     let decided = match unfit {
         None => authorise(&candidate, &found.facts, &triggers),
         Some(refusal) => {
@@ -194,7 +216,7 @@ pub async fn begin(
                 comment: found.comment,
                 is_silent: settings.report == Some(Report::None),
             };
-            asked.work(authorised, explicit).await
+            asked.work(authorised, purpose).await
         }
         Err(declined) => {
             let in_words = may_be_told(&declined);
@@ -253,6 +275,21 @@ fn may_be_told(declined: &Declined) -> bool {
     }
 }
 
+/// What is asked for where that is a file or a directory of the repository.
+fn of_repository(ask: &Ask) -> Option<WantedSource> {
+    match ask {
+        Ask::Plan(path)
+        | Ask::Dispatch {
+            plan: Some(path), ..
+        } => Some(WantedSource::Plan(path.clone())),
+        Ask::Queue(dir)
+        | Ask::Dispatch {
+            queue: Some(dir), ..
+        } => Some(WantedSource::Queue(dir.clone())),
+        _ => None,
+    }
+}
+
 /// Somebody who may has asked for something.
 struct Asked<'a> {
     hub: &'a Hub,
@@ -264,7 +301,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    async fn work(self, authorised: Authorised, explicit: bool) -> Result<Beginning> {
+    async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<Beginning> {
         if !authorised.ask.is_work() {
             return Ok(Beginning::Over(self.answer(authorised).await));
         }
@@ -274,9 +311,10 @@ impl Asked<'_> {
         };
         let mut mission = place::mission(self.hub, &authorised, self.triggers);
         mission.comment.clone_from(&self.comment);
-        let source = match explicit {
-            true => WantedSource::Configured,
-            false => self.source(&authorised, &ask, &mut mission).await,
+        let source = match (purpose, of_repository(&ask)) {
+            (Purpose::Ask | Purpose::Publish, Some(source)) => source,
+            (Purpose::Ask, None) => self.source(&authorised, &ask, &mut mission).await,
+            _ => WantedSource::Configured,
         };
         let on_branch = place::branch_of(&self.desk, &authorised, &ask, &mut mission).await;
         on_branch.map_err(|error| Error::environment(error.to_string()))?;
@@ -290,14 +328,6 @@ impl Asked<'_> {
         mission: &mut Mission,
     ) -> WantedSource {
         match ask {
-            Ask::Plan(path) => WantedSource::Plan(path.clone()),
-            Ask::Queue(dir) => WantedSource::Queue(dir.clone()),
-            Ask::Dispatch {
-                plan: Some(path), ..
-            } => WantedSource::Plan(path.clone()),
-            Ask::Dispatch {
-                queue: Some(dir), ..
-            } => WantedSource::Queue(dir.clone()),
             Ask::Dispatch {
                 prompt: Some(text), ..
             } => WantedSource::Prompt(text.clone()),

@@ -11,6 +11,7 @@ pub mod hub;
 pub mod inputs;
 pub mod mission;
 pub mod prepare;
+pub mod publish;
 mod queue;
 pub mod refusal;
 pub mod reporting;

@@ -2,7 +2,7 @@
 
 use super::begin::{begin_new, refuse_read_only};
 use super::beginning::{self, Ready, Start};
-use super::delivery::{Delivered, deliver};
+use super::delivery::{Delivered, deliver, end_of};
 use super::event;
 use super::hub::Hub;
 use super::inputs::with_inputs;
@@ -17,7 +17,7 @@ use crate::config::{RunConfig, TaskConfig};
 use crate::context::Context;
 use crate::domain::attempt::Spend;
 use crate::domain::event::{EventKind, RunStarted, TaskLine};
-use crate::domain::outcome::{NoChanges, Outcome, Reason, RunStatus, run_end};
+use crate::domain::outcome::{NoChanges, Outcome, Reason, run_end};
 use crate::domain::plan::{Plan, Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
@@ -254,14 +254,28 @@ async fn work(
     }
     let delivered = match mission {
         Some(mission) => deliver(context, &mut performer, mission, &plan, &outcomes).await?,
-        None => Delivered::Not,
+        None => {
+            keep_if_unpushed(context, &mut performer)?;
+            Delivered::Not
+        }
     };
-    if let Some(mission) = mission.filter(|mission| mission.queued.is_some()) {
+    // A run that tells GitHub nothing is counted by the job that publishes it.
+    let counts = |mission: &&Mission| mission.delivery.push || mission.delivery.report;
+    if let Some(mission) = mission.filter(|it| it.queued.is_some()).filter(counts) {
         let (status, _) = run_end(&in_plan_order(&performer.book.plan, &outcomes), no_changes);
         let uncounted = count_run(context, mission, status, &performer.run_id).await;
         uncounted.into_iter().for_each(|why| performer.warn(why));
     }
     Ok(end(&mut performer, &outcomes, no_changes, delivered))
+}
+
+/// Where there is nothing to push to, the commits of a job are kept for one that may.
+fn keep_if_unpushed(context: &Context, performer: &mut Performer<'_>) -> Result<()> {
+    let is_wanted = context.in_actions() || performer.config.delivery.push == Some(false);
+    if let Some(start) = performer.begun_at()?.filter(|_| is_wanted) {
+        performer.keep_for_publish(&start)?;
+    }
+    Ok(())
 }
 
 /// What ends the run before its time: signals, the runner's going away, the deadline.
@@ -339,11 +353,7 @@ fn end(
     delivered: Delivered,
 ) -> u8 {
     let outcomes = in_plan_order(&performer.book.plan, outcomes);
-    let (status, reason) = match (run_end(&outcomes, no_changes), delivered) {
-        (ended @ (RunStatus::Cancelled | RunStatus::Environment, _), _) => ended,
-        (_, Delivered::Failed) => (RunStatus::Environment, Reason::Environment),
-        (ended, Delivered::Not | Delivered::Done) => ended,
-    };
+    let (status, reason) = end_of(run_end(&outcomes, no_changes), delivered);
     let signal = outcomes.iter().find_map(|outcome| match outcome {
         Outcome::Cancelled { signal } => Some(*signal),
         _ => None,

@@ -92,6 +92,40 @@ pub fn compose(
     message
 }
 
+/// A message that came from elsewhere, read again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reviewed {
+    /// The message as Sprag would have written it. One of Sprag's own stays as it is.
+    pub text: String,
+    /// What its last paragraph names in `Sprag-Run`, in order.
+    pub runs: Vec<String>,
+}
+
+/// Cleans a whole message with its trailers by the rules for suggestions. `None` when nothing is left
+/// of it.
+pub fn reviewed(message: &str) -> Option<Reviewed> {
+    let message = message.trim_end();
+    let (head, last) = message.rsplit_once("\n\n")?;
+    let is_own = |line: &&str| line.starts_with("Sprag-Task: ") || line.starts_with("Sprag-Run: ");
+    let (own, rest): (Vec<&str>, Vec<&str>) = last.lines().partition(is_own);
+    let mut lines: Vec<&str> = head.lines().collect();
+    if !rest.is_empty() {
+        lines.push("");
+        lines.extend(rest);
+    }
+    let clean = clean(&lines)?;
+    let trailers: Vec<(String, String)> = own
+        .iter()
+        .filter_map(|line| line.split_once(": "))
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let runs = trailers.iter().filter(|(key, _)| key == "Sprag-Run");
+    Some(Reviewed {
+        text: compose(Some(&clean), "", "", &trailers),
+        runs: runs.map(|(_, value)| value.clone()).collect(),
+    })
+}
+
 fn find_last<'a>(
     lines: &[&'a str],
     read: fn(&'a str) -> Option<&'a str>,
@@ -289,6 +323,32 @@ mod tests {
         assert!(SKIP.is_some() && FOREIGN_TRAILER.is_some() && TRAILER.is_some());
         assert!(CLOSING.is_some() && OWN_ISSUE.is_some());
         assert!(FOREIGN_ISSUE.is_some() && MENTION.is_some());
+    }
+
+    #[test]
+    fn a_message_from_elsewhere_is_cleaned_and_one_of_our_own_stays() {
+        let trailers = [
+            ("Sprag-Task".to_owned(), "plan/t1".to_owned()),
+            (
+                "Sprag-Run".to_owned(),
+                "https://x/o/r/actions/runs/1".to_owned(),
+            ),
+        ];
+        let bodies = ["", "Why it is so.\n\n- a\n- b", "Why.\n\nRefs: #1"];
+        for body in bodies {
+            let own = compose(message("Add a pager", body).as_ref(), "t1", "x", &trailers);
+            let read = reviewed(&own).unwrap();
+            assert_eq!(read.text, own);
+            assert_eq!(read.runs, ["https://x/o/r/actions/runs/1"]);
+        }
+        let default = compose(None, "t1", "Say `x` to $HOME", &trailers);
+        assert_eq!(reviewed(&default).unwrap().text, default);
+        let hostile = "Fix [skip ci] @org/team\n\nFixes #4\nCo-authored-by: A <a@b>\nSprag-Run: 2\n\nSprag-Run: 1\n";
+        let read = reviewed(hostile).unwrap();
+        assert_eq!(read.text, "Fix org/team\n\nFixes issue 4\n\nSprag-Run: 1\n");
+        assert_eq!(read.runs, ["1"]);
+        assert_eq!(reviewed("Nothing but a subject\n"), None);
+        assert_eq!(reviewed("[skip ci]\n\nSprag-Run: 1\n"), None);
     }
 
     #[test]

@@ -46,20 +46,20 @@ pub struct Parcel<'a> {
 }
 
 /// Why the branch did not take the work.
-struct Stuck {
-    why: String,
+pub(super) struct Stuck {
+    pub(super) why: String,
     /// Whether another branch of the remote may take it.
-    elsewhere: bool,
+    pub(super) elsewhere: bool,
 }
 
 impl Stuck {
-    fn here(why: impl Into<String>) -> Self {
+    pub(super) fn here(why: impl Into<String>) -> Self {
         let why = why.into();
         let elsewhere = true;
         Self { why, elsewhere }
     }
 
-    fn everywhere(why: impl Into<String>) -> Self {
+    pub(super) fn everywhere(why: impl Into<String>) -> Self {
         let why = why.into();
         let elsewhere = false;
         Self { why, elsewhere }
@@ -343,13 +343,8 @@ impl Performer<'_> {
             rebased: way.rebased.clone(),
             dispatched: Vec::new(),
         };
-        let rescue = BranchName::rescue(&self.run_id);
         if stuck.elsewhere {
-            let spec = PushSpec {
-                branch: rescue.clone(),
-                new: way.head.clone(),
-                expected: None,
-            };
+            let spec = rescue_of(&self.run_id, &way.head);
             let there = match self.pushed(parcel, &spec).await {
                 Ok(PushOutcome::Pushed { head }) => Some(head),
                 Ok(PushOutcome::UpToDate) => Some(way.head.clone()),
@@ -357,7 +352,7 @@ impl Performer<'_> {
             };
             if let Some(head) = there {
                 line.head = Some(head.0);
-                line.rescue = Some(rescue.short().to_owned());
+                line.rescue = Some(spec.branch.short().to_owned());
                 return line;
             }
         }
@@ -419,7 +414,33 @@ impl Way {
     }
 }
 
-fn refused(kind: RefusalKind, words: &str) -> Stuck {
+/// Work on a branch of its own, which must not be there yet.
+fn rescue_of(run_id: &str, work: &RevId) -> PushSpec {
+    PushSpec {
+        branch: BranchName::rescue(run_id),
+        new: work.clone(),
+        expected: None,
+    }
+}
+
+/// Puts work that its own branch does not take on one of its own; says on which, and its head.
+pub(super) fn rescued(
+    repo: &Repo,
+    remote: &Remote,
+    run_id: &str,
+    work: &RevId,
+    cancel: &Cancel,
+) -> Option<(String, RevId)> {
+    let spec = rescue_of(run_id, work);
+    let name = spec.branch.short().to_owned();
+    match repo.push(remote, &spec, cancel) {
+        Ok(PushOutcome::Pushed { head }) => Some((name, head)),
+        Ok(PushOutcome::UpToDate) => Some((name, work.clone())),
+        _ => None,
+    }
+}
+
+pub(super) fn refused(kind: RefusalKind, words: &str) -> Stuck {
     let (why, elsewhere) = match kind {
         RefusalKind::Protected => ("the branch is protected", true),
         RefusalKind::Workflows => (

@@ -94,6 +94,23 @@ impl State {
         self.bounded()
     }
 
+    /// The state before a run that has begun already, so that the job which tells of its end does
+    /// not count it once more. Unchanged where the state does not know of it.
+    #[must_use]
+    pub fn before(mut self, run: &Begin<'_>) -> Self {
+        let Some(key) = run.answers.filter(|key| self.has_answered(key)) else {
+            return self;
+        };
+        self.answered.retain(|known| known != key);
+        if let Some(runs) = self.runs_by_day.get_mut(run.day) {
+            *runs = runs.saturating_sub(1);
+        }
+        if run.by_machine {
+            self.depth = self.depth.saturating_sub(1);
+        }
+        self
+    }
+
     /// Notes that a key was answered.
     pub fn note_answered(&mut self, key: Option<&str>) {
         if let Some(key) = key {
@@ -238,6 +255,22 @@ mod tests {
             by_machine,
             ask: &Ask::Instruction("fix -- it -->".to_owned()),
         })
+    }
+
+    #[test]
+    fn a_run_that_is_told_of_by_another_job_is_counted_once() {
+        for by_machine in [false, true] {
+            let run = Begin {
+                day: "2026-01-31",
+                answers: Some("comment-1"),
+                by_machine,
+                ask: &Ask::IssuePlan,
+            };
+            let before = begun(State::default(), "comment-0", true);
+            let once = before.clone().begin(&run);
+            assert_eq!(once.clone().before(&run).begin(&run), once);
+            assert_eq!(before.clone().before(&run), before);
+        }
     }
 
     #[test]

@@ -115,6 +115,19 @@ impl Repo {
         Ok(())
     }
 
+    /// The commit that a bundle says it continues. That is the word of whoever wrote the file: what is
+    /// made of it is for the caller to judge.
+    ///
+    /// # Errors
+    /// [`BundleError`], where it is no bundle of exactly one line of commits.
+    pub fn bundle_base(path: &Path) -> Result<RevId, BundleError> {
+        let content = read_bounded(path)?;
+        match Header::parse(&content)?.prerequisites.as_slice() {
+            [base] if is_id(base) => Ok(RevId((*base).to_owned())),
+            _ => Err(refused("it does not continue exactly one commit")),
+        }
+    }
+
     /// Takes the commits of a bundle into the repository, after they were found to be a line of
     /// ordinary commits on top of `expected_base` and their objects sound. No ref is made of them.
     ///

@@ -19,7 +19,7 @@ pub struct Rewritten {
 /// Commits on top of another one. Nothing points to them yet: see [`Repo::move_to`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebased {
-    /// One for each commit given, in order.
+    /// One for each commit that was made anew or dropped, in order.
     pub commits: Vec<Rewritten>,
     /// The last of the new ones, or the commit they were to be put on.
     pub head: RevId,
@@ -84,6 +84,36 @@ impl Repo {
                 head.clone_from(new);
             }
             let (old, new) = (old.clone(), new.map(RevId));
+            done.push(Rewritten { old, new });
+        }
+        Ok(Rebased {
+            commits: done,
+            head: RevId(head),
+        })
+    }
+
+    /// Gives a line of commits on top of `base`, oldest first, these messages. Everything else of them
+    /// stays; a commit that nothing changes keeps its id.
+    ///
+    /// # Errors
+    /// [`RebaseError`].
+    pub fn reword(
+        &self,
+        base: &RevId,
+        commits: &[(RevId, Vec<u8>)],
+    ) -> Result<Rebased, RebaseError> {
+        let _open = self.unseal()?;
+        let mut head = checked_id(base)?.to_owned();
+        let mut done = Vec::new();
+        for (old, message) in commits {
+            let mut commit = self.raw_commit(checked_id(old)?)?;
+            if commit.parents == [head.as_str()] && commit.message == *message {
+                head.clone_from(&old.0);
+                continue;
+            }
+            commit.message.clone_from(message);
+            head = self.commit_anew(&commit, &commit.tree, &head)?;
+            let (old, new) = (old.clone(), Some(RevId(head.clone())));
             done.push(Rewritten { old, new });
         }
         Ok(Rebased {

@@ -381,7 +381,13 @@ impl Repo {
         let own = self.private.git_dir().join("shallow");
         let shared = self.real.common_dir.join("shallow");
         let Ok(borders) = fs::read(&own) else {
-            return Ok(());
+            // A fetch that brought all of the history leaves no border.
+            return match shared.symlink_metadata() {
+                Ok(meta) if meta.is_file() => {
+                    fs::remove_file(&shared).map_err(io_error("remove", &shared))
+                }
+                _ => Ok(()),
+            };
         };
         match shared.symlink_metadata() {
             Ok(meta) if !meta.is_file() => return Ok(()),

@@ -165,7 +165,8 @@ impl Repo {
         self.move_to(&intent.reversed(), exempt)
     }
 
-    pub(super) fn is_shallow(&self) -> bool {
+    /// Whether the repository has not got all of its history.
+    pub fn is_shallow(&self) -> bool {
         let borders = self.real.common_dir.join("shallow");
         borders.metadata().is_ok_and(|meta| meta.len() > 0)
     }

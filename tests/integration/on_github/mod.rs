@@ -14,6 +14,7 @@ mod refusals;
 mod reports;
 mod secrets;
 mod steps;
+mod two_jobs;
 mod via_api;
 mod words;
 

@@ -155,6 +155,11 @@ impl Runner {
 
     /// The same, not yet started.
     pub fn command(&mut self, args: &[&str]) -> Command {
+        self.command_of("run", args)
+    }
+
+    /// Another command of `sprag` as a step, not yet started.
+    pub fn command_of(&mut self, name: &str, args: &[&str]) -> Command {
         self.step += 1;
         let at = self.project.beside("runner");
         for name in ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV"] {
@@ -162,7 +167,7 @@ impl Runner {
             fs::write(&path, "").unwrap();
             self.project.env(name, &path);
         }
-        let all: Vec<&str> = std::iter::once("run").chain(args.iter().copied()).collect();
+        let all: Vec<&str> = std::iter::once(name).chain(args.iter().copied()).collect();
         self.project.command(&all)
     }
 

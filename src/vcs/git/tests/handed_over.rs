@@ -77,6 +77,40 @@ fn commits_go_from_one_job_to_the_next() {
 }
 
 #[test]
+fn messages_are_changed_without_anything_else_and_those_that_stay_keep_their_ids() {
+    let mut f = Ground::new().start();
+    let (_, repo) = publisher(&f);
+    let base = rev(&f, "HEAD");
+    let made: Vec<RevId> = ["One", "Two", "Three"]
+        .map(|name| {
+            f.write(name, name);
+            f.commit(name)
+        })
+        .into();
+    let bundle = f.root().join("result.bundle");
+    f.repo.bundle(&bundle, &base, &made[2]).unwrap();
+    assert_eq!(Repo::bundle_base(&bundle).unwrap(), base);
+    let facts = repo.unbundle(&bundle, &base).unwrap();
+    let messages = |second: &str| {
+        let texts = ["One\n".to_owned(), second.to_owned(), "Three\n".to_owned()];
+        let texts = texts.into_iter().map(String::into_bytes);
+        made.iter().cloned().zip(texts).collect::<Vec<_>>()
+    };
+    let same = repo.reword(&base, &messages("Two\n")).unwrap();
+    assert_eq!((same.head, same.commits.len()), (facts.head, 0));
+    let other = repo.reword(&base, &messages("2\n")).unwrap();
+    let old: Vec<&RevId> = other.commits.iter().map(|commit| &commit.old).collect();
+    assert_eq!(old, [&made[1], &made[2]]);
+    assert_eq!(other.commits[1].new.as_ref(), Some(&other.head));
+    let new = other.commits[0].new.clone().unwrap();
+    assert_eq!(repo.message_of(&new).unwrap(), "2\n");
+    assert_eq!(repo.message_of(&other.head).unwrap(), "Three\n");
+    assert_eq!(repo.file_of(&other.head, b"Two").unwrap().unwrap(), b"Two");
+    let again = repo.reword(&base, &messages("2\n")).unwrap();
+    assert_eq!(again, other);
+}
+
+#[test]
 fn only_a_line_of_commits_from_the_expected_one_is_taken() {
     let mut f = Ground::new().start();
     let (dir, repo) = publisher(&f);

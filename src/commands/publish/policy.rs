@@ -1,0 +1,295 @@
+//! What commits of another job may be: pure decisions over what is known of them.
+
+use crate::domain::commit_message::reviewed;
+use crate::domain::plan::without_owned_keys;
+use crate::domain::snapshot::RevId;
+use crate::vcs::git::{BundleFacts, ChangedPath, CommitFacts, display_path};
+use globset::GlobSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Violations that are told one by one.
+const TOLD: usize = 20;
+/// Bytes of a symbolic link's target; Linux takes no longer one.
+const TARGET_BYTES: usize = 4095;
+
+const NO_RUN: &str =
+    "names no run of Sprag; with `agent-commits: squash` an agent's own commits become Sprag's";
+
+const GITLINK: u32 = 0o160_000;
+const SYMLINK: u32 = 0o120_000;
+const FILES: [u32; 3] = [0, 0o100_644, 0o100_755];
+
+/// The rules, as this job knows them.
+pub struct Policy<'a> {
+    /// Paths that no commit may change.
+    pub protected: &'a GlobSet,
+    /// The plan that this job was told of, from the top of the tree: Sprag writes states of tasks
+    /// into it, wherever it lies.
+    pub plan: Option<&'a str>,
+    /// What every commit names in `Sprag-Run`.
+    pub run: &'a str,
+}
+
+/// Reads what a commit has under a path.
+pub type Reader<'a> = &'a dyn Fn(&RevId, &[u8]) -> Option<Vec<u8>>;
+
+/// What is wrong with the commits, one line each.
+pub fn violations(facts: &BundleFacts, policy: &Policy<'_>, read: Reader<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for commit in &facts.commits {
+        let short: String = commit.id.0.chars().take(7).collect();
+        if let Some(what) = of_message(commit, policy) {
+            found.push(format!("commit {short} {what}"));
+        }
+        for change in &commit.changed {
+            if let Some(what) = of_change(commit, change, policy, read) {
+                found.push(format!(
+                    "commit {short}: {} {what}",
+                    display_path(&change.path)
+                ));
+            }
+        }
+    }
+    let more = found.len().saturating_sub(TOLD);
+    if more > 0 {
+        found.truncate(TOLD);
+        found.push(format!("and {more} more"));
+    }
+    found
+}
+
+fn of_message(commit: &CommitFacts, policy: &Policy<'_>) -> Option<String> {
+    let message = String::from_utf8_lossy(&commit.message);
+    match reviewed(&message) {
+        Some(read) if read.runs.as_slice() == [policy.run] => None,
+        None => Some(NO_RUN.to_owned()),
+        Some(read) if read.runs.is_empty() => Some(NO_RUN.to_owned()),
+        Some(_) => Some(format!("does not name the run {}", policy.run)),
+    }
+}
+
+fn of_change(
+    commit: &CommitFacts,
+    change: &ChangedPath,
+    policy: &Policy<'_>,
+    read: Reader<'_>,
+) -> Option<&'static str> {
+    let path = change.path.as_slice();
+    if path.split(|byte| *byte == b'/').any(is_no_name) {
+        return Some("is not a name for a file of a project");
+    }
+    match change.after {
+        _ if change.before == GITLINK => return Some("changes a submodule"),
+        GITLINK => return Some("is a submodule"),
+        SYMLINK => match read(&commit.id, path) {
+            Some(target) if !leads_outside(path, &target) => {}
+            _ => return Some("is a symbolic link that leads outside"),
+        },
+        mode if FILES.contains(&mode) => {}
+        _ => return Some("is not a file"),
+    }
+    if policy.plan.is_some_and(|plan| plan.as_bytes() == path) {
+        return of_plan(commit, path, read);
+    }
+    let is_protected = policy.protected.is_match(display_path(path))
+        || policy.protected.is_match(OsStr::from_bytes(path));
+    is_protected.then_some("is a protected path")
+}
+
+/// States of tasks may change in a plan, and nothing else.
+fn of_plan(commit: &CommitFacts, path: &[u8], read: Reader<'_>) -> Option<&'static str> {
+    let name = String::from_utf8_lossy(path);
+    let plan_at = |id: &RevId| without_owned_keys(&name, &read(id, path)?);
+    let before = commit.parents.first().and_then(plan_at);
+    let is_same = before.is_some() && before == plan_at(&commit.id);
+    (!is_same).then_some("is the plan, and more than the states of its tasks changes")
+}
+
+fn is_no_name(part: &[u8]) -> bool {
+    let is_git = part.eq_ignore_ascii_case(b".git") || part.eq_ignore_ascii_case(b"git~1");
+    part.is_empty() || part == b"." || part == b".." || is_git
+}
+
+/// Whether a symbolic link's target may lie outside of the tree. Going up after having gone down may
+/// pass another link, so it is not taken apart: no tool writes such a target.
+fn leads_outside(path: &[u8], target: &[u8]) -> bool {
+    if target.is_empty() || target.len() > TARGET_BYTES || target.contains(&0) {
+        return true;
+    }
+    let above = path.iter().filter(|byte| **byte == b'/').count();
+    let (mut up, mut down) = (0, false);
+    for part in target.split(|byte| *byte == b'/').enumerate() {
+        match part {
+            (0, b"") => return true,
+            (_, b"" | b".") => {}
+            (_, b"..") if down => return true,
+            (_, b"..") => up += 1,
+            (_, name) if is_no_name(name) => return true,
+            _ => down = true,
+        }
+    }
+    up > above
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vcs::git::Signature;
+    use globset::{Glob, GlobSetBuilder};
+
+    const RUN: &str = "https://github.com/o/r/actions/runs/1";
+
+    fn change(path: &str, before: u32, after: u32) -> ChangedPath {
+        let path = path.as_bytes().to_vec();
+        ChangedPath {
+            path,
+            before,
+            after,
+        }
+    }
+
+    fn commit(message: &str, changed: Vec<ChangedPath>) -> BundleFacts {
+        let who = Signature {
+            name: "A".to_owned(),
+            email: "a@b".to_owned(),
+            when: "1 +0000".to_owned(),
+        };
+        let id = RevId("c".repeat(40));
+        let commit = CommitFacts {
+            id: id.clone(),
+            parents: vec![RevId("p".repeat(40))],
+            author: who.clone(),
+            committer: who,
+            message: message.as_bytes().to_vec(),
+            changed,
+        };
+        BundleFacts {
+            head: id,
+            commits: vec![commit],
+        }
+    }
+
+    fn found_by(facts: &BundleFacts, plan: Option<&str>, read: Reader<'_>) -> Vec<String> {
+        let mut globs = GlobSetBuilder::new();
+        globs.add(Glob::new(".github/**").unwrap());
+        globs.add(Glob::new("plans/**").unwrap());
+        let policy = Policy {
+            protected: &globs.build().unwrap(),
+            plan,
+            run: RUN,
+        };
+        let found = violations(facts, &policy, read);
+        found
+            .into_iter()
+            .map(|line| line.replace("commit ccccccc", "C"))
+            .collect()
+    }
+
+    fn found(changed: Vec<ChangedPath>, target: &'static [u8]) -> Vec<String> {
+        let facts = commit(&format!("Say\n\nSprag-Run: {RUN}\n"), changed);
+        found_by(&facts, None, &|_, _| Some(target.to_vec()))
+    }
+
+    #[test]
+    fn files_and_links_within_the_tree_pass() {
+        let changed = vec![
+            change("a", 0o100_644, 0o100_755),
+            change("b/c", 0o100_644, 0),
+            change("docs/link", 0, SYMLINK),
+        ];
+        assert_eq!(found(changed, b"../README.md"), [""; 0]);
+    }
+
+    #[test]
+    fn protected_paths_submodules_and_names_of_git_are_refused() {
+        let changed = vec![
+            change(".github/workflows/ci.yml", 0, 0o100_644),
+            change("lib", 0, GITLINK),
+            change("old", GITLINK, 0o100_644),
+            change("x/.GIT/config", 0, 0o100_644),
+            change("odd", 0, 0o100_664),
+        ];
+        assert_eq!(
+            found(changed, b""),
+            [
+                "C: .github/workflows/ci.yml is a protected path",
+                "C: lib is a submodule",
+                "C: old changes a submodule",
+                "C: x/.GIT/config is not a name for a file of a project",
+                "C: odd is not a file",
+            ]
+        );
+        let many = (0..50).map(|n| change(&format!("{n}"), 0, GITLINK));
+        let told = found(many.collect(), b"");
+        assert_eq!((told.len(), told[20].as_str()), (21, "and 30 more"));
+    }
+
+    #[test]
+    fn a_link_leads_outside_in_every_way() {
+        for target in [
+            "/etc/passwd",
+            "../x",
+            "b/../../x",
+            "b/../x",
+            ".git/config",
+            "a\0b",
+            "",
+        ] {
+            assert!(leads_outside(b"link", target.as_bytes()), "{target}");
+        }
+        assert!(leads_outside(b"a/link", b"../../x"));
+        assert!(leads_outside(b"a/link", &[b'x'; 5000]));
+        for target in ["x", "./x", "x//y", "x/"] {
+            assert!(!leads_outside(b"link", target.as_bytes()), "{target}");
+        }
+        assert!(!leads_outside(b"a/b/link", b"../../x"));
+    }
+
+    #[test]
+    fn only_messages_of_the_run_pass() {
+        let told = |message: &str| found_by(&commit(message, Vec::new()), None, &|_, _| None);
+        assert_eq!(told(&format!("Say\n\nSprag-Run: {RUN}\n")), [""; 0]);
+        for message in ["Say\n", "Say\n\nWhy\n", "[skip ci]\n\nWhy\n"] {
+            assert_eq!(told(message), [format!("C {NO_RUN}")]);
+        }
+        for message in [
+            "Say\n\nSprag-Run: 2\n",
+            &format!("Say\n\nSprag-Run: {RUN}\nSprag-Run: 2\n"),
+            &format!("Say\n\nSprag-Run: {RUN}1\n"),
+        ] {
+            assert_eq!(told(message), [format!("C does not name the run {RUN}")]);
+        }
+    }
+
+    #[test]
+    fn of_the_plan_only_states_may_change() {
+        let facts = commit(
+            &format!("Say\n\nSprag-Run: {RUN}\n"),
+            vec![change("plans/p.yaml", 0o100_644, 0o100_644)],
+        );
+        let plan = |title: &str, status: &str| {
+            format!("title: {title}\ntasks:\n  - {{ id: a, title: A, status: {status} }}\n")
+        };
+        let told = |after: String, known: Option<&str>| {
+            let before = plan("T", "pending");
+            found_by(&facts, known, &|id, _| {
+                let text = if id.0.starts_with('p') {
+                    &before
+                } else {
+                    &after
+                };
+                Some(text.clone().into_bytes())
+            })
+        };
+        let known = Some("plans/p.yaml");
+        assert_eq!(told(plan("T", "done"), known), [""; 0]);
+        let refused = "C: plans/p.yaml is the plan, and more than the states of its tasks changes";
+        assert_eq!(told(plan("U", "done"), known), [refused]);
+        assert_eq!(told("- no plan\n".to_owned(), known), [refused]);
+        assert_eq!(
+            told(plan("T", "done"), None),
+            ["C: plans/p.yaml is a protected path"]
+        );
+    }
+}
