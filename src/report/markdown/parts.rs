@@ -148,10 +148,17 @@ fn arrived(push: &PushLine, around: &Surroundings) -> String {
     let head = push.head.as_deref().map(|id| around.commit(id));
     let detail = upper_first(&inline(&push.detail, 400));
     match (push.pushed, &push.rescue, head) {
-        (true, _, Some(head)) => format!(
-            "Pushed to {}, whose head on the remote is {head}.",
-            around.branch(&push.branch)
-        ),
+        (true, _, Some(head)) => {
+            let pushed = format!(
+                "Pushed to {}, whose head on the remote is {head}.",
+                around.branch(&push.branch)
+            );
+            // Commits that were made anew are not those that the log speaks of.
+            match push.rebased.is_empty() {
+                true => pushed,
+                false => format!("{pushed} {detail}."),
+            }
+        }
         (false, Some(rescue), Some(head)) => format!(
             "{} did not take the push, so the work is on {}, whose head on the remote is {head}. {detail}",
             around.branch(&push.branch),

@@ -53,7 +53,6 @@ fn a_fault_that_passes_leaves_nothing_twice_and_nothing_out() {
         for fault in &faults {
             runner.github.fault(fault.clone());
         }
-        println!("{faults:?}");
         let step = fix(&mut runner, &[]).expect(0);
         assert_eq!(step.output("report-status"), "ok");
         assert_reported(&runner, number, asked);
@@ -114,7 +113,6 @@ fn refusals_are_asked_once_and_change_no_exit_code() {
                     .fault(Fault::every(method, path, trouble.clone()));
             }
         }
-        println!("{trouble:?}");
         let step = fix(&mut runner, &[]).expect(0);
         assert_eq!(step.output("status"), "success");
         assert_eq!(step.output("report-status"), "degraded");

@@ -34,12 +34,8 @@ fn a_run_of_ten_tasks_takes_few_calls() {
     let step = many(&mut runner, 10).expect(0);
     assert_eq!(step.output("tasks-done"), "10");
     assert_eq!(step.output("retries"), "3");
-    for request in runner.github.requests() {
-        println!("{} {}", request.method, request.path);
-    }
     let calls = runner.github.requests().len();
-    println!("{calls} calls, {} of them writes", writes(&runner));
-    assert!(calls <= 25, "{calls} calls");
+    assert!(calls <= 25, "{calls} calls, {} writes", writes(&runner));
     assert!(runner.comment(number).is_some());
     assert_checks_over(&runner);
 }
@@ -52,7 +48,6 @@ fn a_run_of_two_hundred_tasks_stays_under_the_limit_of_a_minute() {
     let minutes = start.elapsed().as_secs() / 60 + 1;
     assert_eq!(step.output("tasks-done"), "200");
     let writes = writes(&runner);
-    println!("{writes} writes in {minutes} minutes");
     assert!(writes as u64 <= 20 + 5 * minutes, "{writes} in {minutes}");
     assert!(runner.comment(number).is_some());
     assert_checks_over(&runner);

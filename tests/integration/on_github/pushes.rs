@@ -170,6 +170,7 @@ fn work_goes_on_top_of_what_somebody_pushed_meanwhile_and_is_verified_there() {
     assert_eq!(runner.project.head(), head);
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains(&head), "{comment}");
+    assert!(comment.contains("verified there again"), "{comment}");
     assert_eq!(conclusion(&runner, &head), "success");
     assert_checks_over(&runner);
 }
@@ -268,6 +269,19 @@ fn a_protected_branch_leaves_the_work_on_a_rescue_branch() {
 }
 
 #[test]
+fn a_rescue_branch_is_pushed_through_what_passes() {
+    let mut runner = on_push();
+    runner.server.next_push(Push::protected("main"));
+    runner
+        .server
+        .next_push(Push::Status(502, "Bad gateway".to_owned()));
+    fix_on_push(&mut runner, &[]).expect(4);
+    assert_eq!(runner.log("main"), ["base"]);
+    assert_eq!(runner.log(&rescued(&runner)), ["Say fixed", "base"]);
+    assert_checks_over(&runner);
+}
+
+#[test]
 fn what_no_branch_takes_is_kept_in_a_bundle() {
     let workflow = Push::workflow(".github/workflows/ci.yml");
     for (push, word) in [
@@ -308,7 +322,6 @@ fn what_passes_is_tried_again_and_lands_once() {
         let mut runner = on_push();
         runner.server.next_push(push.clone());
         let step = fix_on_push(&mut runner, &[]);
-        println!("{push:?}");
         let step = step.expect(0);
         assert_eq!(runner.log("main"), ["Say fixed", "base"], "{push:?}");
         assert_eq!(step.output("head-sha"), runner.at("main"));

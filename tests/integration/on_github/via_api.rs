@@ -36,6 +36,7 @@ fn github_makes_and_signs_the_commits_and_the_branch_here_follows() {
     assert_eq!(step.output("head-sha"), head);
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains(&head), "{comment}");
+    assert!(comment.contains("signed by GitHub"), "{comment}");
     assert!(
         step.run.stdout.contains("signed by GitHub"),
         "{}",
