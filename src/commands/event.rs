@@ -191,7 +191,9 @@ pub async fn begin(
         Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
     };
     let mut found = desk.facts(context, &candidate).await;
-    if let (Purpose::Publish, Some(state)) = (purpose, found.facts.state.take()) {
+    if matches!(purpose, Purpose::Publish)
+        && let Some(state) = found.facts.state.take()
+    {
         let begun = Begin {
             day: &found.facts.now_day,
             answers: candidate.answer_key.as_deref(),

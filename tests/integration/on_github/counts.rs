@@ -41,12 +41,17 @@ fn a_run_of_ten_tasks_takes_few_calls() {
 }
 
 #[test]
-fn a_run_of_two_hundred_tasks_stays_under_the_limit_of_a_minute() {
+fn a_run_of_many_tasks_stays_under_the_limit_of_a_minute() {
+    // Two hundred take minutes; scripts/test-full has them.
+    let tasks = match std::env::var_os("SPRAG_TEST_FULL") {
+        Some(_) => 200,
+        None => 20,
+    };
     let (mut runner, number, _) = on_pull();
     let start = Instant::now();
-    let step = many(&mut runner, 200).expect(0);
+    let step = many(&mut runner, tasks).expect(0);
     let minutes = start.elapsed().as_secs() / 60 + 1;
-    assert_eq!(step.output("tasks-done"), "200");
+    assert_eq!(step.output("tasks-done"), tasks.to_string());
     let writes = writes(&runner);
     assert!(writes as u64 <= 20 + 5 * minutes, "{writes} in {minutes}");
     assert!(runner.comment(number).is_some());
