@@ -163,21 +163,15 @@ async fn wanted(
             };
             event::begin(context, hub, settings, purpose).await?
         }
-        _ => Beginning::Work(Box::new(Wanted {
-            source: WantedSource::Configured,
-            mission: event::at_the_ref(context, hub.place.clone()),
-        })),
+        _ => Beginning::configured(context, hub),
     };
     let Wanted {
         source,
         mut mission,
-    } = match found {
-        Beginning::Over(ended) => return Ok(Found::Over(ended)),
-        Beginning::Work(wanted) => *wanted,
+    } = match found.wanted(context) {
+        Ok(wanted) => wanted,
+        Err(ended) => return Ok(Found::Over(ended)),
     };
-    if mission.head.is_none() {
-        mission.head = context.var("GITHUB_SHA").map(str::to_owned);
-    }
     let queue = match (&asked, &source) {
         (Asked::Queue(dir), _) => Some(dir.clone()),
         (_, WantedSource::Queue(dir)) => Some(dir.clone()),

@@ -47,6 +47,30 @@ pub enum Purpose {
     Publish,
 }
 
+impl Beginning {
+    /// What is to be worked on, with the commit that the workflow run is for where no other is known;
+    /// or how the job ends.
+    pub fn wanted(self, context: &Context) -> std::result::Result<Wanted, Ended> {
+        let mut wanted = match self {
+            Self::Over(ended) => return Err(ended),
+            Self::Work(wanted) => *wanted,
+        };
+        let head = &mut wanted.mission.head;
+        if head.is_none() {
+            *head = context.var("GITHUB_SHA").map(str::to_owned);
+        }
+        Ok(wanted)
+    }
+
+    /// What the step itself names, on the branch that the workflow run is for.
+    pub fn configured(context: &Context, hub: &Hub) -> Self {
+        Self::Work(Box::new(Wanted {
+            source: WantedSource::Configured,
+            mission: at_the_ref(context, hub.place.clone()),
+        }))
+    }
+}
+
 /// What is to be worked on.
 pub struct Wanted {
     /// As what.

@@ -144,21 +144,15 @@ async fn asked(
     let found = match args.issue {
         Some(number) => of_issue(context, hub, settings, number).await?,
         None if has_event => event::begin(context, hub, settings, Purpose::Publish).await?,
-        None => Beginning::Work(Box::new(Wanted {
-            source: WantedSource::Configured,
-            mission: event::at_the_ref(context, hub.place.clone()),
-        })),
+        None => Beginning::configured(context, hub),
     };
     let Wanted {
         source,
         mut mission,
-    } = match found {
-        Beginning::Over(ended) => return Ok(Asked::Over(ended)),
-        Beginning::Work(wanted) => *wanted,
+    } = match found.wanted(context) {
+        Ok(wanted) => wanted,
+        Err(ended) => return Ok(Asked::Over(ended)),
     };
-    if mission.head.is_none() {
-        mission.head = context.var("GITHUB_SHA").map(str::to_owned);
-    }
     let named = args
         .plan
         .as_deref()

@@ -3,11 +3,10 @@
 
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
-use crate::domain::summary::RunSummary;
 use crate::domain::text::fenced;
 use crate::error::{Error, ErrorKind};
 use crate::report::annotation::{Annotation, Level};
-use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
+use crate::report::outputs::{ReportStatus, of_no_run};
 use crate::report::shield::neutral;
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
@@ -77,23 +76,8 @@ fn output_file(error: &Error, report_status: ReportStatus) -> String {
         ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
         ErrorKind::Internal => (RunStatus::Failed, Reason::Internal),
     };
-    let summary = RunSummary {
-        status: Some(status),
-        reason: Some(reason),
-        ..RunSummary::default()
-    };
-    let beyond = Beyond {
-        report_status,
-        ..Beyond::default()
-    };
-    let mut values = outputs(&summary, &beyond);
-    for (name, value) in &mut values {
-        if *name == "summary" {
-            *value = format!("{}: {}", status.as_str(), text::line(&error.message));
-        }
-    }
     let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-    github_output(&values, &delimiter)
+    of_no_run(status, reason, &error.message, report_status, &delimiter)
 }
 
 #[cfg(test)]

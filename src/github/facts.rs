@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::policy::Kind;
 use super::{Error, Repo};
+pub use crate::domain::trigger::authorise::Access;
 use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -63,23 +64,6 @@ pub struct Permissions {
     pub maintain: bool,
     /// Everything.
     pub admin: bool,
-}
-
-/// What somebody may do in a repository, the least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    /// Nothing, or nobody of this name.
-    None,
-    /// Read.
-    Read,
-    /// Manage issues and pull requests.
-    Triage,
-    /// Push.
-    Write,
-    /// Manage the repository.
-    Maintain,
-    /// Everything.
-    Admin,
 }
 
 /// Who wrote something. GitHub has none for deleted accounts.
@@ -189,8 +173,8 @@ impl Repo {
     pub async fn access_of(&self, login: &str) -> Result<Access, Error> {
         let path = self.path(&format!("/collaborators/{}/permission", part(login)));
         match self.client.call::<RawAccess>(&Call::get(path)).await {
-            Ok(raw) => Ok(access(&raw.role_name)
-                .or_else(|| access(&raw.permission))
+            Ok(raw) => Ok(Access::from_word(&raw.role_name)
+                .or_else(|| Access::from_word(&raw.permission))
                 .unwrap_or(Access::None)),
             Err(Error::NotFound { .. }) => Ok(Access::None),
             Err(error) => Err(error),
@@ -282,17 +266,5 @@ pub(super) fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
         Ok(value) => Ok(Some(value)),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-fn access(word: &str) -> Option<Access> {
-    match word {
-        "admin" => Some(Access::Admin),
-        "maintain" => Some(Access::Maintain),
-        "write" => Some(Access::Write),
-        "triage" => Some(Access::Triage),
-        "read" => Some(Access::Read),
-        "none" => Some(Access::None),
-        _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! The outputs of the action, as text for the file that `GITHUB_OUTPUT` names.
 
 use super::text;
+use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
 use std::fmt::Write as _;
 
@@ -86,6 +87,32 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ("report-status", beyond.report_status.as_str().into()),
         ("summary", one_line(summary)),
     ]
+}
+
+/// The outputs of a job in which no run begins, in the form of `GITHUB_OUTPUT`.
+pub fn of_no_run(
+    status: RunStatus,
+    reason: Reason,
+    why: &str,
+    report_status: ReportStatus,
+    delimiter: &str,
+) -> String {
+    let summary = RunSummary {
+        status: Some(status),
+        reason: Some(reason),
+        ..RunSummary::default()
+    };
+    let beyond = Beyond {
+        report_status,
+        ..Beyond::default()
+    };
+    let mut values = outputs(&summary, &beyond);
+    for (name, value) in &mut values {
+        if *name == "summary" {
+            *value = format!("{}: {}", status.as_str(), text::line(why));
+        }
+    }
+    github_output(&values, delimiter)
 }
 
 /// The outputs in the form of `GITHUB_OUTPUT`. Each value ends with `delimiter`, which the caller

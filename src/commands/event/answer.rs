@@ -5,7 +5,6 @@ use crate::commands::hub::{Hub, Place};
 use crate::commands::mission::{Mission, ReactTo};
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
-use crate::domain::summary::RunSummary;
 use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::domain::trigger::{Ask, Refusal};
@@ -13,7 +12,7 @@ use crate::error::{self, ErrorKind};
 use crate::github::{Error, Identity, Reaction, Repo};
 use crate::report::annotation::{Annotation, Level};
 use crate::report::markdown::{self, Surroundings};
-use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
+use crate::report::outputs::{ReportStatus, of_no_run};
 use crate::report::publish::{CHECK_NAME, Page};
 use crate::report::shield::neutral;
 use crate::report::text;
@@ -122,28 +121,14 @@ fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
         append_only(&path)?.write_all(text.as_bytes())?;
     }
     if let Some(path) = context.path_var("GITHUB_OUTPUT") {
-        let summary = RunSummary {
-            status: Some(ended.status),
-            reason: Some(ended.reason()),
-            exit_code: Some(ended.status.exit_code(None)),
-            ..RunSummary::default()
-        };
         let report_status = match ended.incidents.is_empty() {
             true => ReportStatus::Ok,
             false => ReportStatus::Degraded,
         };
-        let beyond = Beyond {
-            report_status,
-            ..Beyond::default()
-        };
-        let mut values = outputs(&summary, &beyond);
-        for (name, value) in &mut values {
-            if *name == "summary" {
-                *value = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));
-            }
-        }
         let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-        append_only(&path)?.write_all(github_output(&values, &delimiter).as_bytes())?;
+        let (status, reason) = (ended.status, ended.reason());
+        let told = of_no_run(status, reason, &ended.why, report_status, &delimiter);
+        append_only(&path)?.write_all(told.as_bytes())?;
     }
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use crate::commands::mission::Mission;
 use crate::context::Context;
-use crate::domain::trigger::authorise::{self, Authorised, Facts, PullFacts};
+use crate::domain::trigger::authorise::{Authorised, Facts, PullFacts};
 use crate::domain::trigger::context as words;
 use crate::domain::trigger::marker::{self, MARKER, State};
 use crate::domain::trigger::payload::Place;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Ask, job_log};
-use crate::github::{Access, Error, Identity, Job, PullFacts as Pull, Repo};
+use crate::github::{Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::report::publish::Page;
 
 /// How many failed jobs are looked at, and how much of each log.
@@ -47,7 +47,7 @@ impl Desk<'_> {
         found.facts.run_attempt = attempt.and_then(|n| n.parse().ok()).unwrap_or(1);
         if let Some(asker) = candidate.asker.as_ref().filter(|_| needs.permission) {
             let access = self.repo.access_of(&asker.login).await;
-            found.facts.access = access.ok().map(access_of);
+            found.facts.access = access.ok();
         }
         if let Some(number) = number.filter(|_| needs.pull_request) {
             found.facts.pull = self.repo.pull(number).await.ok().map(pull_facts);
@@ -170,17 +170,6 @@ impl Desk<'_> {
             });
         }
         found
-    }
-}
-
-fn access_of(access: Access) -> authorise::Access {
-    match access {
-        Access::None => authorise::Access::None,
-        Access::Read => authorise::Access::Read,
-        Access::Triage => authorise::Access::Triage,
-        Access::Write => authorise::Access::Write,
-        Access::Maintain => authorise::Access::Maintain,
-        Access::Admin => authorise::Access::Admin,
     }
 }
 
