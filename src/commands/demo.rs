@@ -3,7 +3,9 @@
 use super::{run, small};
 use crate::cli::{Common, DemoArgs, Output, RunArgs, SettingFlags};
 use crate::context::Context;
+use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
+use crate::report::markdown::{self, Surroundings};
 use crate::run_dir::RunDir;
 use anyhow::Context as _;
 use std::ffi::OsString;
@@ -33,6 +35,10 @@ const RECORDING: &[(&str, &str)] = &[
 /// Variables of a runner's: the demo is no step of the job it is run in.
 const RUNNER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_", "SPRAG_"];
 
+/// What it would post on GitHub, beside the repository.
+const CHECK_RUN: &str = "check-run.md";
+const COMMENT: &str = "comment.md";
+
 /// Runs the demo and says the process's exit code.
 ///
 /// # Errors
@@ -52,8 +58,28 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
         &surroundings(context, &place, repository),
         &arguments(&recording, run_dir.clone(), args),
     )?;
-    small::print(&closing(&place, &RunDir::open(&run_dir)?))?;
+    let run_dir = RunDir::open(&run_dir)?;
+    small::print(&on_github(&place, &run_dir)?)?;
+    small::print(&closing(&place, &run_dir))?;
     Ok(code)
+}
+
+/// What the run would post on GitHub; kept in files beside it, and said as far as it is short.
+fn on_github(place: &Path, run_dir: &RunDir) -> anyhow::Result<String> {
+    let summary: RunSummary = serde_json::from_slice(&fs::read(run_dir.path("summary.json"))?)?;
+    let around = Surroundings {
+        trigger_phrase: Some("/sprag"),
+        ..Surroundings::default()
+    };
+    let check = markdown::check_run(&summary, &around);
+    let comment = markdown::comment(&summary, &around);
+    let page = format!("# {}\n\n{}\n\n{}\n", check.title, check.summary, check.text);
+    write_files(place, &[(CHECK_RUN, &page), (COMMENT, &comment)])?;
+    let quoted: Vec<String> = comment.lines().map(|line| format!("  | {line}")).collect();
+    let quoted = quoted.join("\n").replace("  | \n", "  |\n");
+    Ok(format!(
+        "\nOn a pull request it would write this comment:\n{quoted}\n"
+    ))
 }
 
 fn place(context: &Context, args: &DemoArgs) -> Result<PathBuf> {
@@ -156,9 +182,11 @@ fn arguments(recording: &Path, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
 fn closing(place: &Path, run_dir: &RunDir) -> String {
     let repository = place.join("repository");
     format!(
-        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  the events   {}\n  the prompts  {}\nThrow it away:\n  rm -r {}\n",
+        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\nThrow it away:\n  rm -r {}\n",
         repository.display(),
-        run_dir.path("report.md").display(),
+        run_dir.path("report.html").display(),
+        place.join(CHECK_RUN).display(),
+        place.join(COMMENT).display(),
         run_dir.path("events.jsonl").display(),
         run_dir.path("prompts").display(),
         place.display(),

@@ -1,6 +1,7 @@
 //! What somebody sees who has just installed Sprag.
 
 use crate::support::project::Project;
+use std::fs;
 
 const MANIFEST: &str = "[package]\nname = \"new\"\n";
 
@@ -66,4 +67,27 @@ fn check_prints_the_configuration_that_is_in_force() {
         refused.contains("`tdd` is not part of this version"),
         "{refused}"
     );
+}
+
+#[test]
+fn the_demo_shows_a_whole_run_and_what_github_would_show() {
+    let project = Project::new(&[]);
+    let place = project.beside("demo");
+    let run = project
+        .sprag(&["demo", "--dir", place.to_str().unwrap()])
+        .expect(0);
+    for shown in [
+        "appears to have planned but not executed",
+        "check test failed",
+        "Implementation retry 1/3",
+        "2 of 2 tasks done",
+        "On a pull request it would write this comment:",
+        "| - [x] `dashes` Runs of spaces become one dash",
+    ] {
+        assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
+    }
+    let read = |name: &str| fs::read_to_string(place.join(name)).unwrap();
+    assert!(read("check-run.md").starts_with("# Success, 2 of 2 tasks done\n"));
+    assert!(read("comment.md").contains("- [x] `lowercase`"));
+    assert!(read("run/report.html").contains("Slugs that can be linked to"));
 }
