@@ -18,6 +18,7 @@ use crate::report::shield::neutral;
 use crate::vcs::git::Real;
 use crate::vcs::lock::RunLock;
 use std::io::{Write as _, stderr};
+use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 
 /// What a command line comes to.
@@ -32,6 +33,8 @@ pub(super) enum Start {
 pub(super) struct Ready {
     pub(super) source: Source,
     pub(super) mission: Option<Mission>,
+    /// The configuration as it stood before the branch was checked out that the work is done on.
+    pub(super) config: Option<PathBuf>,
     /// Taken already where the work tree was switched.
     pub(super) lock: Option<RunLock>,
 }
@@ -59,9 +62,10 @@ pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
         None,
         &mut Vec::new(),
     )?;
-    let settings = above.or(file.settings);
+    let settings = above.or(event::without_rights(context, file.settings));
     let hub = Hub::of(context);
     let wanted = runtime.block_on(wanted(context, hub.as_ref(), &settings, &real, asked))?;
+    let mut config = None;
     let (source, mission, lock) = match wanted {
         Found::Over(ended) => return Ok(Start::Over(ended)),
         Found::Here(source) => (source, None, None),
@@ -69,7 +73,13 @@ pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
             mission.may_tell(&settings, context.in_actions() && !args.dry_run);
             let held = match (&hub, args.dry_run) {
                 (Some(hub), false) => {
-                    let held = on_branch(context, hub, &real, &mission);
+                    let path = prepare::config_path(context, &args.common, real.work_tree());
+                    let trusted = trusted_config(context, hub, &real, &mission, &path);
+                    let held = trusted.and_then(|trusted| {
+                        let held = on_branch(context, hub, &real, &mission)?;
+                        config = trusted.kept(context, &path)?;
+                        Ok(held)
+                    });
                     Some(held.inspect_err(|error| tell(context, &mission, error, runtime))?)
                 }
                 _ => None,
@@ -80,8 +90,62 @@ pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     Ok(Start::Run(Box::new(Ready {
         source,
         mission,
+        config,
         lock,
     })))
+}
+
+/// The configuration that a run on another branch obeys.
+enum Trusted {
+    /// It lies outside of the work tree, or the work tree is not switched.
+    Elsewhere,
+    /// This text, or no file.
+    Text(Option<Vec<u8>>),
+}
+
+/// The configuration as it is checked out before the switch, or, where what is checked out may be a
+/// fork's, as the branch has it that the work is for. Whoever may change the branch that is worked on
+/// must not choose what is run there.
+fn trusted_config(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    mission: &Mission,
+    path: &Path,
+) -> Result<Trusted> {
+    let inside = path.strip_prefix(real.work_tree()).ok();
+    let Some(inside) = inside.filter(|_| mission.branch.is_some()) else {
+        return Ok(Trusted::Elsewhere);
+    };
+    Ok(Trusted::Text(
+        match (mission.report_only, &mission.base_ref) {
+            (true, Some(base)) => event::file_of_branch(context, hub, real, base, inside)?,
+            (true, None) => None,
+            (false, _) if path.exists() => Some(config::read_file(path, "configuration file")?),
+            (false, _) => None,
+        },
+    ))
+}
+
+impl Trusted {
+    /// A copy of it to be read instead of the file, where that is another one now.
+    fn kept(self, context: &Context, path: &Path) -> Result<Option<PathBuf>> {
+        let Self::Text(text) = self else {
+            return Ok(None);
+        };
+        let now = match path.symlink_metadata() {
+            Ok(_) => config::read_file(path, "configuration file").ok(),
+            Err(_) => None,
+        };
+        if now == text {
+            return Ok(None);
+        }
+        let place = context.place_for_a_moment("sprag-config-")?.keep();
+        let copy = place.join("config.yaml");
+        let text = text.as_deref().unwrap_or(b"{}\n");
+        std::fs::write(&copy, text).map_err(anyhow::Error::from)?;
+        Ok(Some(copy))
+    }
 }
 
 fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -> Result<RunLock> {
@@ -238,6 +302,13 @@ pub(super) async fn of_issue(
     let asked = |error: crate::github::Error| Error::environment(error.to_string());
     let client = hub.client().map_err(asked)?;
     let repo = client.repo(&hub.place.repository).map_err(asked)?;
+    if context.in_actions() {
+        let mut triggers = event::trigger_settings(settings, context);
+        triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
+        if let Some(ended) = event::stranger(context, &repo, &triggers, true).await? {
+            return Ok(Beginning::Over(ended));
+        }
+    }
     let found = repo.issue(number).await.map_err(asked)?;
     if found.is_pull {
         return Err(

@@ -48,6 +48,7 @@ pub(super) async fn deliver(
     performer: &mut Performer<'_>,
     mission: &Mission,
     plan: &RunPlan,
+    done: &[TaskConfig],
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Result<Delivered> {
     let Some(start) = performer.begun_at()? else {
@@ -66,6 +67,7 @@ pub(super) async fn deliver(
             outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
         })
         .map(|(_, start)| start.config.clone())
+        .chain(done.iter().cloned())
         .collect();
     let mut push = match push(context, &hub, performer, mission, branch, start, &checks).await? {
         Sent::Nothing => return Ok(Delivered::Not),

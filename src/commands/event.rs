@@ -7,6 +7,7 @@ mod place;
 use super::hub::{self, Hub};
 use super::mission::{Mission, ReactTo};
 use crate::context::Context;
+use crate::domain::outcome::RunStatus;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
@@ -15,10 +16,11 @@ use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Triage, triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
+use crate::github::Access;
 use crate::report::publish::Page;
 pub use answer::{Ended, declined, ended, not_begun};
 pub use fetch::Desk;
-pub use place::{at_the_ref, on_branch, remote};
+pub use place::{at_the_ref, file_of_branch, on_branch, remote};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
@@ -117,6 +119,70 @@ pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettin
     }
 }
 
+/// What a configuration file may say where the event may be a stranger's: what is checked out may be
+/// theirs, too, so who may start runs is for the workflow to say.
+pub fn without_rights(context: &Context, file: Settings) -> Settings {
+    let is_trusted = hub::event(context).is_none() || is_of_a_writer(context);
+    if is_trusted {
+        return file;
+    }
+    Settings {
+        allowed_associations: None,
+        allowed_users: None,
+        allowed_bots: None,
+        allow_pull_request_target: None,
+        max_runs_per_day: None,
+        max_depth: None,
+        ..file
+    }
+}
+
+/// Why whoever caused the event starts nothing, where nothing else has judged them: a bot that is not
+/// listed, Sprag's own account, and, if `needs_access`, everybody who may not write.
+pub async fn stranger(
+    context: &Context,
+    repo: &crate::github::Repo,
+    triggers: &TriggerSettings,
+    needs_access: bool,
+) -> Result<Option<Ended>> {
+    let Some((_, path)) = hub::event(context).filter(|_| !is_of_a_writer(context)) else {
+        return Ok(None);
+    };
+    let payload = payload_of(&path)?;
+    let sender = &payload["sender"];
+    let login = sender["login"].as_str().unwrap_or_default();
+    let shown = clean_line(login, 100);
+    let is_bot = sender["type"] == "Bot" || login.ends_with("[bot]");
+    if triggers.is_own(login) || (is_bot && !triggers.lists_bot(login)) {
+        let why = format!("{shown} is a bot or Sprag's own account, which starts nothing");
+        return Ok(Some(Ended::nothing(why)));
+    }
+    if !needs_access || is_bot || triggers.lists_user(login) {
+        return Ok(None);
+    }
+    let refused = |status, reason: String, remedy: &str| {
+        let remedy = remedy.to_owned();
+        Ok(Some(Ended::refused(&Refusal {
+            status,
+            reason,
+            remedy,
+        })))
+    };
+    match repo.access_of(login).await {
+        Ok(access) if access >= Access::Write => Ok(None),
+        Ok(_) => refused(
+            RunStatus::Blocked,
+            format!("{shown} has no write access to this repository"),
+            "Somebody with write access can ask, or `allowed-users` can list this login.",
+        ),
+        Err(error) => refused(
+            RunStatus::Environment,
+            format!("GitHub did not tell what {shown} may do in this repository: {error}"),
+            "Run the job again, and give its token `metadata: read`.",
+        ),
+    }
+}
+
 /// Reads the event of this workflow run.
 ///
 /// # Errors
@@ -202,6 +268,10 @@ pub async fn begin(
             let Some(mut mission) = mission else {
                 return Ok(Beginning::Over(Ended::nothing(reason)));
             };
+            let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
+            if let Some(ended) = stranger(context, &repo, &triggers, is_target).await? {
+                return Ok(Beginning::Over(ended));
+            }
             desk.recall(&mut mission).await;
             return Ok(Beginning::Work(Box::new(Wanted {
                 source: WantedSource::Configured,
@@ -215,6 +285,16 @@ pub async fn begin(
         Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
     };
     let mut found = desk.facts(context, &candidate).await;
+    if let Some(why) = found.unread.take() {
+        // Without what the comment remembers nothing keeps a request from being served again and again.
+        return Ok(Beginning::Over(Ended::refused(&Refusal {
+            status: RunStatus::Environment,
+            reason: format!("what earlier runs have noted here could not be read: {why}"),
+            remedy:
+                "Run the job again, and give its token `issues: read` and `pull-requests: read`."
+                    .to_owned(),
+        })));
+    }
     if matches!(purpose, Purpose::Publish)
         && let Some(state) = found.facts.state.take()
     {

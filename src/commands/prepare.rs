@@ -58,6 +58,9 @@ pub struct Prepared {
     pub run: RunConfig,
     /// The selected tasks that are not done, in order, with their settings.
     pub tasks: Vec<(Task, TaskConfig)>,
+    /// Settings of tasks that an earlier process of the run may have done: their checks hold for what
+    /// it committed.
+    pub done: Vec<TaskConfig>,
     /// All tasks of the plan in order.
     pub all: Vec<Task>,
     /// The tasks that were asked for by name.
@@ -158,6 +161,7 @@ pub fn prepare(
     flags: &SettingFlags,
     named: &[String],
     source: Source,
+    is_foreign: bool,
     before: Option<Before<'_>>,
 ) -> Result<Prepared> {
     let above = config::above(context, flags)?;
@@ -165,7 +169,11 @@ pub fn prepare(
     let mut warnings = Vec::new();
     let repo = before.map(|before| before.repo);
     let file = config_file(context, common, real.work_tree(), repo, &mut warnings)?;
-    let (plan, text, plan_file) = load(&source, &real, &mut warnings)?;
+    let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
+    if is_foreign && bare(&mut plan) {
+        warnings
+            .push("the plan is of a fork: its settings and setup commands are not followed".into());
+    }
     let below = plan.settings.clone().or(file.settings);
     let sources = Sources::new(above, below).within(context);
     let setup = file
@@ -177,12 +185,15 @@ pub fn prepare(
     let named = named_tasks(&plan, named)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanBook::new(plan.clone(), plan_file, text);
-    let mut tasks = Vec::new();
+    let (mut tasks, mut done) = (Vec::new(), Vec::new());
     for task in select(&plan, &named)? {
         let asked_again = named.contains(&task.id);
         let is_open =
             before.is_some_and(|before| before.open.iter().any(|id| id == task.id.as_str()));
         if book.is_done(&task.id) && !asked_again && !is_open {
+            if before.is_some() {
+                done.push(config::task_config(&sources, &task)?);
+            }
             continue;
         }
         let config = config::task_config(&sources, &task)?;
@@ -202,10 +213,37 @@ pub fn prepare(
         book,
         run,
         tasks,
+        done,
         all,
         named,
         warnings,
     })
+}
+
+/// Leaves a plan nothing but what is to be done. Says whether there was more.
+fn bare(plan: &mut Plan) -> bool {
+    let empty = Settings::default();
+    let had = !plan.setup.is_empty()
+        || plan.settings != empty
+        || plan.tasks.iter().any(|task| task.settings != empty);
+    plan.setup.clear();
+    plan.settings = empty.clone();
+    for task in &mut plan.tasks {
+        task.settings = empty.clone();
+    }
+    had
+}
+
+/// Where the configuration file is that is asked for or would be found.
+pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> PathBuf {
+    let asked = common
+        .config
+        .as_deref()
+        .or(context.input("config").map(Path::new));
+    match asked {
+        Some(path) => context.cwd.join(path),
+        None => work_tree.join(config::DEFAULT_FILE),
+    }
 }
 
 /// The configuration file that is asked for or found. With a repository, what its base holds counts

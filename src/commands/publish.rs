@@ -112,7 +112,9 @@ impl Set {
         let mut warnings = Vec::new();
         let top = real.work_tree();
         let file = prepare::config_file(context, &args.common, top, None, &mut warnings)?;
-        let settings = above.clone().or(file.settings.clone());
+        let settings = above
+            .clone()
+            .or(event::without_rights(context, file.settings.clone()));
         let sources = prepare::without_plan(file.settings, above).within(context);
         let mut delivery = config::run_config(context, &sources, Vec::new())?.delivery;
         if delivery.report == Report::Auto {

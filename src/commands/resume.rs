@@ -1,7 +1,7 @@
 //! `sprag run --resume`: what an earlier process of the run has left is read and taken up.
 
 use super::begin::{PLAN_COPY, runs_of};
-use super::mission::MISSION;
+use super::mission::{MISSION, Mission};
 use super::prepare::{Before, Source, in_base, prepare};
 use super::run::{execute, lock};
 use crate::cli::{Common, RunArgs, SettingFlags};
@@ -82,6 +82,7 @@ pub(super) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
     let repo = reopen(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
+    let mission = mission(&run_dir)?;
     let before = Before {
         repo: &repo,
         open: &earlier.open,
@@ -93,6 +94,7 @@ pub(super) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         &settings,
         &manifest.tasks,
         source,
+        mission.as_ref().is_some_and(|mission| mission.report_only),
         Some(before),
     )?;
     prepared.warnings.extend(changed_plan(
@@ -106,11 +108,18 @@ pub(super) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         earlier,
         repo: Watched::new(repo),
     };
-    let mission = std::fs::read(taken_up.run_dir.path(MISSION));
-    let mission = mission
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok());
     execute(context, args, prepared, mission, Some(taken_up), runtime)
+}
+
+/// What the run is for, where it was asked for on GitHub.
+fn mission(run_dir: &RunDir) -> Result<Option<Mission>> {
+    let path = run_dir.path(MISSION);
+    let Ok(bytes) = std::fs::read(&path) else {
+        return Ok(None);
+    };
+    let read = serde_json::from_slice(&bytes);
+    read.map(Some)
+        .map_err(|error| Error::config(format!("{} is damaged: {error}", path.display())))
 }
 
 /// The repository as the dead process left it, when what that had git do is over.

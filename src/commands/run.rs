@@ -53,17 +53,25 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
     let Ready {
         source,
         mission,
+        config,
         lock: held,
     } = match beginning::begin(context, args, &runtime)? {
         Start::Over(ended) => return Ok(event::ended(context, &ended, &mut stdout())),
         Start::Run(ready) => *ready,
     };
+    let mut args = args.clone();
+    if config.is_some() {
+        args.common.config = config;
+    }
+    let args = &args;
+    let is_foreign = mission.as_ref().is_some_and(|mission| mission.report_only);
     let prepared = prepare(
         context,
         &args.common,
         &args.settings,
         &args.tasks,
         source,
+        is_foreign,
         None,
     );
     let prepared =
@@ -210,6 +218,7 @@ async fn work(
         book,
         run: config,
         tasks,
+        done,
         all,
         named,
         warnings,
@@ -237,13 +246,25 @@ async fn work(
     if let Some((task, outcome)) = just_failed {
         performer.make_room_after(&task, &outcome);
     }
+    // Setup, agent, checks and services run code that nobody has looked at.
+    performer.hide_credentials();
+    let worked = work_off(context, &mut performer, &plan, &done, mission, no_changes).await;
+    performer.restore_credentials();
+    let (outcomes, delivered) = worked?;
+    Ok(end(&mut performer, &outcomes, no_changes, delivered))
+}
+
+/// Works the plan off and brings what was committed to where it is meant to be.
+async fn work_off(
+    context: &Context,
+    performer: &mut Performer<'_>,
+    plan: &RunPlan,
+    done: &[TaskConfig],
+    mission: Option<&Mission>,
+    no_changes: NoChanges,
+) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
     let outcomes = match performer.setup(!plan.tasks.is_empty()).await? {
-        None => {
-            performer.hide_credentials();
-            let ended = run(&mut performer, &plan).await;
-            performer.restore_credentials();
-            ended?
-        }
+        None => run(performer, plan).await?,
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
     performer.end_services().await;
@@ -253,9 +274,9 @@ async fn work(
         performer.warn(format!("the plan's status could not be saved: {error:#}"));
     }
     let delivered = match mission {
-        Some(mission) => deliver(context, &mut performer, mission, &plan, &outcomes).await?,
+        Some(mission) => deliver(context, performer, mission, plan, done, &outcomes).await?,
         None => {
-            keep_if_unpushed(context, &mut performer)?;
+            keep_if_unpushed(context, performer)?;
             Delivered::Not
         }
     };
@@ -266,7 +287,7 @@ async fn work(
         let uncounted = count_run(context, mission, status, &performer.run_id).await;
         uncounted.into_iter().for_each(|why| performer.warn(why));
     }
-    Ok(end(&mut performer, &outcomes, no_changes, delivered))
+    Ok((outcomes, delivered))
 }
 
 /// Where there is nothing to push to, the commits of a job are kept for one that may.

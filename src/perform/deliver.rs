@@ -238,6 +238,13 @@ impl Performer<'_> {
             ))));
         }
         if self.repo.contains_commit(&way.head, &now) {
+            let is_forward = |was: &RevId| self.repo.contains_commit(&now, was);
+            if !way.expected.as_ref().is_none_or(is_forward) {
+                // Somebody took commits back; to push would bring them back.
+                return Ok(Err(Stuck::here(
+                    "the branch was put back behind where the run began",
+                )));
+            }
             way.expected = Some(now);
             return Ok(Ok(()));
         }
@@ -481,6 +488,8 @@ pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     let intent: MoveIntent = serde_json::from_slice(&bytes)?;
     let exempt = crate::vcs::git::Exempt::default();
     if repo.base().as_ref() != Some(&intent.from) {
+        // The checks may have been at work; what they changed is nobody's.
+        repo.restore_tree(&exempt)?;
         repo.move_back(&intent, &exempt)?;
     }
     forget_move(run_dir);

@@ -32,6 +32,8 @@ pub struct Found {
     pub facts: Facts,
     /// Sprag's own comment.
     pub comment: Option<Page>,
+    /// Why it is not known whether there is one.
+    pub unread: Option<String>,
 }
 
 impl Desk<'_> {
@@ -52,11 +54,15 @@ impl Desk<'_> {
         if let Some(number) = number.filter(|_| needs.pull_request) {
             found.facts.pull = self.repo.pull(number).await.ok().map(pull_facts);
         }
-        if let Some(number) = number.filter(|_| needs.comments)
-            && let Some((state, page)) = self.own_comment(number).await
-        {
-            found.facts.state = state;
-            found.comment = Some(page);
+        if let Some(number) = number.filter(|_| needs.comments) {
+            match self.own_comment(number).await {
+                Ok(Some((state, page))) => {
+                    found.facts.state = state;
+                    found.comment = Some(page);
+                }
+                Ok(None) => {}
+                Err(why) => found.unread = Some(why),
+            }
         }
         if candidate.default_branch.is_none() {
             let facts = self.repo.facts().await;
@@ -72,20 +78,25 @@ impl Desk<'_> {
     }
 
     /// Sprag's own comment on an issue or pull request, and what it keeps.
-    async fn own_comment(&self, number: u64) -> Option<(Option<State>, Page)> {
-        let found = self.repo.own_comment(number, MARKER, self.identity?).await;
-        let own = found.ok()??;
-        let page = Page {
-            id: own.id,
-            url: own.html_url,
+    async fn own_comment(&self, number: u64) -> Result<Option<(Option<State>, Page)>, String> {
+        let Some(identity) = self.identity else {
+            return Err("GitHub did not tell whose the token is".to_owned());
         };
-        Some((marker::decode(&own.body), page))
+        let found = self.repo.own_comment(number, MARKER, identity).await;
+        let own = found.map_err(|error| error.to_string())?;
+        Ok(own.map(|own| {
+            let page = Page {
+                id: own.id,
+                url: own.html_url,
+            };
+            (marker::decode(&own.body), page)
+        }))
     }
 
     /// Has a mission go on with the comment that is there, and with what it keeps.
     pub async fn recall(&self, mission: &mut Mission) {
         if let Some(number) = mission.number
-            && let Some((state, page)) = self.own_comment(number).await
+            && let Ok(Some((state, page))) = self.own_comment(number).await
         {
             mission.state = state.unwrap_or_default();
             mission.comment = Some(page);

@@ -13,6 +13,7 @@ use crate::domain::trigger::{Ask, clean};
 use crate::error::{Error, Result};
 use crate::process::Cancel;
 use crate::vcs::git::{BranchName, Credential, Real, Remote, Repo};
+use std::path::Path;
 
 /// The mission of somebody's request, before it is known where its work goes.
 pub fn mission(hub: &Hub, authorised: &Authorised, triggers: &TriggerSettings) -> Mission {
@@ -169,6 +170,39 @@ pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -
     repo.switch_to(&remote, &name, &to, &Cancel::new())
         .map_err(|error| failed(&error))?;
     Ok(())
+}
+
+/// A file as a branch of the remote has it; `None` where it has none.
+///
+/// # Errors
+/// When the branch cannot be had.
+pub fn file_of_branch(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    branch: &str,
+    path: &Path,
+) -> Result<Option<Vec<u8>>> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::environment(format!(
+            "{} of {branch} cannot be read: {error}",
+            path.display()
+        ))
+    };
+    let name = BranchName::parse(branch).map_err(|error| failed(&error))?;
+    let private = context.place_for_a_moment("sprag-read-")?;
+    let repo =
+        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
+    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    let cancel = Cancel::new();
+    let head = repo
+        .ls_remote(&remote, &name.full(), &cancel)
+        .map_err(|error| failed(&error))?
+        .ok_or_else(|| failed(&"there is no such branch"))?;
+    repo.fetch_for(&remote, &head, &cancel)
+        .map_err(|error| failed(&error))?;
+    repo.file_of(&head, path.as_os_str().as_encoded_bytes())
+        .map_err(|error| failed(&error))
 }
 
 /// The repository on GitHub, with the step's own token and nothing of what the checkout left.
