@@ -237,14 +237,10 @@ impl Performer<'_> {
                 "the branch has moved, and its new commits cannot be fetched: {error}"
             ))));
         }
-        if self.repo.contains_commit(&way.head, &now) {
-            let is_forward = |was: &RevId| self.repo.contains_commit(&now, was);
-            if !way.expected.as_ref().is_none_or(is_forward) {
-                // Somebody took commits back; to push would bring them back.
-                return Ok(Err(Stuck::here(
-                    "the branch was put back behind where the run began",
-                )));
-            }
+        // What somebody took back from the branch must not come back with the work.
+        let is_forward = |was: &RevId| self.repo.contains_commit(&now, was);
+        let was_taken_back = !way.expected.as_ref().is_none_or(is_forward);
+        if !was_taken_back && self.repo.contains_commit(&way.head, &now) {
             way.expected = Some(now);
             return Ok(Ok(()));
         }

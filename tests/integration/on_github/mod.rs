@@ -12,6 +12,7 @@ mod pushes;
 mod queues;
 mod refusals;
 mod reports;
+mod rights;
 mod secrets;
 mod steps;
 mod two_jobs;
