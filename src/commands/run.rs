@@ -39,6 +39,7 @@ use tokio::runtime::Runtime;
 /// # Errors
 /// What keeps the run from beginning, or Sprag's own failure.
 pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
+    process::hide_from_same_user().map_err(anyhow::Error::from)?;
     let args = &with_inputs(context, args)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

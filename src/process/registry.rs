@@ -115,6 +115,17 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
+/// Hides this process's environment and memory from other processes of its user, where the system can.
+/// It hides nothing from root, and nothing that was read before.
+///
+/// # Errors
+/// If the system refuses.
+pub fn hide_from_same_user() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
+    Ok(())
+}
+
 /// A moment at which nothing was running that [`super::run`] had started, nor anything that such a
 /// child had left behind. Between two equal ones nothing has been running either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

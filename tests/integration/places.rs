@@ -172,3 +172,27 @@ fn a_lock_that_names_a_living_process_is_free_when_nobody_holds_it() {
     let run = project.run(&agent, &[]).expect(0);
     assert_eq!(run.summary["status"], "no_work");
 }
+
+#[test]
+fn the_environment_of_sprag_is_closed_to_what_it_starts() {
+    let test = "the_environment_of_sprag_is_closed_to_what_it_starts";
+    let Some((mut project, user)) = of_plain_user(test) else {
+        return;
+    };
+    project.env("GITHUB_TOKEN", "canary-in-the-environment");
+    let look = r#"
+pid=$PPID
+while [ "$pid" -gt 1 ]; do
+  case $(cat "/proc/$pid/comm") in
+    sprag*) echo sprag >>"$SPRAG_RUN_DIR/../looked"; cat "/proc/$pid/environ" "/proc/$pid/mem" >>"$SPRAG_RUN_DIR/../looked" ;;
+  esac
+  pid=$(sed 's/.*) //' "/proc/$pid/stat" | cut -d' ' -f2)
+done
+"#;
+    let looked = project.outside("looked");
+    let look = look.replace("$SPRAG_RUN_DIR/../looked", &looked.display().to_string());
+    let agent = project.agent(&format!("{look}{FIX}"));
+    run_as(&project, &user, &agent).expect(0);
+    let seen = String::from_utf8_lossy(&fs::read(&looked).unwrap()).into_owned();
+    assert_eq!(seen, "sprag\n");
+}
