@@ -15,7 +15,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::Result;
 use crate::github::{Error, NewPull, PullChange, Repo};
 use crate::perform::{Parcel, Performer};
-use crate::process::CancelReason;
+use crate::process::Cancel;
 use crate::report::markdown::pull_request;
 use crate::report::publish::Known;
 use crate::run::RunPlan;
@@ -74,9 +74,10 @@ pub(super) async fn deliver(
         Sent::Impossible => return Ok(Delivered::Failed),
         Sent::Line(line) => *line,
     };
-    let patience = match performer.cancel.reason() {
-        Some(CancelReason::Interrupt | CancelReason::Terminate) => PATIENCE_OF_CANCELLED,
-        _ => PATIENCE,
+    let stopped = performer.cancel.beyond_deadline();
+    let patience = match stopped.reason() {
+        Some(_) => PATIENCE_OF_CANCELLED,
+        None => PATIENCE,
     };
     let summary =
         redactor(context).redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
@@ -87,10 +88,24 @@ pub(super) async fn deliver(
         summary: &summary,
         patience,
     };
-    let (done, troubles) = desk.follow_up(&mut push).await;
+    let followed = tokio::select! {
+        biased;
+        followed = desk.follow_up(&mut push) => Some(followed),
+        () = hurried(&stopped) => None,
+    };
+    let (done, troubles) = followed.unwrap_or_else(|| {
+        let why = "the run was stopped before its pull request and workflows were seen to";
+        (false, vec![why.to_owned()])
+    });
     troubles.into_iter().for_each(|why| performer.warn(why));
     performer.emit.emit(EventKind::PushEnded(Box::new(push)));
     Ok(Delivered::of(done))
+}
+
+/// Ends a little while after a signal.
+async fn hurried(stopped: &Cancel) {
+    stopped.cancelled().await;
+    tokio::time::sleep(PATIENCE_OF_CANCELLED).await;
 }
 
 impl Delivered {
@@ -102,10 +117,17 @@ impl Delivered {
     }
 }
 
-/// How a run ends whose tasks came to `ended` when this became of its work.
-pub(super) fn end_of(ended: (RunStatus, Reason), delivered: Delivered) -> (RunStatus, Reason) {
+/// How a run ends whose tasks came to `ended` when this became of its work. `stopped` says that a
+/// signal came, without which the work might have arrived.
+pub(super) fn end_of(
+    ended: (RunStatus, Reason),
+    delivered: Delivered,
+    stopped: bool,
+) -> (RunStatus, Reason) {
     match (ended, delivered) {
-        ((RunStatus::Cancelled | RunStatus::Environment, _), _) => ended,
+        ((RunStatus::Cancelled, _), _) => ended,
+        (_, Delivered::Failed) if stopped => (RunStatus::Cancelled, Reason::Cancelled),
+        ((RunStatus::Environment, _), _) => ended,
         (_, Delivered::Failed) => (RunStatus::Environment, Reason::Environment),
         (_, Delivered::Not | Delivered::Done) => ended,
     }

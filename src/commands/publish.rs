@@ -29,7 +29,7 @@ use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
 use crate::error::{Error, Result};
 use crate::perform::{Emitter, HandIn};
-use crate::process::{self, Cancel};
+use crate::process::{self, Cancel, CancelReason};
 use crate::run_dir::RunDir;
 use crate::vcs::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path};
 use globset::GlobSet;
@@ -281,7 +281,9 @@ impl Job<'_> {
             let uncounted = queue::count_run(self.context, self.mission, ended.0, run_id).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
-        Ok(self.end(&mut emit, end_of(ended, delivered), facts.as_ref()))
+        let stopped = self.cancel.reason().is_some();
+        let ended = end_of(ended, delivered, stopped);
+        Ok(self.end(&mut emit, ended, facts.as_ref()))
     }
 
     fn end(
@@ -294,7 +296,10 @@ impl Job<'_> {
             .summary
             .exit_code
             .filter(|_| Some(status) == self.summary.status);
-        let exit_code = own.unwrap_or_else(|| status.exit_code(None));
+        let exit_code = own.unwrap_or_else(|| {
+            let signal = self.cancel.reason().and_then(CancelReason::signal);
+            status.exit_code(signal)
+        });
         let changed = facts.map(|facts| {
             let changes = facts.commits.iter().flat_map(|commit| &commit.changed);
             let paths: BTreeSet<String> =

@@ -10,6 +10,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
+use crate::process::Cancel;
 use crate::report::annotation::annotations;
 use crate::report::console::{Color, Console, Size, Style, Verbosity};
 use crate::report::jsonl::Jsonl;
@@ -63,6 +64,8 @@ pub struct Reporting {
     publishing: Option<Publishing>,
     /// Takes secrets out of whatever leaves this process.
     redactor: Arc<Redactor>,
+    /// Raised by a signal, also after the last task.
+    cancel: Option<Cancel>,
 }
 
 /// A run that GitHub is told of.
@@ -132,7 +135,13 @@ impl Reporting {
             seq: 0,
             publishing: None,
             redactor,
+            cancel: None,
         })
+    }
+
+    /// Does not wait long for anybody from the moment at which a signal raises this flag.
+    pub fn heed(&mut self, cancel: &Cancel) {
+        self.cancel = Some(cancel.beyond_deadline());
     }
 
     /// Begins to tell GitHub of the run, where that is wanted and there is a token.
@@ -193,7 +202,12 @@ impl Reporting {
             until: Instant::now() + patience,
             hurried: is_cancelled,
         };
-        let published = publishing.publisher.finish(&self.clean(), end);
+        let published = publishing.publisher.finish(
+            &self.clean(),
+            end,
+            || self.is_stopped(),
+            PATIENCE_OF_CANCELLED_REPORT,
+        );
         if !published.complete {
             self.status = ReportStatus::Degraded;
         }
@@ -342,9 +356,15 @@ impl Reporting {
         self.summary.warnings.push(warning);
     }
 
+    /// Whether a signal asked for the end.
+    fn is_stopped(&self) -> bool {
+        let cancel = self.cancel.as_ref();
+        cancel.is_some_and(|cancel| cancel.reason().is_some())
+    }
+
     /// Waits for what was written to arrive.
     fn drain(&mut self) {
-        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
+        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped();
         for (name, outlet, has_person) in &self.outlets.0 {
             let patience = match (is_cancelled, has_person) {
                 (true, _) => PATIENCE_OF_CANCELLED,

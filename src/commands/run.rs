@@ -30,6 +30,7 @@ use crate::vcs::git::Real;
 use crate::vcs::lock::{LockError, RunLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Write as _, stdout};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -128,13 +129,8 @@ pub(super) fn execute(
         let resumed = begun.earlier.is_some();
         reporting.publish(context, mission, &run_dir, &begun.run_id, resumed);
     }
-    let ended = runtime.block_on(work(
-        context,
-        prepared,
-        begun,
-        mission.as_ref(),
-        &mut reporting,
-    ));
+    let working = work(context, prepared, begun, mission.as_ref(), &mut reporting);
+    let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended {
@@ -150,6 +146,21 @@ pub(super) fn execute(
             Err(error)
         }
     }
+}
+
+/// A defect of the program must not leave a check run open or a child behind.
+fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the work has left half done is read by nobody but the reports, which tell of events alone.
+    std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        process::kill_descendants();
+        let words = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned());
+        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
+        let words = words.unwrap_or_else(|| "no message".into());
+        let error = anyhow::anyhow!("a defect of Sprag ended the run: {words}");
+        Err(error.into())
+    })
 }
 
 fn not_begun(context: &Context, mission: Option<&Mission>, error: &Error, runtime: &Runtime) {
@@ -209,6 +220,7 @@ async fn work(
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = ends(context, prepared.run.deadline)?;
+    reporting.heed(&cancel);
     let mut sink = |event| reporting.take(event);
     let earlier = begun.earlier.take();
     let (seq, before_ms) = earlier
@@ -375,12 +387,13 @@ fn end(
     delivered: Delivered,
 ) -> u8 {
     let outcomes = in_plan_order(&performer.book.plan, outcomes);
-    let (status, reason) = end_of(run_end(&outcomes, no_changes), delivered);
+    let late = performer.cancel.reason().and_then(CancelReason::signal);
+    let (status, reason) = end_of(run_end(&outcomes, no_changes), delivered, late.is_some());
     let signal = outcomes.iter().find_map(|outcome| match outcome {
         Outcome::Cancelled { signal } => Some(*signal),
         _ => None,
     });
-    let exit_code = status.exit_code(signal);
+    let exit_code = status.exit_code(signal.or(late));
     if no_changes == NoChanges::Warn && reason_is_idle(reason) {
         performer.warn("a task changed nothing");
     }
@@ -524,4 +537,24 @@ fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
 
 fn short_branch(name: &str) -> String {
     name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_words() {
+        let still = std::panic::catch_unwind(|| unless_it_panics(|| Ok(7)));
+        assert!(matches!(still, Ok(Ok(7))));
+        let number = 3;
+        for (ended, words) in [
+            (unless_it_panics::<()>(|| panic!("constant")), "constant"),
+            (unless_it_panics(|| panic!("number {number}")), "number 3"),
+        ] {
+            let error = ended.unwrap_err();
+            assert_eq!(error.exit_code(), 70);
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
 }

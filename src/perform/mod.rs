@@ -205,9 +205,8 @@ impl<'a> Performer<'a> {
 
 /// What a raised flag means to the domain.
 pub fn interruption(reason: CancelReason) -> Interruption {
-    match reason {
-        CancelReason::Interrupt => Interruption::Cancel { signal: 2 },
-        CancelReason::Terminate => Interruption::Cancel { signal: 15 },
-        CancelReason::Deadline => Interruption::Deadline,
+    match reason.signal() {
+        Some(signal) => Interruption::Cancel { signal },
+        None => Interruption::Deadline,
     }
 }

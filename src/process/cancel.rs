@@ -27,6 +27,15 @@ pub enum CancelReason {
 }
 
 impl CancelReason {
+    /// The number of the signal that it stands for.
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Self::Interrupt => Some(2),
+            Self::Terminate => Some(15),
+            Self::Deadline => None,
+        }
+    }
+
     /// Code to exit with when there is no time to find a better one.
     fn exit_code(self) -> i32 {
         match self {

@@ -96,8 +96,15 @@ impl Publisher {
         })
     }
 
-    /// Publishes the end and waits for it, no longer than `end.until` and a little.
-    pub fn finish(self, summary: &RunSummary, end: End) -> Published {
+    /// Publishes the end and waits for it, no longer than `end.until` and a little. From the moment
+    /// at which `is_hurried` says so it waits for `hurry` at most.
+    pub fn finish(
+        self,
+        summary: &RunSummary,
+        end: End,
+        is_hurried: impl Fn() -> bool,
+        hurry: Duration,
+    ) -> Published {
         let until = end.until;
         let _ = self.latest.send_replace(Latest {
             summary: Arc::new(summary.clone()),
@@ -105,8 +112,13 @@ impl Publisher {
         });
         // The thread keeps to its own deadline; this is for one that hangs all the same.
         let patience = until.saturating_duration_since(Instant::now()) + Duration::from_millis(500);
-        let gone_at = Instant::now() + patience;
+        let mut gone_at = Instant::now() + patience;
+        let mut was_hurried = false;
         while !self.thread.is_finished() && Instant::now() < gone_at {
+            if !was_hurried && is_hurried() {
+                was_hurried = true;
+                gone_at = gone_at.min(Instant::now() + hurry);
+            }
             std::thread::sleep(Duration::from_millis(5));
         }
         let lost = || Published {

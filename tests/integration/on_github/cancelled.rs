@@ -3,11 +3,12 @@
 use super::pushes::{assert_checks_over, conclusion, on_pull};
 use crate::action_file::{ROOT, started};
 use crate::support::github::{Fault, Subject, Trouble};
-use crate::support::proc::{assert_nothing_left, end_of, signal, wait_until};
+use crate::support::proc::{assert_nothing_left, end_of, end_within, signal, wait_until};
 use crate::support::runner::{Runner, Step, TOKEN};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
+use std::time::Duration;
 
 const SLOW: &str = "echo half > a.txt\ntouch \"$OUT/working\"\nsleep 1000 & wait";
 const STUBBORN: &str = "trap ': > \"$OUT/asked\"' TERM\necho half > a.txt\n\
@@ -145,4 +146,28 @@ fn what_is_done_by_the_deadline_is_pushed() {
     assert_checks_over(&runner);
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains(&head), "{comment}");
+}
+
+#[test]
+fn a_signal_after_the_last_task_does_not_wait_for_a_github_that_hangs() {
+    for hangs in ["/repos/*/*/check-runs/**", "/**"] {
+        let (mut runner, number, _) = on_pull();
+        runner.project.env("SPRAG_GITHUB_REQUEST_MS", "3600000");
+        let mut child = working(&mut runner, number, STUBBORN, &[]);
+        runner.github.fault(Fault::every("*", hangs, Trouble::Hang));
+        std::fs::write(runner.project.outside("go"), "").unwrap();
+        wait_until("the end of the tasks", || {
+            let events = runner.run_dir().map(|dir| dir.join("events.jsonl"));
+            let events = events.and_then(|path| std::fs::read_to_string(path).ok());
+            events.is_some_and(|events| events.contains("task.ended"))
+        });
+        signal(child.id(), "TERM");
+        // The reports' own patience with GitHub is longer.
+        let status = end_within(&mut child, Duration::from_secs(60));
+        assert!(
+            matches!(status.code(), Some(0 | 143)),
+            "{hangs}: {status:?}"
+        );
+        assert_nothing_left(&runner.project);
+    }
 }

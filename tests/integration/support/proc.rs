@@ -22,12 +22,17 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Waits for the end of a process; one that hangs is killed and fails the test.
 pub fn end_of(child: &mut Child) -> ExitStatus {
+    end_within(child, HUNG)
+}
+
+/// The same for a process that must end long before others would.
+pub fn end_within(child: &mut Child, hung: Duration) -> ExitStatus {
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status;
         }
-        if began.elapsed() > HUNG {
+        if began.elapsed() > hung {
             child.kill().unwrap();
             child.wait().unwrap();
             panic!("it hangs");

@@ -178,21 +178,24 @@ impl Runner {
             let at = self.project.beside("runner");
             fs::read_to_string(at.join(format!("{name}-{}", self.step))).unwrap()
         };
-        let dirs = fs::read_dir(self.project.beside("runner").join("sprag"));
-        let mut dirs: Vec<PathBuf> = dirs
-            .into_iter()
-            .flatten()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| path.join("manifest.json").is_file())
-            .collect();
-        dirs.sort();
         Step {
             outputs: outputs(&read("GITHUB_OUTPUT")),
             summary: read("GITHUB_STEP_SUMMARY"),
             env: read("GITHUB_ENV"),
-            dir: dirs.pop(),
+            dir: self.run_dir(),
             run,
         }
+    }
+
+    /// The directory of the latest run.
+    pub fn run_dir(&self) -> Option<PathBuf> {
+        let dirs = fs::read_dir(self.project.beside("runner").join("sprag"));
+        let dirs = dirs
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path());
+        dirs.filter(|path| path.join("manifest.json").is_file())
+            .max()
     }
 
     /// The one comment of the job's account on an issue or pull request.
