@@ -11,7 +11,7 @@ use super::prepare::{Prepared, prepare};
 use super::queue::count_run;
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
-use super::secrets::redactor;
+use super::secrets::{find_secrets, redactor};
 use crate::cli::RunArgs;
 use crate::config::{RunConfig, TaskConfig};
 use crate::context::Context;
@@ -357,6 +357,7 @@ fn performer<'e>(
             let redactor = redactor(context);
             Arc::new(move |text| redactor.redact(text).into_owned())
         },
+        find_secrets: find_secrets(context),
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::hub;
 use crate::context::Context;
+use crate::perform::FindSecrets;
+use crate::report::detect_secret::Detector;
 use crate::report::redact::Redactor;
+use std::sync::Arc;
 
 /// Ends of the names of variables whose values are secrets.
 const ENDS: [&str; 6] = [
@@ -17,11 +20,28 @@ const ENDS: [&str; 6] = [
 /// Takes the values out of texts that the environment has under the name of a secret, the step's
 /// token among them.
 pub fn redactor(context: &Context) -> Redactor {
+    Redactor::new(secrets(context).map(|(_, value)| value))
+}
+
+/// Finds the same values in files, if there are any.
+pub fn find_secrets(context: &Context) -> Option<FindSecrets> {
+    let detector = Detector::new(secrets(context));
+    if detector.is_idle() {
+        return None;
+    }
+    Some(Arc::new(move |from| {
+        let seen = detector.find(from)?.into_iter();
+        Ok(seen.map(|seen| (seen.name, seen.form)).collect())
+    }))
+}
+
+/// The secrets of this process with the names of their variables.
+fn secrets(context: &Context) -> impl Iterator<Item = (&str, &str)> {
     let named = context.env.iter().filter_map(|(name, value)| {
-        let name = name.to_str()?.to_ascii_uppercase().replace('-', "_");
-        ENDS.iter()
-            .any(|end| name.ends_with(end))
-            .then(|| value.to_str())?
+        let name = name.to_str()?;
+        let plain = name.to_ascii_uppercase().replace('-', "_");
+        let is_secret = ENDS.iter().any(|end| plain.ends_with(end));
+        is_secret.then_some((name, value.to_str()?))
     });
-    Redactor::new(named.chain(hub::token(context)))
+    named.chain(hub::token(context).map(|token| ("GITHUB_TOKEN", token)))
 }

@@ -76,6 +76,10 @@ impl Performer<'_> {
             Snapshot::Unknown { why } => anyhow!(why).context(UNREAD),
             Snapshot::Known(_) => anyhow!(UNREAD),
         })?;
+        // Checks may change files that are committed, too.
+        if let Some(what) = self.secrets_in(&raw, run).first() {
+            return Err(anyhow!("{what}"));
+        }
         let token = match unverified {
             true => permit_unchecked(&run.config.checks, raw.fingerprint()),
             false => run.token.take(),
@@ -481,7 +485,7 @@ impl Performer<'_> {
     }
 }
 
-fn head_of(raw: &RawSnapshot) -> Option<RevId> {
+pub(super) fn head_of(raw: &RawSnapshot) -> Option<RevId> {
     match &raw.known.head {
         Head::Unborn => None,
         Head::At(id) => Some(id.clone()),

@@ -107,11 +107,9 @@ impl Performer<'_> {
         let (raw, _) = self.look();
         let raw = raw.filter(|raw| !raw.changes.is_empty() || !raw.uncounted.is_empty())?;
         let name = format!("patches/{}.patch", run.task.id);
-        let saved = self
-            .repo
-            .patch(&raw)
-            .map_err(anyhow::Error::from)
-            .and_then(|patch| self.run_dir.write(&name, &patch));
+        let patch = self.repo.patch(&raw).map_err(anyhow::Error::from);
+        let patch = patch.map(|patch| self.without_secrets(patch));
+        let saved = patch.and_then(|patch| self.run_dir.write(&name, &patch));
         match saved {
             Ok(_) => Some(name),
             Err(error) => {
@@ -119,6 +117,17 @@ impl Performer<'_> {
                 None
             }
         }
+    }
+
+    /// The patch; what would tell secrets is masked in it, and then it may not apply.
+    fn without_secrets(&mut self, patch: Vec<u8>) -> Vec<u8> {
+        let find = self.find_secrets.as_ref();
+        let seen = find.and_then(|find| find(&mut patch.as_slice()).ok());
+        if seen.is_none_or(|seen| seen.is_empty()) {
+            return patch;
+        }
+        self.warn("secrets are masked in the patch of the failed work");
+        (self.redact)(&String::from_utf8_lossy(&patch)).into_bytes()
     }
 
     /// Makes room for the next task after one that failed, when there is to be one: its work, of

@@ -17,6 +17,7 @@ mod listen;
 mod look;
 mod prompting;
 mod resume;
+mod secrets;
 mod setup;
 mod turn;
 mod verification;
@@ -30,6 +31,7 @@ pub use journal::Journal;
 pub use look::Watched;
 pub use prompting::first_prompt;
 pub use resume::finish_landing;
+pub use secrets::FindSecrets;
 
 use crate::config::{RunConfig, TaskConfig};
 use crate::domain::agent::Usage;
@@ -101,6 +103,8 @@ pub struct Performer<'a> {
     pub changed_files: BTreeSet<String>,
     /// Takes secrets out of a text that leaves this process.
     pub redact: Redact,
+    /// Finds secrets in what is to be committed, if there are any.
+    pub find_secrets: Option<FindSecrets>,
 }
 
 /// Takes secrets out of a text.

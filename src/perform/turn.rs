@@ -197,6 +197,7 @@ impl Performer<'_> {
             }
             Err(error) => self.warn(format!("the repository could not be inspected: {error}")),
         }
+        violations.extend(raw.map(|raw| self.secrets_in(raw, run)).unwrap_or_default());
         let changes = raw.map(|raw| raw.changes.as_slice()).unwrap_or_default();
         let plan = self
             .book

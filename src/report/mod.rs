@@ -6,6 +6,7 @@
 pub mod annotation;
 pub mod check_annotation;
 pub mod console;
+pub mod detect_secret;
 pub mod doctor;
 pub mod html;
 pub mod jsonl;

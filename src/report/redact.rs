@@ -38,19 +38,19 @@ impl Redactor {
     /// encoding, as in JSON, HTML and Sprag's own Markdown. Of a secret of several lines each long
     /// line counts as one, too.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut forms = BTreeSet::new();
+        let mut known = BTreeSet::new();
         let mut ignored = 0;
         for secret in secrets.into_iter().map(str::trim) {
             match secret.len() {
                 0 => {}
                 1..SHORTEST => ignored += 1,
-                _ => add_forms(secret, &mut forms),
+                _ => known.extend(secrets_apart(secret).flat_map(forms)),
             }
         }
-        let built = (!forms.is_empty()).then(|| {
+        let built = (!known.is_empty()).then(|| {
             AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostLongest)
-                .build(&forms)
+                .build(&known)
         });
         match built.transpose() {
             Ok(known) => Self { known, ignored },
@@ -107,12 +107,10 @@ fn replaced(known: &AhoCorasick, text: &str) -> String {
     out
 }
 
-fn add_forms(secret: &str, forms: &mut BTreeSet<String>) {
+/// A secret and its long lines, each of which tells enough of it.
+pub(super) fn secrets_apart(secret: &str) -> impl Iterator<Item = &str> {
     let lines = secret.lines().map(str::trim);
-    let long = lines.filter(|line| line.len() >= 2 * SHORTEST);
-    for part in std::iter::once(secret).chain(long) {
-        forms.extend(forms_of(part));
-    }
+    std::iter::once(secret).chain(lines.filter(|line| line.len() >= 2 * SHORTEST))
 }
 
 /// Letters, digits and what a URL may hold as it is.
@@ -133,7 +131,8 @@ const OF_ADDRESSES: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
-fn forms_of(secret: &str) -> Vec<String> {
+/// A secret as it is usually written.
+pub(super) fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
     let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
     forms.push(hex.to_uppercase());
@@ -246,7 +245,7 @@ mod tests {
 
     #[test]
     fn every_usual_form_of_a_secret_is_gone() {
-        for form in forms_of(CANARY) {
+        for form in forms(CANARY) {
             let text = format!("before {form} after");
             assert_eq!(redactor().redact(&text), "before *** after", "{form}");
         }

@@ -44,6 +44,7 @@ mod repositories;
 mod resume;
 mod s0026;
 mod s0057;
+mod secrets;
 mod stdio;
 mod support;
 mod taken_up;

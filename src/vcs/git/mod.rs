@@ -12,6 +12,7 @@ mod bytes;
 mod command;
 mod commit;
 mod config;
+mod contents;
 mod convert;
 mod credentials;
 mod discover;
