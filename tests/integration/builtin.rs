@@ -3,6 +3,7 @@
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};
 use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::assessments;
 use serde_json::{Value, json};
 
 const KEY: &str = "not-a-real-key";
@@ -133,6 +134,32 @@ fn the_same_task_is_done_in_every_format_streamed_or_whole() {
             assert_eq!(last["intent"], json!({"step": "end", "exit": "submitted"}));
         }
     }
+}
+
+#[test]
+fn a_model_may_name_files_by_absolute_paths_and_end_with_plain_text() {
+    let mut project = broken();
+    let path = project.repo().join("a.txt").display().to_string();
+    let write = json!({"file_path": path, "content": "fixed\n"});
+    let script = vec![
+        calls("I write the file.", vec![("write_file", write)]),
+        Step::Text("Done: a.txt was written.".into()),
+    ];
+    let (run, requests) = played(&mut project, script);
+    let run = run.expect(0);
+    assert_eq!((requests.len(), project.commits()), (2, 2));
+    assert_eq!(session(&run)["exit"], "submitted");
+}
+
+#[test]
+fn a_model_that_only_plans_is_nudged_like_any_agent() {
+    let plan = "Here's what I'll do:\n1. Read a.txt.\n2. I'll change it to say fixed.";
+    let mut script = vec![Step::Text(plan.into()); 3];
+    script.extend([write_fixed(), finish()]);
+    let mut project = broken();
+    let (run, _) = played(&mut project, script);
+    let run = run.expect(0);
+    assert_eq!(assessments(run.task(0)), ["planning_only", "changed"]);
 }
 
 const TWO_ITEMS: &str = "```SPRAG_PLAN\n- [ ] src/a.rs: one\n- [ ] src/b.rs: two\n```\n";

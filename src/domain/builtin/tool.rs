@@ -259,54 +259,93 @@ impl Arguments {
     }
 }
 
-/// A call that can be carried out.
+/// A call that can be carried out. The names that other agents' tools have for the same arguments are
+/// understood too: models have seen those more often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 pub enum ToolRequest {
     /// Read a file.
     ReadFile {
         /// The file.
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
         /// First line, from 1.
-        #[serde(default, deserialize_with = "number")]
+        #[serde(default, deserialize_with = "number", alias = "start_line")]
         start: Option<u64>,
         /// Last line.
-        #[serde(default, deserialize_with = "number")]
+        #[serde(default, deserialize_with = "number", alias = "end_line")]
         end: Option<u64>,
     },
     /// List files.
     ListFiles {
         /// The directory; the root if `None`.
-        #[serde(default)]
+        #[serde(default, alias = "dir", alias = "directory")]
         path: Option<String>,
     },
     /// Search in files.
     Search {
         /// A regular expression.
+        #[serde(alias = "query", alias = "regex")]
         pattern: String,
         /// The file or directory; the root if `None`.
-        #[serde(default)]
+        #[serde(default, alias = "dir", alias = "directory")]
         path: Option<String>,
     },
     /// Replace text that occurs once.
     EditFile {
         /// The file.
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
         /// The text to be replaced.
+        #[serde(
+            alias = "old_string",
+            alias = "oldString",
+            alias = "old_str",
+            alias = "old_text"
+        )]
         search: String,
         /// The text to put in its place.
+        #[serde(
+            alias = "new_string",
+            alias = "newString",
+            alias = "new_str",
+            alias = "new_text"
+        )]
         replace: String,
     },
     /// Write a whole file.
     WriteFile {
         /// The file.
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
         /// Its whole content.
+        #[serde(alias = "contents", alias = "file_text", alias = "text")]
         content: String,
     },
     /// Delete a file.
     DeleteFile {
         /// The file.
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
     },
     /// Move a file.
@@ -319,6 +358,7 @@ pub enum ToolRequest {
     /// Run a shell command.
     RunCommand {
         /// The command.
+        #[serde(alias = "cmd")]
         command: String,
         /// After how many seconds it is ended.
         #[serde(default, deserialize_with = "number")]
@@ -335,7 +375,7 @@ pub enum ToolRequest {
     /// End the work.
     Finish {
         /// The final message.
-        #[serde(default)]
+        #[serde(default, alias = "message", alias = "result")]
         summary: String,
     },
 }
@@ -397,6 +437,23 @@ impl ToolRequest {
         }
         let tagged = json!({"tool": tool.name, "arguments": arguments});
         serde_json::from_value(tagged).map_err(|error| error.to_string())
+    }
+
+    /// The same call with every path put through this.
+    #[must_use]
+    pub fn with_paths(mut self, change: impl Fn(&str) -> String) -> Self {
+        match &mut self {
+            Self::ReadFile { path, .. }
+            | Self::EditFile { path, .. }
+            | Self::WriteFile { path, .. }
+            | Self::DeleteFile { path } => *path = change(path),
+            Self::ListFiles { path } | Self::Search { path, .. } => {
+                *path = path.as_deref().map(change);
+            }
+            Self::MoveFile { from, to } => (*from, *to) = (change(from), change(to)),
+            Self::RunCommand { .. } | Self::UpdatePlan { .. } | Self::Finish { .. } => {}
+        }
+        self
     }
 
     /// Whether it only looks.
@@ -562,6 +619,18 @@ mod tests {
         the arguments are not valid JSON: EOF while parsing a value at line 1 column 9
         "#
         );
+    }
+
+    #[test]
+    fn other_agents_names_of_arguments_are_understood() {
+        let edit = json!({"file_path": "a", "old_string": "b", "new_string": "c"});
+        let own = json!({"path": "a", "search": "b", "replace": "c"});
+        assert_eq!(of("edit_file", edit), of("edit_file", own));
+        let write = json!({"filePath": "a", "contents": "b"});
+        let own = json!({"path": "a", "content": "b"});
+        assert_eq!(of("write_file", write), of("write_file", own));
+        let cmd = of("run_command", json!({"cmd": "ls"}));
+        assert_eq!(cmd, of("run_command", json!({"command": "ls"})));
     }
 
     #[test]

@@ -48,6 +48,7 @@ impl Toolbox {
         left: Duration,
         changes: &mut dyn FnMut() -> Vec<String>,
     ) -> ToolResult {
+        let request = &request.clone().with_paths(|path| self.from_root(path));
         match request {
             ToolRequest::ReadFile { path, start, end } => {
                 let read = look::read(&self.tree, path, *start, *end);
@@ -85,6 +86,14 @@ impl Toolbox {
                 Err(why) => told(Err(why)),
             },
         }
+    }
+
+    /// A path from the root of the work tree. Models that were told of the working directory name
+    /// files by their absolute paths.
+    fn from_root(&self, path: &str) -> String {
+        let inside = Path::new(path).strip_prefix(&self.work_tree).ok();
+        let inside = inside.and_then(Path::to_str);
+        inside.unwrap_or(path).to_owned()
     }
 
     /// Carries a change of files out: what to say of it, and the files that are not what they were.

@@ -8,7 +8,7 @@ use super::{
     ToolResult,
 };
 use crate::domain::agent::Usage;
-use crate::domain::assess::message::{failed_report, read_message};
+use crate::domain::assess::message::{MessageClass, failed_report, read_message};
 use crate::domain::builtin::fence;
 use crate::domain::builtin::ledger::{Applied, ItemState, Mode, same_file};
 use crate::domain::builtin::plan_text::{self, PlanBlock};
@@ -57,6 +57,7 @@ impl State {
             ..OpenStep::default()
         };
         self.final_words = None;
+        self.plain_words = None;
         let scan = fence::scan(&response.text);
         self.step.words = words(&format!("{}\n{}", response.reasoning, scan.prose));
         let blocks: Vec<PlanBlock> = scan.blocks.iter().filter_map(PlanBlock::of).collect();
@@ -69,7 +70,7 @@ impl State {
             understood |= self.call(call);
         }
         if !understood && response.calls.is_empty() {
-            understood = self.bare_final_words(&response.text);
+            understood = self.plain_text(response);
         }
         if understood {
             self.format_error = None;
@@ -127,15 +128,20 @@ impl State {
         ok
     }
 
-    /// A response without a call or a block ends the session too if it is in one of the two forms
-    /// that the prompt names for that, or if nothing of the plan is left.
-    fn bare_final_words(&mut self, text: &str) -> bool {
-        let words = FinalWords::of(text.trim());
-        let counts = words.failed
-            || words.satisfied
-            || (self.ledger.is_complete() && !words.text.is_empty());
-        if counts {
-            self.final_words = Some(words);
+    /// Most models end their work with plain text. Such a response ends the session if it is in one of
+    /// the two forms that the prompt names for that, or if nothing of a plan is left, something was
+    /// done, and it does not announce more.
+    fn plain_text(&mut self, response: &Response) -> bool {
+        let words = FinalWords::of(response.text.trim());
+        if words.text.is_empty() || response.stop != StopReason::End {
+            return false;
+        }
+        let worked = !self.changed.is_empty() || self.ledger.finished() > 0;
+        let over = worked && self.ledger.remaining() == 0 && !announces(&words.text);
+        let counts = words.failed || words.satisfied || over;
+        match counts {
+            true => self.final_words = Some(words),
+            false => self.plain_words = Some(words),
         }
         counts
     }
@@ -232,6 +238,14 @@ impl State {
             },
         };
     }
+}
+
+/// Whether a text says that there is more to come.
+fn announces(text: &str) -> bool {
+    matches!(
+        read_message(text, false).class,
+        MessageClass::PlanningOnly | MessageClass::AwaitingInput
+    )
 }
 
 impl FormatError {

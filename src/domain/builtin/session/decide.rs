@@ -45,7 +45,11 @@ fn after_step(limits: &Limits, state: &State) -> Step {
         return end(exit);
     }
     if state.counts.format_errors >= limits.format_errors.max(1) {
-        return end(SessionExit::RepeatedFormatError);
+        // A model that only talks has said its last word; what it is worth shows in the repository.
+        return end(match state.plain_words {
+            Some(_) => SessionExit::Submitted,
+            None => SessionExit::RepeatedFormatError,
+        });
     }
     if let Some(slice) = slice_due(limits, state) {
         return Step::FixSlice(slice);

@@ -100,6 +100,8 @@ pub struct State {
     pub(super) answers: Vec<Answer>,
     pub(super) step: OpenStep,
     pub(super) final_words: Option<FinalWords>,
+    /// What the last response said that was nothing but text, and was not taken for its final words.
+    pub(super) plain_words: Option<FinalWords>,
     pub(super) format_error: Option<FormatError>,
     pub(super) stagnation: Stagnation,
     pub(super) loops: Loops,
@@ -127,6 +129,7 @@ impl State {
             answers: Vec::new(),
             step: OpenStep::default(),
             final_words: None,
+            plain_words: None,
             format_error: None,
             stagnation: Stagnation::default(),
             loops: Loops::default(),
@@ -200,9 +203,10 @@ impl State {
         self.stagnation.score(&self.thresholds)
     }
 
-    /// The final words of the last response, if it had any.
+    /// The final words of the last response, if it had any, or the text that was all of it.
     pub fn final_message(&self) -> Option<&str> {
-        self.final_words.as_ref().map(|words| words.text.as_str())
+        let words = self.final_words.as_ref().or(self.plain_words.as_ref());
+        words.map(|words| words.text.as_str())
     }
 
     /// The error that the API failed with last, if nothing came after it.

@@ -96,6 +96,42 @@ fn responses_that_cannot_be_carried_out_are_named_and_bounded() {
     assert!(!played.asks[2].answers[0].ok);
 }
 
+#[test]
+fn plain_text_ends_a_session_that_has_done_something() {
+    let worked = with("", vec![edit("src/a.rs")]);
+    let done = text("Done: src/a.rs says hello now.");
+    let played = play(&[worked.clone(), done.clone()]);
+    assert_eq!(
+        (played.exit, played.asks.len()),
+        (SessionExit::Submitted, 2)
+    );
+
+    let more = text("Next, I will add the tests.");
+    let tests = with("", vec![edit("tests/a.rs")]);
+    let played = play(&[worked, more, tests, done]);
+    assert_eq!(
+        (played.exit, played.asks.len()),
+        (SessionExit::Submitted, 4)
+    );
+    let note = Note::FormatError {
+        why: FormatError::NoAction,
+    };
+    assert_eq!(played.asks[2].notes, [note]);
+}
+
+#[test]
+fn a_model_that_only_talks_has_the_last_word_after_three_responses() {
+    let planned = text("Plan:\n1. Read the file.\n2. I will fix it.");
+    let played = play(&[text(""), planned.clone(), planned.clone()]);
+    assert_eq!(played.exit, SessionExit::Submitted);
+    assert_eq!(played.asks.len(), 3);
+    let said = played.session.state().final_message();
+    assert_eq!(said, Some(planned.text.as_str()));
+
+    let played = play(&[planned.clone(), planned, text("")]);
+    assert_eq!(played.exit, SessionExit::RepeatedFormatError);
+}
+
 fn failing(limits: &Limits, error: &ModelError, after: usize) -> (Vec<Step>, SessionExit) {
     let mut session = Session::new(limits.clone(), String::new(), String::new());
     let mut steps = Vec::new();
