@@ -323,7 +323,7 @@ fn no_agent() {
         &project(),
         &["run", "--plan", "plan.yaml"],
         4,
-        "error: no agent is configured\n  name one: --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml\n  or let the built-in agent work: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY\n  or, in GitHub Actions, give the job `permissions: models: read` and GITHUB_TOKEN\n  or name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
+        "error: no agent is configured\n  name one: --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml\n  or let the built-in agent work: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY\n  or name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
     );
 }
 

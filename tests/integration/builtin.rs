@@ -350,7 +350,7 @@ fn the_built_in_agent_is_chosen_where_a_model_can_be_reached() {
     let run = project
         .sprag(&["run", "--plan", "plan.yaml", "--dry-run"])
         .expect(0);
-    let line = "agent: builtin (claude-sonnet-4-5 by anthropic at https://api.anthropic.com/v1)";
+    let line = "agent: builtin (claude-sonnet-5-5 by anthropic at https://api.anthropic.com/v1)";
     assert!(run.stdout.contains(line), "{}", run.stdout);
     assert!(!run.stdout.contains(KEY));
 }

@@ -1,6 +1,7 @@
 //! Which model is asked, where, and with which key: decided from a name and the variables that are
 //! set, without a look at anything else.
 
+use super::models::{self, Price};
 use std::fmt;
 
 /// A wire format.
@@ -31,17 +32,6 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")
     }
-}
-
-/// US dollars for a million tokens.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price {
-    /// Tokens sent.
-    pub input: f64,
-    /// Tokens sent that a cache served.
-    pub cached: f64,
-    /// Tokens received.
-    pub output: f64,
 }
 
 /// How a model is reached.
@@ -82,12 +72,15 @@ struct Provider {
     keys: &'static [&'static str],
     /// The model where none is named.
     model: Option<&'static str>,
-    window_tokens: usize,
-    response_tokens: usize,
 }
 
+/// The window and the longest response of a model that is not known, in tokens: most have as much.
 const WINDOW: usize = 128_000;
 const RESPONSE: usize = 16_000;
+
+/// The longest response that is asked for of a model that is known, in tokens. It holds a long file and
+/// what models that reason write before it.
+const LONG_RESPONSE: usize = 32_000;
 
 const fn chat(
     name: &'static str,
@@ -101,8 +94,6 @@ const fn chat(
         base,
         keys,
         model,
-        window_tokens: WINDOW,
-        response_tokens: RESPONSE,
     }
 }
 
@@ -110,12 +101,11 @@ const fn chat(
 const PROVIDERS: &[Provider] = &[
     Provider {
         wire: Wire::Messages,
-        window_tokens: 200_000,
         ..chat(
             "anthropic",
             "https://api.anthropic.com/v1",
             &["ANTHROPIC_API_KEY"],
-            Some("claude-sonnet-4-5"),
+            Some("claude-sonnet-5-5"),
         )
     },
     Provider {
@@ -124,17 +114,16 @@ const PROVIDERS: &[Provider] = &[
             "openai",
             "https://api.openai.com/v1",
             &["OPENAI_API_KEY"],
-            Some("gpt-5"),
+            Some("gpt-6.1-sol"),
         )
     },
     Provider {
         wire: Wire::Gemini,
-        window_tokens: 1_000_000,
         ..chat(
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta",
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            Some("gemini-2.5-pro"),
+            Some("gemini-3.8-flash"),
         )
     },
     // For servers that speak the newer format as well.
@@ -174,50 +163,22 @@ const PROVIDERS: &[Provider] = &[
     chat("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], None),
     chat("ollama", "http://127.0.0.1:11434/v1", &[], None),
     chat("compatible", "", &[], None),
-    // Its limits on one request are small: the job's token is not a paid account.
-    Provider {
-        window_tokens: 12_000,
-        response_tokens: 4_000,
-        ..chat(
-            GITHUB,
-            "https://models.github.ai/inference",
-            &[JOB_TOKEN],
-            Some("openai/gpt-4.1"),
-        )
-    },
 ];
 
-const GITHUB: &str = "github";
-const JOB_TOKEN: &str = "GITHUB_TOKEN";
+/// A provider that is no more.
+const GITHUB: &str = "github/";
 
 /// The variable with the address of a server to be used instead of the provider's own.
 pub const BASE_URL: &str = "SPRAG_BASE_URL";
 
-/// Prices as their providers published them in October 2025; `--price` replaces them.
-const PRICES: &[(&str, Price)] = &[
-    ("claude-sonnet-4-5", price(3.0, 0.3, 15.0)),
-    ("claude-haiku-4-5", price(1.0, 0.1, 5.0)),
-    ("gpt-5", price(1.25, 0.125, 10.0)),
-    ("gpt-5-mini", price(0.25, 0.025, 2.0)),
-    ("gpt-4.1", price(2.0, 0.5, 8.0)),
-];
-
-const fn price(input: f64, cached: f64, output: f64) -> Price {
-    Price {
-        input,
-        cached,
-        output,
-    }
-}
-
 /// Every variable that the choice depends on.
 pub fn variables() -> impl Iterator<Item = &'static str> {
     let keys = PROVIDERS.iter().flat_map(|provider| provider.keys);
-    keys.copied().chain([BASE_URL, "GITHUB_ACTIONS"])
+    keys.copied().chain([BASE_URL])
 }
 
-/// Chooses by `provider/model`, by the keys that are set, by the address of a server, and in Actions
-/// by the job's token. Without any of these there is no access.
+/// Chooses by `provider/model`, by the keys that are set, and by the address of a server. Without any of
+/// these there is no access.
 ///
 /// # Errors
 /// What is missing.
@@ -229,6 +190,9 @@ pub fn choose(
     if let Some(base) = &base {
         check_url(base)?;
     }
+    if base.is_none() && model.is_some_and(|model| model.starts_with(GITHUB)) {
+        return Err(github_is_gone());
+    }
     let (provider, model) = provider_of(model, base.is_some(), var).ok_or_else(nothing_there)?;
     let key = key_of(provider, var);
     if key.is_none() && !provider.keys.is_empty() && base.is_none() {
@@ -237,8 +201,6 @@ pub fn choose(
             hints: vec![format!("set {}", provider.keys.join(" or "))],
         });
     }
-    // What asks for a token of the runner's must be GitHub itself.
-    let key = key.filter(|_| provider.name != GITHUB || base.is_none());
     let model = model.or(provider.model).ok_or_else(|| NoAccess {
         message: format!("no model is named for {}", provider.name),
         hints: vec![format!("name one: --model {}/MODEL", provider.name)],
@@ -248,7 +210,8 @@ pub fn choose(
         Wire::Responses if base.is_some() && provider.name == "openai" => Wire::Chat,
         wire => wire,
     };
-    let at_home = base.is_none();
+    // Behind another address there may be anything of that name.
+    let known = models::find(provider.name, model).filter(|_| base.is_none());
     let base = base.unwrap_or_else(|| provider.base.to_owned());
     Ok(Access {
         provider: provider.name,
@@ -256,9 +219,9 @@ pub fn choose(
         base: base.trim().trim_end_matches('/').to_owned(),
         model: model.to_owned(),
         key,
-        window_tokens: provider.window_tokens,
-        response_tokens: provider.response_tokens,
-        price: price_of(model).filter(|_| at_home && provider.name != GITHUB),
+        window_tokens: known.map_or(WINDOW, |known| known.window_tokens),
+        response_tokens: known.map_or(RESPONSE, |known| known.response_tokens.min(LONG_RESPONSE)),
+        price: known.map(|known| known.price),
     })
 }
 
@@ -277,18 +240,13 @@ fn provider_of<'m>(
     }
     let by_key = PROVIDERS
         .iter()
-        .filter(|provider| provider.name != GITHUB)
         .find(|provider| key_of(provider, var).is_some());
     if has_base {
         let own = by_key.filter(|provider| provider.name == "openai");
         let compatible = || PROVIDERS.iter().find(|it| it.name == "compatible");
         return own.or_else(compatible).map(|provider| (provider, model));
     }
-    let in_actions = var("GITHUB_ACTIONS").as_deref() == Some("true");
-    let github = PROVIDERS
-        .iter()
-        .find(|provider| provider.name == GITHUB && in_actions && key_of(provider, var).is_some());
-    by_key.or(github).map(|provider| (provider, model))
+    by_key.map(|provider| (provider, model))
 }
 
 fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<Secret> {
@@ -322,7 +280,6 @@ fn check_url(url: &str) -> Result<(), NoAccess> {
 fn nothing_there() -> NoAccess {
     let keys: Vec<&str> = PROVIDERS
         .iter()
-        .filter(|provider| provider.name != GITHUB)
         .filter(|provider| provider.name != "openai-responses")
         .flat_map(|provider| provider.keys)
         .copied()
@@ -331,16 +288,16 @@ fn nothing_there() -> NoAccess {
         message: "the built-in agent has no model to ask".into(),
         hints: vec![
             format!("set one of {}", keys.join(", ")),
-            "or, in GitHub Actions, give the job `permissions: models: read` and GITHUB_TOKEN"
-                .into(),
             format!("or name a server that speaks OpenAI's format with {BASE_URL}"),
         ],
     }
 }
 
-fn price_of(model: &str) -> Option<Price> {
-    let known = PRICES.iter().find(|(name, _)| *name == model);
-    known.map(|(_, price)| *price)
+fn github_is_gone() -> NoAccess {
+    NoAccess {
+        message: "GitHub Models was closed on 2026-07-30".into(),
+        hints: vec!["set the key of another provider, such as OPENAI_API_KEY".into()],
+    }
 }
 
 #[cfg(test)]
@@ -373,14 +330,13 @@ mod tests {
 
     #[test]
     fn the_model_or_the_keys_decide() {
-        let actions = ("GITHUB_ACTIONS", "true");
         let token = ("GITHUB_TOKEN", "t");
         let server = (BASE_URL, "http://127.0.0.1:1/v1/");
         let cases: &[(Option<&str>, Set<'_>, &str)] = &[
             (
                 None,
                 &[("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "a")],
-                "anthropic Messages https://api.anthropic.com/v1 claude-sonnet-4-5 a",
+                "anthropic Messages https://api.anthropic.com/v1 claude-sonnet-5-5 a",
             ),
             (
                 Some("gpt-5-mini"),
@@ -397,20 +353,20 @@ mod tests {
                 &[("OPENROUTER_API_KEY", "k")],
                 "openrouter Chat https://openrouter.ai/api/v1 a/b k",
             ),
-            (
-                None,
-                &[actions, token],
-                "github Chat https://models.github.ai/inference openai/gpt-4.1 t",
-            ),
             (None, &[token], "the built-in agent has no model to ask"),
+            (
+                Some("github/openai/gpt-4.1"),
+                &[token],
+                "GitHub Models was closed on 2026-07-30",
+            ),
             (
                 Some("github/x/y"),
                 &[token, server],
-                "github Chat http://127.0.0.1:1/v1 x/y -",
+                "compatible Chat http://127.0.0.1:1/v1 github/x/y -",
             ),
             (
                 Some("m"),
-                &[actions, token, server],
+                &[token, server],
                 "compatible Chat http://127.0.0.1:1/v1 m -",
             ),
             (
@@ -457,12 +413,34 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_known_at_the_provider_alone() {
+    fn windows_and_prices_are_known_at_the_provider_alone() {
         let key = ("OPENAI_API_KEY", "k");
-        let at_home = chosen(Some("openai/gpt-5"), &[key]).unwrap();
-        assert_eq!(at_home.price, Some(price(1.25, 0.125, 10.0)));
-        let elsewhere = chosen(Some("openai/gpt-5"), &[key, (BASE_URL, "http://h/v1")]).unwrap();
-        assert_eq!(elsewhere.price, None);
-        assert_eq!(chosen(Some("openai/new"), &[key]).unwrap().price, None);
+        let at_home = chosen(Some("openai/gpt-6.1-sol"), &[key]).unwrap();
+        assert_eq!(
+            (at_home.window_tokens, at_home.response_tokens),
+            (272_000, LONG_RESPONSE)
+        );
+        assert_eq!(at_home.price.map(|price| price.output), Some(10.0));
+        let server = (BASE_URL, "http://h/v1");
+        for (model, set) in [
+            ("openai/gpt-6.1-sol", &[key, server] as Set<'_>),
+            ("openai/new", &[key]),
+        ] {
+            let it = chosen(Some(model), set).unwrap();
+            assert_eq!(
+                (it.window_tokens, it.response_tokens, it.price),
+                (WINDOW, RESPONSE, None)
+            );
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_model_that_is_known() {
+        for provider in PROVIDERS {
+            let known = provider
+                .model
+                .map(|model| models::find(provider.name, model));
+            assert_ne!(known, Some(None), "{}", provider.name);
+        }
     }
 }

@@ -4,13 +4,13 @@
 
 mod access;
 pub mod model;
+mod models;
 mod options;
 mod telling;
 mod tools;
 
-pub use access::{
-    Access, BASE_URL, NoAccess, Price, Secret, Wire, choose, key_variable, variables,
-};
+pub use access::{Access, BASE_URL, NoAccess, Secret, Wire, choose, key_variable, variables};
+pub use models::Price;
 pub use options::Options;
 
 use crate::domain::agent::{AgentEvent, AgentReport};

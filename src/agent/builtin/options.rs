@@ -1,6 +1,6 @@
 //! The built-in agent's own arguments (`--agent-arg`).
 
-use super::access::Price;
+use super::models::Price;
 use crate::domain::builtin::session::Limits;
 
 /// What the arguments ask for.
@@ -23,7 +23,7 @@ pub struct Options {
 }
 
 const KNOWN: &str = "--max-steps N, --max-tool-calls N, --context-window TOKENS, \
-                     --max-output-tokens TOKENS, --price IN,CACHED,OUT, --text-tools, --no-stream";
+                     --max-output-tokens TOKENS, --price IN,CACHED,OUT[,WRITTEN], --text-tools, --no-stream";
 
 impl Options {
     /// Reads them, `--name value` and `--name=value`.
@@ -80,15 +80,18 @@ fn number<N: TryFrom<u64>>(name: &str, text: &str) -> Result<N, String> {
 fn price(text: &str) -> Result<Price, String> {
     let parts: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
     match parts.as_deref() {
-        Ok(&[input, cached, output]) if [input, cached, output].iter().all(|it| *it >= 0.0) => {
+        Ok(&[input, cached, output, ref written @ ..])
+            if written.len() <= 1 && parts.iter().flatten().all(|it| *it >= 0.0) =>
+        {
             Ok(Price {
                 input,
                 cached,
+                written: written.first().copied().unwrap_or(input),
                 output,
             })
         }
         _ => Err(format!(
-            "--price needs three prices for a million tokens, like 3,0.3,15, not `{text}`"
+            "--price needs three or four prices for a million tokens, like 3,0.3,15, not `{text}`"
         )),
     }
 }
@@ -119,6 +122,7 @@ mod tests {
         let price = Price {
             input: 3.0,
             cached: 0.3,
+            written: 3.0,
             output: 15.0,
         };
         let expected = Options {
@@ -134,6 +138,12 @@ mod tests {
     }
 
     #[test]
+    fn a_fourth_price_is_that_of_what_is_written_to_a_cache() {
+        let price = read(&["--price=3,0.3,15,3.75"]).unwrap().price;
+        assert_eq!(price.map(|price| price.written), Some(3.75));
+    }
+
+    #[test]
     fn what_cannot_be_read_is_said() {
         for (args, why) in [
             (&["--max-steps"] as &[&str], "--max-steps needs a value"),
@@ -142,8 +152,10 @@ mod tests {
                 "needs a whole number from 1, not `0`",
             ),
             (&["--max-steps=99999999999"], "needs a whole number"),
-            (&["--price", "1,2"], "needs three prices"),
-            (&["--price", "1,NaN,2"], "needs three prices"),
+            (&["--price", "1,2"], "needs three or four prices"),
+            (&["--price", "1,NaN,2"], "needs three or four prices"),
+            (&["--price", "1,1,2,-1"], "needs three or four prices"),
+            (&["--price", "1,1,2,1,1"], "needs three or four prices"),
             (&["-v"], "has no argument `-v`"),
         ] {
             let error = read(args).unwrap_err();

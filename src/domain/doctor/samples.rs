@@ -112,7 +112,7 @@ pub(crate) fn job() -> Facts {
     facts.agent = Some(Agent {
         auto: true,
         kind: AgentKind::Builtin {
-            model: "claude-sonnet-4-5".into(),
+            model: "claude-sonnet-5-5".into(),
             provider: "anthropic".into(),
             base: "https://api.anthropic.com/v1".into(),
             key: Some("ANTHROPIC_API_KEY".into()),

@@ -44,7 +44,7 @@ fn a_usual_job() {
                                   -> give actions/checkout `persist-credentials: false`: Sprag pushes with its own token
     ok       configuration        .sprag/config.yaml is valid
     ok       checks               build, test
-    ok       agent                builtin, chosen because no agent is named: claude-sonnet-4-5 by anthropic at https://api.anthropic.com/v1
+    ok       agent                builtin, chosen because no agent is named: claude-sonnet-5-5 by anthropic at https://api.anthropic.com/v1
     ok       model-key            ANTHROPIC_API_KEY is set
     ok       token                of the job or of an app (ghs_), acts as github-actions[bot]
     ok       api                  https://api.github.com answers; 993 of 1000 requests are left

@@ -160,3 +160,4 @@ fn stopped(of: &Value, into: &mut Assembly) {
         });
     }
 }
+        into.tokens_written = Some(written);

@@ -19,6 +19,8 @@ pub(super) struct Assembly {
     /// Why it ended, once it has.
     pub(super) stop: Option<StopReason>,
     calls: Vec<OpenCall>,
+    /// Tokens sent that were written to a cache; they are among those sent.
+    pub(super) tokens_written: Option<u64>,
     size: usize,
 }
 
@@ -48,6 +50,7 @@ pub(super) struct Reply {
 impl Assembly {
     /// More of the text.
     pub(super) fn text(&mut self, more: &str) -> Result<(), ModelError> {
+    pub(super) tokens_written: Option<u64>,
         self.grow(more.len())?;
         self.text.push_str(more);
         Ok(())
@@ -170,6 +173,7 @@ pub(super) fn count(into: &mut Option<u64>, value: &Value) {
         *into = Some(number);
     }
 }
+            tokens_written: self.tokens_written,
 
 /// The elements of a list; none of anything else.
 pub(super) fn list(value: &Value) -> &[Value] {

@@ -93,6 +93,8 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
         };
         into.call(
             call["index"].as_u64().unwrap_or(position as u64),
+    let written = &usage["prompt_tokens_details"]["cache_write_tokens"];
+    count(&mut into.tokens_written, written);
             call["id"].as_str(),
             function["name"].as_str(),
             &arguments,

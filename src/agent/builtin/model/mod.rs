@@ -11,7 +11,8 @@ mod sse;
 #[cfg(test)]
 mod tests;
 
-use super::access::{Access, Price, Secret, Wire};
+use super::access::{Access, Secret, Wire};
+use super::models::Price;
 use super::options::Options;
 use crate::domain::agent::Usage;
 use crate::domain::builtin::context::Message;
@@ -114,7 +115,7 @@ impl Model {
             text: reply.text,
             reasoning: reply.reasoning,
             calls: reply.calls,
-            usage: priced(reply.usage, self.price),
+            usage: priced(reply.usage, reply.tokens_written, self.price),
             stop: reply.stop,
             elapsed_ms: 0,
         };
@@ -246,7 +247,7 @@ fn arguments_text(call: &ToolCall) -> String {
 }
 
 /// The usage with its cost, where tokens and price are known.
-fn priced(usage: Usage, price: Option<Price>) -> Usage {
+fn priced(usage: Usage, written: Option<u64>, price: Option<Price>) -> Usage {
     let (Some(price), Some(sent), Some(received)) = (price, usage.tokens_in, usage.tokens_out)
     else {
         return usage;

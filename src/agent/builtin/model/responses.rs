@@ -102,6 +102,8 @@ fn item(item: &Value, into: &mut Assembly) -> Result<(), ModelError> {
             }
         }
         Some("reasoning") => {
+    let written = &usage["input_tokens_details"]["cache_write_tokens"];
+    count(&mut into.tokens_written, written);
             for part in list(&item["summary"]) {
                 into.reason(part["text"].as_str().unwrap_or_default())?;
             }

@@ -203,7 +203,9 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
     let message = json!({"type": "message", "content": [], "stop_reason": "end_turn", "usage": {
         "input_tokens": 10, "cache_read_input_tokens": 200, "cache_creation_input_tokens": 3_000,
         "output_tokens": 5}});
-    let usage = decode("anthropic/m", &[message]).unwrap().usage;
+    let reply = decode("anthropic/m", &[message]).unwrap();
+    let usage = reply.usage;
+    assert_eq!(reply.tokens_written, Some(3_000));
     let expected = Usage {
         tokens_in: Some(3_210),
         tokens_cached: Some(200),
@@ -214,9 +216,17 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
     let price = Price {
         input: 1.0,
         cached: 0.5,
+        written: 1.25,
         output: 2.0,
     };
-    let cost = priced(usage, Some(price)).cost_usd.unwrap();
-    assert!((cost - 0.00312).abs() < 1e-9, "{cost}");
-    assert_eq!(priced(Usage::default(), Some(price)).cost_usd, None);
+    let cost = |written| priced(usage, written, Some(price)).cost_usd.unwrap();
+    for (written, expected) in [
+        (None, 0.00312),
+        (Some(3_000), 0.00387),
+        (Some(9_000), 0.0038725),
+    ] {
+        let cost = cost(written);
+        assert!((cost - expected).abs() < 1e-9, "{written:?}: {cost}");
+    }
+    assert_eq!(priced(Usage::default(), None, Some(price)).cost_usd, None);
 }

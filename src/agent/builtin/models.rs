@@ -1,0 +1,243 @@
+//! What is known of models: windows, longest responses and prices. Nothing is looked up at run time,
+//! so the table grows old; every number of it can be given by hand.
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// Tokens sent.
+    pub input: f64,
+    /// Tokens sent that a cache served.
+    pub cached: f64,
+    /// Tokens sent that were written to a cache.
+    pub written: f64,
+    /// Tokens received.
+    pub output: f64,
+}
+
+/// A model that is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Known {
+    provider: &'static str,
+    name: &'static str,
+    /// The window to plan with, in tokens: the model's own, or the length of a request from which
+    /// all of it costs more, whichever is less. So no price but the first is ever paid.
+    pub(super) window_tokens: usize,
+    /// The longest response that the provider takes as a limit, in tokens.
+    pub(super) response_tokens: usize,
+    /// What it costs.
+    pub(super) price: Price,
+}
+
+/// `prices` are input, cached, written and output.
+const fn known(
+    provider: &'static str,
+    name: &'static str,
+    [window_tokens, response_tokens]: [usize; 2],
+    [input, cached, written, output]: [f64; 4],
+) -> Known {
+    Known {
+        provider,
+        name,
+        window_tokens,
+        response_tokens,
+        price: Price {
+            input,
+            cached,
+            written,
+            output,
+        },
+    }
+}
+
+/// Where OpenAI's price doubles.
+const OPENAI: [usize; 2] = [272_000, 128_000];
+const CLAUDE: [usize; 2] = [1_000_000, 128_000];
+const GEMINI: [usize; 2] = [1_048_576, 65_536];
+
+/// From `model_prices_and_context_window_backup.json` of litellm 1.109.1, which names the providers'
+/// price pages as its source; read on 2026-11-21. Of the prices that rise on a day that is known
+/// (Gemini 4 Argon on 2026-12-01, Gemini 3.8 Flash on 2027-01-01) the later one stands here: a limit
+/// on cost must not be passed unseen.
+const MODELS: &[Known] = &[
+    known(
+        "anthropic",
+        "claude-sonnet-5-5",
+        CLAUDE,
+        [2.0, 0.1, 2.5, 10.0],
+    ),
+    known(
+        "anthropic",
+        "claude-opus-5-5",
+        CLAUDE,
+        [4.0, 0.2, 5.0, 20.0],
+    ),
+    known(
+        "anthropic",
+        "claude-haiku-5-5",
+        [100_000, 128_000],
+        [0.1, 0.01, 0.125, 0.5],
+    ),
+    known(
+        "anthropic",
+        "claude-sonnet-5",
+        CLAUDE,
+        [2.0, 0.2, 2.5, 10.0],
+    ),
+    known("anthropic", "claude-opus-5", CLAUDE, [5.0, 0.5, 6.25, 25.0]),
+    known(
+        "anthropic",
+        "claude-sonnet-4-6",
+        CLAUDE,
+        [3.0, 0.3, 3.75, 15.0],
+    ),
+    known(
+        "anthropic",
+        "claude-haiku-4-5",
+        [200_000, 64_000],
+        [1.0, 0.1, 1.25, 5.0],
+    ),
+    known(
+        "anthropic",
+        "claude-sonnet-4-5",
+        [200_000, 64_000],
+        [3.0, 0.3, 3.75, 15.0],
+    ),
+    known("openai", "gpt-6.1-sol", OPENAI, [2.0, 0.1, 2.5, 10.0]),
+    known("openai", "gpt-6.1-terra", OPENAI, [1.0, 0.05, 1.25, 5.0]),
+    known("openai", "gpt-6-astra", OPENAI, [10.0, 1.0, 12.5, 50.0]),
+    known("openai", "gpt-6-sol", OPENAI, [2.0, 0.2, 2.5, 10.0]),
+    known("openai", "gpt-6-luna", OPENAI, [0.1, 0.01, 0.125, 0.5]),
+    known("openai", "gpt-5.6-sol", OPENAI, [4.0, 0.4, 5.0, 20.0]),
+    known("openai", "gpt-5.6-terra", OPENAI, [2.0, 0.2, 2.5, 12.0]),
+    known("openai", "gpt-5.6-luna", OPENAI, [0.2, 0.02, 0.25, 1.2]),
+    known("openai", "gpt-5.5", OPENAI, [5.0, 0.5, 5.0, 30.0]),
+    known("openai", "gpt-5.4", OPENAI, [2.5, 0.25, 2.5, 15.0]),
+    known("openai", "gpt-5.4-mini", OPENAI, [0.75, 0.075, 0.75, 4.5]),
+    known(
+        "openai",
+        "gpt-4.1",
+        [1_047_576, 32_768],
+        [2.0, 0.5, 2.0, 8.0],
+    ),
+    known("gemini", "gemini-3.8-flash", GEMINI, [1.5, 0.15, 1.5, 7.5]),
+    known("gemini", "gemini-4-argon", GEMINI, [4.0, 0.2, 4.0, 20.0]),
+    known(
+        "gemini",
+        "gemini-3.1-pro-preview",
+        [200_000, 65_536],
+        [2.0, 0.2, 2.0, 12.0],
+    ),
+    known(
+        "gemini",
+        "gemini-2.5-pro",
+        [200_000, 65_536],
+        [1.25, 0.125, 1.25, 10.0],
+    ),
+    known(
+        "deepseek",
+        "deepseek-v4-pro",
+        [1_000_000, 393_216],
+        [1.32, 0.044, 1.32, 3.96],
+    ),
+    known(
+        "deepseek",
+        "deepseek-v4-flash",
+        [1_000_000, 393_216],
+        [0.3, 0.006, 0.3, 1.2],
+    ),
+    known(
+        "mistral",
+        "devstral-latest",
+        [256_000, 256_000],
+        [0.4, 0.04, 0.4, 2.0],
+    ),
+    known("xai", "grok-4.7", [200_000, 500_000], [2.0, 0.5, 2.0, 6.0]),
+];
+
+/// What is known of a model of a provider, by its exact name or by its name with a date.
+pub(super) fn find(provider: &str, model: &str) -> Option<&'static Known> {
+    MODELS.iter().find(|known| {
+        let rest = model.strip_prefix(known.name);
+        known.provider == provider && rest.is_some_and(|rest| rest.is_empty() || is_date(rest))
+    })
+}
+
+/// Whether this is `-20251001` or `-2026-04-23`.
+fn is_date(suffix: &str) -> bool {
+    let shape: String = suffix
+        .chars()
+        .map(|char| if char.is_ascii_digit() { '0' } else { char })
+        .collect();
+    shape == "-00000000" || shape == "-0000-00-00"
+}
+
+/// Whether a model is one of OpenAI's that reason: `o3`, `gpt-5`, `gpt-6.1-sol`, but not `gpt-4.1` or
+/// `gpt-5-chat`. They take other parameters than the older ones, and the older ones refuse theirs.
+pub(super) fn is_reasoning(model: &str) -> bool {
+    let generation = |rest: &str| {
+        let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse::<u32>().ok())
+    };
+    let by_number = |prefix: &str, from: u32| {
+        let rest = model.strip_prefix(prefix);
+        rest.and_then(generation).is_some_and(|it| it >= from)
+    };
+    (by_number("gpt-", 5) || by_number("o", 1)) && !model.contains("-chat")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_known_by_its_name_and_by_its_name_with_a_date() {
+        let name = |provider, model| find(provider, model).map(|known| known.name);
+        for (model, expected) in [
+            ("claude-haiku-4-5", Some("claude-haiku-4-5")),
+            ("claude-haiku-4-5-20251001", Some("claude-haiku-4-5")),
+            ("claude-haiku-4-5-latest", None),
+            ("claude-sonnet-5-5", Some("claude-sonnet-5-5")),
+            ("claude-sonnet-5", Some("claude-sonnet-5")),
+            ("claude-sonnet-5-6", None),
+        ] {
+            assert_eq!(name("anthropic", model), expected, "{model}");
+        }
+        assert_eq!(name("openai", "gpt-5.5-2026-04-23"), Some("gpt-5.5"));
+        assert_eq!(name("openrouter", "gpt-5.5"), None);
+    }
+
+    #[test]
+    fn every_row_can_be_used() {
+        for known in MODELS {
+            let Price {
+                input,
+                cached,
+                written,
+                output,
+            } = known.price;
+            assert!(
+                cached < input && input <= written && written < output,
+                "{known:?}"
+            );
+            assert!(known.window_tokens >= 100_000, "{known:?}");
+            assert_eq!(find(known.provider, known.name), Some(known));
+        }
+    }
+
+    #[test]
+    fn models_that_reason() {
+        for (model, expected) in [
+            ("gpt-6.1-sol", true),
+            ("gpt-5-mini", true),
+            ("gpt-10", true),
+            ("o4-mini", true),
+            ("gpt-4.1", false),
+            ("gpt-5-chat-latest", false),
+            ("gpt-oss-120b", false),
+            ("ollama", false),
+            ("m", false),
+        ] {
+            assert_eq!(is_reasoning(model), expected, "{model}");
+        }
+    }
+}
