@@ -1,17 +1,18 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_value, tools};
+use super::{Ask, arguments_value, kept, tools};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
+use crate::domain::builtin::tool::ToolCall;
 use serde_json::{Value, json};
 
 /// The body of a request. The system prompt and the newest message end what the provider may cache.
 pub(super) fn body(ask: &Ask<'_>) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for message in ask.messages {
-        let Some((role, blocks)) = blocks(message) else {
+        let Some((role, blocks)) = blocks(message, ask) else {
             continue;
         };
         // Roles take turns, so the results of calls and what is said with them are one message.
@@ -48,21 +49,21 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     body
 }
 
-fn blocks(message: &Message) -> Option<(&'static str, Vec<Value>)> {
+fn blocks(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)> {
     Some(match message {
         Message::System { .. } => return None,
         Message::Task { text } | Message::Note { text } => {
             ("user", vec![json!({"type": "text", "text": text})])
         }
+        Message::Assistant { calls, .. } if !kept(ask, calls).is_empty() => {
+            ("assistant", given_back(kept(ask, calls), calls))
+        }
         Message::Assistant { text, calls } => {
             // Text of nothing but white space is refused.
             let said = text.trim_end();
             let said = (!said.is_empty()).then(|| json!({"type": "text", "text": said}));
-            let calls = calls.iter().map(|call| {
-                json!({"type": "tool_use", "id": call.id, "name": call.name,
-                       "input": arguments_value(call)})
-            });
-            let mut blocks: Vec<Value> = said.into_iter().chain(calls).collect();
+            let mut blocks: Vec<Value> =
+                said.into_iter().chain(calls.iter().map(tool_use)).collect();
             if blocks.is_empty() {
                 blocks.push(json!({"type": "text", "text": "(nothing)"}));
             }
@@ -76,6 +77,30 @@ fn blocks(message: &Message) -> Option<(&'static str, Vec<Value>)> {
             ],
         ),
     })
+}
+
+fn tool_use(call: &ToolCall) -> Value {
+    json!({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_value(call)})
+}
+
+/// The blocks of a response in which the model thought, as they came: their signatures hold for what
+/// stands before them.
+fn given_back(kept: Vec<Value>, calls: &[ToolCall]) -> Vec<Value> {
+    let mut calls = calls.iter();
+    let blocks = kept
+        .into_iter()
+        .filter_map(|block| match block["type"].as_str() {
+            Some("tool_use") => calls.next().map(tool_use),
+            Some("text")
+                if block["text"]
+                    .as_str()
+                    .is_none_or(|text| text.trim().is_empty()) =>
+            {
+                None
+            }
+            _ => Some(block),
+        });
+    blocks.collect()
 }
 
 /// Takes an event in, or a whole response.
@@ -109,7 +134,14 @@ fn message(message: &Value, into: &mut Assembly) -> Result<(), ModelError> {
 }
 
 fn block(index: Option<u64>, block: &Value, into: &mut Assembly) -> Result<(), ModelError> {
-    match block["type"].as_str() {
+    let kind = block["type"].as_str();
+    let place = index.unwrap_or_default();
+    match kind {
+        Some("tool_use") => into.keep(place, json!({"type": "tool_use"}))?,
+        Some("text" | "thinking" | "redacted_thinking") => into.keep(place, block.clone())?,
+        _ => {}
+    }
+    match kind {
         Some("text") => into.text(block["text"].as_str().unwrap_or_default()),
         Some("thinking") => into.reason(block["thinking"].as_str().unwrap_or_default()),
         Some("tool_use") => {
@@ -119,7 +151,7 @@ fn block(index: Option<u64>, block: &Value, into: &mut Assembly) -> Result<(), M
                 _ => String::new(),
             };
             let (id, name) = (block["id"].as_str(), block["name"].as_str());
-            into.call(index.unwrap_or_default(), id, name, &input)
+            into.call(place, id, name, &input)
         }
         _ => Ok(()),
     }
@@ -128,13 +160,18 @@ fn block(index: Option<u64>, block: &Value, into: &mut Assembly) -> Result<(), M
 fn delta(event: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     let delta = &event["delta"];
     let of = |name: &str| delta[name].as_str().unwrap_or_default();
+    let index = event["index"].as_u64().unwrap_or_default();
     match delta["type"].as_str() {
-        Some("text_delta") => into.text(of("text")),
-        Some("thinking_delta") => into.reason(of("thinking")),
-        Some("input_json_delta") => {
-            let index = event["index"].as_u64().unwrap_or_default();
-            into.call(index, None, None, of("partial_json"))
+        Some("text_delta") => {
+            into.keep_more(index, "text", of("text"))?;
+            into.text(of("text"))
         }
+        Some("thinking_delta") => {
+            into.keep_more(index, "thinking", of("thinking"))?;
+            into.reason(of("thinking"))
+        }
+        Some("signature_delta") => into.keep_more(index, "signature", of("signature")),
+        Some("input_json_delta") => into.call(index, None, None, of("partial_json")),
         _ => Ok(()),
     }
 }
@@ -147,6 +184,7 @@ fn usage(usage: &Value, into: &mut Assembly) {
         let written = of("cache_creation_input_tokens");
         into.usage.tokens_in = Some(fresh.saturating_add(cached).saturating_add(written));
         into.usage.tokens_cached = Some(cached);
+        into.tokens_written = Some(written);
     }
     count(&mut into.usage.tokens_out, &usage["output_tokens"]);
 }
@@ -160,4 +198,3 @@ fn stopped(of: &Value, into: &mut Assembly) {
         });
     }
 }
-        into.tokens_written = Some(written);

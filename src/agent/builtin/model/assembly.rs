@@ -10,17 +10,22 @@ use serde_json::Value;
 const MOST_TEXT: usize = 16 << 20;
 const MOST_CALLS: usize = 256;
 
+/// The types of parts that need not be given back as they came.
+const PLAIN: &[&str] = &["text", "tool_use", "message", "function_call"];
+
 /// What has come of a response so far.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) usage: Usage,
+    /// Tokens sent that were written to a cache; they are among those sent.
+    pub(super) tokens_written: Option<u64>,
     /// Why it ended, once it has.
     pub(super) stop: Option<StopReason>,
     calls: Vec<OpenCall>,
-    /// Tokens sent that were written to a cache; they are among those sent.
-    pub(super) tokens_written: Option<u64>,
+    /// What the provider wants to see again with the calls, by the numbers of the parts.
+    kept: Vec<(u64, Value)>,
     size: usize,
 }
 
@@ -41,16 +46,17 @@ pub(super) struct Reply {
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) calls: Vec<ToolCall>,
-    /// For each call what the provider wants to see again with it.
+    /// For each call what the provider wants to see again with it; with the first call also what is to
+    /// stand before all of them.
     pub(super) signatures: Vec<Option<String>>,
     pub(super) usage: Usage,
+    pub(super) tokens_written: Option<u64>,
     pub(super) stop: StopReason,
 }
 
 impl Assembly {
     /// More of the text.
     pub(super) fn text(&mut self, more: &str) -> Result<(), ModelError> {
-    pub(super) tokens_written: Option<u64>,
         self.grow(more.len())?;
         self.text.push_str(more);
         Ok(())
@@ -125,6 +131,39 @@ impl Assembly {
         Ok(())
     }
 
+    /// A part that the provider wants to see again with the calls of the response.
+    pub(super) fn keep(&mut self, index: u64, part: Value) -> Result<(), ModelError> {
+        self.grow(part.to_string().len())?;
+        self.kept.push((index, part));
+        Ok(())
+    }
+
+    /// More of such a part.
+    pub(super) fn keep_more(
+        &mut self,
+        index: u64,
+        field: &str,
+        more: &str,
+    ) -> Result<(), ModelError> {
+        self.grow(more.len())?;
+        let part = self.kept.iter_mut().rev().find(|(at, _)| *at == index);
+        let fields = part.and_then(|(_, part)| part.as_object_mut());
+        match fields.map(|fields| fields.entry(field).or_insert(Value::Null)) {
+            Some(Value::String(text)) => text.push_str(more),
+            Some(value) => *value = Value::from(more),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// More of a text that is the only such part.
+    pub(super) fn keep_text(&mut self, field: &str, more: &str) -> Result<(), ModelError> {
+        if self.kept.is_empty() {
+            self.kept.push((0, Value::Object(Default::default())));
+        }
+        self.keep_more(0, field, more)
+    }
+
     /// The response, if it has come to its end. `number` makes ids where there are none.
     pub(super) fn finish(self, number: u64) -> Result<Reply, ModelError> {
         let Some(stop) = self.stop else {
@@ -134,6 +173,7 @@ impl Assembly {
             text: self.text,
             reasoning: self.reasoning,
             usage: self.usage,
+            tokens_written: self.tokens_written,
             stop,
             ..Reply::default()
         };
@@ -149,6 +189,17 @@ impl Assembly {
                 arguments: Arguments::from_json(&call.arguments),
             });
             reply.signatures.push(call.signature);
+        }
+        // Text and calls alone can be told again without it.
+        let plain = |part: &Value| {
+            let kind = part["type"].as_str();
+            kind.is_some_and(|kind| PLAIN.contains(&kind))
+        };
+        let kept: Vec<Value> = self.kept.into_iter().map(|(_, part)| part).collect();
+        if let Some(first) = reply.signatures.first_mut()
+            && !kept.iter().all(plain)
+        {
+            *first = Some(Value::Array(kept).to_string());
         }
         Ok(reply)
     }
@@ -173,7 +224,6 @@ pub(super) fn count(into: &mut Option<u64>, value: &Value) {
         *into = Some(number);
     }
 }
-            tokens_written: self.tokens_written,
 
 /// The elements of a list; none of anything else.
 pub(super) fn list(value: &Value) -> &[Value] {

@@ -1,25 +1,32 @@
 //! OpenAI's *chat completions*, as many servers speak it.
 
+use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_text, tools};
+use super::{Ask, arguments_text, kept, tools};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
+use crate::domain::builtin::tool::ToolCall;
 use serde_json::{Value, json};
 
 /// The body of a request.
 pub(super) fn body(ask: &Ask<'_>) -> Value {
-    let messages: Vec<Value> = ask.messages.iter().map(message).collect();
+    let messages: Vec<Value> = ask.messages.iter().map(|it| message(it, ask)).collect();
     let mut body = json!({
         "model": ask.access.model,
         "messages": messages,
         "stream": ask.stream,
     });
-    if ask.stream {
+    // Mistral says how much was used anyway, and refuses to be asked for it.
+    if ask.stream && ask.access.provider != "mistral" {
         body["stream_options"] = json!({"include_usage": true});
     }
     if let Some(most) = ask.most_tokens {
-        body["max_tokens"] = json!(most);
+        let name = match models::is_reasoning(&ask.access.model) {
+            true => "max_completion_tokens",
+            false => "max_tokens",
+        };
+        body[name] = json!(most);
     }
     if ask.tools {
         body["tools"] = tools(|tool| {
@@ -31,7 +38,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     body
 }
 
-fn message(message: &Message) -> Value {
+fn message(message: &Message, ask: &Ask<'_>) -> Value {
     match message {
         Message::System { text } => json!({"role": "system", "content": text}),
         Message::Task { text } | Message::Note { text } => json!({"role": "user", "content": text}),
@@ -39,6 +46,7 @@ fn message(message: &Message) -> Value {
             json!({"role": "assistant", "content": text})
         }
         Message::Assistant { text, calls } => {
+            let reasoning = reasoning(ask, calls);
             let calls: Vec<Value> = calls
                 .iter()
                 .map(|call| {
@@ -51,12 +59,28 @@ fn message(message: &Message) -> Value {
                 true => Value::Null,
                 false => json!(text),
             };
-            json!({"role": "assistant", "content": content, "tool_calls": calls})
+            let mut message = json!({"role": "assistant", "content": content, "tool_calls": calls});
+            if let Some(reasoning) = reasoning {
+                message["reasoning_content"] = json!(reasoning);
+            }
+            message
         }
         Message::ToolResult { id, output, .. } => {
             json!({"role": "tool", "tool_call_id": id, "content": output})
         }
     }
+}
+
+/// The reasoning that goes back with calls. DeepSeek refuses calls without it, were it empty.
+fn reasoning(ask: &Ask<'_>, calls: &[ToolCall]) -> Option<String> {
+    let kept = kept(ask, calls);
+    let known = kept
+        .first()
+        .and_then(|part| part["reasoning_content"].as_str());
+    let needed = ask.access.provider == "deepseek";
+    known
+        .map(str::to_owned)
+        .or_else(|| needed.then(String::new))
 }
 
 /// Takes a chunk in, or a whole response, which differs by one name.
@@ -69,6 +93,8 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     count(&mut into.usage.tokens_out, &usage["completion_tokens"]);
     let cached = &usage["prompt_tokens_details"]["cached_tokens"];
     count(&mut into.usage.tokens_cached, cached);
+    let written = &usage["prompt_tokens_details"]["cache_write_tokens"];
+    count(&mut into.tokens_written, written);
     let choice = &value["choices"][0];
     let said = match choice.get("delta") {
         Some(delta) => delta,
@@ -81,6 +107,9 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
         into.text(part["text"].as_str().unwrap_or_default())?;
     }
     into.text(said["refusal"].as_str().unwrap_or_default())?;
+    if let Some(more) = said["reasoning_content"].as_str() {
+        into.keep_text("reasoning_content", more)?;
+    }
     let reasoning = ["reasoning_content", "reasoning"];
     let reasoning = reasoning.iter().find_map(|name| said[*name].as_str());
     into.reason(reasoning.unwrap_or_default())?;
@@ -93,8 +122,6 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
         };
         into.call(
             call["index"].as_u64().unwrap_or(position as u64),
-    let written = &usage["prompt_tokens_details"]["cache_write_tokens"];
-    count(&mut into.tokens_written, written);
             call["id"].as_str(),
             function["name"].as_str(),
             &arguments,

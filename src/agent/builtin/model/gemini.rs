@@ -47,7 +47,7 @@ fn parts(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)>
             let said = (!text.is_empty() || calls.is_empty()).then(|| json!({"text": text}));
             let calls = calls.iter().map(|call| {
                 let mut part = json!({
-                    "functionCall": {"name": call.name, "args": arguments_value(call)},
+                    "functionCall": {"id": call.id, "name": call.name, "args": arguments_value(call)},
                 });
                 if let Some(signature) = ask.signatures.get(&call.id) {
                     part["thoughtSignature"] = json!(signature);
@@ -57,12 +57,17 @@ fn parts(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)>
             ("model", said.into_iter().chain(calls).collect())
         }
         Message::ToolResult {
-            name, ok, output, ..
+            id,
+            name,
+            ok,
+            output,
         } => {
             let word = if *ok { "output" } else { "error" };
             (
                 "user",
-                vec![json!({"functionResponse": {"name": name, "response": {word: output}}})],
+                vec![
+                    json!({"functionResponse": {"id": id, "name": name, "response": {word: output}}}),
+                ],
             )
         }
     })
@@ -96,7 +101,7 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
         }
         if let Some(call) = part.get("functionCall") {
             into.whole_call(
-                None,
+                call["id"].as_str(),
                 call["name"].as_str().unwrap_or_default(),
                 &call["args"],
                 part["thoughtSignature"].as_str(),

@@ -43,6 +43,9 @@ pub struct Model {
     signatures: HashMap<String, String>,
 }
 
+/// The words of errors about what was given back.
+const OF_WHAT_IS_GIVEN_BACK: &[&str] = &["thinking", "signature", "reasoning", "encrypted_content"];
+
 /// What the body of a request is made of.
 struct Ask<'a> {
     access: &'a Access,
@@ -80,6 +83,11 @@ impl Model {
         match self.ask_once(messages).await {
             Err(error) if self.tools && has_no_tools(&error) => {
                 self.tools = false;
+                self.ask_once(messages).await
+            }
+            // A provider may refuse what it signed once something before it was shortened.
+            Err(error) if !self.signatures.is_empty() && wants_nothing_back(&error) => {
+                self.signatures.clear();
                 self.ask_once(messages).await
             }
             outcome => outcome,
@@ -144,6 +152,12 @@ fn has_no_tools(error: &ModelError) -> bool {
     refused
         && text.contains("tool")
         && (text.contains("support") || text.contains("enable-auto-tool"))
+}
+
+/// Whether the API refused a request because of what was given back with its calls.
+fn wants_nothing_back(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    error.status == Some(400) && OF_WHAT_IS_GIVEN_BACK.iter().any(|word| text.contains(word))
 }
 
 fn body(ask: &Ask<'_>) -> Value {
@@ -241,6 +255,13 @@ fn arguments_value(call: &ToolCall) -> Value {
     }
 }
 
+/// The parts that are to be given back with these calls.
+fn kept(ask: &Ask<'_>, calls: &[ToolCall]) -> Vec<Value> {
+    let signature = calls.first().and_then(|call| ask.signatures.get(&call.id));
+    let parts = signature.and_then(|text| serde_json::from_str(text).ok());
+    parts.unwrap_or_default()
+}
+
 /// The arguments of a call as text of JSON.
 fn arguments_text(call: &ToolCall) -> String {
     arguments_value(call).to_string()
@@ -253,8 +274,10 @@ fn priced(usage: Usage, written: Option<u64>, price: Option<Price>) -> Usage {
         return usage;
     };
     let cached = usage.tokens_cached.unwrap_or_default().min(sent);
-    let fresh = (sent - cached) as f64 * price.input;
-    let cost = fresh + cached as f64 * price.cached + received as f64 * price.output;
+    let written = written.unwrap_or_default().min(sent - cached);
+    let fresh = (sent - cached - written) as f64 * price.input;
+    let kept = cached as f64 * price.cached + written as f64 * price.written;
+    let cost = fresh + kept + received as f64 * price.output;
     Usage {
         cost_usd: Some(cost / 1e6),
         ..usage

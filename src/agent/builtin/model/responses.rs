@@ -1,15 +1,21 @@
 //! OpenAI's *responses*.
 
+use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_text, tools};
+use super::{Ask, arguments_text, kept, tools};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
+use crate::domain::builtin::tool::ToolCall;
 use serde_json::{Value, json};
 
 /// The body of a request. Nothing is kept at the provider.
 pub(super) fn body(ask: &Ask<'_>) -> Value {
-    let input: Vec<Value> = ask.messages.iter().flat_map(items).collect();
+    let input: Vec<Value> = ask
+        .messages
+        .iter()
+        .flat_map(|message| items(message, ask))
+        .collect();
     let mut body = json!({
         "model": ask.access.model,
         "input": input,
@@ -22,6 +28,10 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     if let Some(most) = ask.most_tokens {
         body["max_output_tokens"] = json!(most);
     }
+    // A model that does not reason refuses to be asked for it.
+    if models::is_reasoning(&ask.access.model) {
+        body["include"] = json!(["reasoning.encrypted_content"]);
+    }
     if ask.tools {
         body["tools"] = tools(|tool| {
             json!({"type": "function", "name": tool.name, "description": tool.about,
@@ -31,7 +41,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
     body
 }
 
-fn items(message: &Message) -> Vec<Value> {
+fn items(message: &Message, ask: &Ask<'_>) -> Vec<Value> {
     match message {
         Message::System { .. } => Vec::new(),
         Message::Task { text } | Message::Note { text } => {
@@ -39,16 +49,33 @@ fn items(message: &Message) -> Vec<Value> {
         }
         Message::Assistant { text, calls } => {
             let said = (!text.is_empty()).then(|| json!({"role": "assistant", "content": text}));
-            let calls = calls.iter().map(|call| {
-                json!({"type": "function_call", "call_id": call.id, "name": call.name,
-                       "arguments": arguments_text(call)})
-            });
-            said.into_iter().chain(calls).collect()
+            let kept = kept(ask, calls);
+            if kept.is_empty() {
+                return said
+                    .into_iter()
+                    .chain(calls.iter().map(call_item))
+                    .collect();
+            }
+            // A reasoning item must be followed by what followed it.
+            let (mut said, mut calls) = (said, calls.iter());
+            let items = kept
+                .into_iter()
+                .filter_map(|item| match item["type"].as_str() {
+                    Some("message") => said.take(),
+                    Some("function_call") => calls.next().map(call_item),
+                    _ => Some(item),
+                });
+            items.collect()
         }
         Message::ToolResult { id, output, .. } => {
             vec![json!({"type": "function_call_output", "call_id": id, "output": output})]
         }
     }
+}
+
+fn call_item(call: &ToolCall) -> Value {
+    json!({"type": "function_call", "call_id": call.id, "name": call.name,
+           "arguments": arguments_text(call)})
 }
 
 /// Takes an event in, or a whole response.
@@ -75,6 +102,8 @@ fn ended(response: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     count(&mut into.usage.tokens_out, &usage["output_tokens"]);
     let cached = &usage["input_tokens_details"]["cached_tokens"];
     count(&mut into.usage.tokens_cached, cached);
+    let written = &usage["input_tokens_details"]["cache_write_tokens"];
+    count(&mut into.tokens_written, written);
     // The items of a stream have come one by one.
     if into.is_empty() {
         for part in list(&response["output"]) {
@@ -96,24 +125,34 @@ fn ended(response: &Value, into: &mut Assembly) -> Result<(), ModelError> {
 fn item(item: &Value, into: &mut Assembly) -> Result<(), ModelError> {
     match item["type"].as_str() {
         Some("message") => {
+            into.keep(0, json!({"type": "message"}))?;
             for part in list(&item["content"]) {
                 let text = part["text"].as_str().or(part["refusal"].as_str());
                 into.text(text.unwrap_or_default())?;
             }
         }
         Some("reasoning") => {
-    let written = &usage["input_tokens_details"]["cache_write_tokens"];
-    count(&mut into.tokens_written, written);
             for part in list(&item["summary"]) {
                 into.reason(part["text"].as_str().unwrap_or_default())?;
             }
+            // Nothing is stored, so it has no id there; without its content it says nothing.
+            if let Some(content) = item["encrypted_content"].as_str() {
+                let summary = json!(list(&item["summary"]));
+                into.keep(
+                    0,
+                    json!({"type": "reasoning", "summary": summary, "encrypted_content": content}),
+                )?;
+            }
         }
-        Some("function_call") => into.whole_call(
-            item["call_id"].as_str(),
-            item["name"].as_str().unwrap_or_default(),
-            &item["arguments"],
-            None,
-        )?,
+        Some("function_call") => {
+            into.keep(0, json!({"type": "function_call"}))?;
+            into.whole_call(
+                item["call_id"].as_str(),
+                item["name"].as_str().unwrap_or_default(),
+                &item["arguments"],
+                None,
+            )?;
+        }
         _ => {}
     }
     Ok(())

@@ -129,11 +129,11 @@ fn a_request_for_gemini_gives_signatures_back() {
     let body = request("gemini/m");
     assert_eq!(
         body["contents"][1]["parts"][2],
-        json!({"functionCall": {"name": "read_file", "args": {"path": "b"}}, "thoughtSignature": "sig"})
+        json!({"functionCall": {"id": "2", "name": "read_file", "args": {"path": "b"}}, "thoughtSignature": "sig"})
     );
     assert_eq!(
         body["contents"][2]["parts"][1],
-        json!({"functionResponse": {"name": "read_file", "response": {"error": "of 2"}}})
+        json!({"functionResponse": {"id": "2", "name": "read_file", "response": {"error": "of 2"}}})
     );
     assert_eq!(body["generationConfig"], json!({"maxOutputTokens": 100}));
 }
@@ -229,4 +229,133 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
         assert!((cost - expected).abs() < 1e-9, "{written:?}: {cost}");
     }
     assert_eq!(priced(Usage::default(), None, Some(price)).cost_usd, None);
+}
+
+/// The next request after a response, which is one call of `read_file` in each of these tests.
+fn next_request(model: &str, events: &[Value]) -> Value {
+    let reply = decode(model, events).unwrap();
+    let calls = reply.calls.iter().map(|call| call.id.clone());
+    let signatures: HashMap<String, String> = calls
+        .zip(reply.signatures.clone())
+        .filter_map(|(id, signature)| Some((id, signature?)))
+        .collect();
+    let messages = [Message::Assistant {
+        text: reply.text,
+        calls: reply.calls,
+    }];
+    body(&Ask {
+        access: &access(model),
+        messages: &messages,
+        tools: false,
+        stream: true,
+        most_tokens: Some(100),
+        signatures: &signatures,
+    })
+}
+
+#[test]
+fn what_claude_thought_goes_back_as_it_came() {
+    let start = |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let delta = |index: u64, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
+    let body = next_request(
+        "anthropic/m",
+        &[
+            start(
+                0,
+                json!({"type": "thinking", "thinking": "", "signature": ""}),
+            ),
+            delta(0, json!({"type": "thinking_delta", "thinking": "hm"})),
+            delta(0, json!({"type": "signature_delta", "signature": "sig"})),
+            start(1, json!({"type": "redacted_thinking", "data": "x"})),
+            start(2, json!({"type": "text", "text": ""})),
+            start(
+                3,
+                json!({"type": "tool_use", "id": "t", "name": "read_file", "input": {}}),
+            ),
+            delta(
+                3,
+                json!({"type": "input_json_delta", "partial_json": "{\"path\":\"a\"}"}),
+            ),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        ],
+    );
+    let blocks = json!([
+        {"type": "thinking", "thinking": "hm", "signature": "sig"},
+        {"type": "redacted_thinking", "data": "x"},
+        {"type": "tool_use", "id": "t", "name": "read_file", "input": {"path": "a"},
+         "cache_control": {"type": "ephemeral"}},
+    ]);
+    assert_eq!(body["messages"][0]["content"], blocks);
+}
+
+#[test]
+fn encrypted_reasoning_goes_back_before_its_calls() {
+    let item = |item: Value| json!({"type": "response.output_item.done", "item": item});
+    let events = [
+        item(json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "e"})),
+        item(json!({"type": "message", "content": [{"type": "output_text", "text": "said"}]})),
+        item(
+            json!({"type": "function_call", "call_id": "c", "name": "read_file", "arguments": "{}"}),
+        ),
+        json!({"type": "response.completed", "response": {"status": "completed"}}),
+    ];
+    let body = next_request("openai/gpt-6.1-sol", &events);
+    let input = json!([
+        {"type": "reasoning", "summary": [], "encrypted_content": "e"},
+        {"role": "assistant", "content": "said"},
+        {"type": "function_call", "call_id": "c", "name": "read_file", "arguments": "{}"},
+    ]);
+    assert_eq!(body["input"], input);
+    assert_eq!(body["include"], json!(["reasoning.encrypted_content"]));
+    assert_eq!(request("openai/gpt-4.1").get("include"), None);
+}
+
+#[test]
+fn reasoning_content_goes_back_where_it_came_from() {
+    let call = json!({"id": "c", "function": {"name": "read_file", "arguments": "{}"}});
+    let chunk = |delta: Value| json!({"choices": [{"delta": delta}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+    let thought = [
+        chunk(json!({"reasoning_content": "h"})),
+        chunk(json!({"reasoning_content": "m"})),
+        chunk(json!({"tool_calls": [call]})),
+        end,
+    ];
+    let without = &thought[2..];
+    for (model, events, expected) in [
+        ("openrouter/m", &thought[..], Some("hm")),
+        ("openrouter/m", without, None),
+        ("deepseek/m", without, Some("")),
+    ] {
+        let body = next_request(model, events);
+        let found = body["messages"][0]["reasoning_content"].as_str();
+        assert_eq!(found, expected, "{model}");
+    }
+}
+
+#[test]
+fn parameters_that_are_refused_are_not_sent() {
+    assert_eq!(request("mistral/m").get("stream_options"), None);
+    let body = request("xai/gpt-6.1-sol");
+    assert_eq!(
+        [body.get("max_tokens"), body.get("max_completion_tokens")],
+        [None, Some(&json!(100))]
+    );
+}
+
+#[test]
+fn an_error_about_what_was_given_back_is_known() {
+    for (status, text, expected) in [
+        (400, "Corrupted thought signature.", true),
+        (
+            400,
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            true,
+        ),
+        (400, "the model does not exist", false),
+        (500, "thinking failed", false),
+    ] {
+        let error = ModelError::of_answer(status, text, None);
+        assert_eq!(wants_nothing_back(&error), expected, "{text}");
+    }
 }
