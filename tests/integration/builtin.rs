@@ -6,17 +6,17 @@ use crate::support::project::{Project, Run, plan};
 use crate::support::tasks::assessments;
 use serde_json::{Value, json};
 
-const KEY: &str = "not-a-real-key";
+pub const KEY: &str = "not-a-real-key";
 
-fn calls(text: &str, calls: Vec<(&'static str, Value)>) -> Step {
+pub fn calls(text: &str, calls: Vec<(&'static str, Value)>) -> Step {
     Step::Calls(text.into(), calls)
 }
 
-fn finish() -> Step {
+pub fn finish() -> Step {
     calls("", vec![("finish", json!({"summary": "Fix a.txt"}))])
 }
 
-fn write_fixed() -> Step {
+pub fn write_fixed() -> Step {
     calls(
         "",
         vec![("write_file", json!({"path": "a.txt", "content": "fixed\n"}))],
@@ -24,14 +24,25 @@ fn write_fixed() -> Step {
 }
 
 /// A project whose check wants `fixed` in `a.txt`.
-fn broken() -> Project {
+pub fn broken() -> Project {
     Project::new(&[
         ("a.txt", "broken\n"),
         ("plan.yaml", &plan("grep -q fixed a.txt")),
     ])
 }
 
-fn run(project: &mut Project, api: &ModelApi, model: &str, args: &[&str]) -> Run {
+pub fn run(project: &mut Project, api: &ModelApi, model: &str, args: &[&str]) -> Run {
+    let all = arguments(project, api, model, args);
+    project.sprag(&all)
+}
+
+/// Points a project at the server and names the arguments of a run.
+pub fn arguments<'a>(
+    project: &mut Project,
+    api: &ModelApi,
+    model: &'a str,
+    args: &[&'a str],
+) -> Vec<&'a str> {
     let version = match model.split('/').next() {
         Some("gemini") => "v1beta",
         _ => "v1",
@@ -49,16 +60,16 @@ fn run(project: &mut Project, api: &ModelApi, model: &str, args: &[&str]) -> Run
         "--model",
         model,
     ];
-    project.sprag(&[&begin[..], args].concat())
+    [&begin[..], args].concat()
 }
 
-fn session(run: &Run) -> &Value {
+pub fn session(run: &Run) -> &Value {
     let turns = run.task(0)["turns"].as_array().unwrap();
     &turns.last().unwrap()["builtin"]
 }
 
 /// Runs the project with this script in the format of chat completions.
-fn played(project: &mut Project, script: Vec<Step>) -> (Run, Vec<Recorded>) {
+pub fn played(project: &mut Project, script: Vec<Step>) -> (Run, Vec<Recorded>) {
     let api = ModelApi::start(script).unwrap();
     let run = run(project, &api, "openai/m", &[]);
     (run, api.model_requests())
@@ -162,10 +173,10 @@ fn a_model_that_only_plans_is_nudged_like_any_agent() {
     assert_eq!(assessments(run.task(0)), ["planning_only", "changed"]);
 }
 
-const TWO_ITEMS: &str = "```SPRAG_PLAN\n- [ ] src/a.rs: one\n- [ ] src/b.rs: two\n```\n";
+pub const TWO_ITEMS: &str = "```SPRAG_PLAN\n- [ ] src/a.rs: one\n- [ ] src/b.rs: two\n```\n";
 
 /// A session that stalls until the repair message, which this answers.
-fn stalled(last: Step) -> Vec<Step> {
+pub fn stalled(last: Step) -> Vec<Step> {
     let look = |n: u32| {
         calls(
             "",
@@ -177,7 +188,7 @@ fn stalled(last: Step) -> Vec<Step> {
     std::iter::once(begin).chain(looks).chain([last]).collect()
 }
 
-fn stalled_project() -> Project {
+pub fn stalled_project() -> Project {
     let lines = "// line\n".repeat(20);
     Project::new(&[
         ("src/a.rs", &lines),

@@ -14,10 +14,10 @@ pub use models::Price;
 pub use options::Options;
 
 use crate::domain::agent::{AgentEvent, AgentReport};
-use crate::domain::builtin::context::{Budget, Message};
+use crate::domain::builtin::context::{Budget, declared_tokens};
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::{
-    Ask, Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
+    Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
     Telemetry, ToolResult,
 };
 use crate::domain::builtin::texts;
@@ -90,13 +90,14 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
         cost_usd: turn.max_cost_usd,
         ..own
     };
+    let budget = budget(access, options);
+    let access = Access {
+        response_tokens: budget.response_tokens,
+        ..access.clone()
+    };
     let mut runner = Runner {
-        model: Model::new(access, options, turn.idle)?,
+        model: Model::new(&access, options, turn.idle)?,
         tools: Toolbox::new(turn.work_tree, turn.env, turn.cancel),
-        budget: Budget {
-            window_tokens: options.context_window.unwrap_or(access.window_tokens),
-            response_tokens: options.max_output_tokens.unwrap_or(access.response_tokens),
-        },
         cancel: turn.cancel,
         began: Instant::now(),
         emit: turn.emit,
@@ -104,7 +105,7 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
         changes: turn.changes,
     };
     let system = texts::system(!options.text_tools);
-    let mut session = Session::new(limits, system, turn.prompt);
+    let mut session = Session::new(limits, budget, system, turn.prompt);
     runner.save(session.messages());
     let exit = runner.run(&mut session).await;
     let state = session.state();
@@ -115,10 +116,26 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
     })
 }
 
+/// What a request may hold. In a window that the user sets, the response takes at most a quarter,
+/// unless more is asked for.
+fn budget(access: &Access, options: &Options) -> Budget {
+    let own = match options.context_window {
+        Some(window) => access.response_tokens.min(window / 4),
+        None => access.response_tokens,
+    };
+    Budget {
+        window_tokens: options.context_window.unwrap_or(access.window_tokens),
+        response_tokens: options.max_output_tokens.unwrap_or(own),
+        declared_tokens: match options.text_tools {
+            true => 0,
+            false => declared_tokens(),
+        },
+    }
+}
+
 struct Runner<'a> {
     model: Model,
     tools: Toolbox,
-    budget: Budget,
     cancel: &'a Cancel,
     /// When the session began.
     began: Instant,
@@ -136,7 +153,7 @@ impl Runner<'_> {
                 intent: intent.clone(),
             });
             let observation = match intent {
-                Step::AskModel(ask) => self.ask(session, &ask).await,
+                Step::AskModel(_) => self.ask(session).await,
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
                 Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
                 Step::Wait { ms } => self.wait(ms).await,
@@ -153,8 +170,8 @@ impl Runner<'_> {
         }
     }
 
-    async fn ask(&mut self, session: &Session, ask: &Ask) -> Observation {
-        let messages = session.request(&self.budget, ask);
+    async fn ask(&mut self, session: &Session) -> Observation {
+        let messages = session.request();
         let left = self.left(session);
         let outcome = tokio::select! {
             biased;
@@ -200,13 +217,7 @@ impl Runner<'_> {
 
     /// A session on one file alone, with a clock of its own.
     async fn slice(&mut self, session: &Session, slice: &Slice) -> Observation {
-        let mut messages = session.messages().iter();
-        let task = messages.find_map(|message| match message {
-            Message::Task { text } => Some(text.as_str()),
-            _ => None,
-        });
-        let task = texts::slice_task(slice, task.unwrap_or_default());
-        let mut inner = Session::new(slice.limits.clone(), texts::system(true), task);
+        let mut inner = session.slice(slice);
         let outer = std::mem::replace(&mut self.began, Instant::now());
         let exit = self.run(&mut inner).await;
         self.began = outer;

@@ -4,22 +4,24 @@
 //! nothing is ever put in front, and what has to go is taken in large bites: the request then keeps
 //! its beginning for many steps, instead of losing a little more of it at every step.
 
-use super::tool::{Arguments, ToolCall};
+use super::tokens::estimate;
+use super::tool::{self, Arguments, ToolCall};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 
-/// Bytes that are taken for one token.
-///
-/// Code, paths and JSON come to between three and four bytes a token with the tokenizers in use,
-/// prose to more than four. Three errs on the safe side without leaving much of the window unused;
-/// where even that is too much, the API says so, and the session goes on with a smaller budget.
-pub const BYTES_PER_TOKEN: usize = 3;
-
-/// Bytes for the frame of a message or of a call: role, ids, separators.
-const FRAME: usize = 16;
+/// Tokens for the frame of a message or of a call: role, names of fields, separators, fences.
+const FRAME: usize = 12;
 
 /// Texts of up to so many bytes are not worth replacing.
 const SHORT: usize = 200;
+
+/// Tokens that the output of a tool may have however little room there is.
+const LEAST_OUTPUT: usize = 100;
+
+/// How much may be left out of a window that the estimate is true for: what a provider counts for
+/// eight estimated tokens is at most this.
+const MOST_EIGHTHS: usize = 16;
 
 /// One message of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,89 +69,251 @@ pub struct Budget {
     pub window_tokens: usize,
     /// Tokens of it that are kept for the response.
     pub response_tokens: usize,
+    /// Tokens of it that the declarations of the tools take.
+    pub declared_tokens: usize,
 }
 
-impl Budget {
-    /// Bytes of messages that fit. Each refusal by the API takes a quarter off.
-    pub fn bytes(&self, refusals: u32) -> usize {
-        let tokens = self.window_tokens.saturating_sub(self.response_tokens);
-        let whole = tokens.saturating_mul(BYTES_PER_TOKEN);
-        (0..refusals).fold(whole, |bytes, _| bytes - bytes / 4)
+impl Default for Budget {
+    /// What most models have at least, with no tool declared.
+    fn default() -> Self {
+        Self {
+            window_tokens: 128_000,
+            response_tokens: 16_000,
+            declared_tokens: 0,
+        }
     }
 }
 
-/// Bytes that a list of messages takes.
-pub fn size(messages: &[Message]) -> usize {
-    messages.iter().map(message_size).sum()
+/// Tokens that the declarations of all tools take.
+pub fn declared_tokens() -> usize {
+    let declared = tool::all().map(|tool| {
+        FRAME + estimate(tool.name) + estimate(tool.about) + estimate(&tool.schema().to_string())
+    });
+    declared.sum()
 }
 
-/// The messages within `bytes`.
-///
-/// Outputs of tools and long arguments of calls are replaced by short notices, the oldest first,
-/// a quarter of the budget at a time. The system prompt, the task, what the model wrote, its plan
-/// and the session's own messages stay; with nothing else left the list may be longer than asked
-/// for.
-pub fn fit(messages: &[Message], bytes: usize) -> Vec<Message> {
-    let over = size(messages).saturating_sub(bytes);
-    let bite = (bytes / 4).max(1);
-    let to_free = over.div_ceil(bite).saturating_mul(bite);
-    let mut freed = 0;
-    let shortened = messages.iter().map(|message| {
-        if freed >= to_free {
-            return message.clone();
+/// What a message takes, in tokens.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    whole: usize,
+    /// With what can be left out of it left out.
+    short: usize,
+}
+
+/// The transcript of a session, and what of it fits into a request.
+#[derive(Debug, Clone)]
+pub struct Context {
+    budget: Budget,
+    messages: Vec<Message>,
+    sizes: Vec<Size>,
+    /// The messages before this one are shortened. It never goes back.
+    cut: usize,
+    /// Tokens of the messages of the last request, as estimated.
+    asked: usize,
+    /// Tokens that the provider counts for eight estimated ones.
+    eighths: usize,
+    /// The most that a request may have since the API called one too long.
+    most: Option<usize>,
+}
+
+impl Context {
+    /// An empty transcript.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            budget,
+            messages: Vec::new(),
+            sizes: Vec::new(),
+            cut: 0,
+            asked: 0,
+            eighths: 8,
+            most: None,
         }
-        let short = shorten(message);
-        freed += message_size(message).saturating_sub(message_size(&short));
-        short
-    });
-    shortened.collect()
+    }
+
+    /// An empty transcript for the same model, with what was learned of it.
+    pub fn afresh(&self) -> Self {
+        Self {
+            eighths: self.eighths,
+            most: self.most,
+            ..Self::new(self.budget)
+        }
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, message: Message) {
+        let whole = message_size(&message);
+        let short = shorten(&message).map_or(whole, |short| message_size(&short));
+        self.sizes.push(Size {
+            whole,
+            short: short.min(whole),
+        });
+        self.messages.push(message);
+    }
+
+    /// The whole transcript.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Tokens that the messages of a request may take, as estimated. A tenth of the window is kept
+    /// for vocabularies that are not public.
+    pub fn room(&self) -> usize {
+        let Budget {
+            window_tokens,
+            response_tokens,
+            declared_tokens,
+        } = self.budget;
+        let window = window_tokens.saturating_sub(response_tokens);
+        let sure = (window - window / 10).saturating_mul(8) / self.eighths;
+        let room = sure.saturating_sub(declared_tokens);
+        self.most.map_or(room, |most| most.min(room))
+    }
+
+    /// Decides what the next request leaves out: outputs of tools and long arguments of calls, the
+    /// oldest first, a quarter of the room at a time. The system prompt, the task, what the model
+    /// wrote, its plan and the session's own messages stay; with nothing else left the request may
+    /// be longer than there is room for.
+    pub fn prepare(&mut self) {
+        let room = self.room();
+        self.asked = self.size();
+        let over = self.asked.saturating_sub(room);
+        let bite = (room / 4).max(1);
+        let to_free = over.div_ceil(bite).saturating_mul(bite);
+        let mut freed = 0;
+        for size in self.sizes.iter().skip(self.cut) {
+            if freed >= to_free {
+                break;
+            }
+            freed += size.whole - size.short;
+            self.cut += 1;
+        }
+        self.asked -= freed;
+    }
+
+    /// The messages of the request that was prepared.
+    pub fn request(&self) -> Vec<Message> {
+        let messages = self.messages.iter().enumerate();
+        let kept = messages.map(|(index, message)| match index < self.cut {
+            true => shorten(message).unwrap_or_else(|| message.clone()),
+            false => message.clone(),
+        });
+        kept.collect()
+    }
+
+    /// Takes in what the provider counted for the last request. Only one that takes much of the
+    /// room tells something: what a provider adds of its own is the same for all.
+    pub fn counted(&mut self, tokens: u64) {
+        let estimated = self.asked.saturating_add(self.budget.declared_tokens);
+        if estimated == 0 || self.asked < self.room() / 4 {
+            return;
+        }
+        let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
+        let eighths = tokens.saturating_mul(8).div_ceil(estimated);
+        self.eighths = self.eighths.max(eighths.min(MOST_EIGHTHS));
+    }
+
+    /// Takes in that the last request was too long for the API: the next has a quarter less.
+    pub fn refused(&mut self) {
+        self.most = Some(self.asked - self.asked.div_ceil(4));
+    }
+
+    /// Adds the results of the calls of one response. One output takes a quarter of the room at
+    /// most, and all together half of it, so that the newest need never be left out.
+    pub fn push_results(&mut self, results: impl IntoIterator<Item = Message>) {
+        let each = self.room() / 4;
+        let mut left = self.room() / 2;
+        for mut message in results {
+            if let Message::ToolResult { output, .. } = &mut message {
+                if let Cow::Owned(cut) = within(output, each.min(left).max(LEAST_OUTPUT)) {
+                    *output = cut;
+                }
+                left = left.saturating_sub(estimate(output));
+            }
+            self.push(message);
+        }
+    }
+
+    fn size(&self) -> usize {
+        let sizes = self.sizes.iter().enumerate();
+        let sizes = sizes.map(|(index, size)| match index < self.cut {
+            true => size.short,
+            false => size.whole,
+        });
+        sizes.sum()
+    }
+}
+
+/// A text in so many tokens: with its middle left out if it has more.
+fn within(text: &str, tokens: usize) -> Cow<'_, str> {
+    let all = estimate(text);
+    if all <= tokens {
+        return text.into();
+    }
+    let mut keep = text.len() / all.div_ceil(tokens.max(1)).max(1);
+    // The share by which the text is too long is a fraction: begin with the whole part of it, from
+    // above.
+    keep = keep.saturating_mul(2).min(text.len());
+    loop {
+        let (head, tail) = ends(text, keep / 2);
+        let omitted = text.len() - head.len() - tail.len();
+        let line_end = if head.ends_with('\n') { "" } else { "\n" };
+        let cut = format!(
+            "{head}{line_end}[{omitted} bytes left out here to save space; ask for less at a time]\n{tail}"
+        );
+        if keep == 0 || estimate(&cut) <= tokens {
+            return cut.into();
+        }
+        keep -= keep.div_ceil(10);
+    }
+}
+
+/// The first and the last `bytes` of a text, in whole lines where there are any.
+fn ends(text: &str, bytes: usize) -> (&str, &str) {
+    let (head, _) = text.split_at(text.floor_char_boundary(bytes));
+    let (_, tail) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(bytes)));
+    let head = match head.rfind('\n') {
+        Some(at) => head.split_at(at + 1).0,
+        None => head,
+    };
+    let tail = match tail.find('\n') {
+        Some(at) if at + 1 < tail.len() => tail.split_at(at + 1).1,
+        _ => tail,
+    };
+    (head, tail)
 }
 
 fn message_size(message: &Message) -> usize {
     let inside = match message {
-        Message::System { text } | Message::Task { text } | Message::Note { text } => text.len(),
+        Message::System { text } | Message::Task { text } | Message::Note { text } => {
+            estimate(text)
+        }
         Message::Assistant { text, calls } => {
-            text.len() + calls.iter().map(call_size).sum::<usize>()
+            estimate(text) + calls.iter().map(call_size).sum::<usize>()
         }
         Message::ToolResult {
             id, name, output, ..
-        } => id.len() + name.len() + output.len(),
+        } => estimate(id) + estimate(name) + estimate(output),
     };
     FRAME + inside
 }
 
 fn call_size(call: &ToolCall) -> usize {
     let arguments = match &call.arguments {
-        Arguments::Given(value) => value_size(value),
-        Arguments::Unreadable(why) => why.len(),
+        Arguments::Given(value) => estimate(&value.to_string()),
+        Arguments::Unreadable(why) => estimate(why),
     };
-    FRAME + call.id.len() + call.name.len() + arguments
+    FRAME + estimate(&call.id) + estimate(&call.name) + arguments
 }
 
-/// About the size of a value as JSON.
-fn value_size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(number) => number.to_string().len(),
-        Value::String(text) => text.len() + 2,
-        Value::Array(values) => 2 + values.iter().map(|it| value_size(it) + 1).sum::<usize>(),
-        Value::Object(fields) => {
-            let fields = fields.iter();
-            2 + fields
-                .map(|(name, value)| name.len() + 4 + value_size(value))
-                .sum::<usize>()
-        }
-    }
-}
-
-fn shorten(message: &Message) -> Message {
+/// A message with what can be left out of it left out; `None` if that is nothing.
+fn shorten(message: &Message) -> Option<Message> {
     match message {
         Message::ToolResult {
             id,
             name,
             ok,
             output,
-        } if output.len() > SHORT => Message::ToolResult {
+        } if output.len() > SHORT => Some(Message::ToolResult {
             id: id.clone(),
             name: name.clone(),
             ok: *ok,
@@ -157,12 +321,12 @@ fn shorten(message: &Message) -> Message {
                 "({} bytes of output left out to save space; call the tool again if needed)",
                 output.len()
             ),
-        },
-        Message::Assistant { text, calls } => Message::Assistant {
+        }),
+        Message::Assistant { text, calls } if !calls.is_empty() => Some(Message::Assistant {
             text: text.clone(),
             calls: calls.iter().map(shorten_call).collect(),
-        },
-        other => other.clone(),
+        }),
+        _ => None,
     }
 }
 
@@ -184,137 +348,4 @@ fn shorten_call(call: &ToolCall) -> ToolCall {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    fn result(output: impl Into<String>) -> Message {
-        Message::ToolResult {
-            id: "c".into(),
-            name: "read_file".into(),
-            ok: true,
-            output: output.into(),
-        }
-    }
-
-    fn wrote(name: &str, content: &str) -> Message {
-        Message::Assistant {
-            text: "```SPRAG_PLAN\n- [ ] a\n```".into(),
-            calls: vec![ToolCall {
-                id: "c".into(),
-                name: name.into(),
-                arguments: Arguments::Given(json!({"path": "a", "content": content})),
-            }],
-        }
-    }
-
-    #[test]
-    fn the_oldest_outputs_go_first_and_the_rest_stays() {
-        let long = "x".repeat(1_000);
-        let messages = [
-            Message::System { text: long.clone() },
-            Message::Task { text: long.clone() },
-            wrote("write_file", &long),
-            result(long.clone()),
-            wrote("update_plan", &long),
-            result(long.clone()),
-            result("short"),
-            result(long.clone()),
-        ];
-        let fitted = fit(&messages, size(&messages) - 1_000);
-        let expected = [
-            messages[0].clone(),
-            messages[1].clone(),
-            wrote("write_file", "(1000 bytes left out to save space)"),
-            result("(1000 bytes of output left out to save space; call the tool again if needed)"),
-            messages[4].clone(),
-            messages[5].clone(),
-            messages[6].clone(),
-            messages[7].clone(),
-        ];
-        assert_eq!(fitted, expected);
-    }
-
-    #[test]
-    fn a_budget_is_the_window_without_the_response_and_shrinks_with_refusals() {
-        let budget = Budget {
-            window_tokens: 1_000,
-            response_tokens: 200,
-        };
-        let bytes: Vec<usize> = (0..4).map(|refusals| budget.bytes(refusals)).collect();
-        assert_eq!(bytes, [2_400, 1_800, 1_350, 1_013]);
-        let none = Budget {
-            window_tokens: 1,
-            response_tokens: 2,
-        };
-        assert_eq!(none.bytes(0), 0);
-    }
-
-    fn message() -> impl Strategy<Value = Message> {
-        let text = |max: usize| (0..max).prop_map(|len| "é".repeat(len));
-        prop_oneof![
-            text(50).prop_map(|text| Message::Note { text }),
-            text(900).prop_map(result),
-            text(300).prop_map(result),
-            text(900).prop_map(|text| wrote("write_file", &text)),
-            text(200).prop_map(|text| wrote("update_plan", &text)),
-        ]
-    }
-
-    fn conversation() -> impl Strategy<Value = Vec<Message>> {
-        prop::collection::vec(message(), 0..40).prop_map(|rest| {
-            let task = Message::Task {
-                text: "t".repeat(300),
-            };
-            std::iter::once(task).chain(rest).collect()
-        })
-    }
-
-    fn role(message: &Message) -> &'static str {
-        match message {
-            Message::System { .. } => "system",
-            Message::Task { .. } => "task",
-            Message::Assistant { .. } => "assistant",
-            Message::ToolResult { .. } => "result",
-            Message::Note { .. } => "note",
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_budget_holds_unless_only_what_must_stay_is_left(
-            messages in conversation(),
-            bytes in 0usize..20_000,
-        ) {
-            let fitted = fit(&messages, bytes);
-            let shortest: Vec<Message> = messages.iter().map(shorten).collect();
-            prop_assert!(size(&fitted) <= bytes || fitted == shortest);
-            let roles = |list: &[Message]| list.iter().map(role).collect::<Vec<_>>();
-            prop_assert_eq!(roles(&fitted), roles(&messages));
-            for (old, new) in messages.iter().zip(&fitted) {
-                prop_assert!(new == old || *new == shorten(old));
-                if matches!(role(old), "task" | "note" | "system") {
-                    prop_assert_eq!(old, new);
-                }
-            }
-            if size(&messages) <= bytes {
-                prop_assert_eq!(&fitted, &messages);
-            }
-            prop_assert_eq!(fit(&fitted, bytes), fitted);
-        }
-
-        #[test]
-        fn the_beginning_stays_for_many_steps(messages in conversation(), bytes in 4_000usize..12_000) {
-            let mut changes = 0;
-            for end in 1..messages.len() {
-                let (last, next) = (fit(&messages[..end], bytes), fit(&messages[..=end], bytes));
-                if next[..last.len()] != last[..] {
-                    changes += 1;
-                }
-            }
-            let bites = size(&messages).saturating_sub(bytes).div_ceil(bytes / 4);
-            prop_assert!(changes <= bites, "{changes} changes for {bites} bites");
-        }
-    }
-}
+mod tests;

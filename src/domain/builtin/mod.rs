@@ -5,7 +5,7 @@
 //! together with the transcript, so that the loop that talks to the world only carries steps out.
 //! The other modules are what these two are made of: the plan [`ledger`], the [`tool`]s, the
 //! [`fence`]d blocks and the text [`protocol`], the [`texts`] that the model reads, the budget of its
-//! [`context`], and the errors of its API.
+//! [`context`] in [`tokens`], and the errors of its API.
 
 pub mod context;
 pub mod fence;
@@ -15,5 +15,6 @@ pub mod plan_text;
 pub mod protocol;
 pub mod session;
 pub mod texts;
+pub mod tokens;
 pub mod tool;
 mod words;

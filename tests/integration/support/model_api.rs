@@ -2,7 +2,8 @@
 //! real agents without a model.
 //!
 //! A script is a list of steps. Each model request that offers tools takes the next one; requests
-//! without tools (titles, token counts) get a fixed answer and take none. A request that finds no
+//! without tools (titles, token counts) get a fixed answer and take none, unless the server plays a
+//! model without tools ([`ModelApi::without_tools`]), which refuses the others. A request that finds no
 //! step left, or no shell tool for a [`Step::Shell`], is refused with a 400 that says so, which
 //! ends the agent's turn.
 
@@ -32,6 +33,8 @@ pub enum Step {
     Garbled,
     /// The request fails with this HTTP status. Agents retry some: every try takes a step.
     Status(u16),
+    /// The request fails with this HTTP status and this text.
+    Refused(u16, &'static str),
     /// The request is refused with 429 and may be made again after this many seconds.
     RateLimit(u32),
     /// The request gets no answer for as long as the agent waits for one.
@@ -92,16 +95,28 @@ struct State {
     steps: VecDeque<Step>,
     requests: Vec<Recorded>,
     answered: u32,
+    no_tools: bool,
 }
 
 impl ModelApi {
     /// Starts a server with this script.
     pub fn start(steps: impl IntoIterator<Item = Step>) -> io::Result<Self> {
+        Self::begin(steps, false)
+    }
+
+    /// Starts a server with this script for a model that can call no tools: it refuses requests that
+    /// declare some, and each other one takes a step.
+    pub fn without_tools(steps: impl IntoIterator<Item = Step>) -> io::Result<Self> {
+        Self::begin(steps, true)
+    }
+
+    fn begin(steps: impl IntoIterator<Item = Step>, no_tools: bool) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let address = listener.local_addr()?;
         let steps = steps.into_iter().collect();
         let state = Arc::new(Mutex::new(State {
             steps,
+            no_tools,
             ..State::default()
         }));
         let stop = Arc::new(AtomicBool::new(false));
@@ -271,8 +286,10 @@ fn answer(request: Recorded, state: &mut State) -> Option<Answer> {
 fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Answer> {
     state.answered += 1;
     let number = state.answered;
-    if !request.offers_tools() {
-        return Some(wire.text_reply(number, &request.body, "A title"));
+    match (request.offers_tools(), state.no_tools) {
+        (false, false) => return Some(wire.text_reply(number, &request.body, "A title")),
+        (true, true) => return Some(wire.error(400, "this model does not support tools")),
+        (true, false) | (false, true) => {}
     }
     Some(match state.steps.pop_front() {
         Some(Step::Silence) => return None,
@@ -287,6 +304,7 @@ fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Ans
         Some(Step::Cut) => model_calls::cut(wire, number),
         Some(Step::Garbled) => model_calls::garbled(),
         Some(Step::Text(text)) => wire.text_reply(number, &request.body, &text),
+        Some(Step::Refused(status, why)) => wire.error(status, why),
         Some(Step::Status(status)) => wire.error(status, &format!("scripted {status}")),
         Some(Step::Shell(command)) => wire
             .shell_reply(number, &request.body, &command)

@@ -15,7 +15,7 @@ const LISTED: usize = 1_000;
 const WALKED: usize = 100_000;
 /// Matches that are shown, the largest file that is searched, and the bytes of all of them.
 const MATCHES: usize = 200;
-const SEARCHED: usize = 2 << 20;
+const SEARCHED: u64 = 2 << 20;
 const SEARCHED_ALL: usize = 512 << 20;
 
 /// The lines of a file with their numbers.
@@ -95,13 +95,17 @@ pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, S
     };
     files.sort();
     let mut shown = String::new();
-    let (mut matches, mut read) = (0, 0);
+    let (mut matches, mut read, mut too_large) = (0, 0, 0);
     for file in files {
+        if tree.size(&file).is_some_and(|size| size > SEARCHED) {
+            too_large += 1;
+            continue;
+        }
         // What cannot be read has no match.
         let Ok(bytes) = tree.read(&file) else {
             continue;
         };
-        if bytes.len() > SEARCHED || is_binary(&bytes) {
+        if is_binary(&bytes) {
             continue;
         }
         read += bytes.len();
@@ -123,10 +127,16 @@ pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, S
             return Ok(shown);
         }
     }
-    match shown.is_empty() {
-        true => Ok("(no match)".into()),
-        false => Ok(shown),
+    if shown.is_empty() {
+        shown.push_str("(no match)\n");
     }
+    if too_large > 0 {
+        let _ = writeln!(
+            shown,
+            "(not searched, for their size: {too_large} files; use run_command to look into them)"
+        );
+    }
+    Ok(shown)
 }
 
 /// The files below a directory that git does not ignore, from the root of the tree.
@@ -246,12 +256,28 @@ mod tests {
             search(&tree, "needle", "src/a.rs").unwrap(),
             "src/a.rs:2: needle two\n"
         );
-        assert_eq!(search(&tree, "absent", "src").unwrap(), "(no match)");
+        assert_eq!(search(&tree, "absent", "src").unwrap(), "(no match)\n");
         assert!(
             search(&tree, "(", "")
                 .unwrap_err()
                 .contains("cannot be read")
         );
         assert!(search(&tree, "x", "../..").is_err());
+    }
+
+    #[test]
+    fn a_search_says_what_was_too_large_for_it() {
+        let (top, tree) = sample();
+        let bundle = "needle ".repeat(400_000);
+        fs::write(top.path().join("bundle.js"), bundle).unwrap();
+        let notice = "(not searched, for their size: 1 files; use run_command to look into them)\n";
+        assert_eq!(
+            search(&tree, "needle", "bundle.js").unwrap(),
+            format!("(no match)\n{notice}")
+        );
+        assert_eq!(
+            search(&tree, "two", "").unwrap(),
+            format!("src/a.rs:2: needle two\n{notice}")
+        );
     }
 }

@@ -38,6 +38,14 @@ impl Tree {
         &self.root
     }
 
+    /// The size of a regular file, in bytes; `None` for what is none.
+    pub(super) fn size(&self, path: &str) -> Option<u64> {
+        let place = self.place(path, false).ok()?;
+        let facts = statat(&place.directory, &*place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        regular(path, facts.st_mode).ok()?;
+        u64::try_from(facts.st_size).ok()
+    }
+
     /// A file's content.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let place = self.place(path, false)?;

@@ -12,7 +12,7 @@
 //! ```text
 //! loop {
 //!     let observation = match session.next_step() {
-//!         Step::AskModel(ask) => model.ask(&session.request(&budget, &ask)).await,
+//!         Step::AskModel(ask) => model.ask(&session.request()).await,
 //!         Step::ApplyTools(calls) => tools.apply(&calls).await,
 //!         Step::FixSlice(slice) => run_slice(slice).await,
 //!         Step::Wait { ms } => sleep(ms).await,
@@ -40,8 +40,8 @@ pub use stagnation::Stagnation;
 pub use state::{Counts, Repair, State};
 pub use telemetry::{CompletionKind, Telemetry};
 
-use super::context::{Budget, Message, fit};
-use super::model_error::ModelError;
+use super::context::{Budget, Context, Message};
+use super::model_error::{ModelError, ModelErrorKind};
 use super::texts;
 use super::tool::{ToolCall, ToolRequest};
 use crate::domain::agent::Usage;
@@ -204,7 +204,7 @@ pub struct Ask {
     pub answers: Vec<Answer>,
     /// What the session says to the model, in order.
     pub notes: Vec<Note>,
-    /// How often the API called this session's requests too long: each takes a part off the budget.
+    /// How often the API called this session's requests too long: each makes the next ones smaller.
     pub refusals: u32,
 }
 
@@ -432,19 +432,45 @@ pub fn fold<'a>(limits: &Limits, history: impl IntoIterator<Item = &'a Record>) 
 pub struct Session {
     limits: Limits,
     state: State,
-    messages: Vec<Message>,
+    context: Context,
 }
 
 impl Session {
     /// A session that has not begun.
-    pub fn new(limits: Limits, system: String, task: String) -> Self {
+    pub fn new(limits: Limits, budget: Budget, system: String, task: String) -> Self {
+        Self::with(limits, Context::new(budget), system, task)
+    }
+
+    /// A session on one file alone that has not begun.
+    pub fn slice(&self, slice: &Slice) -> Self {
+        let text = |wanted: fn(&Message) -> Option<&str>| {
+            let text = self.messages().iter().find_map(wanted);
+            text.unwrap_or_default()
+        };
+        let system = text(|message| match message {
+            Message::System { text } => Some(text),
+            _ => None,
+        });
+        let task = text(|message| match message {
+            Message::Task { text } => Some(text),
+            _ => None,
+        });
+        let task = texts::slice_task(slice, task);
+        Self::with(
+            slice.limits.clone(),
+            self.context.afresh(),
+            system.to_owned(),
+            task,
+        )
+    }
+
+    fn with(limits: Limits, mut context: Context, system: String, task: String) -> Self {
+        context.push(Message::System { text: system });
+        context.push(Message::Task { text: task });
         Self {
             state: State::new(&limits),
             limits,
-            messages: vec![
-                Message::System { text: system },
-                Message::Task { text: task },
-            ],
+            context,
         }
     }
 
@@ -474,9 +500,9 @@ impl Session {
         self.state.apply(record);
     }
 
-    /// The messages of a request, within the budget.
-    pub fn request(&self, budget: &Budget, ask: &Ask) -> Vec<Message> {
-        fit(&self.messages, budget.bytes(ask.refusals))
+    /// The messages of the request that is being made, within the budget.
+    pub fn request(&self) -> Vec<Message> {
+        self.context.request()
     }
 
     /// The state.
@@ -491,12 +517,12 @@ impl Session {
 
     /// The whole transcript.
     pub fn messages(&self) -> &[Message] {
-        &self.messages
+        self.context.messages()
     }
 
     fn asked(&mut self, ask: &Ask) {
         for answer in &ask.answers {
-            self.messages.push(Message::ToolResult {
+            self.context.push(Message::ToolResult {
                 id: answer.id.clone(),
                 name: answer.name.clone(),
                 ok: answer.ok,
@@ -505,35 +531,44 @@ impl Session {
         }
         if !ask.notes.is_empty() {
             let notes: Vec<String> = ask.notes.iter().map(texts::note).collect();
-            self.messages.push(Message::Note {
+            self.context.push(Message::Note {
                 text: notes.join("\n\n"),
             });
         }
+        self.context.prepare();
     }
 
     fn heard(&mut self, observation: &Observation) {
         match observation {
-            Observation::ModelResponded(response) => self.messages.push(Message::Assistant {
-                text: response.text.clone(),
-                calls: response.calls.clone(),
-            }),
+            Observation::ModelResponded(response) => {
+                if let Some(tokens) = response.usage.tokens_in {
+                    self.context.counted(tokens);
+                }
+                self.context.push(Message::Assistant {
+                    text: response.text.clone(),
+                    calls: response.calls.clone(),
+                });
+            }
+            Observation::ModelFailed { error, .. } => {
+                if error.kind == ModelErrorKind::ContextTooLong {
+                    self.context.refused();
+                }
+            }
             Observation::ToolsApplied { results, .. } => {
-                let calls = self.state.open_calls();
-                for (index, call) in calls.iter().enumerate() {
+                let calls = self.state.open_calls().iter().enumerate();
+                let results = calls.map(|(index, call)| {
                     let result = results.get(index);
-                    self.messages.push(Message::ToolResult {
+                    Message::ToolResult {
                         id: call.id.clone(),
                         name: call.request.name().to_owned(),
                         ok: result.is_some_and(|result| result.ok),
                         output: result
                             .map_or_else(|| texts::NOT_RUN.to_owned(), |it| it.output.clone()),
-                    });
-                }
+                    }
+                });
+                self.context.push_results(results);
             }
-            Observation::ModelFailed { .. }
-            | Observation::SliceEnded(_)
-            | Observation::Waited { .. }
-            | Observation::Cancelled => {}
+            Observation::SliceEnded(_) | Observation::Waited { .. } | Observation::Cancelled => {}
         }
     }
 }

@@ -1,0 +1,322 @@
+//! How sessions of the built-in agent are hurried on and how they end.
+
+use crate::builtin::{
+    TWO_ITEMS, broken, calls, finish, played, run, stalled, stalled_project, write_fixed,
+};
+use crate::support::model_api::{ModelApi, Recorded, Step};
+use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};
+use crate::support::project::{Project, Run, plan};
+use serde_json::{Value, json};
+
+/// The numbers of the first session of a run.
+fn first(run: &Run) -> &Value {
+    &run.task(0)["turns"][0]["builtin"]
+}
+
+fn look(start: usize) -> (&'static str, Value) {
+    ("read_file", json!({"path": "src/a.rs", "start": start}))
+}
+
+fn looks(count: usize) -> Vec<Step> {
+    let looks = (1..=count).map(|n| calls("", vec![look(n)]));
+    looks.collect()
+}
+
+/// The requests, from 1, that mention a text.
+fn mentioning(requests: &[Recorded], text: &str) -> Vec<usize> {
+    let numbered = requests.iter().zip(1..);
+    let newest = |request: &Recorded| {
+        let messages = request.body["messages"].as_array().unwrap();
+        let own = messages
+            .iter()
+            .rev()
+            .take_while(|it| it["role"] != "assistant");
+        let own: Vec<&Value> = own.collect();
+        own.iter().any(|it| {
+            it["content"]
+                .as_str()
+                .is_some_and(|said| said.contains(text))
+        })
+    };
+    let wanted = numbered.filter(|(request, _)| newest(request));
+    wanted.map(|(_, number)| number).collect()
+}
+
+#[test]
+fn forced_mode_demands_an_edit_and_ends_with_it() {
+    let mut script = vec![calls(TWO_ITEMS, vec![look(1)])];
+    script.extend(looks(5).split_off(1));
+    let write = |path: &str| ("write_file", json!({"path": path, "content": "// new\n"}));
+    script.push(calls("", vec![write("src/a.rs")]));
+    script.push(calls("", vec![write("src/b.rs")]));
+    script.push(finish());
+    let (run, requests) = played(&mut stalled_project(), script);
+    let run = run.expect(0);
+    assert_eq!(
+        mentioning(&requests, "Your next response must edit a file"),
+        [6]
+    );
+    assert_eq!(mentioning(&requests, "Next item: src/a.rs: one"), [6]);
+    assert_eq!(first(&run)["forced_mode_steps"], 1);
+    assert_eq!(first(&run)["stagnation_score_max"], 2);
+    assert_eq!(first(&run)["read_only_steps"], 5);
+    assert_eq!(first(&run)["repair_turns"], 0);
+}
+
+#[test]
+fn final_words_with_items_left_are_held_back_once() {
+    let end = || calls("```SPRAG_FINAL\nDone.\n```", Vec::new());
+    let begin = calls(
+        &format!("{TWO_ITEMS}```SPRAG_FINAL\nDone.\n```"),
+        Vec::new(),
+    );
+    let write = json!({"path": "c.txt", "content": "c\n"});
+    let script = vec![begin, calls("", vec![("write_file", write)]), end()];
+    let (run, requests) = played(&mut stalled_project(), script);
+    let run = run.expect(0);
+    let gate = "FINAL is not accepted yet: remaining=2 next=src/a.rs: one";
+    assert_eq!(mentioning(&requests, gate), [2]);
+    assert_eq!(mentioning(&requests, "send exactly this"), [0usize; 0]);
+    assert_eq!(first(&run)["final_suppressed"], 1);
+    assert_eq!(first(&run)["exit"], "submitted");
+    assert_eq!(first(&run)["plan_finished"], 0);
+    assert_eq!(
+        first(&run)["completion_kind"],
+        "partial",
+        "verified, and yet items are left"
+    );
+}
+
+#[test]
+fn what_closes_the_last_item_is_told_when_one_is_left_and_only_then() {
+    let write = json!({"path": "src/a.rs", "content": "// new\n"});
+    let script = vec![
+        calls(TWO_ITEMS, vec![("write_file", write)]),
+        calls("", vec![("finish", json!({"summary": "Done."}))]),
+        calls(
+            "```SPRAG_PLAN_UPDATE\n- [x] src/b.rs: two\n```\n```SPRAG_FINAL\nDone.\n```",
+            Vec::new(),
+        ),
+    ];
+    let (run, requests) = played(&mut stalled_project(), script);
+    let run = run.expect(0);
+    let hint =
+        "send exactly this:\n```SPRAG_PLAN_UPDATE\n- [x] src/b.rs: two\n```\n```SPRAG_FINAL\n";
+    assert_eq!(mentioning(&requests, hint), [3]);
+    assert_eq!(first(&run)["completion_kind"], "complete_verified");
+    assert_eq!(first(&run)["plan_finished"], 2);
+}
+
+#[test]
+fn a_plan_with_one_item_left_comes_to_an_end() {
+    let write = json!({"path": "src/a.rs", "content": "// new\n"});
+    let restated =
+        "```SPRAG_PLAN_UPDATE\n- [ ] src/b.rs: two, really\n```\n```SPRAG_FINAL\nDone.\n```";
+    let script = vec![
+        calls(TWO_ITEMS, vec![("write_file", write)]),
+        calls(restated, Vec::new()),
+        calls(restated, Vec::new()),
+    ];
+    let (run, requests) = played(&mut stalled_project(), script);
+    let run = run.expect(0);
+    assert_eq!(requests.len(), 3);
+    assert_eq!(first(&run)["plan_items"], 2, "a restatement is no new item");
+    assert_eq!(first(&run)["exit"], "submitted");
+}
+
+/// Plays a loop to its end and tells the requests of the first warning, the second, and the repair
+/// message, which is answered by one more look.
+fn loop_of(script: Vec<Step>, seen: &str) -> (Vec<usize>, Vec<usize>, Vec<usize>, Run) {
+    let (run, requests) = played(&mut stalled_project(), script);
+    let warned = mentioning(&requests, &format!("{seen}. Do something else."));
+    let harder = mentioning(&requests, &format!("{seen}. You have been warned of it"));
+    let repair = mentioning(&requests, "This is the last message");
+    (warned, harder, repair, run)
+}
+
+#[test]
+fn identical_calls_are_warned_of_twice_and_then_end_the_session() {
+    let same = || calls("", vec![look(1), ("list_files", json!({}))]);
+    let script: Vec<Step> = (0..6).map(|_| same()).collect();
+    let seen = "You have made exactly the same tool calls several times in a row";
+    let (warned, harder, repair, run) = loop_of(script, seen);
+    assert_eq!(
+        (&warned[..1], &harder[..1], &repair[..1]),
+        (&[4][..], &[5][..], &[6][..])
+    );
+    assert_eq!(first(&run)["exit"], "stalled");
+    assert_eq!(first(&run)["repair_turns"], 1);
+    assert_eq!(
+        first(&run)["tool_calls"],
+        12,
+        "exactly one more response was taken"
+    );
+}
+
+#[test]
+fn a_cycle_of_calls_is_warned_of_twice_and_then_ends_the_session() {
+    let one = || calls("", vec![look(1)]);
+    let two = || calls("", vec![("search", json!({"pattern": "line"}))]);
+    let script = vec![one(), two(), one(), two(), one(), two(), one()];
+    let seen = "You are repeating the same few tool calls in turn";
+    let (warned, harder, repair, run) = loop_of(script, seen);
+    assert_eq!(
+        (&warned[..1], &harder[..1], &repair[..1]),
+        (&[5][..], &[6][..], &[7][..])
+    );
+    assert_eq!(first(&run)["exit"], "stalled");
+    assert_eq!(first(&run)["tool_calls"], 7);
+}
+
+#[test]
+fn the_same_thoughts_are_warned_of_twice_and_then_end_the_session() {
+    let thought =
+        "I should look at the parser once more to see how it treats comments in nested blocks";
+    let script: Vec<Step> = (1..=6).map(|n| calls(thought, vec![look(n)])).collect();
+    let seen = "You have written nearly the same several times in a row, and nothing changed";
+    let (warned, harder, repair, run) = loop_of(script, seen);
+    assert_eq!(
+        (&warned[..1], &harder[..1], &repair[..1]),
+        (&[4][..], &[5][..], &[6][..])
+    );
+    assert_eq!(first(&run)["exit"], "stalled");
+}
+
+#[test]
+fn exactly_one_response_follows_the_repair_message_and_its_edit_is_kept() {
+    let edit = json!({"path": "src/b.rs", "content": "// kept\n"});
+    let mut script = stalled(calls("", vec![("write_file", edit), look(3)]));
+    let asked = script.len();
+    // Were there one more response, it would undo the edit.
+    let undo = json!({"path": "src/b.rs", "content": "// undone\n"});
+    script.push(calls("", vec![("write_file", undo)]));
+    let api = ModelApi::start(script).unwrap();
+    let mut project = stalled_project();
+    let run = run(&mut project, &api, "openai/m", &["--max-retries", "0"]);
+    let requests = api.model_requests();
+    assert_eq!(
+        mentioning(&requests[..asked], "This is the last message"),
+        [asked]
+    );
+    assert_eq!(first(&run)["exit"], "stalled");
+    assert_eq!(first(&run)["plan_finished"], 1);
+    assert_eq!(first(&run)["completion_kind"], "partial");
+    assert_eq!((requests.len(), api.steps_left()), (asked, 1));
+    assert_eq!(project.read("src/b.rs"), "// kept\n");
+    assert_eq!(
+        (run.code, project.commits()),
+        (1, 1),
+        "half-work is never committed"
+    );
+    assert_eq!(run.summary["status"], "failed");
+}
+
+/// Runs a script against a limit, with no retry, and returns the run and the number of requests.
+fn limited(script: Vec<Step>, args: &[&str]) -> (Project, Run, usize) {
+    let api = ModelApi::start(script).unwrap();
+    let mut project = broken();
+    let all = [args, &["--max-retries", "0"]].concat();
+    let run = run(&mut project, &api, "openai/m", &all);
+    (project, run, api.model_requests().len())
+}
+
+/// An edit and one call besides, then an end that no limit lets through.
+fn work() -> Vec<Step> {
+    let write = ("write_file", json!({"path": "a.txt", "content": "half\n"}));
+    let look = ("list_files", json!({}));
+    vec![calls("", vec![write, look]), write_fixed(), finish()]
+}
+
+#[test]
+fn limits_end_the_session_after_what_was_answered_is_applied() {
+    let once = (TOKENS_IN + TOKENS_OUT).to_string();
+    for (exit, args, code) in [
+        ("step_limit", &["--agent-arg=--max-steps=1"] as &[&str], 1),
+        ("step_limit", &["--agent-arg=--max-tool-calls=2"], 1),
+        ("token_limit", &["--max-tokens", &once], 5),
+        (
+            "cost_limit",
+            &["--agent-arg=--price=1000,1000,1000", "--max-cost-usd", "1"],
+            5,
+        ),
+    ] {
+        let (project, run, requests) = limited(work(), args);
+        assert_eq!(first(&run)["exit"], exit, "{args:?}");
+        assert_eq!(first(&run)["completion_kind"], "exhausted", "{args:?}");
+        assert_eq!(first(&run)["tool_calls"], 2, "{args:?}");
+        assert_eq!(requests, 1, "{args:?}");
+        assert_eq!(project.read("a.txt"), "half\n", "{args:?}");
+        assert_eq!(
+            (run.code, project.commits()),
+            (code, 1),
+            "{args:?} {}",
+            run.task(0)
+        );
+    }
+}
+
+#[test]
+fn the_time_limit_ends_a_request_that_is_not_answered() {
+    let mut script = work();
+    script.truncate(1);
+    script.push(Step::Silence);
+    let (project, run, requests) = limited(script, &["--turn-timeout", "3s"]);
+    assert_eq!(first(&run)["exit"], "time_limit");
+    assert_eq!(first(&run)["completion_kind"], "exhausted");
+    assert_eq!((run.code, requests), (1, 2), "{}", run.task(0));
+    assert_eq!(project.read("a.txt"), "half\n");
+}
+
+#[test]
+fn three_responses_of_which_nothing_can_be_carried_out_end_the_session() {
+    let script = vec![
+        calls("Let me think about it.", Vec::new()),
+        calls("", vec![("no_such_tool", json!({}))]),
+        calls("", vec![("edit_file", json!({"path": "a.txt"}))]),
+        write_fixed(),
+    ];
+    let (project, run, requests) = limited(script, &[]);
+    assert_eq!(first(&run)["exit"], "repeated_format_error");
+    assert_eq!(first(&run)["completion_kind"], "partial");
+    assert!(requests >= 3);
+    assert_ne!(run.code, 0);
+    assert_eq!(project.commits(), 1);
+}
+
+#[test]
+fn a_response_that_can_be_carried_out_makes_up_for_two_that_cannot() {
+    let nothing = |text: &str| calls(text, Vec::new());
+    let script = vec![
+        nothing("Let me think."),
+        nothing("I wonder."),
+        calls("", vec![("list_files", json!({}))]),
+        nothing("Hm."),
+        nothing("Now then."),
+        write_fixed(),
+        finish(),
+    ];
+    let (run, requests) = played(&mut broken(), script);
+    let run = run.expect(0);
+    let told = "Nothing in your response could be carried out";
+    assert_eq!(mentioning(&requests, told), [2, 3, 5, 6]);
+    assert_eq!(first(&run)["exit"], "submitted");
+}
+
+#[test]
+fn a_failed_verification_makes_no_session_complete() {
+    let mut project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan("false"))]);
+    let api = ModelApi::start([write_fixed(), finish()]).unwrap();
+    let run = run(&mut project, &api, "openai/m", &["--max-retries", "0"]).expect(1);
+    assert_eq!(first(&run)["exit"], "submitted");
+    assert_eq!(first(&run)["completion_kind"], "partial");
+}
+
+#[test]
+fn without_a_check_a_finished_session_is_complete_and_unverified() {
+    let plan = "title: Example\ntasks:\n  - id: fix\n    title: Fix a.txt\n";
+    let mut project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", plan)]);
+    let api = ModelApi::start([write_fixed(), finish()]).unwrap();
+    let run = run(&mut project, &api, "openai/m", &[]).expect(0);
+    assert_eq!(run.summary["status"], "unverified");
+    assert_eq!(first(&run)["completion_kind"], "complete_unverified");
+}

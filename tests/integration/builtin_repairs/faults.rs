@@ -1,0 +1,510 @@
+//! The projects, each with a fault of another class.
+
+use super::Call::{Check, Delete, Edit, Finish, Lines, List, Move, Plan, Read, Run, Search, Write};
+use super::Repair;
+
+pub(super) const REPAIRS: &[Repair] = &[
+    // An off-by-one that is found by a search for the function's name.
+    Repair {
+        language: "python",
+        needs: &["python3"],
+        model: "openai/m",
+        files: &[
+            (
+                "shop/paging.py",
+                "\"\"\"Pages of a list.\"\"\"\n\n\ndef page_count(total, size):\n    return total // size\n\n\ndef page(items, number, size):\n    start = number * size\n    return items[start:start + size]\n",
+            ),
+            (
+                "shop/catalogue.py",
+                "from shop.paging import page, page_count\n\n\ndef pages(items, size=10):\n    return [page(items, n, size) for n in range(page_count(len(items), size))]\n",
+            ),
+            ("shop/__init__.py", ""),
+            (
+                "tests/test_catalogue.py",
+                "import unittest\nfrom shop.catalogue import pages\n\n\nclass Pages(unittest.TestCase):\n    def test_the_last_page_may_be_short(self):\n        self.assertEqual(pages([1, 2, 3, 4, 5], 2), [[1, 2], [3, 4], [5]])\n\n    def test_whole_pages(self):\n        self.assertEqual(pages([1, 2, 3, 4], 2), [[1, 2], [3, 4]])\n\n    def test_nothing(self):\n        self.assertEqual(pages([], 2), [])\n\n\nif __name__ == \"__main__\":\n    unittest.main()\n",
+            ),
+        ],
+        check: "python3 -B -m unittest discover -s tests -t .",
+        fails_with: "test_the_last_page_may_be_short",
+        responses: &[
+            &[Check, List("")],
+            &[Search("page_count", None), Read("shop/catalogue.py")],
+            &[Lines("shop/paging.py", 4, 5)],
+            &[Edit(
+                "shop/paging.py",
+                "return total // size",
+                "return (total + size - 1) // size",
+            )],
+            &[Check],
+            &[Finish("Count the last page when it is short")],
+        ],
+        told: &[
+            (1, "AssertionError: Lists differ"),
+            (1, "shop/paging.py"),
+            (2, "shop/paging.py:4: def page_count(total, size):"),
+            (3, "     5\t    return total // size"),
+            (5, "Ran 3 tests"),
+        ],
+        changed: &["M shop/paging.py"],
+        adds: &["    return (total + size - 1) // size"],
+    },
+    // A leap year: the first fix is wrong too, and the tests say so.
+    Repair {
+        language: "python",
+        needs: &["python3"],
+        model: "anthropic/m",
+        files: &[
+            (
+                "dates.py",
+                "def is_leap(year):\n    return year % 4 == 0\n\n\ndef days_in_february(year):\n    return 29 if is_leap(year) else 28\n",
+            ),
+            (
+                "test_dates.py",
+                "import unittest\nfrom dates import days_in_february\n\n\nclass February(unittest.TestCase):\n    def test_years(self):\n        for year, days in [(2023, 28), (2024, 29), (1900, 28), (2000, 29)]:\n            with self.subTest(year=year):\n                self.assertEqual(days_in_february(year), days)\n",
+            ),
+        ],
+        check: "python3 -B -m unittest",
+        fails_with: "(year=1900)",
+        responses: &[
+            &[
+                Plan(&[("dates.py: leap years of centuries", "in_progress")]),
+                Check,
+            ],
+            &[Read("dates.py"), Read("test_dates.py")],
+            &[Edit(
+                "dates.py",
+                "year % 4 == 0",
+                "year % 4 == 0 and year % 100 != 0",
+            )],
+            &[Check],
+            &[Edit(
+                "dates.py",
+                "    return year % 4 == 0 and year % 100 != 0",
+                "    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)",
+            )],
+            &[Check],
+            &[Finish("Know the leap years of centuries")],
+        ],
+        told: &[(1, "(year=1900)"), (4, "(year=2000)"), (6, "OK\n(code 0)")],
+        changed: &["M dates.py"],
+        adds: &["    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)"],
+    },
+    // A module of the project hides one of the language's own: it is deleted, its caller changed.
+    Repair {
+        language: "python",
+        needs: &["python3"],
+        model: "gemini/m",
+        files: &[
+            ("random.py", "def choice(values):\n    return values[0]\n"),
+            (
+                "draw.py",
+                "import random\n\n\ndef draw(values, seed):\n    return random.choice(values)\n",
+            ),
+            (
+                "test_draw.py",
+                "import unittest\nimport draw\n\n\nclass Draw(unittest.TestCase):\n    def test_a_seed_decides(self):\n        values = list(range(1000))\n        self.assertEqual(draw.draw(values, 7), draw.draw(values, 7))\n        self.assertNotEqual(draw.draw(values, 7), draw.draw(values, 8))\n",
+            ),
+        ],
+        check: "python3 -B -m unittest test_draw",
+        fails_with: "FAILED",
+        responses: &[
+            &[Check, Search("random", None)],
+            &[
+                Delete("random.py"),
+                Edit(
+                    "draw.py",
+                    "random.choice(values)",
+                    "random.Random(seed).choice(values)",
+                ),
+            ],
+            &[Check],
+            &[Finish("Draw with the seed that is given")],
+        ],
+        told: &[
+            (1, "random.py"),
+            (2, "deleted random.py"),
+            (3, "OK\n(code 0)"),
+        ],
+        changed: &["M draw.py", "D random.py"],
+        adds: &["    return random.Random(seed).choice(values)"],
+    },
+    // A missing check for nothing.
+    Repair {
+        language: "javascript",
+        needs: &["node"],
+        model: "openai-responses/m",
+        files: &[
+            (
+                "lib/initials.js",
+                "'use strict';\n\nexports.initials = (name) =>\n  name.split(' ').map((part) => part[0].toUpperCase()).join('');\n",
+            ),
+            (
+                "lib/badge.js",
+                "'use strict';\nconst { initials } = require('./initials');\n\nexports.badge = (user) => `[${initials(user.name)}]`;\n",
+            ),
+            (
+                "test/badge.test.js",
+                "'use strict';\nconst test = require('node:test');\nconst assert = require('node:assert');\nconst { badge } = require('../lib/badge');\n\ntest('two names', () => assert.strictEqual(badge({ name: 'ada byron' }), '[AB]'));\ntest('spaces', () => assert.strictEqual(badge({ name: ' ada  byron ' }), '[AB]'));\ntest('no name', () => assert.strictEqual(badge({}), '[?]'));\n",
+            ),
+        ],
+        check: "node test/badge.test.js",
+        fails_with: "Cannot read properties of undefined",
+        responses: &[
+            &[List("lib"), Read("test/badge.test.js"), Check],
+            &[Search("initials", Some("lib"))],
+            &[
+                Plan(&[(
+                    "lib/initials.js: names that are empty or missing",
+                    "pending",
+                )]),
+                Write(
+                    "lib/initials.js",
+                    "'use strict';\n\nexports.initials = (name) => {\n  const parts = (name ?? '').split(' ').filter((part) => part !== '');\n  return parts.map((part) => part[0].toUpperCase()).join('') || '?';\n};\n",
+                ),
+                Check,
+            ],
+            &[Finish("Give a badge to users without a name")],
+        ],
+        told: &[
+            (1, "lib/badge.js\nlib/initials.js"),
+            (1, "Cannot read properties of undefined"),
+            (2, "lib/badge.js:4: exports.badge"),
+            (3, "fail 0"),
+        ],
+        changed: &["M lib/initials.js"],
+        adds: &["  const parts = (name ?? '').split(' ').filter((part) => part !== '');"],
+    },
+    // A comparison that is no order: what is equal comes in any order.
+    Repair {
+        language: "javascript",
+        needs: &["node"],
+        model: "anthropic/m",
+        files: &[
+            (
+                "src/rank.mjs",
+                "export function rank(players) {\n  return [...players].sort((a, b) => a.score < b.score);\n}\n",
+            ),
+            (
+                "src/table.mjs",
+                "import { rank } from './rank.mjs';\n\nexport const table = (players) => rank(players).map((it) => it.name).join(' ');\n",
+            ),
+            (
+                "test/table.test.mjs",
+                "import test from 'node:test';\nimport assert from 'node:assert';\nimport { table } from '../src/table.mjs';\n\nconst players = [['b', 1], ['c', 3], ['a', 1], ['d', 2]].map(([name, score]) => ({ name, score }));\n\ntest('by score, then by name', () => assert.strictEqual(table(players), 'c d a b'));\n",
+            ),
+        ],
+        check: "node test/table.test.mjs",
+        fails_with: "by score, then by name",
+        responses: &[
+            &[Check, Search("sort\\(", Some("src"))],
+            &[Edit(
+                "src/rank.mjs",
+                "a.score < b.score",
+                "b.score - a.score",
+            )],
+            &[Check],
+            &[Read("src/rank.mjs")],
+            &[
+                Edit(
+                    "src/rank.mjs",
+                    "b.score - a.score",
+                    "b.score - a.score || a.name.localeCompare(b.name)",
+                ),
+                Check,
+            ],
+            &[Finish("Rank equal scores by name")],
+        ],
+        told: &[(1, "src/rank.mjs:2:"), (3, "c d b a"), (5, "fail 0")],
+        changed: &["M src/rank.mjs"],
+        adds: &[
+            "  return [...players].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));",
+        ],
+    },
+    // A sum that overflows.
+    Repair {
+        language: "c",
+        needs: &["gcc"],
+        model: "gemini/m",
+        files: &[
+            ("src/middle.h", "int middle(int low, int high);\n"),
+            (
+                "src/middle.c",
+                "#include \"middle.h\"\n\nint middle(int low, int high) {\n    return (low + high) / 2;\n}\n",
+            ),
+            (
+                "test/test.c",
+                "#include <limits.h>\n#include <stdio.h>\n#include \"../src/middle.h\"\n\nstatic int failures;\n\nstatic void expect(int low, int high, int wanted) {\n    int got = middle(low, high);\n    if (got != wanted) {\n        printf(\"FAIL middle(%d, %d) is %d, not %d\\n\", low, high, got, wanted);\n        failures++;\n    }\n}\n\nint main(void) {\n    expect(2, 6, 4);\n    expect(0, 1, 0);\n    expect(INT_MAX - 2, INT_MAX, INT_MAX - 1);\n    return failures != 0;\n}\n",
+            ),
+        ],
+        check: "gcc -fwrapv -Wall -o \"$TMPDIR/middle\" src/middle.c test/test.c && \"$TMPDIR/middle\"",
+        fails_with: "FAIL middle(2147483645, 2147483647) is -2",
+        responses: &[
+            &[Run("ls src test"), Check],
+            &[Read("src/middle.c")],
+            &[Edit(
+                "src/middle.c",
+                "return (low + high) / 2;",
+                "return low + (high - low) / 2;",
+            )],
+            &[Check, Run("git diff --stat")],
+            &[Finish("Find the middle of large numbers")],
+        ],
+        told: &[
+            (1, "FAIL middle(2147483645, 2147483647) is -2"),
+            (2, "     4\t    return (low + high) / 2;"),
+            (4, "src/middle.c | 2 +-"),
+        ],
+        changed: &["M src/middle.c"],
+        adds: &["    return low + (high - low) / 2;"],
+    },
+    // A signature that cannot say "nothing": the function and its caller change.
+    Repair {
+        language: "rust",
+        needs: &["rustc"],
+        model: "openai/m",
+        files: &[
+            (
+                "src/stats.rs",
+                "/// The largest of the values.\npub fn largest(values: &[u32]) -> u32 {\n    values.iter().copied().max().unwrap()\n}\n",
+            ),
+            (
+                "src/lib.rs",
+                "pub mod stats;\n\n/// One line on the values.\npub fn summary(values: &[u32]) -> String {\n    format!(\"largest: {}\", stats::largest(values))\n}\n\n#[cfg(test)]\nmod tests {\n    use super::summary;\n\n    #[test]\n    fn of_some() {\n        assert_eq!(summary(&[3, 9, 4]), \"largest: 9\");\n    }\n\n    #[test]\n    fn of_none() {\n        assert_eq!(summary(&[]), \"largest: none\");\n    }\n}\n",
+            ),
+        ],
+        check: "rustc --edition 2021 --test src/lib.rs -o \"$TMPDIR/stats\" && \"$TMPDIR/stats\"",
+        fails_with: "tests::of_none",
+        responses: &[
+            &[
+                Plan(&[
+                    ("src/stats.rs: say when there is nothing", "pending"),
+                    ("src/lib.rs: show it", "pending"),
+                ]),
+                Check,
+                Read("src/stats.rs"),
+            ],
+            &[Search("largest\\(", None)],
+            &[
+                Edit(
+                    "src/stats.rs",
+                    "pub fn largest(values: &[u32]) -> u32 {\n    values.iter().copied().max().unwrap()\n}",
+                    "pub fn largest(values: &[u32]) -> Option<u32> {\n    values.iter().copied().max()\n}",
+                ),
+                Check,
+            ],
+            &[Edit(
+                "src/lib.rs",
+                "    format!(\"largest: {}\", stats::largest(values))",
+                "    let largest = stats::largest(values).map(|it| it.to_string());\n    format!(\"largest: {}\", largest.as_deref().unwrap_or(\"none\"))",
+            )],
+            &[Check],
+            &[Finish("Sum up an empty list")],
+        ],
+        told: &[
+            (1, "called `Option::unwrap()` on a `None` value"),
+            (2, "src/lib.rs:5:"),
+            (3, "error[E0277]"),
+            (5, "2 passed"),
+        ],
+        changed: &["M src/lib.rs", "M src/stats.rs"],
+        adds: &["pub fn largest(values: &[u32]) -> Option<u32> {"],
+    },
+    // A missing import: the compiler leads to it. The text searched for is missed once.
+    Repair {
+        language: "java",
+        needs: &["javac", "java"],
+        model: "openai-responses/m",
+        files: &[
+            (
+                "src/Words.java",
+                "import java.util.Map;\n\nfinal class Words {\n    static Map<String, Integer> count(String text) {\n        Map<String, Integer> counts = new TreeMap<>();\n        for (String word : text.split(\" \")) {\n            counts.merge(word, 1, Integer::sum);\n        }\n        return counts;\n    }\n}\n",
+            ),
+            (
+                "test/WordsTest.java",
+                "public final class WordsTest {\n    public static void main(String[] args) {\n        String counts = Words.count(\"b a b\").toString();\n        if (!counts.equals(\"{a=1, b=2}\")) {\n            System.err.println(\"FAIL \" + counts);\n            System.exit(1);\n        }\n        System.out.println(\"all words are counted\");\n    }\n}\n",
+            ),
+        ],
+        check: "javac -J-Xshare:auto -J-XX:TieredStopAtLevel=1 -d \"$TMPDIR/words\" src/*.java test/*.java && java -XX:TieredStopAtLevel=1 -cp \"$TMPDIR/words\" WordsTest",
+        fails_with: "cannot find symbol",
+        responses: &[
+            &[Check],
+            &[Edit(
+                "src/Words.java",
+                "import java.util.Maps;",
+                "import java.util.Map;\nimport java.util.TreeMap;",
+            )],
+            &[Edit(
+                "src/Words.java",
+                "import java.util.Map;",
+                "import java.util.Map;\nimport java.util.TreeMap;",
+            )],
+            &[Finish("Import what counts the words")],
+        ],
+        told: &[
+            (1, "cannot find symbol"),
+            (2, "     1\timport java.util.Map;"),
+            (3, "edited src/Words.java"),
+        ],
+        changed: &["M src/Words.java"],
+        adds: &["import java.util.TreeMap;"],
+    },
+    // A regular expression that takes too much.
+    Repair {
+        language: "perl",
+        needs: &["perl"],
+        model: "openai/m",
+        files: &[
+            (
+                "lib/Links.pm",
+                "package Links;\nuse strict;\nuse warnings;\n\nsub targets {\n    my ($text) = @_;\n    return $text =~ /\\[.*\\]\\((.*)\\)/g;\n}\n\n1;\n",
+            ),
+            (
+                "t/links.t",
+                "use strict;\nuse warnings;\nuse lib 'lib';\nuse Test::More tests => 2;\nuse Links;\n\nis_deeply([Links::targets('see [one](a.md)')], ['a.md'], 'one link');\nis_deeply([Links::targets('[one](a.md) and [two](b.md)')], ['a.md', 'b.md'], 'two links');\n",
+            ),
+        ],
+        check: "perl t/links.t",
+        fails_with: "Failed test 'two links'",
+        responses: &[
+            &[Search("=~", Some("lib/Links.pm")), Check],
+            &[Edit(
+                "lib/Links.pm",
+                "/\\[.*\\]\\((.*)\\)/g",
+                "/\\[[^\\]]*\\]\\(([^)]*)\\)/g",
+            )],
+            &[Check],
+            &[Finish("Find every link of a line")],
+        ],
+        told: &[
+            (1, "lib/Links.pm:7:"),
+            (1, "Failed test 'two links'"),
+            (3, "ok 2 - two links"),
+        ],
+        changed: &["M lib/Links.pm"],
+        adds: &["    return $text =~ /\\[[^\\]]*\\]\\(([^)]*)\\)/g;"],
+    },
+    // A resource that is not where it is looked for.
+    Repair {
+        language: "shell",
+        needs: &["sh", "sed"],
+        model: "anthropic/m",
+        files: &[
+            ("template/welcome.txt", "Welcome, @NAME@.\n"),
+            (
+                "bin/greet",
+                "#!/bin/sh\n# Fills templates/welcome.txt in.\nhere=$(dirname \"$0\")\nsed \"s/@NAME@/$1/\" \"$here/../templates/welcome.txt\"\n",
+            ),
+            (
+                "test.sh",
+                "out=$(sh bin/greet Ada 2>&1)\n[ \"$out\" = 'Welcome, Ada.' ] || { echo \"FAIL: $out\"; exit 1; }\nout=$(sh bin/greet 'A/B' 2>&1)\n[ \"$out\" = 'Welcome, A/B.' ] || { echo \"FAIL: $out\"; exit 1; }\necho ok\n",
+            ),
+        ],
+        check: "sh test.sh",
+        fails_with: "No such file or directory",
+        responses: &[
+            &[Check, List("")],
+            &[Search("templates?/", None)],
+            &[Move("template/welcome.txt", "templates/welcome.txt"), Check],
+            &[Read("bin/greet")],
+            &[Edit("bin/greet", "s/@NAME@/$1/", "s|@NAME@|$1|"), Check],
+            &[Finish("Greet from where the templates are")],
+        ],
+        told: &[
+            (1, "No such file or directory"),
+            (1, "template/welcome.txt"),
+            (2, "bin/greet:4:"),
+            (3, "unknown option to"),
+            (5, "ok\n(code 0)"),
+        ],
+        changed: &[
+            "M bin/greet",
+            "D template/welcome.txt",
+            "A templates/welcome.txt",
+        ],
+        adds: &["sed \"s|@NAME@|$1|\" \"$here/../templates/welcome.txt\""],
+    },
+    // A wrong operator and a heading that is counted as a row.
+    Repair {
+        language: "awk",
+        needs: &["awk"],
+        model: "gemini/m",
+        files: &[
+            (
+                "report.awk",
+                "# The sum of the amounts of a customer.\nBEGIN { FS = \",\" }\n$1 = customer { sum += $3 }\nEND { printf \"%s %.2f (%d rows)\\n\", customer, sum, NR }\n",
+            ),
+            (
+                "data/sales.csv",
+                "customer,day,amount\nann,1,10.50\nbob,1,3.25\nann,2,0.25\n",
+            ),
+            (
+                "check.sh",
+                "got=$(awk -v customer=ann -f report.awk data/sales.csv)\nwant='ann 10.75 (2 rows)'\n[ \"$got\" = \"$want\" ] || { echo \"got $got, want $want\"; exit 1; }\n",
+            ),
+        ],
+        check: "sh check.sh",
+        fails_with: "got ann 14.00 (4 rows), want ann 10.75 (2 rows)",
+        responses: &[
+            &[Check, Read("report.awk"), Read("data/sales.csv")],
+            &[Write(
+                "report.awk",
+                "# The sum of the amounts of a customer.\nBEGIN { FS = \",\" }\n$1 == customer { sum += $3; rows++ }\nEND { printf \"%s %.2f (%d rows)\\n\", customer, sum, rows }\n",
+            )],
+            &[Check],
+            &[Finish("Count the rows of one customer")],
+        ],
+        told: &[
+            (1, "got ann 14.00 (4 rows)"),
+            (2, "bytes to report.awk"),
+            (3, "(code 0)"),
+        ],
+        changed: &["M report.awk"],
+        adds: &["$1 == customer { sum += $3; rows++ }"],
+    },
+    // Rounding: cents are cut off.
+    Repair {
+        language: "awk",
+        needs: &["awk"],
+        model: "openai/m",
+        files: &[
+            (
+                "lib/money.awk",
+                "function cents(amount) {\n    return int(amount * 100)\n}\n",
+            ),
+            ("total.awk", "{ sum += cents($2) }\nEND { print sum }\n"),
+            ("data/items", "tea 1.10\nmilk 0.29\nbread 2.55\n"),
+            (
+                "check.sh",
+                "got=$(awk -f lib/money.awk -f total.awk data/items)\n[ \"$got\" = 394 ] || { echo \"got $got, want 394\"; exit 1; }\n",
+            ),
+        ],
+        check: "sh check.sh",
+        fails_with: "want 394",
+        responses: &[
+            &[
+                Plan(&[("lib/money.awk: round", "pending")]),
+                Search("cents", None),
+                Check,
+            ],
+            &[
+                Edit(
+                    "lib/money.awk",
+                    "int(amount * 100)",
+                    "int(amount * 100 + 0.5)",
+                ),
+                Check,
+            ],
+            &[
+                Plan(&[("lib/money.awk: round", "done")]),
+                Finish("Round to the nearest cent"),
+            ],
+        ],
+        told: &[
+            (1, "lib/money.awk:1: function cents(amount) {"),
+            (1, "want 394"),
+            (2, "(code 0)"),
+        ],
+        changed: &["M lib/money.awk"],
+        adds: &["    return int(amount * 100 + 0.5)"],
+    },
+];
