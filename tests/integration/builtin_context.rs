@@ -89,7 +89,7 @@ fn large_files_and_floods_take_neither_the_window_nor_the_memory() {
         assert!(tokens(request) <= 6_750, "{}", tokens(request));
     }
     assert!(requests[1].mentions("huge.log has 524288000 bytes, too many to be read"));
-    assert!(requests[1].mentions("[cut: the line has 5000000 bytes]"));
+    assert!(requests[1].mentions("[cut: the line has 5200000 bytes]"));
     assert!(requests[2].mentions("(not searched, for their size: 1 files;"));
     assert!(requests[2].mentions("y\ny\n") && requests[2].mentions("the end\n(code 0)"));
 }
@@ -162,7 +162,7 @@ fn long_work_stays_in_the_window_with_its_task_its_plan_and_a_beginning_that_las
             !same
         })
         .count();
-    assert!((2..=8).contains(&elisions), "{elisions}");
+    assert!((2..=16).contains(&elisions), "{elisions}");
 }
 
 /// Of each output of `read_file`, whether it was left out.
@@ -228,7 +228,7 @@ fn a_request_that_is_too_long_is_made_smaller_three_times_far_below_the_window()
     let (mut project, script) = refused(3);
     let (run, requests) = played(&mut project, script);
     run.expect(0);
-    assert_eq!(requests.len(), 7);
+    assert_eq!(requests.len(), 6);
     let sizes: Vec<usize> = requests.iter().map(tokens).collect();
     for pair in sizes[1..5].windows(2) {
         assert!(pair[1] * 4 <= pair[0] * 3 + 200, "{sizes:?}");
@@ -242,10 +242,12 @@ fn a_request_that_is_too_long_is_made_smaller_three_times_far_below_the_window()
 fn a_request_that_stays_too_long_ends_the_session() {
     let (mut project, script) = refused(4);
     let (run, requests) = played(&mut project, script);
-    let run = run;
-    let turn = &run.task(0)["turns"][0];
-    assert_eq!(turn["builtin"]["exit"], "model_error", "{turn}");
-    assert!(requests.len() >= 5);
-    eprintln!("{} {}", run.code, run.task(0));
-    assert_ne!(run.code, 0);
+    let run = run.expect(0);
+    let turns = run.task(0)["turns"].as_array().unwrap();
+    assert_eq!(turns[0]["builtin"]["exit"], "model_error");
+    assert_eq!(turns[0]["assessment"], "agent_crashed");
+    // The turn is made again, in a session of its own.
+    assert_eq!((turns.len(), requests.len()), (2, 7));
+    assert_eq!(turns[1]["purpose"], "retry");
+    assert_eq!(project.read("a.txt"), "fixed\n");
 }

@@ -17,11 +17,6 @@ fn look(start: usize) -> (&'static str, Value) {
     ("read_file", json!({"path": "src/a.rs", "start": start}))
 }
 
-fn looks(count: usize) -> Vec<Step> {
-    let looks = (1..=count).map(|n| calls("", vec![look(n)]));
-    looks.collect()
-}
-
 /// The requests, from 1, that mention a text.
 fn mentioning(requests: &[Recorded], text: &str) -> Vec<usize> {
     let numbered = requests.iter().zip(1..);
@@ -45,7 +40,15 @@ fn mentioning(requests: &[Recorded], text: &str) -> Vec<usize> {
 #[test]
 fn forced_mode_demands_an_edit_and_ends_with_it() {
     let mut script = vec![calls(TWO_ITEMS, vec![look(1)])];
-    script.extend(looks(5).split_off(1));
+    let read_b = ("read_file", json!({"path": "src/b.rs"}));
+    let list = |path: &str| ("list_files", json!({"path": path}));
+    let others = [
+        read_b,
+        list(""),
+        list("src"),
+        ("search", json!({"pattern": "line"})),
+    ];
+    script.extend(others.map(|other| calls("", vec![other])));
     let write = |path: &str| ("write_file", json!({"path": path, "content": "// new\n"}));
     script.push(calls("", vec![write("src/a.rs")]));
     script.push(calls("", vec![write("src/b.rs")]));

@@ -63,12 +63,11 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     match turn.assessment.kind {
         K::AgentUnavailable => Step::Finish(Outcome::AgentUnavailable { message: detail() }),
         K::AgentTransient => wait_or_give_up(policy, state, turn),
-        K::AgentCrashed => retry_or(
-            policy,
-            state,
-            Some(detail()),
-            Outcome::AgentCrashed { message: detail() },
-        ),
+        // A limit of the run comes before the failure that it is the reason of.
+        K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
+            let end = Outcome::AgentCrashed { message: detail() };
+            retry_or(policy, state, Some(detail()), end)
+        }),
         K::TurnTimeout => retry_or(policy, state, Some(detail()), Outcome::TurnTimeout),
         K::PolicyViolation => Step::Finish(Outcome::PolicyViolation { what: detail() }),
         K::FailedReport => Step::Finish(Outcome::FailedReport { summary: detail() }),

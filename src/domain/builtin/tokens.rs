@@ -189,13 +189,15 @@ mod tests {
     proptest! {
         #[test]
         fn more_text_never_takes_less(one in text(), two in text()) {
-            prop_assert!(estimate(&format!("{one}{two}")) >= estimate(&one));
+            let both = format!("{one}{two}");
+            prop_assert!(estimate(&both) >= estimate(&one));
         }
 
         #[test]
         fn texts_together_take_hardly_more_than_apart(one in text(), two in text()) {
             let apart = estimate(&one) + estimate(&two);
-            prop_assert!(estimate(&format!("{one}{two}")) <= apart + JOINED);
+            let both = format!("{one}{two}");
+            prop_assert!(estimate(&both) <= apart + JOINED);
         }
 
         #[test]

@@ -19,6 +19,7 @@ pub(super) const REPAIRS: &[Repair] = &[
                 "from shop.paging import page, page_count\n\n\ndef pages(items, size=10):\n    return [page(items, n, size) for n in range(page_count(len(items), size))]\n",
             ),
             ("shop/__init__.py", ""),
+            ("tests/__init__.py", ""),
             (
                 "tests/test_catalogue.py",
                 "import unittest\nfrom shop.catalogue import pages\n\n\nclass Pages(unittest.TestCase):\n    def test_the_last_page_may_be_short(self):\n        self.assertEqual(pages([1, 2, 3, 4, 5], 2), [[1, 2], [3, 4], [5]])\n\n    def test_whole_pages(self):\n        self.assertEqual(pages([1, 2, 3, 4], 2), [[1, 2], [3, 4]])\n\n    def test_nothing(self):\n        self.assertEqual(pages([], 2), [])\n\n\nif __name__ == \"__main__\":\n    unittest.main()\n",

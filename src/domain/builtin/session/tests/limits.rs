@@ -133,7 +133,12 @@ fn a_model_that_only_talks_has_the_last_word_after_three_responses() {
 }
 
 fn failing(limits: &Limits, error: &ModelError, after: usize) -> (Vec<Step>, SessionExit) {
-    let mut session = Session::new(limits.clone(), String::new(), String::new());
+    let mut session = Session::new(
+        limits.clone(),
+        Budget::default(),
+        String::new(),
+        String::new(),
+    );
     let mut steps = Vec::new();
     loop {
         let step = session.next_step();
@@ -205,7 +210,7 @@ fn failures_of_the_api_are_waited_out_shrunk_or_end_the_session() {
 #[test]
 fn a_cancel_ends_the_session_whatever_is_open() {
     let limits = Limits::default();
-    let mut session = Session::new(limits, String::new(), String::new());
+    let mut session = Session::new(limits, Budget::default(), String::new(), String::new());
     session.next_step();
     session.observe(Observation::ModelResponded(with(
         FINAL,
@@ -255,17 +260,17 @@ fn the_transcript_holds_results_before_notes_and_fits_the_budget() {
             "assistant",
         ]
     );
-    let budget = Budget {
-        window_tokens: 100_000,
-        response_tokens: 8_000,
-    };
-    let request = played.session.request(&budget, &Ask::default());
-    assert_eq!(request, played.session.messages());
+    assert_eq!(played.session.request(), played.session.messages());
 }
 
 #[test]
 fn calls_without_a_result_are_answered_too() {
-    let mut session = Session::new(Limits::default(), String::new(), String::new());
+    let mut session = Session::new(
+        Limits::default(),
+        Budget::default(),
+        String::new(),
+        String::new(),
+    );
     session.next_step();
     let calls = vec![read("src/a.rs"), edit("src/b.rs")];
     session.observe(Observation::ModelResponded(with("", calls)));
