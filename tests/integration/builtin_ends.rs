@@ -62,7 +62,8 @@ fn forced_mode_demands_an_edit_and_ends_with_it() {
     assert_eq!(mentioning(&requests, "Next item: src/a.rs: one"), [6]);
     assert_eq!(first(&run)["forced_mode_steps"], 1);
     assert_eq!(first(&run)["stagnation_score_max"], 2);
-    assert_eq!(first(&run)["read_only_steps"], 5);
+    // Five that look, and the one that ends the work.
+    assert_eq!(first(&run)["read_only_steps"], 6);
     assert_eq!(first(&run)["repair_turns"], 0);
 }
 
@@ -322,4 +323,32 @@ fn without_a_check_a_finished_session_is_complete_and_unverified() {
     let run = run(&mut project, &api, "openai/m", &[]).expect(0);
     assert_eq!(run.summary["status"], "unverified");
     assert_eq!(first(&run)["completion_kind"], "complete_unverified");
+}
+
+#[test]
+fn the_numbers_of_a_session_are_in_the_schema_and_in_the_documentation() {
+    let (run, _) = played(&mut broken(), vec![write_fixed(), finish()]);
+    let run = run.expect(0);
+    let printed = broken().sprag(&["schema", "summary"]).expect(0).stdout;
+    let schema: Value = serde_json::from_str(&printed).unwrap();
+    jsonschema::validate(&schema, &run.summary).unwrap();
+    let names = |value: &Value| -> Vec<String> {
+        let fields = value.as_object().unwrap();
+        fields.keys().cloned().collect()
+    };
+    let known = names(&schema["$defs"]["Telemetry"]["properties"]);
+    assert_eq!(names(first(&run)), known);
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/events.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let (_, section) = docs.split_once("`tasks[].turns[].builtin` (").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    for name in known {
+        assert!(section.contains(&format!("`{name}`")), "{name}");
+    }
+    for kind in ["SessionExit", "CompletionKind"] {
+        for value in schema["$defs"][kind]["oneOf"].as_array().unwrap() {
+            let value = value["const"].as_str().unwrap();
+            assert!(section.contains(&format!("`{value}`")), "{value}");
+        }
+    }
 }

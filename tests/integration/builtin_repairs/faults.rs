@@ -109,7 +109,7 @@ pub(super) const REPAIRS: &[Repair] = &[
         check: "python3 -B -m unittest test_draw",
         fails_with: "FAILED",
         responses: &[
-            &[Check, Search("random", None)],
+            &[Check, Search("random", None), List("")],
             &[
                 Delete("random.py"),
                 Edit(
@@ -122,6 +122,7 @@ pub(super) const REPAIRS: &[Repair] = &[
             &[Finish("Draw with the seed that is given")],
         ],
         told: &[
+            (1, "draw.py:1: import random"),
             (1, "random.py"),
             (2, "deleted random.py"),
             (3, "OK\n(code 0)"),
