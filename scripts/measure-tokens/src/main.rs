@@ -35,9 +35,13 @@ impl Measured {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let top = std::env::args_os().nth(1).ok_or("usage: measure-tokens DIR")?;
+    let top = std::env::args_os()
+        .nth(1)
+        .ok_or("usage: measure-tokens DIR")?;
     let (o200k, cl100k) = (o200k_base()?, cl100k_base()?);
-    println!("| kind | pieces | bytes a token, o200k: 1 %, 5 %, 50 % | cl100k: 1 %, 5 %, 50 % | estimate/count: least, 1 %, 50 %, 95 % |");
+    println!(
+        "| kind | pieces | bytes a token, o200k: 1 %, 5 %, 50 % | cl100k: 1 %, 5 %, 50 % | estimate/count: least, 1 %, 50 %, 95 % |"
+    );
     println!("|---|---|---|---|---|");
     let mut all = Vec::new();
     for kind in sorted(Path::new(&top))? {
@@ -62,7 +66,11 @@ fn sorted(dir: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     Ok(paths)
 }
 
-fn measure(file: &Path, o200k: &CoreBPE, cl100k: &CoreBPE) -> Result<Vec<Measured>, Box<dyn Error>> {
+fn measure(
+    file: &Path,
+    o200k: &CoreBPE,
+    cl100k: &CoreBPE,
+) -> Result<Vec<Measured>, Box<dyn Error>> {
     let bytes = fs::read(file)?;
     let text: Vec<char> = String::from_utf8_lossy(&bytes).chars().collect();
     let pieces = text.chunks(PIECE).filter(|piece| piece.len() >= SHORTEST);
