@@ -36,6 +36,8 @@ pub enum Command {
     Publish(PublishArgs),
     /// Render a finished run again
     Report(ReportArgs),
+    /// Make the decisions of a recorded session once more and compare them; nothing is run or asked
+    Replay(ReplayArgs),
     /// Say what a final message would be taken for if nothing had changed, and why
     Assess(AssessArgs),
     /// Print a JSON Schema
@@ -91,6 +93,9 @@ pub struct RunArgs {
     /// Print the resolved plan, prompts and checks; run nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Write every session of the built-in agent to a new file, for `sprag replay`
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Where and how.
     #[command(flatten)]
     pub common: Common,
@@ -335,6 +340,27 @@ pub enum ReportFormat {
     Json,
 }
 
+/// `sprag replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// What sprag run --record made, one turns/NN-builtin.jsonl, or a run's directory with these
+    #[arg(value_name = "TRAJECTORY")]
+    pub trajectory: PathBuf,
+    /// As what
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ReplayFormat,
+}
+
+/// As what a replay is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReplayFormat {
+    /// An account for people.
+    #[default]
+    Text,
+    /// JSON.
+    Json,
+}
+
 /// `sprag assess`.
 #[derive(Debug, Args)]
 pub struct AssessArgs {
@@ -365,4 +391,6 @@ pub enum SchemaName {
     Event,
     /// summary.json.
     Summary,
+    /// One line of a recorded session.
+    Trajectory,
 }

@@ -1,7 +1,9 @@
 //! Flags, action inputs, variables, task, plan and file become one configuration, in this order of
 //! precedence. What leaves here is valid.
 
-use crate::agent::builtin::{self, Builtin, NoAccess, Options};
+pub mod recording;
+
+use crate::agent::builtin::{self, Builtin, NoAccess, Options, Tape};
 use crate::agent::{Agent, CliAgent};
 use crate::cli::SettingFlags;
 use crate::context::Context;
@@ -57,7 +59,13 @@ pub struct Sources {
     globs: Globs,
     /// The variables that say how a model is reached.
     models: Rc<HashMap<&'static str, String>>,
+    /// What a relative path on the command line is relative to.
+    cwd: PathBuf,
+    tapes: Tapes,
 }
+
+/// Recordings that were read already: the tasks of a plan share one.
+type Tapes = Rc<RefCell<HashMap<PathBuf, Arc<Tape>>>>;
 
 /// Sets of globs that were built already: the tasks of a plan mostly share one.
 type Globs = Rc<RefCell<HashMap<Option<Vec<String>>, Arc<GlobSet>>>>;
@@ -70,6 +78,8 @@ impl Sources {
             below,
             globs: Globs::default(),
             models: Rc::default(),
+            cwd: PathBuf::new(),
+            tapes: Tapes::default(),
         }
     }
 
@@ -83,6 +93,7 @@ impl Sources {
         let set = builtin::variables().filter_map(|name| Some((name, value(name)?.to_owned())));
         Self {
             models: Rc::new(set.collect()),
+            cwd: context.cwd.clone(),
             ..self
         }
     }
@@ -94,7 +105,28 @@ impl Sources {
             below: self.below.clone(),
             globs: Rc::clone(&self.globs),
             models: Rc::clone(&self.models),
+            cwd: self.cwd.clone(),
+            tapes: Rc::clone(&self.tapes),
         }
+    }
+
+    /// The recording whose responses are taken. Only who begins a run may name one, and not what the
+    /// repository says of itself: a recording decides what the agent does.
+    fn tape(&self, name: &Path) -> Result<Arc<Tape>> {
+        if self.above.agent_args.is_none() {
+            return Err(Error::config(
+                "--replay stands in the agent_args of a plan or a configuration file",
+            )
+            .hint("give it on the command line: --agent builtin --agent-arg=--replay=FILE"));
+        }
+        let path = self.cwd.join(name);
+        if let Some(known) = self.tapes.borrow().get(&path) {
+            return Ok(Arc::clone(known));
+        }
+        let recording = recording::read(&path)?;
+        let tape = Arc::new(Tape::new(name.to_path_buf(), &recording));
+        self.tapes.borrow_mut().insert(path, Arc::clone(&tape));
+        Ok(tape)
     }
 
     /// The protected paths of these globs, or of [`PROTECTED_PATHS`] where there are none.
@@ -375,7 +407,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     refuse_unsupported(&all)?;
     let protected = sources.protected(all.protected_paths.as_deref())?;
     Ok(TaskConfig {
-        agent: agent(&all, &sources.models)?,
+        agent: agent(&all, sources)?,
         agent_args: all.agent_args.clone().unwrap_or_default(),
         model: all.model.clone(),
         instructions: all.instructions.clone(),
@@ -398,7 +430,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
 
 /// The agent that the settings choose; without a choice, the built-in one where a model can be
 /// reached.
-fn agent(all: &Settings, models: &HashMap<&'static str, String>) -> Result<Agent> {
+fn agent(all: &Settings, sources: &Sources) -> Result<Agent> {
     const REMEDY: &str =
         "--agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'";
     match (all.agent.as_deref(), all.agent_command.as_deref()) {
@@ -407,10 +439,10 @@ fn agent(all: &Settings, models: &HashMap<&'static str, String>) -> Result<Agent
         })),
         (Some("codex"), _) => Ok(Agent::Cli(CliAgent::Codex)),
         (Some("claude"), _) => Ok(Agent::Cli(CliAgent::Claude)),
-        (Some("builtin"), _) => built_in(all, models)?.map_err(no_access),
+        (Some("builtin"), _) => built_in(all, sources)?.map_err(no_access),
         (Some("command"), None) => Err(Error::config("agent `command` needs a command")
             .hint("give one with --agent-command, or agent_command in plan or configuration")),
-        (None | Some("auto"), None) => built_in(all, models)?.map_err(|missing| {
+        (None | Some("auto"), None) => built_in(all, sources)?.map_err(|missing| {
             let none = Error::environment("no agent is configured").hint(format!(
                 "name one: {REMEDY}; or set `agent` in {DEFAULT_FILE}"
             ));
@@ -433,18 +465,24 @@ fn agent(all: &Settings, models: &HashMap<&'static str, String>) -> Result<Agent
 }
 
 /// The built-in agent, or why its model cannot be reached.
-fn built_in(
-    all: &Settings,
-    models: &HashMap<&'static str, String>,
-) -> Result<std::result::Result<Agent, NoAccess>> {
-    let var = |name: &str| models.get(name).cloned();
+fn built_in(all: &Settings, sources: &Sources) -> Result<std::result::Result<Agent, NoAccess>> {
+    let args = all.agent_args.as_deref().unwrap_or_default();
+    let read = Options::read(args).map_err(Error::config);
+    if let Ok(options) = &read
+        && let Some(name) = &options.replay
+    {
+        let source = builtin::Source::Recording(sources.tape(name)?);
+        let options = options.clone();
+        return Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))));
+    }
+    let var = |name: &str| sources.models.get(name).cloned();
     let access = match builtin::choose(all.model.as_deref(), &var) {
         Ok(access) => access,
         Err(missing) => return Ok(Err(missing)),
     };
-    let args = all.agent_args.as_deref().unwrap_or_default();
-    let options = Options::read(args).map_err(Error::config)?;
-    Ok(Ok(Agent::Builtin(Box::new(Builtin { access, options }))))
+    let source = builtin::Source::Api(access);
+    let options = read?;
+    Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))))
 }
 
 fn no_access(missing: NoAccess) -> Error {

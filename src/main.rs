@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use sprag::cli::{Cli, Command};
-use sprag::commands::{inputs, publish, refusal, run, small};
+use sprag::commands::{inputs, publish, refusal, replay, run, small};
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::report::outlet::Outlet;
@@ -91,6 +91,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Doctor(args) => sprag::commands::doctor::command(context, args),
         Command::Publish(args) => publish::command(context, args),
         Command::Report(args) => small::report(context, args),
+        Command::Replay(args) => replay::command(context, args),
         Command::Assess(args) => small::assess(context, args),
         Command::Schema(args) => small::schema(args),
         Command::Completions { shell } => small::completions(*shell),

@@ -215,7 +215,7 @@ pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
 }
 
 /// A path of which the last parts need not exist yet, without links in those that do.
-fn resolved(path: &Path) -> PathBuf {
+pub(super) fn resolved(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(path), _, _) => path,
         (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),

@@ -18,6 +18,7 @@ pub const FLAG_INPUTS: &[&str] = &[
     "task",
     "resume",
     "dry-run",
+    "record",
     "working-directory",
     "config",
     "github-token",
@@ -47,6 +48,9 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     }
     args.resume = args.resume || truth(context, "resume")?;
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
+    if args.record.is_none() {
+        args.record = given(context, "record").map(|(_, path)| PathBuf::from(path));
+    }
     let output = &mut args.output;
     if output.events.is_none() {
         output.events = given(context, "events").map(|(_, path)| PathBuf::from(path));
@@ -158,11 +162,13 @@ mod tests {
             ("INPUT_TASK", "one\n\n  two \n"),
             ("INPUT_RESUME", "true"),
             ("INPUT_DRY_RUN", "true"),
+            ("INPUT_RECORD", "r.jsonl"),
             ("INPUT_EVENTS", "events.jsonl"),
             ("INPUT_COLOR", "never"),
             ("INPUT_RUN_DIR", "runs/1"),
         ]);
         assert_eq!(args.tasks, ["one", "two"]);
+        assert_eq!(args.record, Some("r.jsonl".into()));
         assert!(args.resume && args.dry_run);
         assert_eq!(args.output.events, Some("events.jsonl".into()));
         assert_eq!(args.output.color, Some(ColorChoice::Never));

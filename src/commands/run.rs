@@ -11,7 +11,7 @@ use super::prepare::{Prepared, prepare};
 use super::queue::count_run;
 use super::reporting::Reporting;
 use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
-use super::secrets::{find_secrets, redactor};
+use super::secrets::{find_secrets, redact};
 use crate::cli::RunArgs;
 use crate::config::{RunConfig, TaskConfig};
 use crate::context::Context;
@@ -22,7 +22,7 @@ use crate::domain::plan::{Plan, Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::{Error, Result};
-use crate::perform::{Emitter, Performer, PlanBook, TaskStart, Watched};
+use crate::perform::{Emitter, Performer, PlanBook, Recorder, TaskStart, Watched};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::{RunPlan, run};
 use crate::run_dir::{ENDED, FINISHED, RunDir};
@@ -31,7 +31,6 @@ use crate::vcs::lock::{LockError, RunLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Write as _, stdout};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -119,7 +118,7 @@ pub(super) fn execute(
 ) -> Result<u8> {
     let begun = begun(context, args, &prepared, taken_up);
     let begun = begun.inspect_err(|error| not_begun(context, mission.as_ref(), error, &runtime));
-    let (begun, mut reporting) = begun?;
+    let (begun, mut reporting, recorder) = begun?;
     let run_dir = begun.run_dir.clone();
     if let Some(mission) = &mission {
         run_dir.write(
@@ -129,6 +128,7 @@ pub(super) fn execute(
         let resumed = begun.earlier.is_some();
         reporting.publish(context, mission, &run_dir, &begun.run_id, resumed);
     }
+    let begun = (begun, recorder);
     let working = work(context, prepared, begun, mission.as_ref(), &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not hold the process up.
@@ -174,12 +174,24 @@ fn begun(
     args: &RunArgs,
     prepared: &Prepared,
     taken_up: Option<TakenUp>,
-) -> Result<(Begun, Reporting)> {
+) -> Result<(Begun, Reporting, Option<Recorder>)> {
     super::small::require_agents(context, prepared)?;
     refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
-    let Some(it) = taken_up else {
-        return begin_new(context, args, prepared);
+    let recorder = super::record::recorder(context, args, prepared)?;
+    let opened = match taken_up {
+        None => begin_new(context, args, prepared),
+        Some(it) => go_on(context, args, it),
     };
+    match (opened, recorder) {
+        (Ok((begun, reporting)), recorder) => Ok((begun, reporting, recorder)),
+        (Err(error), recorder) => {
+            recorder.into_iter().for_each(Recorder::discard);
+            Err(error)
+        }
+    }
+}
+
+fn go_on(context: &Context, args: &RunArgs, it: TakenUp) -> Result<(Begun, Reporting)> {
     let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
     let begun = Begun {
         run_dir: it.run_dir,
@@ -215,7 +227,7 @@ fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
 async fn work(
     context: &Context,
     prepared: Prepared,
-    mut begun: Begun,
+    (mut begun, recorder): (Begun, Option<Recorder>),
     mission: Option<&Mission>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
@@ -239,6 +251,7 @@ async fn work(
     } = prepared;
     let no_changes = config.no_changes;
     let mut performer = performer(context, begun, book, config, cancel, emit);
+    performer.recorder = recorder;
     let taken_up = earlier.is_some();
     if let Some(earlier) = &earlier {
         recall(&mut performer, earlier)?;
@@ -353,11 +366,9 @@ fn performer<'e>(
         matchers: BTreeMap::new(),
         session_usage: HashMap::new(),
         changed_files: BTreeSet::new(),
-        redact: {
-            let redactor = redactor(context);
-            Arc::new(move |text| redactor.redact(text).into_owned())
-        },
+        redact: redact(context),
         find_secrets: find_secrets(context),
+        recorder: None,
     }
 }
 

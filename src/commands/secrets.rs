@@ -2,7 +2,7 @@
 
 use super::hub;
 use crate::context::Context;
-use crate::perform::FindSecrets;
+use crate::perform::{FindSecrets, Redact};
 use crate::report::detect_secret::Detector;
 use crate::report::redact::Redactor;
 use std::sync::Arc;
@@ -44,4 +44,10 @@ fn secrets(context: &Context) -> impl Iterator<Item = (&str, &str)> {
         is_secret.then_some((name, value.to_str()?))
     });
     named.chain(hub::token(context).map(|token| ("GITHUB_TOKEN", token)))
+}
+
+/// The same as a function.
+pub fn redact(context: &Context) -> Redact {
+    let redactor = redactor(context);
+    Arc::new(move |text| redactor.redact(text).into_owned())
 }

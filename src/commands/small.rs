@@ -2,6 +2,7 @@
 
 use super::prepare::{Prepared, config_file, read_plan, shown};
 use super::repository;
+use crate::agent::builtin::Source;
 use crate::agent::{Agent, CliAgent};
 use crate::cli::{
     AssessArgs, CheckArgs, Cli, ReportArgs, ReportFormat, SchemaArgs, SchemaName, SettingFlags,
@@ -9,6 +10,7 @@ use crate::cli::{
 use crate::config::{self, TaskConfig};
 use crate::context::Context;
 use crate::domain::assess::message::{MessageClass, read_message};
+use crate::domain::builtin::trajectory;
 use crate::domain::duration;
 use crate::domain::plan::{self, Task};
 use crate::domain::settings::Settings;
@@ -109,13 +111,15 @@ fn described(config: &TaskConfig, no_agent: Option<&Error>) -> String {
     };
     match (&config.agent, no_agent) {
         (Agent::Cli(CliAgent::Command { command }), None) => text += &format!(" ({command})"),
-        (Agent::Builtin(builtin), None) => {
-            let access = &builtin.access;
-            text += &format!(
-                " ({} by {} at {})",
-                access.model, access.provider, access.base
-            );
-        }
+        (Agent::Builtin(builtin), None) => match &builtin.source {
+            Source::Api(access) => {
+                text += &format!(
+                    " ({} by {} at {})",
+                    access.model, access.provider, access.base
+                );
+            }
+            Source::Recording(tape) => text += &format!(" ({})", tape.describe()),
+        },
         _ => {}
     }
     if let Some(model) = &config.model {
@@ -317,6 +321,7 @@ pub fn schema(args: &SchemaArgs) -> Result<u8> {
         SchemaName::Config => plan::schema::config(),
         SchemaName::Event => wire::schema(),
         SchemaName::Summary => wire::summary_schema(),
+        SchemaName::Trajectory => trajectory::schema(),
     };
     print(&format!("{schema:#}\n"))?;
     Ok(0)

@@ -1,5 +1,6 @@
 //! What an agent did in one turn, in one vocabulary for every agent.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that an agent said or did while its turn was running. An unknown line is `Raw` and
@@ -92,7 +93,7 @@ pub enum TodoStatus {
 }
 
 /// Tokens and cost. `None` means unknown, which is never the same as zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens sent to the model, cached ones included.
     pub tokens_in: Option<u64>,

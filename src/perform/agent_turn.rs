@@ -13,6 +13,7 @@ use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::{TurnKey, TurnPurpose};
 use crate::domain::builtin::session::Telemetry;
+use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
 use crate::process::{
     CancelReason, CappedLog, CommandSpec, Ended, Exit, Input, Limits, RawStatus, run,
@@ -65,7 +66,10 @@ impl Performer<'_> {
     ) -> anyhow::Result<AgentEnd> {
         let agent = match run.config.agent.clone() {
             Agent::Cli(agent) => agent,
-            Agent::Builtin(agent) => return self.run_builtin(run, &agent, prompt).await,
+            Agent::Builtin(agent) => {
+                let name = turn_name(run, key, purpose);
+                return self.run_builtin(run, &agent, name, prompt).await;
+            }
         };
         let number = prompt.number;
         let scratch = tempfile::Builder::new()
@@ -225,6 +229,15 @@ impl Performer<'_> {
             ));
         }
         Ok((ended, heard))
+    }
+}
+
+fn turn_name(run: &TaskRun<'_>, key: TurnKey, purpose: &TurnPurpose) -> TurnName {
+    TurnName {
+        task: run.task.id.to_string(),
+        attempt: key.attempt,
+        turn: key.turn,
+        purpose: purpose.as_str().to_owned(),
     }
 }
 

@@ -2,17 +2,19 @@
 
 use super::agent_turn::AgentEnd;
 use super::prompting::Prompt;
-use super::{Performer, TaskRun};
+use super::{Performer, Recorder, TaskRun};
 use crate::agent::builtin::{self, Builtin, Ended, Turn};
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::SessionExit;
+use crate::domain::builtin::trajectory::{Line, TurnName};
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::process::CappedLog;
 use crate::vcs::git::{RawSnapshot, display_path};
 use std::ffi::OsString;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,7 @@ impl Performer<'_> {
         &mut self,
         run: &TaskRun<'_>,
         agent: &Builtin,
+        turn: TurnName,
         prompt: Prompt,
     ) -> anyhow::Result<AgentEnd> {
         let began = Instant::now();
@@ -37,9 +40,11 @@ impl Performer<'_> {
         let work_tree = self.repo.real().work_tree().to_path_buf();
         let exempt = self.exempt();
         let mut seen = None;
-        let (repo, emit) = (&mut self.repo, &mut self.emit);
+        let (repo, emit, recorder) = (&mut self.repo, &mut self.emit, &mut self.recorder);
         let ended = builtin::run(Turn {
             agent,
+            name: turn,
+            number: prompt.number,
             prompt: prompt.text,
             work_tree: &work_tree,
             env,
@@ -50,8 +55,11 @@ impl Performer<'_> {
             max_cost_usd,
             emit: &mut |event| emit.emit(EventKind::Agent(event)),
             record: &mut |line| {
-                if let (None, Err(error)) = (&lost, log.write(line)) {
+                if let (None, Err(error)) = (&lost, write(&mut log, line)) {
                     lost = Some(error.to_string());
+                }
+                if let Some(recorder) = recorder {
+                    recorder.write(line);
                 }
             },
             changes: &mut || changes(&mut seen, repo.look(&exempt).ok()),
@@ -60,6 +68,9 @@ impl Performer<'_> {
         let lost = lost.or_else(|| log.close().err().map(|error| error.to_string()));
         if let Some(why) = lost {
             self.warn(format!("the transcript {name} is incomplete: {why}"));
+        }
+        if let Some(why) = self.recorder.as_mut().and_then(Recorder::lost) {
+            self.warn(why);
         }
         let cancelled = self.cancel.reason();
         let (exit, report, telemetry) = match ended {
@@ -96,6 +107,12 @@ impl Performer<'_> {
         let limit = self.config.max_tokens?;
         Some(limit.saturating_sub(spent).max(1))
     }
+}
+
+fn write(log: &mut CappedLog, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    log.write(&text)
 }
 
 /// The files that are not what they were in the look before, which this one takes the place of.

@@ -16,6 +16,7 @@ mod left;
 mod listen;
 mod look;
 mod prompting;
+mod recorder;
 mod resume;
 mod secrets;
 mod setup;
@@ -30,6 +31,7 @@ pub use hand_in::HandIn;
 pub use journal::Journal;
 pub use look::Watched;
 pub use prompting::first_prompt;
+pub use recorder::Recorder;
 pub use resume::finish_landing;
 pub use secrets::FindSecrets;
 
@@ -105,6 +107,8 @@ pub struct Performer<'a> {
     pub redact: Redact,
     /// Finds secrets in what is to be committed, if there are any.
     pub find_secrets: Option<FindSecrets>,
+    /// Takes the sessions of the built-in agent, where that is asked for.
+    pub recorder: Option<Recorder>,
 }
 
 /// Takes secrets out of a text.

@@ -45,6 +45,7 @@ mod processes;
 mod rafa;
 mod real_agents;
 mod real_cli_smoke;
+mod replay;
 mod reports;
 mod repositories;
 mod resume;

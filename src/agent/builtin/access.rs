@@ -74,8 +74,9 @@ struct Provider {
     model: Option<&'static str>,
 }
 
-/// The window and the longest response of a model that is not known, in tokens: most have as much.
+/// The window of a model that is not known, in tokens: most have as much.
 const WINDOW: usize = 128_000;
+/// The longest response of such a model, in tokens.
 const RESPONSE: usize = 16_000;
 
 /// The longest response that is asked for of a model that is known, in tokens. It holds a long file and

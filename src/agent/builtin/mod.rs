@@ -6,42 +6,81 @@ mod access;
 pub mod model;
 mod models;
 mod options;
+mod recording;
 mod telling;
 mod tools;
 
 pub use access::{Access, BASE_URL, NoAccess, Secret, Wire, choose, key_variable, variables};
 pub use models::Price;
 pub use options::Options;
+pub use recording::Tape;
 
 use crate::domain::agent::{AgentEvent, AgentReport};
-use crate::domain::builtin::context::{Budget, declared_tokens};
+use crate::domain::builtin::context::{Budget, Message, declared_tokens};
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::{
-    Limits, Observation, OpenCall, Record, Session, SessionExit, Slice, SliceEnded, Step,
+    Limits, Observation, OpenCall, Record, Response, Session, SessionExit, Slice, SliceEnded, Step,
     Telemetry, ToolResult,
 };
 use crate::domain::builtin::texts;
+use crate::domain::builtin::trajectory::{Header, Line, Request, TurnName, VERSION};
 use crate::domain::duration::millis;
 use crate::process::Cancel;
 use model::Model;
+use recording::Player;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tools::Toolbox;
 
 /// The built-in agent as it is configured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Builtin {
-    /// How its model is reached.
-    pub access: Access,
+    /// Where its responses come from.
+    pub source: Source,
     /// Its own arguments.
     pub options: Options,
+}
+
+/// Where responses come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// A model behind an API.
+    Api(Access),
+    /// A recording: nobody is asked.
+    Recording(Arc<Tape>),
+}
+
+impl Source {
+    /// The provider's name, and its name of the model.
+    fn names(&self) -> (&str, &str) {
+        match self {
+            Self::Api(access) => (access.provider, &access.model),
+            Self::Recording(tape) => ("recording", tape.model()),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        match self {
+            Self::Api(access) => Budget {
+                window_tokens: access.window_tokens,
+                response_tokens: access.response_tokens,
+                ..Budget::default()
+            },
+            Self::Recording(tape) => tape.budget().unwrap_or_default(),
+        }
+    }
 }
 
 /// What one turn is carried out with.
 pub struct Turn<'a> {
     /// The agent.
     pub agent: &'a Builtin,
+    /// Which turn it is.
+    pub name: TurnName,
+    /// Its number in the run, from 1.
+    pub number: u32,
     /// What is to be done.
     pub prompt: String,
     /// The work tree, absolute.
@@ -60,8 +99,8 @@ pub struct Turn<'a> {
     pub max_cost_usd: Option<f64>,
     /// Takes what happens.
     pub emit: &'a mut dyn FnMut(AgentEvent),
-    /// Takes the trajectory, in lines of JSON, as it grows.
-    pub record: &'a mut dyn FnMut(&[u8]),
+    /// Takes the trajectory as it grows.
+    pub record: &'a mut dyn FnMut(&Line),
     /// Names the files that are not what they were when it was last called.
     pub changes: &'a mut dyn FnMut() -> Vec<String>,
 }
@@ -82,7 +121,7 @@ pub struct Ended {
 /// # Errors
 /// When TLS cannot be set up.
 pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
-    let Builtin { access, options } = turn.agent;
+    let Builtin { source, options } = turn.agent;
     let own = options.limits();
     let limits = Limits {
         time_ms: own.time_ms.min(millis(turn.timeout)),
@@ -90,14 +129,14 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
         cost_usd: turn.max_cost_usd,
         ..own
     };
-    let budget = budget(access, options);
-    let access = Access {
-        response_tokens: budget.response_tokens,
-        ..access.clone()
-    };
+    let (provider, model) = source.names();
+    let budget = budget(source.budget(), options);
     let mut runner = Runner {
-        model: Model::new(&access, options, turn.idle)?,
+        responder: Responder::new(source, options, &budget, &turn)?,
         tools: Toolbox::new(turn.work_tree, turn.env, turn.cancel),
+        budget,
+        names: (provider.to_owned(), model.to_owned()),
+        turn: turn.name,
         cancel: turn.cancel,
         began: Instant::now(),
         emit: turn.emit,
@@ -106,7 +145,7 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
     };
     let system = texts::system(!options.text_tools);
     let mut session = Session::new(limits, budget, system, turn.prompt);
-    runner.save(session.messages());
+    runner.begin(&session, None);
     let exit = runner.run(&mut session).await;
     let state = session.state();
     Ok(Ended {
@@ -118,14 +157,14 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
 
 /// What a request may hold. In a window that the user sets, the response takes at most a quarter,
 /// unless more is asked for.
-fn budget(access: &Access, options: &Options) -> Budget {
-    let own = match options.context_window {
-        Some(window) => access.response_tokens.min(window / 4),
-        None => access.response_tokens,
+fn budget(own: Budget, options: &Options) -> Budget {
+    let response_tokens = match options.context_window {
+        Some(window) => own.response_tokens.min(window / 4),
+        None => own.response_tokens,
     };
     Budget {
-        window_tokens: options.context_window.unwrap_or(access.window_tokens),
-        response_tokens: options.max_output_tokens.unwrap_or(own),
+        window_tokens: options.context_window.unwrap_or(own.window_tokens),
+        response_tokens: options.max_output_tokens.unwrap_or(response_tokens),
         declared_tokens: match options.text_tools {
             true => 0,
             false => declared_tokens(),
@@ -133,36 +172,99 @@ fn budget(access: &Access, options: &Options) -> Budget {
     }
 }
 
+/// What gives the responses of a turn.
+enum Responder {
+    Model(Box<Model>),
+    Recording(Player),
+}
+
+impl Responder {
+    fn new(
+        source: &Source,
+        options: &Options,
+        budget: &Budget,
+        turn: &Turn<'_>,
+    ) -> Result<Self, ModelError> {
+        Ok(match source {
+            Source::Api(access) => {
+                let access = Access {
+                    response_tokens: budget.response_tokens,
+                    ..access.clone()
+                };
+                Self::Model(Box::new(Model::new(&access, options, turn.idle)?))
+            }
+            Source::Recording(tape) => {
+                let pace = options.replay_pace.unwrap_or_default();
+                Self::Recording(Player::new(Arc::clone(tape), turn.number, pace))
+            }
+        })
+    }
+
+    async fn ask(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
+        match self {
+            Self::Model(model) => model.ask(messages).await,
+            Self::Recording(player) => player.ask().await,
+        }
+    }
+}
+
 struct Runner<'a> {
-    model: Model,
+    responder: Responder,
     tools: Toolbox,
+    budget: Budget,
+    /// The provider's name, and its name of the model.
+    names: (String, String),
+    turn: TurnName,
     cancel: &'a Cancel,
     /// When the session began.
     began: Instant,
     emit: &'a mut dyn FnMut(AgentEvent),
-    record: &'a mut dyn FnMut(&[u8]),
+    record: &'a mut dyn FnMut(&Line),
     changes: &'a mut dyn FnMut() -> Vec<String>,
 }
 
 impl Runner<'_> {
+    /// Records what a session begins with; `slice` is the file, of one on that file alone.
+    fn begin(&mut self, session: &Session, slice: Option<&str>) {
+        let (provider, model) = self.names.clone();
+        (self.record)(&Line::Session(Box::new(Header {
+            v: VERSION,
+            sprag: env!("CARGO_PKG_VERSION").to_owned(),
+            provider,
+            model,
+            turn: self.turn.clone(),
+            slice: slice.map(str::to_owned),
+            limits: session.limits().clone(),
+            budget: self.budget,
+            messages: session.messages().to_vec(),
+        })));
+    }
+
     /// The loop. Everything is saved before and after it is done.
     async fn run(&mut self, session: &mut Session) -> SessionExit {
         loop {
             let intent = session.next_step();
-            self.save(&Record::Intent {
+            let messages = match &intent {
+                Step::AskModel(_) => session.request(),
+                _ => Vec::new(),
+            };
+            let asks = matches!(intent, Step::AskModel(_));
+            (self.record)(&Line::Intent {
                 intent: intent.clone(),
+                request: asks.then(|| Request::of(&messages)),
             });
             let observation = match intent {
-                Step::AskModel(_) => self.ask(session).await,
+                Step::AskModel(_) => self.ask(session, &messages).await,
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
                 Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
                 Step::Wait { ms } => self.wait(ms).await,
                 Step::End { exit } => return exit,
             };
-            let record = Record::Observed { observation };
-            self.save(&record);
+            (self.record)(&Line::Observed {
+                observation: observation.clone(),
+            });
             let todo = session.state().ledger().todo();
-            session.apply(&record);
+            session.apply(&Record::Observed { observation });
             let now = session.state().ledger().todo();
             if now != todo {
                 (self.emit)(AgentEvent::Todo { items: now });
@@ -170,13 +272,12 @@ impl Runner<'_> {
         }
     }
 
-    async fn ask(&mut self, session: &Session) -> Observation {
-        let messages = session.request();
+    async fn ask(&mut self, session: &Session, messages: &[Message]) -> Observation {
         let left = self.left(session);
         let outcome = tokio::select! {
             biased;
             _ = self.cancel.cancelled() => return Observation::Cancelled,
-            outcome = self.model.ask(&messages) => outcome,
+            outcome = self.responder.ask(messages) => outcome,
             // The session itself says that its time is over.
             () = tokio::time::sleep(left) => return Observation::Waited { elapsed_ms: self.elapsed() },
         };
@@ -219,6 +320,7 @@ impl Runner<'_> {
     async fn slice(&mut self, session: &Session, slice: &Slice) -> Observation {
         let mut inner = session.slice(slice);
         let outer = std::mem::replace(&mut self.began, Instant::now());
+        self.begin(&inner, Some(&slice.file));
         let exit = self.run(&mut inner).await;
         self.began = outer;
         if exit == SessionExit::Cancelled {
@@ -252,12 +354,5 @@ impl Runner<'_> {
     /// The time that the session may still take.
     fn left(&self, session: &Session) -> Duration {
         Duration::from_millis(session.limits().time_ms.saturating_sub(self.elapsed()))
-    }
-
-    fn save(&mut self, record: &(impl serde::Serialize + ?Sized)) {
-        if let Ok(mut line) = serde_json::to_vec(record) {
-            line.push(b'\n');
-            (self.record)(&line);
-        }
     }
 }

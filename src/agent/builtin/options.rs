@@ -2,6 +2,9 @@
 
 use super::models::Price;
 use crate::domain::builtin::session::Limits;
+use crate::domain::duration;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// What the arguments ask for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,10 +23,15 @@ pub struct Options {
     pub no_stream: bool,
     /// What the model costs.
     pub price: Option<Price>,
+    /// A recording whose responses are taken, as it was named.
+    pub replay: Option<PathBuf>,
+    /// How long a response of a recording is waited for, so that a person can follow.
+    pub replay_pace: Option<Duration>,
 }
 
 const KNOWN: &str = "--max-steps N, --max-tool-calls N, --context-window TOKENS, \
-                     --max-output-tokens TOKENS, --price IN,CACHED,OUT[,WRITTEN], --text-tools, --no-stream";
+                     --max-output-tokens TOKENS, --price IN,CACHED,OUT[,WRITTEN], --text-tools, --no-stream, \
+                     --replay FILE, --replay-pace TIME";
 
 impl Options {
     /// Reads them, `--name value` and `--name=value`.
@@ -50,6 +58,8 @@ impl Options {
                 "--context-window" => options.context_window = Some(number(name, value()?)?),
                 "--max-output-tokens" => options.max_output_tokens = Some(number(name, value()?)?),
                 "--price" => options.price = Some(price(value()?)?),
+                "--replay" => options.replay = Some(file(name, value()?)?),
+                "--replay-pace" => options.replay_pace = Some(pace(name, value()?)?),
                 _ => {
                     return Err(format!(
                         "the built-in agent has no argument `{arg}`; it has {KNOWN}"
@@ -75,6 +85,17 @@ fn number<N: TryFrom<u64>>(name: &str, text: &str) -> Result<N, String> {
     let read = text.parse::<u64>().ok().filter(|number| *number > 0);
     read.and_then(|number| N::try_from(number).ok())
         .ok_or_else(|| format!("{name} needs a whole number from 1, not `{text}`"))
+}
+
+fn file(name: &str, text: &str) -> Result<PathBuf, String> {
+    match text.trim() {
+        "" => Err(format!("{name} needs the name of a recording")),
+        _ => Ok(PathBuf::from(text)),
+    }
+}
+
+fn pace(name: &str, text: &str) -> Result<Duration, String> {
+    duration::parse(text).map_err(|why| format!("{name}: {why}"))
 }
 
 fn price(text: &str) -> Result<Price, String> {
@@ -118,6 +139,9 @@ mod tests {
             "3,0.3,15",
             "--text-tools",
             "--no-stream",
+            "--replay=a b.jsonl",
+            "--replay-pace",
+            "600ms",
         ]);
         let price = Price {
             input: 3.0,
@@ -133,6 +157,8 @@ mod tests {
             text_tools: true,
             no_stream: true,
             price: Some(price),
+            replay: Some("a b.jsonl".into()),
+            replay_pace: Some(Duration::from_millis(600)),
         };
         assert_eq!(options, Ok(expected));
     }
@@ -156,6 +182,8 @@ mod tests {
             (&["--price", "1,NaN,2"], "needs three or four prices"),
             (&["--price", "1,1,2,-1"], "needs three or four prices"),
             (&["--price", "1,1,2,1,1"], "needs three or four prices"),
+            (&["--replay="], "--replay needs the name of a recording"),
+            (&["--replay-pace=x"], "--replay-pace: "),
             (&["-v"], "has no argument `-v`"),
         ] {
             let error = read(args).unwrap_err();

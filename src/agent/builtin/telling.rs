@@ -37,7 +37,7 @@ pub(super) fn call(call: &OpenCall, emit: Emit<'_>) {
     emit(AgentEvent::ToolCall {
         id: Some(call.id.clone()),
         name: call.request.name().to_owned(),
-        summary: one_line(&about(&call.request), 200),
+        summary: one_line(&call.request.about(), 200),
     });
 }
 
@@ -59,24 +59,6 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
             path: path.clone(),
             kind: kind.to_owned(),
         });
-    }
-}
-
-/// What a call is about, on one line.
-fn about(request: &ToolRequest) -> String {
-    match request {
-        ToolRequest::ReadFile { path, .. }
-        | ToolRequest::EditFile { path, .. }
-        | ToolRequest::WriteFile { path, .. }
-        | ToolRequest::DeleteFile { path } => path.clone(),
-        ToolRequest::ListFiles { path } => path.clone().unwrap_or_else(|| ".".into()),
-        ToolRequest::Search { pattern, path } => match path {
-            Some(path) => format!("{pattern} in {path}"),
-            None => pattern.clone(),
-        },
-        ToolRequest::MoveFile { from, to } => format!("{from} to {to}"),
-        ToolRequest::RunCommand { command, .. } => command.clone(),
-        ToolRequest::UpdatePlan { .. } | ToolRequest::Finish { .. } => String::new(),
     }
 }
 

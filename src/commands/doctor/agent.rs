@@ -1,7 +1,7 @@
 //! The agent: which one, whether its program is there, and how it is paid for.
 
 use super::{Configured, trouble};
-use crate::agent::builtin::{self, Builtin};
+use crate::agent::builtin::{self, Builtin, Source};
 use crate::agent::{self, CliAgent};
 use crate::commands::small::{find_program, is_executable, program_of};
 use crate::context::Context;
@@ -49,7 +49,11 @@ pub(super) async fn look(
     })
 }
 
-fn built_in(context: &Context, Builtin { access, .. }: &Builtin) -> AgentKind {
+fn built_in(context: &Context, agent: &Builtin) -> AgentKind {
+    let access = match &agent.source {
+        Source::Api(access) => access,
+        Source::Recording(tape) => return AgentKind::Recording(tape.describe()),
+    };
     let var = |name: &str| match name {
         "GITHUB_TOKEN" => crate::commands::hub::token(context).map(str::to_owned),
         _ => context.var(name).map(str::to_owned),

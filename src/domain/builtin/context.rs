@@ -6,6 +6,7 @@
 
 use super::tokens::estimate;
 use super::tool::{self, Arguments, ToolCall};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -24,7 +25,7 @@ const LEAST_OUTPUT: usize = 100;
 const MOST_EIGHTHS: usize = 16;
 
 /// One message of a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
     /// How to work.
@@ -63,7 +64,7 @@ pub enum Message {
 }
 
 /// How much a request may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     /// The model's window, in tokens.
     pub window_tokens: usize,

@@ -5,7 +5,8 @@
 //! together with the transcript, so that the loop that talks to the world only carries steps out.
 //! The other modules are what these two are made of: the plan [`ledger`], the [`tool`]s, the
 //! [`fence`]d blocks and the text [`protocol`], the [`texts`] that the model reads, the budget of its
-//! [`context`] in [`tokens`], and the errors of its API.
+//! [`context`] in [`tokens`], and the errors of its API. What was done is kept as a [`trajectory`], on which
+//! [`replay`] makes the same decisions once more.
 
 pub mod context;
 pub mod fence;
@@ -13,8 +14,10 @@ pub mod ledger;
 pub mod model_error;
 pub mod plan_text;
 pub mod protocol;
+pub mod replay;
 pub mod session;
 pub mod texts;
 pub mod tokens;
 pub mod tool;
+pub mod trajectory;
 mod words;

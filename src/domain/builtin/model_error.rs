@@ -3,6 +3,7 @@
 use crate::domain::agent::{ApiError, ApiErrorClass};
 use crate::domain::api_error::{ERROR_CHARS, classify};
 use crate::domain::text::cap_chars;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The longest single wait, in milliseconds (five minutes).
@@ -12,7 +13,7 @@ pub const LONGEST_WAIT_MS: u64 = 300_000;
 pub const FIRST_WAIT_MS: u64 = 2_000;
 
 /// What an error of a model's API is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
     /// The key is missing, wrong or expired (401).
@@ -37,6 +38,8 @@ pub enum ModelErrorKind {
     ContentFilter,
     /// The request was refused for another reason.
     Rejected,
+    /// A recording stands in for the model, and it has no further response.
+    NotRecorded,
 }
 
 /// What can be done about an error.
@@ -53,7 +56,7 @@ pub enum Remedy {
 }
 
 /// An error of a model's API.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ModelError {
     /// What it is.
     pub kind: ModelErrorKind,
@@ -87,6 +90,14 @@ impl ModelError {
         }
     }
 
+    /// A recording has no further response.
+    pub fn not_recorded(message: &str) -> Self {
+        Self {
+            kind: ModelErrorKind::NotRecorded,
+            ..Self::network(message)
+        }
+    }
+
     fn read(status: Option<u16>, text: &str, header_ms: Option<u64>) -> Self {
         let known = classify(status, text);
         let status = status.or(known.as_ref().and_then(|error| error.status));
@@ -108,7 +119,12 @@ impl ModelError {
             K::RateLimit | K::Overloaded | K::Server | K::Network => Remedy::Wait,
             K::ContentFilter => Remedy::Once,
             K::ContextTooLong => Remedy::Shrink,
-            K::Login | K::Permission | K::UnknownModel | K::Quota | K::Rejected => Remedy::Stop,
+            K::Login
+            | K::Permission
+            | K::UnknownModel
+            | K::Quota
+            | K::Rejected
+            | K::NotRecorded => Remedy::Stop,
         }
     }
 
@@ -127,7 +143,9 @@ impl ModelError {
         use ModelErrorKind as K;
         let class = match self.kind {
             K::RateLimit | K::Overloaded | K::Server | K::Network => ApiErrorClass::Transient,
-            K::Login | K::Permission | K::UnknownModel | K::Quota => ApiErrorClass::Unavailable,
+            K::Login | K::Permission | K::UnknownModel | K::Quota | K::NotRecorded => {
+                ApiErrorClass::Unavailable
+            }
             K::ContextTooLong | K::ContentFilter | K::Rejected => ApiErrorClass::Rejected,
         };
         ApiError {
@@ -375,6 +393,18 @@ mod tests {
         assert_eq!(error(Some(7_500)).wait_ms(3), 7_500);
         assert_eq!(error(Some(u64::MAX)).wait_ms(1), LONGEST_WAIT_MS);
         assert_eq!(error(None).wait_ms(u32::MAX), LONGEST_WAIT_MS);
+    }
+
+    #[test]
+    fn a_recording_that_is_over_is_final_and_leaves_no_agent() {
+        let error = ModelError::not_recorded("the recording is over");
+        assert_eq!(error.remedy(), Remedy::Stop);
+        let told = error.api_error();
+        assert_eq!(told.class, ApiErrorClass::Unavailable);
+        assert_eq!(
+            (told.status, told.message.as_str()),
+            (None, "the recording is over")
+        );
     }
 
     #[test]

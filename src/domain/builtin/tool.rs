@@ -1,5 +1,6 @@
 //! The tools of the built-in agent: what the model is told of them, and its calls as values.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -225,7 +226,7 @@ pub fn all() -> impl Iterator<Item = &'static Tool> {
 }
 
 /// A call as the model made it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The provider's id of the call, to pair it with its result. It need not be unique.
     pub id: String,
@@ -236,7 +237,7 @@ pub struct ToolCall {
 }
 
 /// What a model gave to a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arguments {
     /// A value, not yet checked.
@@ -261,7 +262,7 @@ impl Arguments {
 
 /// A call that can be carried out. The names that other agents' tools have for the same arguments are
 /// understood too: models have seen those more often.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 pub enum ToolRequest {
     /// Read a file.
@@ -381,7 +382,7 @@ pub enum ToolRequest {
 }
 
 /// One item of an `update_plan` call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanItem {
     /// What is to be done.
     #[serde(alias = "step", alias = "content", alias = "title")]
@@ -392,7 +393,7 @@ pub struct PlanItem {
 }
 
 /// How far an item of an `update_plan` call is. Other agents' words are understood too.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanItemState {
     /// Not begun.
@@ -469,6 +470,24 @@ impl ToolRequest {
         match self {
             Self::EditFile { path, .. } | Self::WriteFile { path, .. } => Some(path),
             _ => None,
+        }
+    }
+
+    /// What it is about, for people: a path, a command.
+    pub fn about(&self) -> String {
+        match self {
+            Self::ReadFile { path, .. }
+            | Self::EditFile { path, .. }
+            | Self::WriteFile { path, .. }
+            | Self::DeleteFile { path } => path.clone(),
+            Self::ListFiles { path } => path.clone().unwrap_or_else(|| ".".into()),
+            Self::Search { pattern, path } => match path {
+                Some(path) => format!("{pattern} in {path}"),
+                None => pattern.clone(),
+            },
+            Self::MoveFile { from, to } => format!("{from} to {to}"),
+            Self::RunCommand { command, .. } => command.clone(),
+            Self::UpdatePlan { .. } | Self::Finish { .. } => String::new(),
         }
     }
 

@@ -82,6 +82,10 @@ pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
             };
             vec![Finding::ok(CHECK, found), Finding::ok("model-key", key)]
         }
+        AgentKind::Recording(what) => vec![
+            Finding::ok(CHECK, format!("builtin, {why}: {what}")),
+            Finding::ok("model-key", "none is used: no model is asked"),
+        ],
         AgentKind::Command { program, found } => vec![command(program.as_deref(), *found)],
         AgentKind::Cli(cli) => {
             let mut findings = vec![

@@ -163,6 +163,8 @@ pub enum AgentKind {
         /// The variable with the key; `None` where no key is used.
         key: Option<String>,
     },
+    /// The built-in one with a recording in the model's place, and what is in that.
+    Recording(String),
     /// A coding agent that is a program.
     Cli(Cli),
     /// A command of the user's.

@@ -3,6 +3,7 @@
 
 use super::Thresholds;
 use crate::domain::builtin::words::likeness;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,7 +23,7 @@ const ROUNDS: usize = 2;
 const MEMORY: usize = 16;
 
 /// How going round in circles shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopKind {
     /// The same calls several times in a row.

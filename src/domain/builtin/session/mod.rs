@@ -49,7 +49,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a session may use and when it gives up.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Responses of the model.
     pub steps: u32,
@@ -76,7 +76,7 @@ pub struct Limits {
 }
 
 /// When progress counts as stalled. The first four are worth a point of the score each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Thresholds {
     /// Steps without a change.
     pub no_change: u32,
@@ -173,7 +173,7 @@ impl SessionExit {
 }
 
 /// The next effect.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Step {
     /// Ask the model.
@@ -198,7 +198,7 @@ pub enum Step {
 }
 
 /// A request to the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ask {
     /// Results of the calls that were answered without touching the work tree.
     pub answers: Vec<Answer>,
@@ -209,7 +209,7 @@ pub struct Ask {
 }
 
 /// The result of a call that the session itself answers.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     /// The id of the call.
     pub id: String,
@@ -222,7 +222,7 @@ pub struct Answer {
 }
 
 /// Something that the session says to the model; [`texts::note`] words it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "note", rename_all = "snake_case")]
 pub enum Note {
     /// The final words are not accepted yet.
@@ -266,7 +266,9 @@ pub enum Note {
 }
 
 /// Why final words are not accepted yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Suppressed {
     /// Items are left.
@@ -278,7 +280,7 @@ pub enum Suppressed {
 }
 
 /// What is wrong with a response of which nothing can be carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FormatError {
     /// It has neither a call nor a block.
@@ -290,7 +292,7 @@ pub enum FormatError {
 }
 
 /// A session on one file alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// The file that could not be edited.
     pub file: String,
@@ -301,7 +303,7 @@ pub struct Slice {
 }
 
 /// A call that is to be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenCall {
     /// The provider's id of the call.
     pub id: String,
@@ -310,7 +312,7 @@ pub struct OpenCall {
 }
 
 /// What became of a step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "observed", rename_all = "snake_case")]
 pub enum Observation {
     /// The model answered.
@@ -341,7 +343,7 @@ pub enum Observation {
 }
 
 /// A response of the model.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
     /// What it wrote; for models without tool calling without the tool blocks (see
     /// [`super::protocol::read`]).
@@ -360,7 +362,7 @@ pub struct Response {
 }
 
 /// Why a response ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// The model ended it, with or without calls.
@@ -373,7 +375,7 @@ pub enum StopReason {
 }
 
 /// What became of a call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResult {
     /// Whether it did what it should.
     pub ok: bool,
@@ -386,7 +388,7 @@ pub struct ToolResult {
 }
 
 /// A session on one file that ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceEnded {
     /// The file.
     pub file: String,
@@ -438,7 +440,16 @@ pub struct Session {
 impl Session {
     /// A session that has not begun.
     pub fn new(limits: Limits, budget: Budget, system: String, task: String) -> Self {
-        Self::with(limits, Context::new(budget), system, task)
+        let messages = vec![
+            Message::System { text: system },
+            Message::Task { text: task },
+        ];
+        Self::beginning_with(limits, budget, messages)
+    }
+
+    /// A session that has not begun, of which the model is first told this.
+    pub fn beginning_with(limits: Limits, budget: Budget, messages: Vec<Message>) -> Self {
+        Self::with(limits, Context::new(budget), messages)
     }
 
     /// A session on one file alone that has not begun.
@@ -455,18 +466,26 @@ impl Session {
             Message::Task { text } => Some(text),
             _ => None,
         });
-        let task = texts::slice_task(slice, task);
-        Self::with(
-            slice.limits.clone(),
-            self.context.afresh(),
-            system.to_owned(),
-            task,
-        )
+        let messages = vec![
+            Message::System {
+                text: system.to_owned(),
+            },
+            Message::Task {
+                text: texts::slice_task(slice, task),
+            },
+        ];
+        self.inner(slice.limits.clone(), messages)
     }
 
-    fn with(limits: Limits, mut context: Context, system: String, task: String) -> Self {
-        context.push(Message::System { text: system });
-        context.push(Message::Task { text: task });
+    /// A session with the same model, within this one, that has not begun.
+    pub fn inner(&self, limits: Limits, messages: Vec<Message>) -> Self {
+        Self::with(limits, self.context.afresh(), messages)
+    }
+
+    fn with(limits: Limits, mut context: Context, messages: Vec<Message>) -> Self {
+        for message in messages {
+            context.push(message);
+        }
         Self {
             state: State::new(&limits),
             limits,

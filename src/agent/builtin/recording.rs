@@ -1,0 +1,113 @@
+//! A recording in the model's place: its responses, in order. What they ask for is really done.
+
+use crate::domain::builtin::context::Budget;
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::session::Response;
+use crate::domain::builtin::trajectory::Recording;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The responses of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tape {
+    path: PathBuf,
+    model: String,
+    budget: Option<Budget>,
+    sessions: Vec<Vec<Response>>,
+}
+
+impl Tape {
+    /// The responses of what was recorded in this file.
+    pub fn new(path: PathBuf, recording: &Recording) -> Self {
+        let first = recording.sessions.first().map(|session| &session.header);
+        let sessions = recording.sessions.iter();
+        Self {
+            path,
+            model: first.map_or_else(String::new, |it| it.model.clone()),
+            budget: first.map(|it| it.budget),
+            sessions: sessions
+                .map(|session| session.responses().into_iter().cloned().collect())
+                .collect(),
+        }
+    }
+
+    /// What it is, for people: the file, and how much it holds.
+    pub fn describe(&self) -> String {
+        let responses = self.sessions.iter().map(Vec::len).sum::<usize>();
+        format!(
+            "the responses in {}: {}, {}",
+            self.path.display(),
+            many(self.sessions.len(), "session"),
+            many(responses, "response")
+        )
+    }
+
+    /// The name of the model that was recorded.
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// The budget of the requests that were recorded.
+    pub(super) fn budget(&self) -> Option<Budget> {
+        self.budget
+    }
+}
+
+fn many(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// A tape while it is played: one session of it, for one turn.
+#[derive(Debug)]
+pub struct Player {
+    tape: Arc<Tape>,
+    /// The turn of the run, from 1: it gets the session of that number.
+    turn: u32,
+    next: usize,
+    pace: Duration,
+}
+
+impl Player {
+    pub(super) fn new(tape: Arc<Tape>, turn: u32, pace: Duration) -> Self {
+        Self {
+            tape,
+            turn,
+            next: 0,
+            pace,
+        }
+    }
+
+    /// The next response.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) async fn ask(&mut self) -> Result<Response, ModelError> {
+        let index = usize::try_from(self.turn)
+            .unwrap_or(usize::MAX)
+            .checked_sub(1);
+        let session = index.and_then(|index| self.tape.sessions.get(index));
+        let response = session.and_then(|session| session.get(self.next));
+        let Some(response) = response.cloned() else {
+            return Err(ModelError::not_recorded(&self.nothing_left(session)));
+        };
+        self.next += 1;
+        tokio::time::sleep(self.pace).await;
+        Ok(response)
+    }
+
+    fn nothing_left(&self, session: Option<&Vec<Response>>) -> String {
+        let (path, turn) = (self.tape.path.display(), self.turn);
+        match session {
+            Some(session) => format!(
+                "the recording {path} is over: its session {turn} has {}, and one more was asked for",
+                many(session.len(), "response")
+            ),
+            None => format!(
+                "the recording {path} is over: it has {}, and turn {turn} of the run began",
+                many(self.tape.sessions.len(), "session")
+            ),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `sprag replay`: a recorded session is decided once more, and told.
+
+use super::small::print;
+use crate::cli::{ReplayArgs, ReplayFormat};
+use crate::config::recording;
+use crate::context::Context;
+use crate::domain::builtin::replay::replay;
+use crate::domain::builtin::trajectory::Recording;
+use crate::error::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// What the transcripts of the built-in agent end with.
+const TRANSCRIPT: &str = "-builtin.jsonl";
+
+/// Runs the command and says the process's exit code: 1 where a decision differs.
+///
+/// # Errors
+/// When there is no recording that can be read.
+pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
+    let path = context.cwd.join(&args.trajectory);
+    let recording = match path.is_dir() {
+        true => of_directory(&path, &args.trajectory)?,
+        false => recording::read(&path)?,
+    };
+    let replay = replay(&recording);
+    match args.format {
+        ReplayFormat::Text => print(&replay.text())?,
+        ReplayFormat::Json => {
+            let json = serde_json::to_string_pretty(&replay).map_err(anyhow::Error::from)?;
+            print(&format!("{json}\n"))?;
+        }
+    }
+    Ok(u8::from(!replay.same))
+}
+
+/// The turns of a run, one after the other.
+fn of_directory(path: &Path, shown: &Path) -> Result<Recording> {
+    let files = transcripts(path);
+    if files.is_empty() {
+        return Err(Error::usage(format!(
+            "the directory {} has no transcript of the built-in agent",
+            shown.display()
+        ))
+        .hint("name the directory of a run, or a file that sprag run --record made"));
+    }
+    let mut sessions = Vec::new();
+    for file in files {
+        sessions.extend(recording::read(&file)?.sessions);
+    }
+    Ok(Recording { sessions })
+}
+
+fn transcripts(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path.join("turns")).into_iter().flatten();
+    let files = entries.flatten().map(|entry| entry.path());
+    let is_ours = |file: &PathBuf| {
+        let name = file.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.ends_with(TRANSCRIPT))
+    };
+    let mut files: Vec<PathBuf> = files.filter(is_ours).collect();
+    // Turns have two digits, or more where there are that many.
+    files.sort_by_key(|file| {
+        let name = file
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        name.map(|name| (name.len(), name))
+    });
+    files
+}

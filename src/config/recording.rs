@@ -1,0 +1,51 @@
+//! Recordings of the built-in agent, read from files.
+
+use crate::domain::builtin::trajectory::{self, Recording};
+use crate::error::{Error, Result};
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest recording that is read, in bytes: some turns, of which each transcript is capped at
+/// 64 MiB.
+const LARGEST: u64 = 256 << 20;
+
+/// Reads a recording, or the trajectory of one turn.
+///
+/// # Errors
+/// When there is none, or it is not one.
+pub fn read(path: &Path) -> Result<Recording> {
+    let shown = path.display();
+    let cannot = |error: std::io::Error| {
+        Error::usage(format!("the recording {shown} cannot be read: {error}"))
+    };
+    let metadata = fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::usage(format!("there is no recording {shown}"))
+            .hint("sprag run --record FILE makes one; every turn of the built-in agent leaves turns/NN-builtin.jsonl in the run directory"),
+        _ => cannot(error),
+    })?;
+    if !metadata.is_file() {
+        return Err(
+            Error::usage(format!("the recording {shown} is not a file")).hint(
+                "name a file that sprag run --record made, or one of turns/ in a run directory",
+            ),
+        );
+    }
+    if metadata.len() > LARGEST {
+        return Err(Error::usage(format!(
+            "the recording {shown} has more than {} MiB",
+            LARGEST >> 20
+        ))
+        .hint("replay its turns one by one: turns/NN-builtin.jsonl in the run directory"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes))
+        .map_err(cannot)?;
+    trajectory::read(&bytes).map_err(|why| {
+        Error::usage(format!(
+            "{shown} is not a recording that can be read: {why}"
+        ))
+        .hint("name a file that sprag run --record made, or turns/NN-builtin.jsonl of a run")
+    })
+}

@@ -1,0 +1,506 @@
+//! The decisions of a recorded session made once more, and an account of what happened in it.
+//!
+//! Every decision is made on the history as it was recorded, whatever was decided before it: so a
+//! difference at one step hides none at a later one. Nothing is carried out.
+
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use super::session::{
+    Ask, Note, Observation, OpenCall, Record, Response, Session, SessionExit, Slice, SliceEnded,
+    Step, Telemetry, ToolResult, decide,
+};
+use super::texts;
+use super::tool::ToolRequest;
+use super::trajectory::{Ending, Entry, Header, Recorded, Recording, Request, TurnName};
+use crate::domain::text::{first_line, one_line, plain};
+use serde::Serialize;
+
+/// The longest excerpt of a text, in characters.
+const EXCERPT: usize = 160;
+
+/// What came of a replay, in a form for programs, too.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replay {
+    /// The version of this form.
+    pub v: u32,
+    /// Whether every decision is the recorded one.
+    pub same: bool,
+    /// Decisions that were made once more.
+    pub decisions: usize,
+    /// Those that differ.
+    pub differences: Vec<Difference>,
+    /// An account of every session.
+    pub sessions: Vec<Account>,
+}
+
+/// A decision that is another one now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// The session of a turn, from 1.
+    pub session: usize,
+    /// The file, in a session on one file alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// The step: the number of the response that is waited for or acted on, from 1.
+    pub step: u32,
+    /// The number of the record's line, from 1.
+    pub line: usize,
+    /// What was decided then.
+    pub then: Step,
+    /// What is decided now.
+    pub now: Step,
+}
+
+/// What happened in a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Account {
+    /// The turn that it is of.
+    #[serde(flatten)]
+    pub turn: TurnName,
+    /// The file, in a session on one file alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// Where the model was asked.
+    pub provider: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// The version of Sprag that recorded it.
+    pub sprag: String,
+    /// What happened, in order.
+    pub steps: Vec<StepAccount>,
+    /// Where the record stops.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// Its numbers; `null` for a session whose end is not recorded.
+    pub telemetry: Option<Telemetry>,
+    /// Whether the system prompt is the one of this version.
+    pub system_prompt_same: bool,
+    /// The requests that could be compared.
+    pub requests: usize,
+    /// The steps of those that would read differently now.
+    pub requests_changed: Vec<u32>,
+}
+
+/// What happened around one response of the model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct StepAccount {
+    /// Its number, from 1.
+    pub step: u32,
+    /// What happened, in order.
+    pub happened: Vec<Happened>,
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Happened {
+    /// The session said this to the model.
+    Told {
+        /// What, to be worded.
+        notes: Vec<Note>,
+    },
+    /// The model said something.
+    Said {
+        /// The beginning of its text, on one line.
+        text: String,
+    },
+    /// A tool was called.
+    Called {
+        /// Its name; as the model wrote it, where there is no such tool.
+        tool: String,
+        /// What it was called for, on one line.
+        about: String,
+        /// Whether it did what it should; `null` where that is not recorded.
+        ok: Option<bool>,
+        /// Of a failure, the beginning of its result.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        result: String,
+    },
+    /// The plan is another one than before.
+    Plan {
+        /// Items of it, without superseded ones.
+        items: usize,
+        /// Of these, finished.
+        finished: usize,
+        /// The next one.
+        next: Option<String>,
+    },
+    /// The model's API failed.
+    Failed {
+        /// Its text, on one line.
+        error: String,
+    },
+    /// It was waited before the model was asked again.
+    Waited {
+        /// How long at least, in milliseconds.
+        ms: u64,
+    },
+    /// A session on one file alone.
+    Slice {
+        /// The file.
+        file: String,
+        /// Whether it changed the file; `null` where that is not recorded.
+        changed: Option<bool>,
+        /// What happened in it, where that is recorded.
+        account: Option<Box<Account>>,
+    },
+    /// The session was cancelled.
+    Cancelled,
+    /// The session ended.
+    Ended {
+        /// How.
+        exit: SessionExit,
+    },
+    /// A decision is another one now.
+    Differs {
+        /// What was decided then, in words.
+        then: String,
+        /// What is decided now, in words.
+        now: String,
+    },
+}
+
+/// Makes every decision of a recording once more.
+pub fn replay(recording: &Recording) -> Replay {
+    let mut differences = Vec::new();
+    let mut decisions = 0;
+    let sessions = recording.sessions.iter().enumerate();
+    let sessions = sessions.map(|(index, recorded)| {
+        let mut player = Player::new(index + 1, recorded);
+        player.play(recorded);
+        differences.append(&mut player.differences);
+        decisions += player.decisions;
+        player.account(recorded)
+    });
+    let sessions = sessions.collect();
+    Replay {
+        v: 1,
+        same: differences.is_empty(),
+        decisions,
+        differences,
+        sessions,
+    }
+}
+
+/// One session that is gone through.
+struct Player {
+    number: usize,
+    slice: Option<String>,
+    session: Session,
+    decisions: usize,
+    differences: Vec<Difference>,
+    steps: Vec<StepAccount>,
+    requests: usize,
+    requests_changed: Vec<u32>,
+    /// Responses so far.
+    responses: u32,
+    /// Items, finished ones and the next one, as last told.
+    plan: (usize, usize, Option<String>),
+    /// What is told after the calls of the response, so that they stay in order.
+    held: Vec<Happened>,
+}
+
+impl Player {
+    fn new(number: usize, recorded: &Recorded) -> Self {
+        let Header {
+            limits,
+            budget,
+            messages,
+            ..
+        } = &recorded.header;
+        let session = Session::beginning_with(limits.clone(), *budget, messages.clone());
+        Self::with(number, recorded, session)
+    }
+
+    /// A session within this one.
+    fn inner(&self, recorded: &Recorded) -> Self {
+        let Header {
+            limits, messages, ..
+        } = &recorded.header;
+        let session = self.session.inner(limits.clone(), messages.clone());
+        Self::with(self.number, recorded, session)
+    }
+
+    fn with(number: usize, recorded: &Recorded, session: Session) -> Self {
+        Self {
+            number,
+            slice: recorded.header.slice.clone(),
+            session,
+            decisions: 0,
+            differences: Vec::new(),
+            steps: Vec::new(),
+            requests: 0,
+            requests_changed: Vec::new(),
+            responses: 0,
+            plan: (0, 0, None),
+            held: Vec::new(),
+        }
+    }
+
+    fn play(&mut self, recorded: &Recorded) {
+        for entry in &recorded.entries {
+            match &entry.record {
+                Record::Intent { intent } => {
+                    self.judge(entry.line, intent);
+                    self.session.apply(&entry.record);
+                    self.intended(recorded, entry, intent);
+                }
+                Record::Observed { observation } => {
+                    self.observed(observation);
+                    self.session.apply(&entry.record);
+                    self.tell_plan();
+                }
+            }
+        }
+    }
+
+    /// Decides once more, and compares.
+    fn judge(&mut self, line: usize, then: &Step) {
+        let now = decide(self.session.limits(), self.session.state());
+        self.decisions += 1;
+        if same_step(then, &now) {
+            return;
+        }
+        let (told_then, told_now) = text::both(then, &now);
+        // What is told of a step that asks belongs to the response that is asked for.
+        let step = match then {
+            Step::AskModel(_) => self.responses + 1,
+            _ => self.responses.max(1),
+        };
+        self.tell_at(
+            step,
+            Happened::Differs {
+                then: told_then,
+                now: told_now,
+            },
+        );
+        self.differences.push(Difference {
+            session: self.number,
+            slice: self.slice.clone(),
+            step,
+            line,
+            then: then.clone(),
+            now,
+        });
+    }
+
+    fn intended(&mut self, recorded: &Recorded, entry: &Entry, intent: &Step) {
+        match intent {
+            Step::AskModel(ask) => self.asked(entry, ask),
+            Step::FixSlice(slice) => self.sliced(entry, slice),
+            Step::Wait { ms } => self.tell_at(self.responses + 1, Happened::Waited { ms: *ms }),
+            Step::End { exit } => self.tell(Happened::Ended { exit: *exit }),
+            // They are told of with their results; without any, here.
+            Step::ApplyTools { calls } if is_last(recorded, entry) => {
+                self.called(calls, &[]);
+            }
+            Step::ApplyTools { .. } => {}
+        }
+    }
+
+    fn asked(&mut self, entry: &Entry, ask: &Ask) {
+        let step = self.responses + 1;
+        if !ask.notes.is_empty() {
+            let notes = ask.notes.clone();
+            self.tell_at(step, Happened::Told { notes });
+        }
+        if let Some(then) = &entry.request {
+            self.requests += 1;
+            if Request::of(&self.session.request()) != *then {
+                self.requests_changed.push(step);
+            }
+        }
+    }
+
+    fn sliced(&mut self, entry: &Entry, slice: &Slice) {
+        let account = entry.inner.as_deref().map(|inner| {
+            let mut player = self.inner(inner);
+            player.play(inner);
+            self.decisions += player.decisions;
+            self.differences.append(&mut player.differences);
+            Box::new(player.account(inner))
+        });
+        self.tell(Happened::Slice {
+            file: slice.file.clone(),
+            changed: None,
+            account,
+        });
+    }
+
+    fn observed(&mut self, observation: &Observation) {
+        match observation {
+            Observation::ModelResponded(response) => self.responded(response),
+            Observation::ModelFailed { error, .. } => {
+                let error = excerpt(&error.message);
+                self.tell_at(self.responses + 1, Happened::Failed { error });
+            }
+            Observation::ToolsApplied { results, .. } => {
+                let calls = self.session.state().open_calls().to_vec();
+                self.called(&calls, results);
+            }
+            Observation::SliceEnded(ended) => self.slice_ended(ended),
+            Observation::Waited { .. } => {}
+            Observation::Cancelled => self.tell(Happened::Cancelled),
+        }
+    }
+
+    fn responded(&mut self, response: &Response) {
+        self.responses += 1;
+        let said = [&response.text, &response.reasoning];
+        let said = said.into_iter().find(|text| !text.trim().is_empty());
+        let text = said.map(|text| excerpt(text)).unwrap_or_default();
+        self.tell(Happened::Said { text });
+        let requests: Vec<_> = response.calls.iter().map(ToolRequest::of).collect();
+        let is_open = |it: &Result<ToolRequest, String>| matches!(it, Ok(it) if !is_answered(it));
+        let last_open = requests.iter().rposition(is_open);
+        for (index, (call, request)) in response.calls.iter().zip(&requests).enumerate() {
+            // What reaches a tool is told with its result.
+            let Some(happened) = answered(&call.name, request) else {
+                continue;
+            };
+            match last_open.is_some_and(|last| index > last) {
+                true => self.held.push(happened),
+                false => self.tell(happened),
+            }
+        }
+    }
+
+    fn called(&mut self, calls: &[OpenCall], results: &[ToolResult]) {
+        for (index, call) in calls.iter().enumerate() {
+            let result = results.get(index);
+            let failed = result.filter(|result| !result.ok);
+            self.tell(Happened::Called {
+                tool: call.request.name().to_owned(),
+                about: excerpt(&call.request.about()),
+                ok: result.map(|result| result.ok),
+                result: failed.map_or_else(String::new, |it| excerpt(first_line(&it.output))),
+            });
+        }
+        for happened in std::mem::take(&mut self.held) {
+            self.tell(happened);
+        }
+    }
+
+    fn slice_ended(&mut self, ended: &SliceEnded) {
+        let happened = self.steps.iter_mut().rev().flat_map(|it| &mut it.happened);
+        let told = happened.rev().find_map(|it| match it {
+            Happened::Slice { changed, .. } => Some(changed),
+            _ => None,
+        });
+        if let Some(changed) = told {
+            *changed = Some(!ended.changed.is_empty());
+        }
+    }
+
+    fn tell_plan(&mut self) {
+        let ledger = self.session.state().ledger();
+        let next = ledger.next().map(|item| excerpt(&item.text));
+        let now = (ledger.planned(), ledger.finished(), next);
+        if now == self.plan {
+            return;
+        }
+        let (items, finished, next) = now.clone();
+        self.plan = now;
+        self.tell(Happened::Plan {
+            items,
+            finished,
+            next,
+        });
+    }
+
+    /// Tells something of the step that is under way.
+    fn tell(&mut self, happened: Happened) {
+        self.tell_at(self.responses.max(1), happened);
+    }
+
+    fn tell_at(&mut self, step: u32, happened: Happened) {
+        match self.steps.last_mut() {
+            Some(last) if last.step == step => last.happened.push(happened),
+            _ => self.steps.push(StepAccount {
+                step,
+                happened: vec![happened],
+            }),
+        }
+    }
+
+    fn account(self, recorded: &Recorded) -> Account {
+        let header = &recorded.header;
+        let exit = recorded.exit();
+        let state = self.session.state();
+        let system = header.messages.first();
+        Account {
+            turn: header.turn.clone(),
+            slice: header.slice.clone(),
+            provider: header.provider.clone(),
+            model: header.model.clone(),
+            sprag: header.sprag.clone(),
+            telemetry: exit.map(|exit| Telemetry::of(state, exit, None)),
+            ending: recorded.ending,
+            system_prompt_same: system.is_some_and(is_own_system_prompt),
+            steps: self.steps,
+            requests: self.requests,
+            requests_changed: self.requests_changed,
+        }
+    }
+}
+
+/// Whether the session itself answers the call.
+fn is_answered(request: &ToolRequest) -> bool {
+    matches!(
+        request,
+        ToolRequest::UpdatePlan { .. } | ToolRequest::Finish { .. }
+    )
+}
+
+/// A call that the session itself answers.
+fn answered(name: &str, request: &Result<ToolRequest, String>) -> Option<Happened> {
+    let (ok, about, result) = match request {
+        Ok(ToolRequest::Finish { summary }) => (true, excerpt(summary), String::new()),
+        Ok(request) if is_answered(request) => (true, String::new(), String::new()),
+        Ok(_) => return None,
+        Err(why) => (false, String::new(), excerpt(why)),
+    };
+    Some(Happened::Called {
+        tool: excerpt(name),
+        about,
+        ok: Some(ok),
+        result,
+    })
+}
+
+fn is_last(recorded: &Recorded, entry: &Entry) -> bool {
+    let last = recorded.entries.last();
+    last.is_some_and(|last| last.line == entry.line)
+}
+
+fn is_own_system_prompt(message: &super::context::Message) -> bool {
+    match message {
+        super::context::Message::System { text } => [true, false]
+            .iter()
+            .any(|native| texts::system(*native) == *text),
+        _ => false,
+    }
+}
+
+/// Whether two steps are the same. What is left of a cost limit is: a sum that was written and read
+/// differs in its last digit.
+fn same_step(then: &Step, now: &Step) -> bool {
+    let (Step::FixSlice(one), Step::FixSlice(other)) = (then, now) else {
+        return then == now;
+    };
+    let close = match (one.limits.cost_usd, other.limits.cost_usd) {
+        (Some(one), Some(other)) => (one - other).abs() < 1e-9,
+        (one, other) => one == other,
+    };
+    let mut same = other.clone();
+    same.limits.cost_usd = one.limits.cost_usd;
+    close && *one == same
+}
+
+/// The beginning of a text on one line, with nothing in it that a terminal would obey.
+fn excerpt(text: &str) -> String {
+    one_line(&plain(text), EXCERPT)
+}

@@ -1,0 +1,189 @@
+//! Sessions as they are kept: a header, then one record before and one after everything that is
+//! done, a line of JSON each.
+//!
+//! The format is public and versioned. A trajectory alone suffices to fold every state of its
+//! sessions and to decide again ([`super::replay`]), or to give a model's responses once more.
+
+mod read;
+
+#[cfg(test)]
+mod tests;
+
+pub use read::{Unreadable, read};
+
+use super::context::{Budget, Message};
+use super::session::{Limits, Observation, Record, Response, SessionExit, Step};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the format that is written and read.
+pub const VERSION: u32 = 1;
+
+/// One line of a trajectory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub enum Line {
+    /// A session begins. What follows is of this one, until it ends or another one begins.
+    Session(Box<Header>),
+    /// What is about to be done.
+    Intent {
+        /// The step.
+        intent: Step,
+        /// The request that it makes, where it asks the model and nothing was taken out of the
+        /// session's texts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Request>,
+    },
+    /// What came of it.
+    Observed {
+        /// The observation.
+        observation: Observation,
+    },
+}
+
+/// What a session begins with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// The version of the format.
+    pub v: u32,
+    /// The version of Sprag.
+    pub sprag: String,
+    /// The provider of the model.
+    pub provider: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// The turn that the session is of.
+    #[serde(flatten)]
+    pub turn: TurnName,
+    /// The file, where this is a session on one file alone: it stands between the step `fix_slice`
+    /// of the outer session and what came of that step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// What it may use.
+    pub limits: Limits,
+    /// How much a request may hold.
+    pub budget: Budget,
+    /// What the model is told first: the system prompt and the task.
+    pub messages: Vec<Message>,
+}
+
+/// Which turn it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnName {
+    /// The id of the task.
+    pub task: String,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// The turn, counted over the task, from 1.
+    pub turn: u32,
+    /// What it is for: `implement`, `nudge`, `retry`.
+    pub purpose: String,
+}
+
+/// A request in short: enough to see whether another one is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// The bytes of its messages as JSON.
+    pub bytes: usize,
+    /// The BLAKE3 digest of its messages as JSON, in hexadecimal.
+    pub blake3: String,
+}
+
+impl Request {
+    /// A request that consists of these messages.
+    pub fn of(messages: &[Message]) -> Self {
+        // Messages are plain data, which can always be written.
+        let json = serde_json::to_vec(messages).unwrap_or_default();
+        Self {
+            bytes: json.len(),
+            blake3: blake3::hash(&json).to_hex().to_string(),
+        }
+    }
+}
+
+/// What was recorded, one session after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// The sessions of turns. Those on one file are inside of them.
+    pub sessions: Vec<Recorded>,
+}
+
+/// One recorded session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The number of its first line, from 1.
+    pub line: usize,
+    /// What it began with.
+    pub header: Header,
+    /// What was done, in order.
+    pub entries: Vec<Entry>,
+    /// Where its record stops.
+    pub ending: Ending,
+}
+
+/// One record of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The number of its line, from 1.
+    pub line: usize,
+    /// The record.
+    pub record: Record,
+    /// The request that it made, where that is known.
+    pub request: Option<Request>,
+    /// The session on one file that the step began.
+    pub inner: Option<Box<Recorded>>,
+}
+
+/// Where the record of a session stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "ending", rename_all = "snake_case")]
+pub enum Ending {
+    /// With the end of the session.
+    Ended,
+    /// Before it: the session was cut off.
+    Open,
+    /// In the middle of a line.
+    Torn {
+        /// The number of the line, from 1.
+        line: usize,
+    },
+    /// Where the log left out its middle.
+    LeftOut {
+        /// The number of the line that says so, from 1.
+        line: usize,
+        /// How much is missing.
+        bytes: u64,
+    },
+}
+
+impl Recorded {
+    /// How the session ended, if its record has that.
+    pub fn exit(&self) -> Option<SessionExit> {
+        self.entries.iter().find_map(|entry| match entry.record {
+            Record::Intent {
+                intent: Step::End { exit },
+            } => Some(exit),
+            _ => None,
+        })
+    }
+
+    /// The model's responses in order, those of sessions on one file included.
+    pub fn responses(&self) -> Vec<&Response> {
+        let mut responses = Vec::new();
+        for entry in &self.entries {
+            if let Record::Observed {
+                observation: Observation::ModelResponded(response),
+            } = &entry.record
+            {
+                responses.push(response);
+            }
+            responses.extend(entry.inner.iter().flat_map(|inner| inner.responses()));
+        }
+        responses
+    }
+}
+
+/// The JSON Schema of one line.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(Line).to_value()
+}

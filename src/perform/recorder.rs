@@ -1,0 +1,185 @@
+//! The sessions of a run in one file, for others to read: `--record`.
+
+use super::Redact;
+use crate::domain::builtin::trajectory::Line;
+use anyhow::Context as _;
+use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Writes trajectories without secrets.
+pub struct Recorder {
+    path: PathBuf,
+    file: File,
+    redact: Redact,
+    /// Whether something was taken out of the session that is written.
+    altered: bool,
+    lost: Option<String>,
+}
+
+impl Recorder {
+    /// A new file, which nobody else can read.
+    ///
+    /// # Errors
+    /// When there is already something at the path, or it cannot be made.
+    pub fn create(path: &Path, redact: Redact) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        // Creating anew fails on a link of any kind, so nothing is written through one.
+        let file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            redact,
+            altered: false,
+            lost: None,
+        })
+    }
+
+    /// Takes the file away again, where nothing was begun.
+    pub fn discard(self) {
+        // An empty file that stays does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Writes a line. After a failure nothing more is written.
+    pub(super) fn write(&mut self, line: &Line) {
+        if self.lost.is_some() {
+            return;
+        }
+        if let Err(error) = self.try_write(line) {
+            self.lost = Some(format!("{error:#}"));
+        }
+    }
+
+    /// Why the recording is incomplete, once.
+    pub(super) fn lost(&mut self) -> Option<String> {
+        let why = self.lost.as_mut().filter(|why| !why.is_empty())?;
+        let why = std::mem::take(why);
+        Some(format!(
+            "the recording {} is incomplete: {why}",
+            self.path.display()
+        ))
+    }
+
+    fn try_write(&mut self, line: &Line) -> anyhow::Result<()> {
+        if matches!(line, Line::Session(header) if header.slice.is_none()) {
+            self.altered = false;
+        }
+        let mut value = serde_json::to_value(line)?;
+        self.altered |= clean(&mut value, &self.redact);
+        // The digest is of the texts as they were: it could not be found again, and tells of them.
+        if let (true, Some(fields)) = (self.altered, value.as_object_mut()) {
+            fields.shift_remove("request");
+        }
+        let mut text = serde_json::to_vec(&value)?;
+        text.push(b'\n');
+        self.file.write_all(&text).context("it cannot be written")
+    }
+}
+
+/// Takes secrets out of every text in a value, and says whether there were any.
+fn clean(value: &mut Value, redact: &Redact) -> bool {
+    match value {
+        Value::String(text) => {
+            let clean = redact(text);
+            let altered = clean != *text;
+            *text = clean;
+            altered
+        }
+        Value::Array(values) => values
+            .iter_mut()
+            .fold(false, |altered, value| clean(value, redact) | altered),
+        Value::Object(fields) => {
+            let mut altered = false;
+            let taken = std::mem::take(fields);
+            for (name, mut value) in taken {
+                let clean_name = redact(&name);
+                altered |= clean_name != name;
+                altered |= clean(&mut value, redact);
+                fields.insert(clean_name, value);
+            }
+            altered
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::builtin::session::{Observation, Response, Step};
+    use crate::domain::builtin::trajectory::Request;
+    use serde_json::json;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::sync::Arc;
+
+    fn redact() -> Redact {
+        Arc::new(|text: &str| text.replace("hunter22", "***"))
+    }
+
+    fn asked() -> Line {
+        Line::Intent {
+            intent: Step::AskModel(Default::default()),
+            request: Some(Request::of(&[])),
+        }
+    }
+
+    fn said(text: &str) -> Line {
+        Line::Observed {
+            observation: Observation::ModelResponded(Response {
+                text: text.into(),
+                ..Response::default()
+            }),
+        }
+    }
+
+    #[test]
+    fn nobody_else_reads_it_and_nothing_is_written_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("r.jsonl");
+        drop(Recorder::create(&path, redact()).unwrap());
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let error = Recorder::create(&path, redact()).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_digest_goes_with_the_secret_that_it_was_made_of() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("r.jsonl");
+        let mut recorder = Recorder::create(&path, redact()).unwrap();
+        for line in [asked(), said("it is \"hunter22\""), asked()] {
+            recorder.write(&line);
+        }
+        assert_eq!(recorder.lost(), None);
+        let text = fs::read_to_string(&path).unwrap();
+        let lines: Vec<Line> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert!(matches!(
+            &lines[0],
+            Line::Intent {
+                request: Some(_),
+                ..
+            }
+        ));
+        assert_eq!(lines[1], said("it is \"***\""));
+        assert!(matches!(&lines[2], Line::Intent { request: None, .. }));
+    }
+
+    #[test]
+    fn names_of_fields_are_texts_too() {
+        let mut value = json!({"a": [{"hunter22": 1}], "b": "c"});
+        assert!(clean(&mut value, &redact()));
+        assert_eq!(value, json!({"a": [{"***": 1}], "b": "c"}));
+        assert!(!clean(&mut value, &redact()));
+    }
+}
