@@ -1,4 +1,5 @@
-//! `sprag demo`: the whole main job on a throw-away repository, with a recorded agent.
+//! `sprag demo`: the whole main job on a throw-away repository. The built-in agent works there, with a
+//! recording in the model's place.
 
 use super::{run, small};
 use crate::cli::{Common, DemoArgs, Output, RunArgs, SettingFlags};
@@ -19,18 +20,13 @@ const PROJECT: &[(&str, &str)] = &[
     ("plan.yaml", include_str!("demo/plan.yaml")),
 ];
 
-/// What the recorded agent says and does, turn by turn: `<task>-<turn>.jsonl` is what it prints,
-/// `<task>-<turn>.sh` what slug.sh becomes.
-const RECORDING: &[(&str, &str)] = &[
-    ("agent.sh", include_str!("demo/agent.sh")),
-    ("lowercase-1.jsonl", include_str!("demo/lowercase-1.jsonl")),
-    ("lowercase-2.jsonl", include_str!("demo/lowercase-2.jsonl")),
-    ("lowercase-2.sh", include_str!("demo/lowercase-2.sh")),
-    ("lowercase-3.jsonl", include_str!("demo/lowercase-3.jsonl")),
-    ("lowercase-3.sh", include_str!("demo/lowercase-3.sh")),
-    ("dashes-1.jsonl", include_str!("demo/dashes-1.jsonl")),
-    ("dashes-1.sh", include_str!("demo/dashes-1.sh")),
-];
+/// What the model said, turn by turn: made by a test in `tests/integration/replay/demo.rs`, which
+/// says how.
+const RECORDING: (&str, &str) = ("recording.jsonl", include_str!("demo/recording.jsonl"));
+
+/// How long every response of the recording is waited for in a terminal, so that a person can
+/// follow.
+const PACE: &str = "700ms";
 
 /// Variables of a runner's: the demo is no step of the job it is run in.
 const RUNNER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_", "SPRAG_"];
@@ -47,16 +43,16 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     let place = place(context, args)?;
     let repository = place.join("repository");
     make_repository(&repository)?;
-    let recording = place.join("recorded-agent");
-    write_files(&recording, RECORDING)?;
+    write_files(&place, &[RECORDING])?;
     let run_dir = place.join("run");
     small::print(&format!(
-        "A throw-away repository, and an agent that replays a recording: no key, no network.\n\n  {}\n\n",
+        "A throw-away repository, and the built-in agent with recorded responses: no key, no network.\n\n  {}\n\n",
         repository.display()
     ))?;
+    let pace = context.stdout_is_terminal.then_some(PACE);
     let code = run::command(
         &surroundings(context, &place, repository),
-        &arguments(&recording, run_dir.clone(), args),
+        &arguments(&place.join(RECORDING.0), pace, run_dir.clone(), args),
     )?;
     let run_dir = RunDir::open(&run_dir)?;
     small::print(&on_github(&place, &run_dir)?)?;
@@ -157,15 +153,15 @@ fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
     }
 }
 
-fn arguments(recording: &Path, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
-    let script = recording.join("agent.sh").display().to_string();
-    let quoted =
-        shlex::try_quote(&script).map_or_else(|_| script.clone(), |text| text.into_owned());
+fn arguments(recording: &Path, pace: Option<&str>, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
+    let replay = format!("--replay={}", recording.display());
+    let pace = pace.map(|pace| format!("--replay-pace={pace}"));
     RunArgs {
         plan: Some("plan.yaml".into()),
         common: Common::default(),
         settings: SettingFlags {
-            agent_command: Some(format!("sh {quoted}")),
+            agent: Some("builtin".into()),
+            agent_args: std::iter::once(replay).chain(pace).collect(),
             run_dir: Some(run_dir),
             ..SettingFlags::default()
         },
@@ -182,13 +178,14 @@ fn arguments(recording: &Path, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
 fn closing(place: &Path, run_dir: &RunDir) -> String {
     let repository = place.join("repository");
     format!(
-        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\nThrow it away:\n  rm -r {}\n",
+        "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\n  the sessions sprag replay {}\nThrow it away:\n  rm -r {}\n",
         repository.display(),
         run_dir.path("report.html").display(),
         place.join(CHECK_RUN).display(),
         place.join(COMMENT).display(),
         run_dir.path("events.jsonl").display(),
         run_dir.path("prompts").display(),
+        run_dir.root().display(),
         place.display(),
     )
 }

@@ -1,5 +1,7 @@
 //! Sessions of the built-in agent that are recorded, decided again, and played in a model's place.
 
+mod demo;
+
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::project::{Project, Run, plan};
 use serde_json::{Value, json};

@@ -1,4 +1,0 @@
-# slug TITLE: prints TITLE as a part of a URL.
-slug() {
-  printf '%s' "$1" | tr 'A-Z ' 'a-z-'
-}
