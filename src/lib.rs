@@ -6,6 +6,7 @@
 
 pub mod domain;
 
+pub mod net;
 pub mod process;
 
 pub mod agent;

@@ -3,11 +3,14 @@
 mod agent;
 mod hub;
 mod machine;
+mod network;
 mod repository;
 
 use super::prepare::{config_file, shown, without_plan};
 use super::small::{print, without_agent};
 use super::{begin, repository as discover};
+use crate::agent::Agent;
+use crate::agent::builtin::Source;
 use crate::cli::{ColorChoice, DoctorArgs};
 use crate::config::{self, RunConfig, TaskConfig};
 use crate::context::Context;
@@ -85,6 +88,13 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
         reason = cancel.cancelled() => return Ok(Looked::Cancelled(reason)),
         asked = asked => asked,
     };
+    let model = match &configured.as_ref().map(|it| &it.task.agent) {
+        Ok(Agent::Builtin(builtin)) => match &builtin.source {
+            Source::Api(access) => Some(access.base.clone()),
+            Source::Recording(_) => None,
+        },
+        _ => None,
+    };
     let runs = match configured
         .as_ref()
         .ok()
@@ -106,6 +116,7 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
         },
         agent,
         hub,
+        network: network::look(context, model.as_deref()),
         trigger: hub::trigger(context, &settings.unwrap_or_default()),
         machine: machine::look(context, &runs, user_namespaces, subreaper),
     })))

@@ -2,7 +2,8 @@
 //! of which workflow run this is.
 
 use crate::context::Context;
-use crate::github::{Client, Limits, Proxy, Settings};
+use crate::github::{Client, Limits, Settings};
+use crate::net::Network;
 use crate::vcs::git::RETRY_PAUSES;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub struct Hub {
     /// The pauses between the tries of a push that fails for the moment.
     pub pauses: [Duration; 3],
     limits: Limits,
-    proxy: Option<Proxy>,
+    network: Network,
 }
 
 /// Which repository of which GitHub, and which step of which of its workflow runs; nothing in it is
@@ -99,7 +100,7 @@ impl Hub {
             place: Place::of(context)?,
             token: SecretString::from(token(context)?.to_owned()),
             limits,
-            proxy: proxy(context),
+            network: network(context),
         })
     }
 
@@ -118,30 +119,13 @@ impl Hub {
             token: self.token.clone(),
             limits: self.limits,
         };
-        client(settings, self.proxy.as_ref())
+        Client::through(settings, &self.network)
     }
 }
 
-/// A client, through the proxy if there is one.
-///
-/// # Errors
-/// As [`Client::new`].
-pub fn client(settings: Settings, proxy: Option<&Proxy>) -> Result<Client, crate::github::Error> {
-    match proxy {
-        Some(proxy) => Client::through(settings, proxy),
-        None => Client::new(settings),
-    }
-}
-
-/// The proxy for https, by the variables that curl and git read, too.
-pub fn proxy(context: &Context) -> Option<Proxy> {
-    let either = |upper, lower| context.var(upper).or_else(|| context.var(lower));
-    Some(Proxy {
-        https: either("HTTPS_PROXY", "https_proxy")?.to_owned(),
-        none_for: either("NO_PROXY", "no_proxy")
-            .unwrap_or_default()
-            .to_owned(),
-    })
+/// The way out of this machine, by the variables that curl and git read, too.
+pub fn network(context: &Context) -> Network {
+    Network::of(|name| context.var_os(name).map(ToOwned::to_owned))
 }
 
 /// The token of this step: the input, else the variable.

@@ -4,7 +4,7 @@ use super::begin::{begin_new, refuse_read_only};
 use super::beginning::{self, Ready, Start};
 use super::delivery::{Delivered, deliver, end_of};
 use super::event;
-use super::hub::Hub;
+use super::hub::{self, Hub};
 use super::inputs::with_inputs;
 use super::mission::{MISSION, Mission};
 use super::prepare::{Prepared, prepare};
@@ -352,6 +352,7 @@ fn performer<'e>(
         checks: begun.run_dir.highest_number("verify"),
         run_dir: begun.run_dir,
         run_id: begun.run_id,
+        network: hub::network(context),
         env: context.env.clone(),
         is_root: context.is_root,
         in_actions: context.in_actions(),

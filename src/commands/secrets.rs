@@ -43,7 +43,23 @@ fn secrets(context: &Context) -> impl Iterator<Item = (&str, &str)> {
         let is_secret = ENDS.iter().any(|end| plain.ends_with(end));
         is_secret.then_some((name, value.to_str()?))
     });
-    named.chain(hub::token(context).map(|token| ("GITHUB_TOKEN", token)))
+    let logins = context.env.iter().filter_map(|(name, value)| {
+        let name = name.to_str()?;
+        let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
+        is_proxy.then_some((name, password(value.to_str()?)?))
+    });
+    let token = hub::token(context).map(|token| ("GITHUB_TOKEN", token));
+    named.chain(logins).chain(token)
+}
+
+/// The password in an address.
+fn password(address: &str) -> Option<&str> {
+    let after = address
+        .split_once("://")
+        .map_or(address, |(_, after)| after);
+    let authority = after.split('/').next().unwrap_or_default();
+    let (login, _) = authority.rsplit_once('@')?;
+    login.split_once(':').map(|(_, password)| password)
 }
 
 /// The same as a function.

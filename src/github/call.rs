@@ -1,9 +1,9 @@
 //! Requests with the policy applied: deadlines, waits, repetitions, and writes one after another.
 
 use super::policy::{self, Fault, Kind, Next, Now, Refusal};
-use super::proxy::Proxy;
 use super::transport::{Answer, Ask, Keep, Silence, Transport, after};
 use super::{Client, Error, Limits, Settings};
+use crate::net::Network;
 use hyper::Method;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -28,9 +28,9 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn new(settings: Settings, proxy: Option<&Proxy>) -> Result<Self, Error> {
+    pub(super) fn new(settings: Settings, network: &Network) -> Result<Self, Error> {
         Ok(Self {
-            transport: Transport::new(&settings, proxy)?,
+            transport: Transport::new(&settings, network)?,
             limits: settings.limits,
             sent: AtomicU64::new(0),
             incidents: Mutex::default(),

@@ -1,9 +1,8 @@
 //! GitHub's API: the calls that Sprag makes, in types of its own, with a retry policy of its own.
 //!
 //! The wire is octocrab over hyper and rustls. octocrab's own repetition is not compiled in: it
-//! repeats every method at once and reads no `retry-after`. Certificates are checked against the
-//! bundled roots of webpki-roots, so an image without CA certificates does; a root that only the
-//! machine knows is not trusted.
+//! repeats every method at once and reads no `retry-after`. Proxies and certificates are those of
+//! [`crate::net`].
 //!
 //! Everything runs on one tokio runtime: a client's connections belong to the runtime that made its
 //! first request.
@@ -19,7 +18,6 @@ mod facts;
 mod identity;
 mod issues;
 pub mod policy;
-mod proxy;
 mod pulls;
 mod transport;
 
@@ -35,9 +33,9 @@ pub use error::Error;
 pub use facts::{Access, Author, Branch, CommitFacts, Facts, Permissions};
 pub use identity::Identity;
 pub use issues::{Issue, IssueFacts};
-pub use proxy::Proxy;
 pub use pulls::{NewPull, Pull, PullChange, PullEnd, PullFacts, Review, ReviewComment};
 
+use crate::net::Network;
 use secrecy::SecretString;
 use std::fmt;
 use std::sync::Arc;
@@ -99,19 +97,19 @@ impl Client {
     /// An address that is none, or plain http that leaves the machine; a token that cannot be sent.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         Ok(Self {
-            inner: Arc::new(call::Inner::new(settings, None)?),
+            inner: Arc::new(call::Inner::new(settings, &Network::direct())?),
             deadline: None,
             is_hurried: false,
         })
     }
 
-    /// As [`Client::new`], through an HTTP proxy for the hosts that it is for.
+    /// As [`Client::new`], by a way out of this machine that is given.
     ///
     /// # Errors
     /// As [`Client::new`].
-    pub fn through(settings: Settings, proxy: &Proxy) -> Result<Self, Error> {
+    pub fn through(settings: Settings, network: &Network) -> Result<Self, Error> {
         Ok(Self {
-            inner: Arc::new(call::Inner::new(settings, Some(proxy))?),
+            inner: Arc::new(call::Inner::new(settings, network)?),
             deadline: None,
             is_hurried: false,
         })

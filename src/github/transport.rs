@@ -1,17 +1,15 @@
 //! One request and its answer: bounded in time and in size, the token only where it belongs.
 
 use super::policy::Refusal;
-use super::proxy::{Connector, Proxy};
 use super::{Error, Settings};
+use crate::net::{Connector, Network, told};
 use http_body_util::BodyExt as _;
 use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
     USER_AGENT,
 };
 use hyper::{Method, Request, Uri};
-use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client as Wire;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use jiff::fmt::rfc2822;
 use octocrab::{AuthState, Octocrab, OctocrabBuilder};
@@ -30,7 +28,7 @@ const REDIRECTIONS: usize = 5;
 /// The wire, and what goes with every request.
 pub(super) struct Transport {
     crab: OnceLock<Octocrab>,
-    tls: hyper_rustls::HttpsConnector<Connector>,
+    connector: Connector,
     root: Uri,
     graphql: String,
     token: HeaderValue,
@@ -79,7 +77,7 @@ pub(super) enum Silence {
 }
 
 impl Transport {
-    pub(super) fn new(settings: &Settings, proxy: Option<&Proxy>) -> Result<Self, Error> {
+    pub(super) fn new(settings: &Settings, network: &Network) -> Result<Self, Error> {
         let text = settings.api_url.trim_end_matches('/');
         let wrong = |why: &str| Error::protocol("the address of GitHub's API", why.to_owned());
         let root: Uri = text.parse().map_err(|_| wrong("it is no URL"))?;
@@ -101,18 +99,9 @@ impl Transport {
         let mut token = HeaderValue::from_str(&value)
             .map_err(|_| Error::protocol("the token", "it holds characters that no token has"))?;
         token.set_sensitive(true);
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        let tls = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
-            .map_err(|error| Error::protocol("TLS", error.to_string()))?
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(Connector::new(tcp, proxy));
         Ok(Self {
             crab: OnceLock::new(),
-            tls,
+            connector: Connector::new(network, None),
             root,
             graphql: graphql_address(text),
             token,
@@ -211,7 +200,7 @@ impl Transport {
     /// octocrab starts a task for its queue, so it is made inside of the runtime, by the first request.
     fn crab(&self) -> &Octocrab {
         self.crab.get_or_init(|| {
-            let wire = Wire::builder(TokioExecutor::new()).build(self.tls.clone());
+            let wire = Wire::builder(TokioExecutor::new()).build(self.connector.clone());
             let built = OctocrabBuilder::new_empty()
                 .with_service(wire)
                 .with_auth(AuthState::None)
@@ -223,26 +212,24 @@ impl Transport {
     }
 
     fn silence(&self, error: &(dyn StdError + 'static)) -> Silence {
-        let mut text = String::new();
         let mut unsent = false;
-        let mut next = Some(error);
+        let mut wire = error;
+        // What octocrab says of an error is a backtrace's beginning; its causes have the words.
+        while let (Some(_), Some(cause)) = (wire.downcast_ref::<octocrab::Error>(), wire.source()) {
+            wire = cause;
+        }
+        let mut next = Some(wire);
         while let Some(error) = next {
             let wire = error.downcast_ref::<hyper_util::client::legacy::Error>();
             unsent |= wire.is_some_and(hyper_util::client::legacy::Error::is_connect);
-            // What octocrab says of an error is a backtrace's beginning; its causes have the words.
-            let words = error.to_string();
-            if error.downcast_ref::<octocrab::Error>().is_none() && !text.ends_with(&words) {
-                text = match text.as_str() {
-                    "" => words,
-                    before => format!("{before}: {words}"),
-                };
-            }
             next = error.source();
         }
+        let (text, is_fault) = told(wire);
         let text = self.without_token(&super::error::short(&text));
-        match unsent {
-            true => Silence::Unsent(text),
-            false => Silence::Lost(text),
+        match (is_fault, unsent) {
+            (true, _) => Silence::Broken(text),
+            (false, true) => Silence::Unsent(text),
+            (false, false) => Silence::Lost(text),
         }
     }
 

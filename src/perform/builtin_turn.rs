@@ -3,10 +3,8 @@
 use super::agent_turn::AgentEnd;
 use super::prompting::Prompt;
 use super::{Performer, Recorder, TaskRun};
-use crate::agent::builtin::{self, Builtin, Ended, Turn};
-use crate::domain::agent::AgentReport;
+use crate::agent::builtin::{self, Builtin, Turn};
 use crate::domain::assess::TurnExit;
-use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::SessionExit;
 use crate::domain::builtin::trajectory::{Line, TurnName};
 use crate::domain::duration::millis;
@@ -36,8 +34,9 @@ impl Performer<'_> {
         let mut lost = None;
         let env = self.builtin_environment(run);
         let (max_tokens, max_cost_usd) = (self.tokens_left(run), self.cost_left(run));
-        let cancel = self.cancel.clone();
+        let (cancel, network) = (self.cancel.clone(), self.network.clone());
         let work_tree = self.repo.real().work_tree().to_path_buf();
+        let longest_wait = self.longest_wait();
         let exempt = self.exempt();
         let mut seen = None;
         let (repo, emit, recorder) = (&mut self.repo, &mut self.emit, &mut self.recorder);
@@ -48,9 +47,11 @@ impl Performer<'_> {
             prompt: prompt.text,
             work_tree: &work_tree,
             env,
+            network: &network,
             cancel: &cancel,
             timeout: run.config.turn_timeout,
             idle: run.config.stall_timeout.min(LONGEST_SILENCE),
+            longest_wait,
             max_tokens,
             max_cost_usd,
             emit: &mut |event| emit.emit(EventKind::Agent(event)),
@@ -73,21 +74,13 @@ impl Performer<'_> {
             self.warn(why);
         }
         let cancelled = self.cancel.reason();
-        let (exit, report, telemetry) = match ended {
-            Ok(Ended {
-                exit,
-                report,
-                telemetry,
-            }) => (turn_exit(exit), report, Some(telemetry)),
-            Err(error) => (TurnExit::Code(1), failed(&error), None),
-        };
         Ok(AgentEnd {
-            exit,
+            exit: turn_exit(ended.exit),
             cancelled,
-            report,
+            report: ended.report,
             elapsed_ms: millis(began.elapsed()),
             resumed: false,
-            builtin: telemetry,
+            builtin: Some(ended.telemetry),
         })
     }
 
@@ -138,12 +131,5 @@ fn turn_exit(exit: SessionExit) -> TurnExit {
         | SessionExit::TimeLimit
         | SessionExit::RepeatedFormatError
         | SessionExit::Stalled => TurnExit::Code(0),
-    }
-}
-
-fn failed(error: &ModelError) -> AgentReport {
-    AgentReport {
-        api_error: Some(error.api_error()),
-        ..AgentReport::default()
     }
 }

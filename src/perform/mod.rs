@@ -45,6 +45,7 @@ use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
+use crate::net::Network;
 use crate::process::{Cancel, CancelReason, Service};
 use crate::run_dir::RunDir;
 use crate::vcs::git::Exempt;
@@ -63,6 +64,9 @@ const WAIT_BASE_MS: u64 = 1_000;
 /// Waits for transient errors within an attempt.
 const WAITS: u32 = 5;
 
+/// The variable with the longest wait for a model, in milliseconds.
+const LONGEST_WAIT: &str = "SPRAG_MODEL_WAIT_MS";
+
 /// Everything that a run works with.
 pub struct Performer<'a> {
     /// The repository and the run's private git directory.
@@ -73,6 +77,8 @@ pub struct Performer<'a> {
     pub run_id: String,
     /// The process's own environment.
     pub env: Vec<(OsString, OsString)>,
+    /// The way out of this machine.
+    pub network: Network,
     /// Whether the process runs as root.
     pub is_root: bool,
     /// Whether this is a step of a GitHub Actions job.
@@ -196,11 +202,20 @@ impl<'a> Performer<'a> {
 
     async fn wait(&mut self, ms: u64) -> Observation {
         let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
-        let pause = tokio::time::sleep(Duration::from_millis(ms.saturating_add(jitter)));
+        let pause = Duration::from_millis(ms.saturating_add(jitter));
+        let pause = tokio::time::sleep(pause.min(self.longest_wait()));
         tokio::select! {
             () = pause => Observation::Waited,
             reason = self.cancel.cancelled() => Observation::Interrupted { by: interruption(reason) },
         }
+    }
+
+    /// The longest wait for a model; longer ones are cut. Tests set it, who have no reason to spare
+    /// a server of their own.
+    fn longest_wait(&self) -> Duration {
+        let mut set = self.env.iter().filter(|(name, _)| name == LONGEST_WAIT);
+        let value = set.find_map(|(_, value)| value.to_str()?.parse().ok());
+        value.map_or(Duration::MAX, Duration::from_millis)
     }
 
     /// Says something that a person should know.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("process", &["domain"]),
-    ("agent", &["process", "domain"]),
-    ("github", &["domain"]),
+    ("net", &[]),
+    ("agent", &["net", "process", "domain"]),
+    ("github", &["net", "domain"]),
     ("vcs", &["process", "domain"]),
     ("verify", &["process", "domain"]),
     ("report", &["domain"]),
@@ -22,7 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "perform",
         &[
-            "agent", "config", "domain", "error", "process", "run_dir", "vcs", "verify",
+            "agent", "config", "domain", "error", "net", "process", "run_dir", "vcs", "verify",
         ],
     ),
     ("run", &["perform", "domain"]),

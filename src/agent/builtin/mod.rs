@@ -25,6 +25,7 @@ use crate::domain::builtin::session::{
 use crate::domain::builtin::texts;
 use crate::domain::builtin::trajectory::{Header, Line, Request, TurnName, VERSION};
 use crate::domain::duration::millis;
+use crate::net::Network;
 use crate::process::Cancel;
 use model::Model;
 use recording::Player;
@@ -87,12 +88,16 @@ pub struct Turn<'a> {
     pub work_tree: &'a Path,
     /// The complete environment of its commands. The model's key is no part of it.
     pub env: Vec<(OsString, OsString)>,
+    /// The way to the model.
+    pub network: &'a Network,
     /// Raised when the turn is to end.
     pub cancel: &'a Cancel,
     /// The longest that the turn may take.
     pub timeout: Duration,
     /// The longest that the model's server may be silent.
     pub idle: Duration,
+    /// The longest wait before a request is made again, whatever the provider asks for.
+    pub longest_wait: Duration,
     /// Tokens that are left.
     pub max_tokens: Option<u64>,
     /// US dollars that are left.
@@ -117,10 +122,7 @@ pub struct Ended {
 }
 
 /// Carries a turn out.
-///
-/// # Errors
-/// When TLS cannot be set up.
-pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
+pub async fn run(turn: Turn<'_>) -> Ended {
     let Builtin { source, options } = turn.agent;
     let own = options.limits();
     let limits = Limits {
@@ -132,12 +134,13 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
     let (provider, model) = source.names();
     let budget = budget(source.budget(), options);
     let mut runner = Runner {
-        responder: Responder::new(source, options, &budget, &turn)?,
+        responder: Responder::new(source, options, &budget, &turn),
         tools: Toolbox::new(turn.work_tree, turn.env, turn.cancel),
         budget,
         names: (provider.to_owned(), model.to_owned()),
         turn: turn.name,
         cancel: turn.cancel,
+        longest_wait: turn.longest_wait,
         began: Instant::now(),
         emit: turn.emit,
         record: turn.record,
@@ -148,11 +151,11 @@ pub async fn run(turn: Turn<'_>) -> Result<Ended, ModelError> {
     runner.begin(&session, None);
     let exit = runner.run(&mut session).await;
     let state = session.state();
-    Ok(Ended {
+    Ended {
         exit,
         report: telling::report(state, exit),
         telemetry: Telemetry::of(state, exit, None),
-    })
+    }
 }
 
 /// What a request may hold. In a window that the user sets, the response takes at most a quarter,
@@ -179,25 +182,25 @@ enum Responder {
 }
 
 impl Responder {
-    fn new(
-        source: &Source,
-        options: &Options,
-        budget: &Budget,
-        turn: &Turn<'_>,
-    ) -> Result<Self, ModelError> {
-        Ok(match source {
+    fn new(source: &Source, options: &Options, budget: &Budget, turn: &Turn<'_>) -> Self {
+        match source {
             Source::Api(access) => {
                 let access = Access {
                     response_tokens: budget.response_tokens,
                     ..access.clone()
                 };
-                Self::Model(Box::new(Model::new(&access, options, turn.idle)?))
+                Self::Model(Box::new(Model::new(
+                    &access,
+                    options,
+                    turn.network,
+                    turn.idle,
+                )))
             }
             Source::Recording(tape) => {
                 let pace = options.replay_pace.unwrap_or_default();
                 Self::Recording(Player::new(Arc::clone(tape), turn.number, pace))
             }
-        })
+        }
     }
 
     async fn ask(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
@@ -216,6 +219,7 @@ struct Runner<'a> {
     names: (String, String),
     turn: TurnName,
     cancel: &'a Cancel,
+    longest_wait: Duration,
     /// When the session began.
     began: Instant,
     emit: &'a mut dyn FnMut(AgentEvent),
@@ -339,7 +343,7 @@ impl Runner<'_> {
 
     async fn wait(&mut self, ms: u64) -> Observation {
         let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
-        let pause = Duration::from_millis(ms.saturating_add(jitter));
+        let pause = Duration::from_millis(ms.saturating_add(jitter)).min(self.longest_wait);
         tokio::select! {
             biased;
             _ = self.cancel.cancelled() => Observation::Cancelled,

@@ -6,7 +6,9 @@ use crate::domain::doctor::{
     Answer, Area, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind, Trigger, read,
 };
 use crate::domain::settings::Settings;
-use crate::github::{Error, Limits, Permission, Settings as Api, Standing as Known, Survey};
+use crate::github::{
+    Client, Error, Limits, Permission, Settings as Api, Standing as Known, Survey,
+};
 use secrecy::SecretString;
 use std::time::{Duration, Instant};
 
@@ -48,7 +50,7 @@ async fn ask(context: &Context, place: &hub::Place, token: &str) -> Result<Answe
         token: SecretString::from(token.to_owned()),
         limits: LIMITS,
     };
-    let client = hub::client(settings, hub::proxy(context).as_ref())?;
+    let client = Client::through(settings, &hub::network(context))?;
     let client = client.until(Instant::now() + OVERALL);
     let survey = client.repo(&place.repository)?.survey().await?;
     let identity = client.identity().await.ok();

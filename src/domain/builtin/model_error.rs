@@ -32,6 +32,8 @@ pub enum ModelErrorKind {
     Server,
     /// The connection failed.
     Network,
+    /// The connection cannot be made until a setting is changed: a proxy, a certificate.
+    Setup,
     /// The request does not fit the model's window (400, 413).
     ContextTooLong,
     /// A filter refused the request or the response.
@@ -98,6 +100,14 @@ impl ModelError {
         }
     }
 
+    /// A connection that cannot be made until a setting is changed.
+    pub fn setup(message: &str) -> Self {
+        Self {
+            kind: ModelErrorKind::Setup,
+            ..Self::network(message)
+        }
+    }
+
     fn read(status: Option<u16>, text: &str, header_ms: Option<u64>) -> Self {
         let known = classify(status, text);
         let status = status.or(known.as_ref().and_then(|error| error.status));
@@ -123,6 +133,7 @@ impl ModelError {
             | K::Permission
             | K::UnknownModel
             | K::Quota
+            | K::Setup
             | K::Rejected
             | K::NotRecorded => Remedy::Stop,
         }
@@ -143,7 +154,7 @@ impl ModelError {
         use ModelErrorKind as K;
         let class = match self.kind {
             K::RateLimit | K::Overloaded | K::Server | K::Network => ApiErrorClass::Transient,
-            K::Login | K::Permission | K::UnknownModel | K::Quota | K::NotRecorded => {
+            K::Login | K::Permission | K::UnknownModel | K::Quota | K::Setup | K::NotRecorded => {
                 ApiErrorClass::Unavailable
             }
             K::ContextTooLong | K::ContentFilter | K::Rejected => ApiErrorClass::Rejected,
@@ -180,6 +191,8 @@ const CONTEXT: &[&str] = &[
     "context_length",
     "context size",
     "maximum context",
+    "exceed context limit",
+    "maximum prompt length",
     "ran out of room",
     "prompt is too long",
     "input is too long",

@@ -18,8 +18,33 @@ pub struct Facts {
     pub hub: Hub,
     /// What the event of this job asks for.
     pub trigger: Trigger,
+    /// The way out of this machine.
+    pub network: Network,
     /// The machine.
     pub machine: Machine,
+}
+
+/// How connections leave this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    /// The servers that a run connects to, and how each is reached.
+    pub routes: Vec<(String, Result<Route, Trouble>)>,
+    /// What is trusted, in words, or why that cannot be told.
+    pub certificates: Result<String, Trouble>,
+}
+
+/// The way to a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// No proxy is used.
+    Direct,
+    /// Through a proxy.
+    Proxy {
+        /// Its address, without user and password.
+        proxy: String,
+        /// The variable that names it.
+        variable: String,
+    },
 }
 
 /// Something that does not work, in a lowercase fragment, and what to do about it.

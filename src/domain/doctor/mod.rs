@@ -4,6 +4,7 @@ mod agent;
 mod facts;
 mod hub;
 mod machine;
+mod network;
 mod repository;
 mod trigger;
 
@@ -98,6 +99,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
     findings.extend(agent::findings(facts.agent.as_ref()));
     findings.extend(hub::findings(facts));
     findings.extend(trigger::finding(&facts.trigger));
+    findings.extend(network::findings(&facts.network));
     findings.extend(machine::findings(facts));
     findings
 }

@@ -373,14 +373,12 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
             limits,
         };
         let https = proxy.url.replace("http://", "http://user:pass@");
-        Client::through(
-            settings,
-            &Proxy {
-                https,
-                none_for: none_for.to_owned(),
-            },
-        )
-        .unwrap()
+        let network = Network::of(|name| match name {
+            "HTTPS_PROXY" => Some(https.clone().into()),
+            "NO_PROXY" => Some(none_for.into()),
+            _ => None,
+        });
+        Client::through(settings, &network).unwrap()
     };
     let error = through("")
         .repo("octo/hello")
@@ -388,8 +386,13 @@ async fn https_goes_through_the_proxy_and_not_for_hosts_without_one() {
         .facts()
         .await
         .unwrap_err();
-    assert!(error.is_temporary(), "{error}");
+    assert!(!error.is_temporary(), "{error}");
+    assert!(
+        error.to_string().contains("wants a user and a password"),
+        "{error}"
+    );
     let asked = proxy.asked();
+    assert_eq!(asked.len(), 1);
     assert!(asked[0].is("CONNECT", "github.invalid:443"));
     assert!(
         asked[0]

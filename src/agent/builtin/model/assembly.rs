@@ -46,9 +46,11 @@ pub(super) struct Reply {
     pub(super) text: String,
     pub(super) reasoning: String,
     pub(super) calls: Vec<ToolCall>,
-    /// For each call what the provider wants to see again with it; with the first call also what is to
-    /// stand before all of them.
+    /// For each call what the provider wants to see again with it.
     pub(super) signatures: Vec<Option<String>>,
+    /// What the provider wants to see again of what was thought, and where text and calls stood among
+    /// it.
+    pub(super) thoughts: Vec<Value>,
     pub(super) usage: Usage,
     pub(super) tokens_written: Option<u64>,
     pub(super) stop: StopReason,
@@ -156,12 +158,10 @@ impl Assembly {
         Ok(())
     }
 
-    /// More of a text that is the only such part.
-    pub(super) fn keep_text(&mut self, field: &str, more: &str) -> Result<(), ModelError> {
-        if self.kept.is_empty() {
-            self.kept.push((0, Value::Object(Default::default())));
-        }
-        self.keep_more(0, field, more)
+    /// Whether a part with this number and kind has begun.
+    pub(super) fn has_kept(&self, index: u64, kind: &Value) -> bool {
+        let mut kept = self.kept.iter();
+        kept.any(|(known, part)| *known == index && part["type"] == *kind)
     }
 
     /// The response, if it has come to its end. `number` makes ids where there are none.
@@ -196,10 +196,8 @@ impl Assembly {
             kind.is_some_and(|kind| PLAIN.contains(&kind))
         };
         let kept: Vec<Value> = self.kept.into_iter().map(|(_, part)| part).collect();
-        if let Some(first) = reply.signatures.first_mut()
-            && !kept.iter().all(plain)
-        {
-            *first = Some(Value::Array(kept).to_string());
+        if !kept.iter().all(plain) {
+            reply.thoughts = kept;
         }
         Ok(reply)
     }

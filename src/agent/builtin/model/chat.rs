@@ -9,6 +9,13 @@ use crate::domain::builtin::session::StopReason;
 use crate::domain::builtin::tool::ToolCall;
 use serde_json::{Value, json};
 
+/// The field of thoughts as text. Servers that have it want it back with the calls.
+const WHOLE: &str = "reasoning_content";
+/// The field of OpenRouter's, which has them in parts, signed by whoever made them.
+const DETAILS: &str = "reasoning_details";
+/// The number of the thoughts as text; parts count from zero.
+const WHOLE_INDEX: u64 = u64::MAX;
+
 /// The body of a request.
 pub(super) fn body(ask: &Ask<'_>) -> Value {
     let messages: Vec<Value> = ask.messages.iter().map(|it| message(it, ask)).collect();
@@ -46,7 +53,7 @@ fn message(message: &Message, ask: &Ask<'_>) -> Value {
             json!({"role": "assistant", "content": text})
         }
         Message::Assistant { text, calls } => {
-            let reasoning = reasoning(ask, calls);
+            let thoughts = thoughts_before(ask, calls);
             let calls: Vec<Value> = calls
                 .iter()
                 .map(|call| {
@@ -59,11 +66,17 @@ fn message(message: &Message, ask: &Ask<'_>) -> Value {
                 true => Value::Null,
                 false => json!(text),
             };
-            let mut message = json!({"role": "assistant", "content": content, "tool_calls": calls});
-            if let Some(reasoning) = reasoning {
-                message["reasoning_content"] = json!(reasoning);
+            let mut said = json!({"role": "assistant", "content": content, "tool_calls": calls});
+            for thought in thoughts {
+                match thought.get(WHOLE) {
+                    Some(text) => said[WHOLE] = text.clone(),
+                    None => match &mut said[DETAILS] {
+                        Value::Array(details) => details.push(thought),
+                        other => *other = json!([thought]),
+                    },
+                }
             }
-            message
+            said
         }
         Message::ToolResult { id, output, .. } => {
             json!({"role": "tool", "tool_call_id": id, "content": output})
@@ -71,16 +84,14 @@ fn message(message: &Message, ask: &Ask<'_>) -> Value {
     }
 }
 
-/// The reasoning that goes back with calls. DeepSeek refuses calls without it, were it empty.
-fn reasoning(ask: &Ask<'_>, calls: &[ToolCall]) -> Option<String> {
-    let kept = kept(ask, calls);
-    let known = kept
-        .first()
-        .and_then(|part| part["reasoning_content"].as_str());
-    let needed = ask.access.provider == "deepseek";
-    known
-        .map(str::to_owned)
-        .or_else(|| needed.then(String::new))
+/// What was thought before these calls, which goes back with them. DeepSeek refuses calls without it,
+/// were it empty.
+fn thoughts_before(ask: &Ask<'_>, calls: &[ToolCall]) -> Vec<Value> {
+    let mut thoughts = kept(ask, calls);
+    if thoughts.is_empty() && ask.access.provider == "deepseek" {
+        thoughts.push(json!({WHOLE: ""}));
+    }
+    thoughts
 }
 
 /// Takes a chunk in, or a whole response, which differs by one name.
@@ -91,6 +102,12 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     let usage = &value["usage"];
     count(&mut into.usage.tokens_in, &usage["prompt_tokens"]);
     count(&mut into.usage.tokens_out, &usage["completion_tokens"]);
+    // Some count thoughts in the total alone.
+    let of = |name: &str| usage[name].as_u64();
+    if let (Some(sent), Some(total)) = (of("prompt_tokens"), of("total_tokens")) {
+        let rest = total.saturating_sub(sent);
+        into.usage.tokens_out = into.usage.tokens_out.map(|said| said.max(rest));
+    }
     let cached = &usage["prompt_tokens_details"]["cached_tokens"];
     count(&mut into.usage.tokens_cached, cached);
     let written = &usage["prompt_tokens_details"]["cache_write_tokens"];
@@ -107,10 +124,8 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
         into.text(part["text"].as_str().unwrap_or_default())?;
     }
     into.text(said["refusal"].as_str().unwrap_or_default())?;
-    if let Some(more) = said["reasoning_content"].as_str() {
-        into.keep_text("reasoning_content", more)?;
-    }
-    let reasoning = ["reasoning_content", "reasoning"];
+    thoughts(said, into)?;
+    let reasoning = [WHOLE, "reasoning"];
     let reasoning = reasoning.iter().find_map(|name| said[*name].as_str());
     into.reason(reasoning.unwrap_or_default())?;
     for (position, call) in list(&said["tool_calls"]).iter().enumerate() {
@@ -133,6 +148,29 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
             "content_filter" => StopReason::Filter,
             _ => StopReason::End,
         });
+    }
+    Ok(())
+}
+
+/// What has to go back with the calls. The parts come in pieces in a stream.
+fn thoughts(said: &Value, into: &mut Assembly) -> Result<(), ModelError> {
+    if let Some(text) = said[WHOLE].as_str() {
+        if !into.has_kept(WHOLE_INDEX, &Value::Null) {
+            into.keep(WHOLE_INDEX, json!({WHOLE: ""}))?;
+        }
+        into.keep_more(WHOLE_INDEX, WHOLE, text)?;
+    }
+    for (position, part) in list(&said[DETAILS]).iter().enumerate() {
+        let index = part["index"].as_u64().unwrap_or(position as u64);
+        if !into.has_kept(index, &part["type"]) {
+            into.keep(index, part.clone())?;
+            continue;
+        }
+        for field in ["text", "summary", "data", "signature"] {
+            if let Some(more) = part[field].as_str() {
+                into.keep_more(index, field, more)?;
+            }
+        }
     }
     Ok(())
 }

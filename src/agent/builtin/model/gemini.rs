@@ -49,7 +49,7 @@ fn parts(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)>
                 let mut part = json!({
                     "functionCall": {"id": call.id, "name": call.name, "args": arguments_value(call)},
                 });
-                if let Some(signature) = ask.signatures.get(&call.id) {
+                if let Some(signature) = ask.kept.signature(&call.id) {
                     part["thoughtSignature"] = json!(signature);
                 }
                 part
@@ -88,9 +88,13 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
         &mut into.usage.tokens_cached,
         &usage["cachedContentTokenCount"],
     );
-    if let Some(said) = usage["candidatesTokenCount"].as_u64() {
-        let thought = usage["thoughtsTokenCount"].as_u64().unwrap_or_default();
-        into.usage.tokens_out = Some(said.saturating_add(thought));
+    let of = |name: &str| usage[name].as_u64();
+    let (said, thought) = (of("candidatesTokenCount"), of("thoughtsTokenCount"));
+    if said.or(thought).is_some() {
+        let sum = said
+            .unwrap_or_default()
+            .saturating_add(thought.unwrap_or_default());
+        into.usage.tokens_out = Some(sum);
     }
     let candidate = &value["candidates"][0];
     for part in list(&candidate["content"]["parts"]) {

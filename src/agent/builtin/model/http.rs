@@ -1,13 +1,14 @@
 //! One request over HTTP, and its answer as it comes.
 
 use crate::domain::builtin::model_error::{ModelError, retry_after};
+use crate::net::{Connector, Network, told};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use hyper::{Method, Request};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper::header::{
+    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT,
+};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -22,7 +23,8 @@ const MOST_ERROR: usize = 64 << 10;
 /// Connections to the model's server, kept from one request to the next.
 #[derive(Debug, Clone)]
 pub(super) struct Http {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<Connector, Full<Bytes>>,
+    network: Network,
     idle: Duration,
 }
 
@@ -30,6 +32,8 @@ pub(super) struct Http {
 pub(super) struct Answer {
     /// Whether it comes in events.
     pub(super) streams: bool,
+    /// What it says it is; empty where it does not.
+    pub(super) kind: String,
     body: Incoming,
     idle: Duration,
     read: usize,
@@ -37,21 +41,13 @@ pub(super) struct Answer {
 
 impl Http {
     /// A client that gives an answer up after `idle` without a byte of it.
-    pub(super) fn new(idle: Duration) -> Result<Self, ModelError> {
-        let mut tcp = HttpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_connect_timeout(Some(CONNECT));
-        tcp.set_nodelay(true);
-        let tls = HttpsConnectorBuilder::new()
-            .with_provider_and_webpki_roots(rustls::crypto::ring::default_provider())
-            .map_err(|error| ModelError::network(&format!("TLS cannot be set up: {error}")))?
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(tcp);
-        Ok(Self {
-            client: Client::builder(TokioExecutor::new()).build(tls),
+    pub(super) fn new(network: &Network, idle: Duration) -> Self {
+        let connector = Connector::new(network, Some(CONNECT));
+        Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            network: network.clone(),
             idle,
-        })
+        }
     }
 
     /// Sends a request. Redirections are not followed: the key is for this address alone.
@@ -64,13 +60,22 @@ impl Http {
         headers: &[(&'static str, String)],
         body: Vec<u8>,
     ) -> Result<Answer, ModelError> {
-        let request = request(url, headers, body)?;
+        let mut request = request(url, headers, body)?;
+        let to = request.uri().clone();
+        if let Some(login) = self.network.proxy_authorization(&to) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, login);
+        }
         let answer = match timeout(self.idle, self.client.request(request)).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(ModelError::network(&chain(&error))),
+            Ok(Err(error)) => return Err(failed(&error)),
             Err(_) => return Err(silent(self.idle)),
         };
         let status = answer.status();
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            && let Some(fault) = self.network.refused_login(&to)
+        {
+            return Err(ModelError::setup(&fault.to_string()));
+        }
         let header = |name| {
             answer
                 .headers()
@@ -78,10 +83,10 @@ impl Http {
                 .and_then(|value: &HeaderValue| value.to_str().ok())
         };
         let wait = header(RETRY_AFTER).and_then(|text| retry_after(text, jiff::Timestamp::now()));
-        let streams =
-            header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let kind = header(CONTENT_TYPE).unwrap_or_default().to_owned();
         let mut answer = Answer {
-            streams,
+            streams: kind.starts_with("text/event-stream"),
+            kind,
             body: answer.into_body(),
             idle: self.idle,
             read: 0,
@@ -113,7 +118,7 @@ impl Answer {
             let frame = match timeout(self.idle, self.body.frame()).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(frame))) => frame,
-                Ok(Some(Err(error))) => return Err(ModelError::network(&chain(&error))),
+                Ok(Some(Err(error))) => return Err(failed(&error)),
                 Err(_) => return Err(silent(self.idle)),
             };
             if let Ok(data) = frame.into_data() {
@@ -158,14 +163,10 @@ fn silent(idle: Duration) -> ModelError {
     ModelError::network(&format!("timed out: nothing came for {after}"))
 }
 
-/// An error with what caused it.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
+/// A connection that failed: for now, or until somebody changes a setting.
+fn failed(error: &(dyn std::error::Error + 'static)) -> ModelError {
+    match told(error) {
+        (text, true) => ModelError::setup(&text),
+        (text, false) => ModelError::network(&text),
     }
-    text
 }

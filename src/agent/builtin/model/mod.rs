@@ -5,6 +5,7 @@ mod assembly;
 mod chat;
 mod gemini;
 mod http;
+mod kept;
 mod responses;
 mod sse;
 
@@ -21,10 +22,12 @@ use crate::domain::builtin::protocol;
 use crate::domain::builtin::session::{Response, StopReason};
 use crate::domain::builtin::texts;
 use crate::domain::builtin::tool::{self, Arguments, Tool, ToolCall};
+use crate::domain::text::one_line;
+use crate::net::Network;
 use assembly::{Assembly, Reply};
 use http::{Answer, Http};
+use kept::Kept;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// A model, and what has to be remembered from one request to the next.
@@ -39,8 +42,9 @@ pub struct Model {
     price: Option<Price>,
     /// Responses so far.
     number: u64,
-    /// What the provider wants to see again with a call, by the call's id.
-    signatures: HashMap<String, String>,
+    /// Whether the API is asked for its thoughts in encrypted form, to be sent back.
+    encrypted: bool,
+    kept: Kept,
 }
 
 /// The words of errors about what was given back.
@@ -53,25 +57,24 @@ struct Ask<'a> {
     tools: bool,
     stream: bool,
     most_tokens: Option<usize>,
-    signatures: &'a HashMap<String, String>,
+    encrypted: bool,
+    kept: &'a Kept,
 }
 
 impl Model {
     /// A model that is given up after `idle` without a byte of a response.
-    ///
-    /// # Errors
-    /// When TLS cannot be set up.
-    pub fn new(access: &Access, options: &Options, idle: Duration) -> Result<Self, ModelError> {
-        Ok(Self {
-            http: Http::new(idle)?,
+    pub fn new(access: &Access, options: &Options, network: &Network, idle: Duration) -> Self {
+        Self {
+            http: Http::new(network, idle),
             tools: !options.text_tools,
             stream: !options.no_stream,
             most_tokens: options.max_output_tokens,
             price: options.price.or(access.price),
             access: access.clone(),
             number: 0,
-            signatures: HashMap::new(),
-        })
+            encrypted: true,
+            kept: Kept::default(),
+        }
     }
 
     /// Asks for one response. Dropping the future ends the request.
@@ -80,17 +83,14 @@ impl Model {
     /// A connection that failed, a refusal, or a response that broke off. Nothing of such a response
     /// counts.
     pub async fn ask(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
-        match self.ask_once(messages).await {
-            Err(error) if self.tools && has_no_tools(&error) => {
-                self.tools = false;
-                self.ask_once(messages).await
+        loop {
+            match self.ask_once(messages).await {
+                Err(error) if self.tools && has_no_tools(&error) => self.tools = false,
+                Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
+                // A provider may refuse what it signed once something before it was shortened.
+                Err(error) if self.kept.any() && wants_nothing_back(&error) => self.kept.clear(),
+                outcome => return outcome,
             }
-            // A provider may refuse what it signed once something before it was shortened.
-            Err(error) if !self.signatures.is_empty() && wants_nothing_back(&error) => {
-                self.signatures.clear();
-                self.ask_once(messages).await
-            }
-            outcome => outcome,
         }
     }
 
@@ -103,18 +103,17 @@ impl Model {
             tools: self.tools,
             stream: self.stream,
             most_tokens: self.most_tokens,
-            signatures: &self.signatures,
+            encrypted: self.encrypted,
+            kept: &self.kept,
         });
         let (url, headers) = address(&self.access, self.stream);
         let answer = self
             .http
             .post(&url, &headers, body.to_string().into_bytes());
-        let reply = read(self.access.wire, self.number, answer.await?).await?;
-        for (call, signature) in reply.calls.iter().zip(&reply.signatures) {
-            if let Some(signature) = signature {
-                self.signatures.insert(call.id.clone(), signature.clone());
-            }
-        }
+        let mut reply = read(self.access.wire, self.number, answer.await?).await?;
+        // A quarter of the window, at a byte for a token: what is encrypted is hardly longer.
+        let most = self.access.window_tokens / 4;
+        self.kept.keep(&mut reply, most);
         Ok(self.response(reply))
     }
 
@@ -216,6 +215,9 @@ async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, Mode
         while let Some(chunk) = answer.chunk().await? {
             whole.extend_from_slice(&chunk);
         }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(&whole).is_err() {
+            return Err(ModelError::network(&no_response(&answer.kind, &whole)));
+        }
         event(wire, &whole, &mut assembly)?;
         return assembly.finish(number);
     }
@@ -230,6 +232,19 @@ async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, Mode
         event(wire, &data, &mut assembly)?;
     }
     assembly.finish(number)
+}
+
+/// What is told of an answer that is none of a model's, such as the page of a gateway.
+fn no_response(kind: &str, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    match (text.trim(), kind) {
+        ("", _) => "the answer is empty".to_owned(),
+        (text, "") => format!("the answer is no model's: {}", one_line(text, 200)),
+        (text, kind) => format!(
+            "the answer is {kind} and no model's: {}",
+            one_line(text, 200)
+        ),
+    }
 }
 
 fn event(wire: Wire, data: &[u8], into: &mut Assembly) -> Result<(), ModelError> {
@@ -257,9 +272,15 @@ fn arguments_value(call: &ToolCall) -> Value {
 
 /// The parts that are to be given back with these calls.
 fn kept(ask: &Ask<'_>, calls: &[ToolCall]) -> Vec<Value> {
-    let signature = calls.first().and_then(|call| ask.signatures.get(&call.id));
-    let parts = signature.and_then(|text| serde_json::from_str(text).ok());
-    parts.unwrap_or_default()
+    let first = calls.first().map(|call| call.id.as_str());
+    ask.kept.thoughts(first).to_vec()
+}
+
+/// Whether the API refused a request because its model has no thoughts to encrypt.
+fn has_no_thoughts(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    matches!(error.status, Some(400 | 422))
+        && (text.contains("encrypted") || text.contains("include"))
 }
 
 /// The arguments of a call as text of JSON.

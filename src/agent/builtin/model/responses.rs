@@ -29,7 +29,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Value {
         body["max_output_tokens"] = json!(most);
     }
     // A model that does not reason refuses to be asked for it.
-    if models::is_reasoning(&ask.access.model) {
+    if ask.encrypted && models::is_reasoning(&ask.access.model) {
         body["include"] = json!(["reasoning.encrypted_content"]);
     }
     if ask.tools {

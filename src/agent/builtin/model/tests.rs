@@ -42,14 +42,21 @@ fn request(model: &str) -> Value {
             text: "note".into(),
         },
     ];
-    let signatures = HashMap::from([("2".to_owned(), "sig".to_owned())]);
+    let mut kept = Kept::default();
+    let mut earlier = Reply {
+        calls: vec![call("2", "b")],
+        signatures: vec![Some("sig".to_owned())],
+        ..Reply::default()
+    };
+    kept.keep(&mut earlier, 1000);
     let mut body = body(&Ask {
         access: &access(model),
         messages: &messages,
         tools: true,
         stream: true,
         most_tokens: Some(100),
-        signatures: &signatures,
+        encrypted: true,
+        kept: &kept,
     });
     let declared = body["tools"].take().to_string();
     assert!(declared.contains("run_command") && declared.contains("finish"));
@@ -233,12 +240,9 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
 
 /// The next request after a response, which is one call of `read_file` in each of these tests.
 fn next_request(model: &str, events: &[Value]) -> Value {
-    let reply = decode(model, events).unwrap();
-    let calls = reply.calls.iter().map(|call| call.id.clone());
-    let signatures: HashMap<String, String> = calls
-        .zip(reply.signatures.clone())
-        .filter_map(|(id, signature)| Some((id, signature?)))
-        .collect();
+    let mut reply = decode(model, events).unwrap();
+    let mut kept = Kept::default();
+    kept.keep(&mut reply, 1000);
     let messages = [Message::Assistant {
         text: reply.text,
         calls: reply.calls,
@@ -249,7 +253,8 @@ fn next_request(model: &str, events: &[Value]) -> Value {
         tools: false,
         stream: true,
         most_tokens: Some(100),
-        signatures: &signatures,
+        encrypted: true,
+        kept: &kept,
     })
 }
 

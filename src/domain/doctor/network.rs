@@ -1,0 +1,40 @@
+//! The way out of the machine: proxies and certificates.
+
+use super::Finding;
+use super::facts::{Network, Route, Trouble};
+
+pub(super) fn findings(network: &Network) -> Vec<Finding> {
+    vec![proxy(network), certificates(network)]
+}
+
+fn proxy(network: &Network) -> Finding {
+    const CHECK: &str = "proxy";
+    let mut troubles = network
+        .routes
+        .iter()
+        .filter_map(|(_, route)| route.as_ref().err());
+    if let Some(Trouble { message, hints }) = troubles.next() {
+        return Finding::fail(CHECK, message, hints.join("\n"));
+    }
+    let words = network.routes.iter().filter_map(|(host, route)| {
+        let route = match route.as_ref().ok()? {
+            Route::Direct => "directly".to_owned(),
+            Route::Proxy { proxy, variable } => format!("through {proxy} ({variable})"),
+        };
+        Some(format!("{host} {route}"))
+    });
+    let words: Vec<String> = words.collect();
+    let is_used = |(_, route): &(String, Result<Route, Trouble>)| *route != Ok(Route::Direct);
+    match network.routes.iter().any(is_used) {
+        true => Finding::ok(CHECK, words.join("; ")),
+        false => Finding::ok(CHECK, "none is used"),
+    }
+}
+
+fn certificates(network: &Network) -> Finding {
+    const CHECK: &str = "certificates";
+    match &network.certificates {
+        Ok(words) => Finding::ok(CHECK, words),
+        Err(Trouble { message, hints }) => Finding::fail(CHECK, message, hints.join("\n")),
+    }
+}

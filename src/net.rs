@@ -1,0 +1,154 @@
+//! How connections leave this machine: directly or through a proxy, and which certificates they
+//! trust. The model's client and that of GitHub's API both connect through [`Connector`].
+//!
+//! Variables are given by the caller. Nothing is read, and no certificate is loaded, before the
+//! first connection over https.
+
+mod connect;
+mod proxy;
+mod roots;
+
+#[cfg(test)]
+mod tests;
+
+pub use connect::{Connector, Link};
+pub use proxy::Via;
+pub use roots::Trusted;
+
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use proxy::Rules;
+use roots::Roots;
+use std::error::Error as StdError;
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::Arc;
+
+/// What keeps connections from being made until somebody changes a setting; asking again is of no
+/// use. It says what to do, and holds no password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub(crate) String);
+
+/// The way out of this machine. Clones share what was loaded.
+#[derive(Clone)]
+pub struct Network {
+    rules: Arc<Rules>,
+    roots: Arc<Roots>,
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Network(..)")
+    }
+}
+
+impl Network {
+    /// The way out as these variables ask for: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and
+    /// `NO_PROXY`, in lower case first as with curl, `SSL_CERT_FILE` and `SSL_CERT_DIR`. A variable
+    /// that cannot be used is told by the first connection that would need it.
+    pub fn of(var: impl Fn(&str) -> Option<OsString>) -> Self {
+        let var = |name: &str| var(name).filter(|value| !value.is_empty());
+        Self {
+            rules: Arc::new(Rules::of(&var)),
+            roots: Arc::new(Roots::of(&var)),
+        }
+    }
+
+    /// No proxy, and the roots of this machine.
+    pub fn direct() -> Self {
+        Self::of(|_| None)
+    }
+
+    /// The proxy for an address; `None` where it is reached directly.
+    ///
+    /// # Errors
+    /// When the proxy that is set for it cannot be used.
+    pub fn via(&self, to: &Uri) -> Result<Option<Via>, Fault> {
+        Ok(self.rules.proxy_for(to)?.map(|chosen| chosen.via))
+    }
+
+    /// What a request over plain http has to carry for the proxy: in a tunnel nothing has to.
+    pub fn proxy_authorization(&self, to: &Uri) -> Option<HeaderValue> {
+        let is_plain = to.scheme_str() == Some("http");
+        let chosen = self.rules.proxy_for(to).ok()?.filter(|_| is_plain)?;
+        chosen.intercept.basic_auth().cloned()
+    }
+
+    /// What is told when a proxy wants another login for an address than it was given (407).
+    pub fn refused_login(&self, to: &Uri) -> Option<Fault> {
+        let via = self.via(to).ok()??;
+        Some(Fault(connect::refused_login(&via)))
+    }
+
+    /// The certificates that are trusted. They are loaded once.
+    ///
+    /// # Errors
+    /// When those that a variable names cannot be read.
+    pub fn trusted(&self) -> Result<Trusted, Fault> {
+        self.roots.load().map(|loaded| loaded.trusted.clone())
+    }
+
+    /// What would keep every connection to an address from being made.
+    ///
+    /// # Errors
+    /// A proxy or a certificate file that cannot be used.
+    pub fn check(&self, to: &Uri) -> Result<(), Fault> {
+        let over_tls = |via: &Option<Via>| via.as_ref().is_some_and(|via| via.is_https);
+        let via = self.via(to)?;
+        if to.scheme_str() == Some("https") || over_tls(&via) {
+            self.roots.load()?;
+        }
+        Ok(())
+    }
+}
+
+/// An error of a connection with what caused it on one line, and whether it is a [`Fault`].
+pub fn told(error: &(dyn StdError + 'static)) -> (String, bool) {
+    let (mut text, mut fault) = (String::new(), None);
+    each(error, &mut |error| {
+        fault = fault.take().or_else(|| fault_of(error));
+        let words = error.to_string();
+        // Wrappers repeat what they wrap.
+        if !words.is_empty() && !text.ends_with(&words) {
+            text = match text.as_str() {
+                "" => words,
+                before => format!("{before}: {words}"),
+            };
+        }
+    });
+    match fault {
+        None => (text, false),
+        Some(fault) if text.ends_with(&fault.0) => (fault.0, true),
+        Some(fault) => (format!("{}: {text}", fault.0), true),
+    }
+}
+
+/// An error and what caused it. `io::Error` leaves out the very error that it wraps.
+fn each(error: &(dyn StdError + 'static), tell: &mut dyn FnMut(&(dyn StdError + 'static))) {
+    tell(error);
+    let wrapped = error.downcast_ref::<std::io::Error>();
+    match (wrapped.and_then(std::io::Error::get_ref), error.source()) {
+        (Some(inner), _) => each(inner, tell),
+        (None, Some(source)) => each(source, tell),
+        (None, None) => {}
+    }
+}
+
+fn fault_of(error: &(dyn StdError + 'static)) -> Option<Fault> {
+    use rustls::CertificateError as C;
+    if let Some(fault) = error.downcast_ref::<Fault>() {
+        return Some(fault.clone());
+    }
+    let rustls::Error::InvalidCertificate(why) = error.downcast_ref::<rustls::Error>()? else {
+        return None;
+    };
+    Some(Fault(match why {
+        C::UnknownIssuer => format!(
+            "the server's certificate is signed by nobody who is trusted here; if a proxy or a \
+             server of your own signed it, name a file with its root certificate in {}",
+            roots::FILE
+        ),
+        _ => "the server's certificate cannot be accepted".to_owned(),
+    }))
+}

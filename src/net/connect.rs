@@ -1,0 +1,233 @@
+//! Connections: TCP, through a proxy where there is one for the address, TLS where it is https.
+
+use super::proxy::Chosen;
+use super::{Fault, Network};
+use hyper::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use std::error::Error as StdError;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// Makes the connections of an HTTP client.
+#[derive(Clone)]
+pub struct Connector {
+    network: Network,
+    tcp: HttpConnector,
+}
+
+impl Connector {
+    /// A connector whose connections are given up after `limit`, if there is one.
+    pub fn new(network: &Network, limit: Option<Duration>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(limit);
+        Self {
+            network: network.clone(),
+            tcp,
+        }
+    }
+
+    fn tls(&self) -> Result<Arc<ClientConfig>, Fault> {
+        Ok(Arc::clone(&self.network.roots.load()?.config))
+    }
+
+    fn connect(&self, to: Uri) -> Result<Connecting<MaybeHttpsStream<Link>>, Fault> {
+        let proxy = self.network.rules.proxy_for(&to)?;
+        let to_proxy = match &proxy {
+            Some(proxy) if proxy.via.is_https => Some(self.tls()?),
+            _ => None,
+        };
+        let path = Path {
+            tcp: self.tcp.clone(),
+            proxy,
+            to_proxy,
+        };
+        if to.scheme_str() == Some("https") {
+            return Ok(HttpsConnector::from((path, self.tls()?)).call(to));
+        }
+        let mut path = path;
+        let link = path.call(to);
+        Ok(Box::pin(
+            async move { Ok(MaybeHttpsStream::Http(link.await?)) },
+        ))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<Link>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        match self.connect(to) {
+            Ok(connecting) => connecting,
+            Err(fault) => Box::pin(async move { Err(fault.into()) }),
+        }
+    }
+}
+
+/// The way to one server, below its own TLS.
+#[derive(Clone)]
+struct Path {
+    tcp: HttpConnector,
+    proxy: Option<Chosen>,
+    /// How to speak to a proxy that wants TLS itself.
+    to_proxy: Option<Arc<ClientConfig>>,
+}
+
+impl Service<Uri> for Path {
+    type Response = Link;
+    type Error = BoxError;
+    type Future = Connecting<Link>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let Some(Chosen { intercept, via }) = self.proxy.clone() else {
+            let connecting = self.tcp.call(to);
+            return Box::pin(async move {
+                let stream = MaybeHttpsStream::Http(connecting.await?);
+                Ok(Link::new(stream, false))
+            });
+        };
+        let mut hop = Hop {
+            tcp: self.tcp.clone(),
+            tls: self.to_proxy.clone(),
+        };
+        let address = intercept.uri().clone();
+        if to.scheme_str() != Some("https") {
+            let connecting = hop.call(address);
+            return Box::pin(async move { Ok(Link::new(connecting.await?, true)) });
+        }
+        let mut tunnel = Tunnel::new(address, hop);
+        if let Some(login) = intercept.basic_auth() {
+            tunnel = tunnel.with_auth(login.clone());
+        }
+        let connecting = tunnel.call(to);
+        Box::pin(async move {
+            let stream = connecting.await.map_err(|error| {
+                let error: BoxError = error.into();
+                match error.to_string().contains("authorization required") {
+                    true => BoxError::from(Fault(refused_login(&via))),
+                    false => format!("the proxy {}: {}", via.proxy, super::told(&*error).0).into(),
+                }
+            })?;
+            // A tunnel is as good as a connection of one's own.
+            Ok(Link::new(stream, false))
+        })
+    }
+}
+
+/// What is told when a proxy wants another login than it was given (407).
+pub(super) fn refused_login(via: &super::Via) -> String {
+    format!(
+        "the proxy {} wants a user and a password that it accepts; write them into {} as \
+         http://USER:PASSWORD@HOST:PORT",
+        via.proxy, via.variable
+    )
+}
+
+/// The connection to a proxy.
+#[derive(Clone)]
+struct Hop {
+    tcp: HttpConnector,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Service<Uri> for Hop {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.tcp.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        if let Some(tls) = &self.tls {
+            return HttpsConnector::from((self.tcp.clone(), Arc::clone(tls))).call(to);
+        }
+        let connecting = self.tcp.call(to);
+        Box::pin(async move { Ok(MaybeHttpsStream::Http(connecting.await?)) })
+    }
+}
+
+/// A connection to a server or a proxy.
+#[derive(Debug)]
+pub struct Link {
+    stream: MaybeHttpsStream<TokioIo<TcpStream>>,
+    /// Whether a proxy reads the requests, and so wants whole addresses in them.
+    proxied: bool,
+}
+
+impl Link {
+    fn new(stream: MaybeHttpsStream<TokioIo<TcpStream>>, proxied: bool) -> Self {
+        Self { stream, proxied }
+    }
+}
+
+impl Connection for Link {
+    fn connected(&self) -> Connected {
+        self.stream.connected().proxy(self.proxied)
+    }
+}
+
+impl Read for Link {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl Write for Link {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, buffer)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+}

@@ -1,0 +1,139 @@
+//! Which proxy, if any, an address is reached through.
+
+use super::Fault;
+use hyper::Uri;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use std::ffi::OsString;
+use std::net::IpAddr;
+
+/// A proxy that is used, as it may be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Via {
+    /// Such as `http://proxy.example.com:3128`, without user and password.
+    pub proxy: String,
+    /// The variable that names it.
+    pub variable: &'static str,
+    /// Whether the way to the proxy itself is encrypted.
+    pub is_https: bool,
+}
+
+/// A proxy that was chosen for an address.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    pub(super) intercept: Intercept,
+    pub(super) via: Via,
+}
+
+/// The proxies that are set, and what is reached without them.
+#[derive(Debug)]
+pub(super) struct Rules {
+    http: Setting,
+    https: Setting,
+    matcher: Matcher,
+}
+
+/// A proxy as a variable names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    None,
+    /// By this variable.
+    Usable(&'static str),
+    Unusable(&'static str),
+}
+
+/// Stands in for a proxy that cannot be used, so that the hosts that need none still do.
+const PLACEHOLDER: &str = "http://unusable.invalid";
+
+impl Rules {
+    pub(super) fn of(var: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let (https, https_value) = read(var, &["https_proxy", "HTTPS_PROXY"]);
+        let (http, http_value) = read(var, &["http_proxy", "HTTP_PROXY"]);
+        let none_for = ["no_proxy", "NO_PROXY"];
+        let none_for = none_for.iter().find_map(|name| var(name));
+        let none_for = none_for.map(|value| value.to_string_lossy().into_owned());
+        let matcher = Matcher::builder()
+            .http(http_value)
+            .https(https_value)
+            .no(exceptions(none_for.as_deref().unwrap_or_default()))
+            .build();
+        Self {
+            http,
+            https,
+            matcher,
+        }
+    }
+
+    /// The proxy for an address. What is on this machine is never sent to one: a proxy elsewhere
+    /// would look for it on itself.
+    pub(super) fn proxy_for(&self, to: &Uri) -> Result<Option<Chosen>, Fault> {
+        if to.host().is_none_or(is_loopback) {
+            return Ok(None);
+        }
+        let Some(intercept) = self.matcher.intercept(to) else {
+            return Ok(None);
+        };
+        let setting = match to.scheme_str() {
+            Some("https") => self.https,
+            _ => self.http,
+        };
+        match setting {
+            Setting::None => Ok(None),
+            Setting::Unusable(variable) => Err(Fault(format!(
+                "{variable} is not the address of an http or https proxy, such as \
+                 http://proxy.example.com:3128"
+            ))),
+            Setting::Usable(variable) => Ok(Some(Chosen {
+                via: Via {
+                    proxy: intercept.uri().to_string().trim_end_matches('/').to_owned(),
+                    variable,
+                    is_https: intercept.uri().scheme_str() == Some("https"),
+                },
+                intercept,
+            })),
+        }
+    }
+}
+
+/// The first of these variables that is set, else the one for everything.
+fn read(var: &dyn Fn(&str) -> Option<OsString>, names: &[&'static str; 2]) -> (Setting, String) {
+    let all = ["all_proxy", "ALL_PROXY"];
+    let mut names = names.iter().chain(&all);
+    let Some((name, value)) = names.find_map(|name| Some((*name, var(name)?))) else {
+        return (Setting::None, String::new());
+    };
+    let value = value.to_str().unwrap_or_default().trim().to_owned();
+    match is_usable(&value) {
+        true => (Setting::Usable(name), value),
+        false => (Setting::Unusable(name), PLACEHOLDER.to_owned()),
+    }
+}
+
+/// Whether it names a host by http, by https or by no scheme, which means http.
+fn is_usable(value: &str) -> bool {
+    let Ok(address) = value.parse::<Uri>() else {
+        return false;
+    };
+    let has_host = address.host().is_some_and(|host| !host.is_empty());
+    has_host && matches!(address.scheme_str(), None | Some("http" | "https"))
+}
+
+/// `NO_PROXY` as the matcher takes it. Entries may be separated by blanks as with curl, and
+/// `*.example.com` means what `.example.com` does.
+fn exceptions(value: &str) -> String {
+    let entries = value
+        .split([',', ' ', '\t'])
+        .filter(|entry| !entry.is_empty());
+    let entries = entries.map(|entry| match entry.strip_prefix('*') {
+        Some(domain) if domain.starts_with('.') => domain,
+        _ => entry,
+    });
+    entries.collect::<Vec<_>>().join(",")
+}
+
+/// Whether a host is this machine by its name or address.
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.is_loopback() || address.is_unspecified())
+}
