@@ -80,7 +80,8 @@ impl Rules {
             Setting::None => Ok(None),
             Setting::Unusable(variable) => Err(Fault(format!(
                 "{variable} is not the address of an http or https proxy, such as \
-                 http://proxy.example.com:3128"
+                 http://proxy.example.com:3128 or http://user:password@proxy.example.com:3128, \
+                 with %40 for an @ in the password"
             ))),
             Setting::Usable(variable) => Ok(Some(Chosen {
                 via: Via {
@@ -114,7 +115,9 @@ fn is_usable(value: &str) -> bool {
         return false;
     };
     let has_host = address.host().is_some_and(|host| !host.is_empty());
-    has_host && matches!(address.scheme_str(), None | Some("http" | "https"))
+    // With a second one nobody knows where the password ends.
+    let is_plain = value.matches('@').count() < 2;
+    has_host && is_plain && matches!(address.scheme_str(), None | Some("http" | "https"))
 }
 
 /// `NO_PROXY` as the matcher takes it. Entries may be separated by blanks as with curl, and

@@ -122,6 +122,26 @@ fn a_model_over_plain_http_is_asked_of_the_proxy_by_its_whole_address() {
 }
 
 #[test]
+fn a_proxy_may_itself_be_spoken_to_over_tls() {
+    let api = ModelApi::start(script()).unwrap();
+    let proxy = Proxy::start(Rules {
+        login: Some(BASIC.into()),
+        servers: vec![("model.example.invalid", address(&api))],
+    });
+    let behind = proxy.url("").trim_start_matches("http://").parse().unwrap();
+    let authority = Authority::new();
+    let tls = TlsServer::start(&authority, "127.0.0.1", behind);
+    let mut project = project();
+    let login = format!("https://anna:{PASSWORD}@{}", tls.address());
+    project.env("HTTP_PROXY", login);
+    let root = authority.write(&project.outside("ca.pem"));
+    project.env("SSL_CERT_FILE", &root);
+    run(&mut project, "http://model.example.invalid/v1").expect(0);
+    assert_eq!(tls.requests().len(), 2);
+    assert_eq!(proxy.asked().len(), 2);
+}
+
+#[test]
 fn a_login_that_a_proxy_refuses_ends_the_run_and_says_what_to_do() {
     for base in [
         "https://model.example.invalid/v1",

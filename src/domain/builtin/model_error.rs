@@ -365,6 +365,18 @@ mod tests {
             ),
             (
                 400,
+                "input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000",
+                K::ContextTooLong,
+                Shrink,
+            ),
+            (
+                400,
+                "This model's maximum prompt length is 131072 but the request contains 537812 tokens",
+                K::ContextTooLong,
+                Shrink,
+            ),
+            (
+                400,
                 r#"{"error":{"code":"content_filter"}}"#,
                 K::ContentFilter,
                 Once,
@@ -393,6 +405,7 @@ mod tests {
             assert_eq!(kind(status, body), (expected, remedy), "{status} {body}");
         }
         assert_eq!(ModelError::network("broke off").remedy(), Wait);
+        assert_eq!(ModelError::setup("no certificate").remedy(), Stop);
     }
 
     #[test]

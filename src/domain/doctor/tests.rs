@@ -345,3 +345,34 @@ fn an_event_is_said_in_the_words_of_what_it_asks_for() {
     let schedule = said("schedule", json!({ "repository": repository }));
     assert_eq!(schedule.1, "schedule asks for what the step itself names");
 }
+
+#[test]
+fn the_way_to_each_server_is_told_and_a_setting_that_cannot_be_used_is_a_failure() {
+    let proxy = Route::Proxy {
+        proxy: "http://p:3128".into(),
+        variable: "HTTPS_PROXY".into(),
+    };
+    let mut facts = laptop();
+    facts.network.routes = vec![("a".into(), Ok(proxy)), ("b".into(), Ok(Route::Direct))];
+    let findings = examine(&facts);
+    let found = findings.iter().find(|it| it.check == "proxy").unwrap();
+    assert_eq!(
+        (found.state, found.found.as_str()),
+        (
+            State::Ok,
+            "a through http://p:3128 (HTTPS_PROXY); b directly"
+        )
+    );
+    let trouble = || Trouble {
+        message: "it cannot be used".into(),
+        hints: vec!["set it right".into()],
+    };
+    let failed = state(facts.clone(), "proxy", |facts| {
+        facts.network.routes.push(("c".into(), Err(trouble())));
+    });
+    assert_eq!(failed, Some(State::Fail));
+    let failed = state(facts, "certificates", |facts| {
+        facts.network.certificates = Err(trouble())
+    });
+    assert_eq!(failed, Some(State::Fail));
+}

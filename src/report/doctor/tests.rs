@@ -19,6 +19,8 @@ fn a_laptop_where_all_is_well() {
     ok       agent-program        codex 0.169.0 (/usr/local/bin/codex), known to work
     ok       model-key            OPENAI_API_KEY is set
     unknown  github               not looked at: this is no GitHub Actions job
+    ok       proxy                none is used
+    ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
     ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
     ok       processes            what an agent leaves behind comes to Sprag, which ends it
@@ -55,6 +57,8 @@ fn a_usual_job() {
     unknown  may-checks           write is not known before it is used; to write check runs it takes `permissions: checks: write`
     ok       may-actions          read is known: it can read the logs of failed jobs
     ok       trigger              issue_comment by anna asks for a task in words: fix the flaky test, if that is permitted
+    ok       proxy                none is used
+    ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
     ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
     ok       processes            what an agent leaves behind comes to Sprag, which ends it

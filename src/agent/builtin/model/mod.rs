@@ -280,7 +280,7 @@ fn kept(ask: &Ask<'_>, calls: &[ToolCall]) -> Vec<Value> {
 fn has_no_thoughts(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
     matches!(error.status, Some(400 | 422))
-        && (text.contains("encrypted") || text.contains("include"))
+        && (text.contains("encrypted") || text.contains("\"include\""))
 }
 
 /// The arguments of a call as text of JSON.

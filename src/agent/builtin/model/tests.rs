@@ -364,3 +364,78 @@ fn an_error_about_what_was_given_back_is_known() {
         assert_eq!(wants_nothing_back(&error), expected, "{text}");
     }
 }
+
+#[test]
+fn thoughts_of_chat_completions_go_back_where_they_came_from() {
+    let chunk = |delta: Value| json!({"choices": [{"delta": delta, "finish_reason": null}]});
+    let call =
+        json!([{"index": 0, "id": "c1", "function": {"name": "list_files", "arguments": "{}"}}]);
+    let part = |text: &str, signature: Value| json!({"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": text, "signature": signature}]});
+    let events = [
+        chunk(json!({"reasoning_content": "I "})),
+        chunk(json!({"reasoning_content": "look."})),
+        chunk(part("I ", Value::Null)),
+        chunk(part("look.", json!("c2ln"))),
+        chunk(
+            json!({"reasoning_details": [{"type": "reasoning.encrypted", "index": 1, "data": "xyz"}]}),
+        ),
+        chunk(json!({"reasoning_details": ["strange", 7, {"text": "x"}, {"text": "y"}]})),
+        chunk(json!({"tool_calls": call})),
+        json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}),
+    ];
+    let message = next_request("openrouter/m", &events)["messages"][0].take();
+    assert_eq!(message["reasoning_content"], "I look.");
+    let details = message["reasoning_details"].as_array().unwrap();
+    assert_eq!(
+        details[..2],
+        [
+            json!({"type": "reasoning.text", "index": 0, "text": "I look.", "signature": "c2ln"}),
+            json!({"type": "reasoning.encrypted", "index": 1, "data": "xyz"}),
+        ]
+    );
+    // Who sends none gets none.
+    let plain = next_request("openrouter/m", &events[6..])["messages"][0].take();
+    assert!(plain.get("reasoning_content").is_none() && plain.get("reasoning_details").is_none());
+}
+
+#[test]
+fn old_thoughts_go_before_they_fill_the_window() {
+    let mut kept = Kept::default();
+    for number in 0..20 {
+        let call = ToolCall {
+            id: format!("c{number}"),
+            name: "list_files".into(),
+            arguments: Arguments::Given(json!({})),
+        };
+        let mut reply = Reply {
+            calls: vec![call],
+            thoughts: vec![json!("x".repeat(98))],
+            ..Reply::default()
+        };
+        kept.keep(&mut reply, 1_000);
+        let id = format!("c{number}");
+        assert_eq!(kept.thoughts(Some(&id)).len(), 1, "the newest is there");
+        let there = (0..20).filter(|n| !kept.thoughts(Some(&format!("c{n}"))).is_empty());
+        assert!(there.count() <= 10);
+    }
+    assert!(kept.thoughts(None).is_empty());
+}
+
+#[test]
+fn thoughts_are_tokens_received_wherever_a_provider_counts_them() {
+    let gemini = |usage: Value| {
+        let whole = json!({"candidates": [{"finishReason": "MAX_TOKENS"}], "usageMetadata": usage});
+        decode("gemini/m", &[whole]).unwrap().usage
+    };
+    let thought = gemini(json!({"promptTokenCount": 7, "thoughtsTokenCount": 90}));
+    assert_eq!((thought.tokens_in, thought.tokens_out), (Some(7), Some(90)));
+    let both = gemini(json!({"candidatesTokenCount": 10, "thoughtsTokenCount": 90}));
+    assert_eq!(both.tokens_out, Some(100));
+    assert_eq!(gemini(json!({})).tokens_out, None);
+    let chat = json!({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 141}});
+    assert_eq!(
+        decode("openrouter/m", &[chat]).unwrap().usage.tokens_out,
+        Some(109)
+    );
+}
