@@ -67,3 +67,22 @@ pub fn redact(context: &Context) -> Redact {
     let redactor = redactor(context);
     Arc::new(move |text| redactor.redact(text).into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_password_of_a_proxy_is_a_secret() {
+        for (address, expected) in [
+            ("http://anna:pass-word@p:3128/", Some("pass-word")),
+            ("anna:pass-word@p", Some("pass-word")),
+            ("http://anna:pass@word@p", Some("pass@word")),
+            ("http://anna@p:3128", None),
+            ("http://p:3128/a:b@c", None),
+            ("", None),
+        ] {
+            assert_eq!(password(address), expected, "{address}");
+        }
+    }
+}
