@@ -38,7 +38,8 @@ impl Performer<'_> {
         let work_tree = self.repo.real().work_tree().to_path_buf();
         let longest_wait = self.longest_wait();
         let exempt = self.exempt();
-        let mut seen = None;
+        // Looked at just before, so this is free.
+        let mut seen = self.repo.last_look(&exempt).ok();
         let (repo, emit, recorder) = (&mut self.repo, &mut self.emit, &mut self.recorder);
         let ended = builtin::run(Turn {
             agent,

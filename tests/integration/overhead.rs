@@ -1,7 +1,9 @@
 //! What a run costs beside its agents and checks, counted in git processes: numbers that do not
 //! depend on the machine, so that the overhead does not grow back unnoticed.
 
+use crate::support::model_api::{ModelApi, Step};
 use crate::support::project::Project;
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -80,6 +82,44 @@ fn the_twentieth_task_starts_as_many_git_processes_as_the_second() {
         second.len(),
         second.join("\n")
     );
+}
+
+#[test]
+fn a_command_of_the_builtin_agent_costs_one_look_and_one_more_after_an_edit() {
+    let mut project = Project::new(&[("a.txt", "0\n")]);
+    watch_git(&mut project, "");
+    let notes = project.outside("git").display().to_string();
+    let call = |tool, arguments| Step::Calls(String::new(), vec![(tool, arguments)]);
+    let command = |n: u32| {
+        let command = format!("echo turn >> {notes}; echo {n} > a.txt");
+        call("run_command", json!({"command": command}))
+    };
+    let edit = call("write_file", json!({"path": "b.txt", "content": "b\n"}));
+    let finish = call("finish", json!({"summary": "Count"}));
+    let api =
+        ModelApi::start([command(1), command(2), command(3), edit, command(4), finish]).unwrap();
+    project.env("SPRAG_BASE_URL", format!("{}/v1", api.url()));
+    project.env("OPENAI_API_KEY", "none");
+    let prompt = ["run", "--prompt", "Count", "--verify", "true"];
+    let agent = ["--agent", "builtin", "--model", "m"];
+    let run = project.sprag(&[&prompt[..], &agent[..]].concat()).expect(0);
+    let told: Vec<&str> = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "agent.file_change")
+        .filter_map(|event| event["path"].as_str())
+        .collect();
+    assert_eq!(told, ["a.txt", "a.txt", "a.txt", "b.txt", "a.txt"]);
+    let calls = calls(&project);
+    // Before the first command there is the look with which the run begins.
+    let looks = |calls: &Vec<String>| {
+        calls
+            .iter()
+            .filter(|it| it.starts_with("git status"))
+            .count()
+    };
+    let counts: Vec<usize> = calls[..4].iter().map(looks).collect();
+    assert_eq!(counts, [1, 1, 1, 2], "{calls:#?}");
 }
 
 #[test]

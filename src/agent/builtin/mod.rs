@@ -106,7 +106,7 @@ pub struct Turn<'a> {
     pub emit: &'a mut dyn FnMut(AgentEvent),
     /// Takes the trajectory as it grows.
     pub record: &'a mut dyn FnMut(&Line),
-    /// Names the files that are not what they were when it was last called.
+    /// Names the files that are not what they were when it was last called, or before the turn.
     pub changes: &'a mut dyn FnMut() -> Vec<String>,
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Toolbox {
     work_tree: PathBuf,
     env: Vec<(OsString, OsString)>,
     cancel: Cancel,
+    /// Whether files were changed, by other means than a command, since changes were last asked for.
+    changed: bool,
 }
 
 impl Toolbox {
@@ -37,13 +39,15 @@ impl Toolbox {
             work_tree: work_tree.to_owned(),
             env,
             cancel: cancel.clone(),
+            changed: false,
         }
     }
 
     /// Carries a call out. Commands take no longer than `left`; `changes` names the files that are
-    /// not what they were when it was last called.
+    /// not what they were when it was last called, or at the beginning. It is asked as seldom as
+    /// possible, since it looks at the whole work tree.
     pub(super) async fn call(
-        &self,
+        &mut self,
         request: &ToolRequest,
         left: Duration,
         changes: &mut dyn FnMut() -> Vec<String>,
@@ -73,18 +77,24 @@ impl Toolbox {
             } => {
                 let asked = timeout_seconds.map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(LONGEST_COMMAND).min(left);
-                changes();
+                // What was changed otherwise is not the command's.
+                if std::mem::take(&mut self.changed) {
+                    changes();
+                }
                 let mut result = self.command(command, timeout).await;
                 result.changed = changes();
                 result
             }
-            _ => match self.change(request) {
-                Ok((output, changed)) => ToolResult {
-                    changed,
-                    ..told(Ok(output))
-                },
-                Err(why) => told(Err(why)),
-            },
+            _ => {
+                self.changed = true;
+                match self.change(request) {
+                    Ok((output, changed)) => ToolResult {
+                        changed,
+                        ..told(Ok(output))
+                    },
+                    Err(why) => told(Err(why)),
+                }
+            }
         }
     }
 

@@ -11,7 +11,7 @@ fn request(name: &str, arguments: serde_json::Value) -> ToolRequest {
 
 async fn call(directory: &Path, cancel: &Cancel, request: &ToolRequest) -> ToolResult {
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    let tools = Toolbox::new(directory, env, cancel);
+    let mut tools = Toolbox::new(directory, env, cancel);
     let mut looks = 0;
     let mut changes = || {
         looks += 1;
@@ -39,7 +39,31 @@ async fn a_commands_output_keeps_its_beginning_and_its_end() {
     assert!(result.output.ends_with("last\n(code 3)"));
     assert!(result.output.contains("bytes left out here]"));
     assert!(result.output.len() < OUTPUT_HEAD + OUTPUT_TAIL + 200);
-    assert_eq!(result.changed, ["look 2"]);
+    assert_eq!(result.changed, ["look 1"]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn it_is_looked_once_for_a_command_and_once_more_where_it_follows_an_edit() {
+    let directory = tempfile::tempdir().unwrap();
+    let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    let mut tools = Toolbox::new(directory.path(), env, &Cancel::new());
+    let edit = request(
+        "write_file",
+        serde_json::json!({"path": "a", "content": "a"}),
+    );
+    let mut looks = Vec::new();
+    for request in [&command("true"), &command("true"), &edit, &command("true")] {
+        let mut count = 0;
+        let mut changes = || {
+            count += 1;
+            Vec::new()
+        };
+        tools
+            .call(request, Duration::from_secs(60), &mut changes)
+            .await;
+        looks.push(count);
+    }
+    assert_eq!(looks, [1, 1, 0, 2]);
 }
 
 #[tokio::test(flavor = "current_thread")]
