@@ -183,6 +183,12 @@ pub(super) fn custody() -> Custody {
     }
 }
 
+/// Whether this process has no descendant at all, which is known where it adopts every one that
+/// loses its parent: it has no child then. Far cheaper than a look at every process there is.
+pub(super) fn has_no_descendants() -> bool {
+    lock().adopts_all() && host::children().is_empty()
+}
+
 /// Reaps the adopted orphans that have ended, if every child is this process's own.
 pub(super) fn reap_orphans() {
     let registry = lock();
@@ -205,9 +211,12 @@ pub(super) fn reap(pid: i32) {
 impl Registry {
     fn is_calm_with(&self, children: &[i32]) -> Option<Calm> {
         let started = self.started;
-        let is_told = self.owns_every_child && cfg!(target_os = "linux");
         let is_alone = self.active.is_empty() && children.is_empty();
-        (started == 0 || (is_told && is_alone)).then_some(Calm { started })
+        (started == 0 || (self.adopts_all() && is_alone)).then_some(Calm { started })
+    }
+
+    fn adopts_all(&self) -> bool {
+        self.owns_every_child && cfg!(target_os = "linux")
     }
 
     fn forget(&mut self, origin: &Origin) {

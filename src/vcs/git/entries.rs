@@ -89,10 +89,14 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
 
 /// Looks at every path below `top`, on all processors.
 pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
-    let workers = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(8);
-    if workers < 2 || paths.len() < 4 {
+    let workers = match paths.len() {
+        // How many there are is a look at several files of the system.
+        0..4 => 1,
+        _ => thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(8),
+    };
+    if workers < 2 {
         let mut looker = Looker::new(top);
         return paths.iter().map(|path| looker.look(path)).collect();
     }
