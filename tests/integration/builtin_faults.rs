@@ -449,7 +449,8 @@ fn what_is_not_known_of_a_stream_is_ignored() {
 #[test]
 fn a_model_without_thoughts_is_not_asked_for_them_again() {
     let refused = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include"}}"#;
-    let played = before_the_work(&WIRES[1], vec![json(400, refused)]).done();
+    let reasons = (Wire::Responses, "openai-responses/gpt-6.1-sol", "v1");
+    let played = before_the_work(&reasons, vec![json(400, refused)]).done();
     let asks = played.api.requests().into_iter().map(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         body.get("include").is_some()

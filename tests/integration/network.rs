@@ -320,7 +320,10 @@ fn a_job_works_with_github_models_and_its_own_token() {
     runner.project.env("SSL_CERT_FILE", &root);
     let payload = json!({"repository": crate::support::runner::repository()});
     runner.event("push", "refs/heads/main", &payload);
-    let step = runner.step(&["--plan", "plan.yaml"]).expect(0);
+    let model = ["--model", "github/openai/gpt-4.1"];
+    let step = runner
+        .step(&[&["--plan", "plan.yaml"], &model[..]].concat())
+        .expect(0);
     assert_eq!(step.output("status"), "success");
     assert_eq!(runner.file("main", "a.txt"), "fixed\n");
 

@@ -164,10 +164,17 @@ const PROVIDERS: &[Provider] = &[
     chat("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], None),
     chat("ollama", "http://127.0.0.1:11434/v1", &[], None),
     chat("compatible", "", &[], None),
+    // GitHub closed it on 30 July 2026, so it must be named, and is left to who reaches it all the same.
+    chat(
+        GITHUB,
+        "https://models.github.ai/inference",
+        &["GITHUB_TOKEN"],
+        None,
+    ),
 ];
 
-/// A provider that is no more.
-const GITHUB: &str = "github/";
+/// The provider that a job's own token pays for.
+const GITHUB: &str = "github";
 
 /// The variable with the address of a server to be used instead of the provider's own.
 pub const BASE_URL: &str = "SPRAG_BASE_URL";
@@ -191,11 +198,9 @@ pub fn choose(
     if let Some(base) = &base {
         check_url(base)?;
     }
-    if base.is_none() && model.is_some_and(|model| model.starts_with(GITHUB)) {
-        return Err(github_is_gone());
-    }
     let (provider, model) = provider_of(model, base.is_some(), var).ok_or_else(nothing_there)?;
-    let key = key_of(provider, var);
+    // The job's token is for GitHub alone.
+    let key = key_of(provider, var).filter(|_| base.is_none() || provider.name != GITHUB);
     if key.is_none() && !provider.keys.is_empty() && base.is_none() {
         return Err(NoAccess {
             message: format!("the built-in agent has no key for {}", provider.name),
@@ -241,6 +246,7 @@ fn provider_of<'m>(
     }
     let by_key = PROVIDERS
         .iter()
+        .filter(|provider| provider.name != GITHUB)
         .find(|provider| key_of(provider, var).is_some());
     if has_base {
         let own = by_key.filter(|provider| provider.name == "openai");
@@ -281,7 +287,7 @@ fn check_url(url: &str) -> Result<(), NoAccess> {
 fn nothing_there() -> NoAccess {
     let keys: Vec<&str> = PROVIDERS
         .iter()
-        .filter(|provider| provider.name != "openai-responses")
+        .filter(|provider| !matches!(provider.name, GITHUB | "openai-responses"))
         .flat_map(|provider| provider.keys)
         .copied()
         .collect();
@@ -291,13 +297,6 @@ fn nothing_there() -> NoAccess {
             format!("set one of {}", keys.join(", ")),
             format!("or name a server that speaks OpenAI's format with {BASE_URL}"),
         ],
-    }
-}
-
-fn github_is_gone() -> NoAccess {
-    NoAccess {
-        message: "GitHub Models was closed on 2026-07-30".into(),
-        hints: vec!["set the key of another provider, such as OPENAI_API_KEY".into()],
     }
 }
 
@@ -358,12 +357,12 @@ mod tests {
             (
                 Some("github/openai/gpt-4.1"),
                 &[token],
-                "GitHub Models was closed on 2026-07-30",
+                "github Chat https://models.github.ai/inference openai/gpt-4.1 t",
             ),
             (
                 Some("github/x/y"),
                 &[token, server],
-                "compatible Chat http://127.0.0.1:1/v1 github/x/y -",
+                "github Chat http://127.0.0.1:1/v1 x/y -",
             ),
             (
                 Some("m"),

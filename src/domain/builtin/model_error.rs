@@ -20,7 +20,7 @@ pub enum ModelErrorKind {
     Login,
     /// The key may not do this (403).
     Permission,
-    /// There is no such model, or no such address (404).
+    /// There is no such model, or no such address (404), or not any more (410).
     UnknownModel,
     /// The account is spent (402).
     Quota,
@@ -246,7 +246,7 @@ fn kind_of_status(status: u16) -> Option<ModelErrorKind> {
         401 => Some(K::Login),
         402 => Some(K::Quota),
         403 => Some(K::Permission),
-        404 => Some(K::UnknownModel),
+        404 | 410 => Some(K::UnknownModel),
         429 => Some(K::RateLimit),
         503 | 529 => Some(K::Overloaded),
         500..=599 => Some(K::Server),
@@ -319,6 +319,7 @@ mod tests {
                 Stop,
             ),
             (404, "page not found", K::UnknownModel, Stop),
+            (410, "closed", K::UnknownModel, Stop),
             (402, "", K::Quota, Stop),
             (
                 429,

@@ -52,7 +52,7 @@ impl Toolbox {
         left: Duration,
         changes: &mut dyn FnMut() -> Vec<String>,
     ) -> ToolResult {
-        let request = &request.clone().with_paths(|path| self.from_root(path));
+        let request = &request.clone().with_paths(|path| self.relative(path));
         match request {
             ToolRequest::ReadFile { path, start, end } => {
                 let read = look::read(&self.tree, path, *start, *end);
@@ -100,7 +100,7 @@ impl Toolbox {
 
     /// A path from the root of the work tree. Models that were told of the working directory name
     /// files by their absolute paths.
-    fn from_root(&self, path: &str) -> String {
+    fn relative(&self, path: &str) -> String {
         let inside = Path::new(path).strip_prefix(&self.work_tree).ok();
         let inside = inside.and_then(Path::to_str);
         inside.unwrap_or(path).to_owned()
