@@ -222,7 +222,7 @@ fn a_second_signal_leaves_nothing_running_either() {
     );
     with_setup(&project, &setup, CHECK);
     let agent = project.agent(
-        "trap 'touch \"$OUT/asked\"' TERM; touch \"$OUT/began\"; while :; do sleep 0.1; done",
+        "trap ': > \"$OUT/asked\"' TERM; touch \"$OUT/began\"; while :; do sleep 0.1; done",
     );
     let mut sprag = project.start(&["run", "--plan", "plan.yaml", "--agent-command", &agent]);
     wait_until("the turn begins", || project.outside("began").exists());
