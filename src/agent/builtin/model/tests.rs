@@ -1,5 +1,7 @@
 //! Requests and responses of the four formats, by small samples.
 
+mod requests;
+
 use super::super::access::choose;
 use super::*;
 use crate::domain::builtin::model_error::ModelErrorKind;
