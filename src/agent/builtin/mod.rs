@@ -203,7 +203,7 @@ impl Responder {
         }
     }
 
-    async fn ask(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
+    async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
         match self {
             Self::Model(model) => model.ask(messages).await,
             Self::Recording(player) => player.ask().await,
@@ -264,6 +264,8 @@ impl Runner<'_> {
                 Step::Wait { ms } => self.wait(ms).await,
                 Step::End { exit } => return exit,
             };
+            // They are the session's own, which changes now.
+            drop(messages);
             (self.record)(&Line::Observed {
                 observation: observation.clone(),
             });
@@ -276,7 +278,7 @@ impl Runner<'_> {
         }
     }
 
-    async fn ask(&mut self, session: &Session, messages: &[Message]) -> Observation {
+    async fn ask(&mut self, session: &Session, messages: &[&Message]) -> Observation {
         let left = self.left(session);
         let outcome = tokio::select! {
             biased;

@@ -107,8 +107,9 @@ pub struct Context {
     budget: Budget,
     messages: Vec<Message>,
     sizes: Vec<Size>,
-    /// The messages before this one are shortened. It never goes back.
-    cut: usize,
+    /// The first messages as they are sent, where something is left out of them. Nothing is ever put
+    /// back.
+    cut: Vec<Option<Message>>,
     /// Tokens of the messages of the last request, as estimated.
     asked: usize,
     /// Tokens that the provider counts for eight estimated ones.
@@ -124,7 +125,7 @@ impl Context {
             budget,
             messages: Vec::new(),
             sizes: Vec::new(),
-            cut: 0,
+            cut: Vec::new(),
             asked: 0,
             eighths: 8,
             most: None,
@@ -181,24 +182,26 @@ impl Context {
         let bite = (room / 4).max(1);
         let to_free = over.div_ceil(bite).saturating_mul(bite);
         let mut freed = 0;
-        for size in self.sizes.iter().skip(self.cut) {
+        let whole = self.messages.iter().zip(&self.sizes);
+        for (message, size) in whole.skip(self.cut.len()) {
             if freed >= to_free {
                 break;
             }
             freed += size.whole - size.short;
-            self.cut += 1;
+            self.cut.push(shorten(message));
         }
         self.asked -= freed;
     }
 
-    /// The messages of the request that was prepared.
-    pub fn request(&self) -> Vec<Message> {
-        let messages = self.messages.iter().enumerate();
-        let kept = messages.map(|(index, message)| match index < self.cut {
-            true => shorten(message).unwrap_or_else(|| message.clone()),
-            false => message.clone(),
-        });
-        kept.collect()
+    /// The messages of the request that was prepared. A session sends all of them with every request,
+    /// so they are not copied.
+    pub fn request(&self) -> Vec<&Message> {
+        let cut = self.cut.iter().map(Option::as_ref);
+        let cut = cut.chain(std::iter::repeat(None));
+        let messages = self.messages.iter().zip(cut);
+        messages
+            .map(|(message, cut)| cut.unwrap_or(message))
+            .collect()
     }
 
     /// Takes in what the provider counted for the last request. Only one that takes much of the
@@ -236,7 +239,7 @@ impl Context {
 
     fn size(&self) -> usize {
         let sizes = self.sizes.iter().enumerate();
-        let sizes = sizes.map(|(index, size)| match index < self.cut {
+        let sizes = sizes.map(|(index, size)| match index < self.cut.len() {
             true => size.short,
             false => size.whole,
         });

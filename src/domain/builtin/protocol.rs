@@ -107,7 +107,7 @@ pub fn describe(tool: &Tool) -> String {
 
 /// The messages for a model without tool calling: calls and results are text of their neighbours,
 /// and the results of one response are one message.
-pub fn as_text(messages: &[Message]) -> Vec<Message> {
+pub fn as_text(messages: &[&Message]) -> Vec<Message> {
     let mut text: Vec<Message> = Vec::new();
     let mut after_result = false;
     for message in messages {
@@ -136,7 +136,7 @@ pub fn as_text(messages: &[Message]) -> Vec<Message> {
                     _ => text.push(Message::Note { text: result }),
                 }
             }
-            other => text.push(other.clone()),
+            other => text.push((*other).clone()),
         }
         after_result = matches!(message, Message::ToolResult { .. });
     }
@@ -371,7 +371,7 @@ mod tests {
                 text: "go on".into(),
             },
         ];
-        let shown: Vec<String> = as_text(&messages)
+        let shown: Vec<String> = as_text(&messages.iter().collect::<Vec<_>>())
             .iter()
             .map(|message| format!("{message:?}").replace("\\n", "\n"))
             .collect();

@@ -1,94 +1,165 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_value, kept, tools};
+use super::{Ask, arguments, kept};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
-use crate::domain::builtin::tool::ToolCall;
+use crate::domain::builtin::tool::{self, ToolCall};
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    max_tokens: usize,
+    messages: Vec<Sent<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<[Block<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Sent<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+struct Block<'a> {
+    #[serde(flatten)]
+    content: Content<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Own(Own<'a>),
+    /// As it came: an object.
+    Kept(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Own<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: Cow<'a, Value>,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        is_error: bool,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum CacheControl {
+    Ephemeral,
+}
 
 /// The body of a request. The system prompt and the newest message end what the provider may cache.
-pub(super) fn body(ask: &Ask<'_>) -> Value {
-    let mut messages: Vec<Value> = Vec::new();
+pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+    let mut messages: Vec<Sent<'a>> = Vec::new();
     for message in ask.messages {
-        let Some((role, blocks)) = blocks(message, ask) else {
+        let Some((role, content)) = blocks(message, ask) else {
             continue;
         };
         // Roles take turns, so the results of calls and what is said with them are one message.
         match messages.last_mut() {
-            Some(last) if last["role"] == role => {
-                if let Some(content) = last["content"].as_array_mut() {
-                    content.extend(blocks);
-                }
-            }
-            _ => messages.push(json!({"role": role, "content": blocks})),
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => messages.push(Sent { role, content }),
         }
     }
-    let newest = messages
-        .last_mut()
-        .and_then(|last| last["content"].as_array_mut());
-    if let Some(block) = newest.and_then(|blocks| blocks.last_mut()) {
-        block["cache_control"] = json!({"type": "ephemeral"});
+    let newest = messages.last_mut();
+    if let Some(block) = newest.and_then(|newest| newest.content.last_mut()) {
+        block.cache_control = Some(CacheControl::Ephemeral);
     }
-    let mut body = json!({
-        "model": ask.access.model,
-        "max_tokens": ask.most_tokens.unwrap_or(ask.access.response_tokens),
-        "messages": messages,
-        "stream": ask.stream,
+    let system = ask.system().map(|text| Block {
+        cache_control: Some(CacheControl::Ephemeral),
+        ..block_of(Own::Text { text })
     });
-    if let Some(Message::System { text }) = ask.messages.first() {
-        body["system"] =
-            json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]);
+    Body {
+        model: &ask.access.model,
+        max_tokens: ask.most_tokens.unwrap_or(ask.access.response_tokens),
+        messages,
+        stream: ask.stream,
+        system: system.map(|block| [block]),
+        tools: ask.tools,
     }
-    if ask.tools {
-        body["tools"] = tools(
-            |tool| json!({"name": tool.name, "description": tool.about, "input_schema": tool.schema()}),
-        );
-    }
-    body
 }
 
-fn blocks(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)> {
+/// The declarations of all tools.
+pub(super) fn tools() -> Value {
+    let declared = tool::all().map(
+        |tool| json!({"name": tool.name, "description": tool.about, "input_schema": tool.schema()}),
+    );
+    declared.collect()
+}
+
+fn blocks<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<Block<'a>>)> {
     Some(match message {
         Message::System { .. } => return None,
         Message::Task { text } | Message::Note { text } => {
-            ("user", vec![json!({"type": "text", "text": text})])
-        }
-        Message::Assistant { calls, .. } if !kept(ask, calls).is_empty() => {
-            ("assistant", given_back(kept(ask, calls), calls))
+            ("user", vec![block_of(Own::Text { text })])
         }
         Message::Assistant { text, calls } => {
+            let kept = kept(ask, calls);
+            if !kept.is_empty() {
+                return Some(("assistant", given_back(kept, calls)));
+            }
             // Text of nothing but white space is refused.
-            let said = text.trim_end();
-            let said = (!said.is_empty()).then(|| json!({"type": "text", "text": said}));
-            let mut blocks: Vec<Value> =
-                said.into_iter().chain(calls.iter().map(tool_use)).collect();
+            let text = text.trim_end();
+            let said = (!text.is_empty()).then(|| block_of(Own::Text { text }));
+            let calls = calls.iter().map(tool_use);
+            let mut blocks: Vec<Block<'_>> = said.into_iter().chain(calls).collect();
             if blocks.is_empty() {
-                blocks.push(json!({"type": "text", "text": "(nothing)"}));
+                blocks.push(block_of(Own::Text { text: "(nothing)" }));
             }
             ("assistant", blocks)
         }
-        Message::ToolResult { id, ok, output, .. } => (
-            "user",
-            vec![
-                json!({"type": "tool_result", "tool_use_id": id, "is_error": !ok,
-                        "content": output}),
-            ],
-        ),
+        Message::ToolResult { id, ok, output, .. } => {
+            let result = Own::ToolResult {
+                tool_use_id: id,
+                is_error: !ok,
+                content: output,
+            };
+            ("user", vec![block_of(result)])
+        }
     })
 }
 
-fn tool_use(call: &ToolCall) -> Value {
-    json!({"type": "tool_use", "id": call.id, "name": call.name, "input": arguments_value(call)})
+fn block_of(own: Own<'_>) -> Block<'_> {
+    Block {
+        content: Content::Own(own),
+        cache_control: None,
+    }
+}
+
+fn tool_use(call: &ToolCall) -> Block<'_> {
+    block_of(Own::ToolUse {
+        id: &call.id,
+        name: &call.name,
+        input: arguments(call),
+    })
 }
 
 /// The blocks of a response in which the model thought, as they came: their signatures hold for what
 /// stands before them.
-fn given_back(kept: Vec<Value>, calls: &[ToolCall]) -> Vec<Value> {
+fn given_back<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
     let mut calls = calls.iter();
     let blocks = kept
-        .into_iter()
+        .iter()
         .filter_map(|block| match block["type"].as_str() {
             Some("tool_use") => calls.next().map(tool_use),
             Some("text")
@@ -98,7 +169,10 @@ fn given_back(kept: Vec<Value>, calls: &[ToolCall]) -> Vec<Value> {
             {
                 None
             }
-            _ => Some(block),
+            _ => Some(Block {
+                content: Content::Kept(block),
+                cache_control: None,
+            }),
         });
     blocks.collect()
 }

@@ -2,12 +2,14 @@
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_text, kept, tools};
+use super::{AsText, Ask, arguments, kept};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
-use crate::domain::builtin::tool::ToolCall;
+use crate::domain::builtin::tool::{self, ToolCall};
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// The field of thoughts as text. Servers that have it want it back with the calls.
 const WHOLE: &str = "reasoning_content";
@@ -16,82 +18,139 @@ const DETAILS: &str = "reasoning_details";
 /// The number of the thoughts as text; parts count from zero.
 const WHOLE_INDEX: u64 = u64::MAX;
 
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    messages: Vec<Sent<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Sent<'a> {
+    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    /// `null` beside calls without a word.
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "reasoning_content")]
+    whole: Option<Cow<'a, Value>>,
+    #[serde(skip_serializing_if = "Vec::is_empty", rename = "reasoning_details")]
+    details: Vec<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: AsText<'a>,
+}
+
 /// The body of a request.
-pub(super) fn body(ask: &Ask<'_>) -> Value {
-    let messages: Vec<Value> = ask.messages.iter().map(|it| message(it, ask)).collect();
-    let mut body = json!({
-        "model": ask.access.model,
-        "messages": messages,
-        "stream": ask.stream,
-    });
+pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+    let reasoning = models::is_reasoning(&ask.access.model);
     // Mistral says how much was used anyway, and refuses to be asked for it.
-    if ask.stream && ask.access.provider != "mistral" {
-        body["stream_options"] = json!({"include_usage": true});
+    let counted = ask.stream && ask.access.provider != "mistral";
+    Body {
+        model: &ask.access.model,
+        messages: ask.messages.iter().map(|it| sent(it, ask)).collect(),
+        stream: ask.stream,
+        stream_options: counted.then_some(StreamOptions {
+            include_usage: true,
+        }),
+        max_tokens: ask.most_tokens.filter(|_| !reasoning),
+        max_completion_tokens: ask.most_tokens.filter(|_| reasoning),
+        tools: ask.tools,
     }
-    if let Some(most) = ask.most_tokens {
-        let name = match models::is_reasoning(&ask.access.model) {
-            true => "max_completion_tokens",
-            false => "max_tokens",
-        };
-        body[name] = json!(most);
-    }
-    if ask.tools {
-        body["tools"] = tools(|tool| {
-            json!({"type": "function", "function": {
-                "name": tool.name, "description": tool.about, "parameters": tool.schema(),
-            }})
-        });
-    }
-    body
 }
 
-fn message(message: &Message, ask: &Ask<'_>) -> Value {
+/// The declarations of all tools.
+pub(super) fn tools() -> Value {
+    let declared = tool::all().map(|tool| {
+        json!({"type": "function", "function": {
+            "name": tool.name, "description": tool.about, "parameters": tool.schema(),
+        }})
+    });
+    declared.collect()
+}
+
+fn sent<'a>(message: &'a Message, ask: &Ask<'a>) -> Sent<'a> {
     match message {
-        Message::System { text } => json!({"role": "system", "content": text}),
-        Message::Task { text } | Message::Note { text } => json!({"role": "user", "content": text}),
-        Message::Assistant { text, calls } if calls.is_empty() => {
-            json!({"role": "assistant", "content": text})
-        }
+        Message::System { text } => plain("system", text),
+        Message::Task { text } | Message::Note { text } => plain("user", text),
+        Message::Assistant { text, calls } if calls.is_empty() => plain("assistant", text),
         Message::Assistant { text, calls } => {
-            let thoughts = thoughts_before(ask, calls);
-            let calls: Vec<Value> = calls
-                .iter()
-                .map(|call| {
-                    json!({"id": call.id, "type": "function", "function": {
-                        "name": call.name, "arguments": arguments_text(call),
-                    }})
-                })
-                .collect();
-            let content = match text.is_empty() {
-                true => Value::Null,
-                false => json!(text),
-            };
-            let mut said = json!({"role": "assistant", "content": content, "tool_calls": calls});
-            for thought in thoughts {
-                match thought.get(WHOLE) {
-                    Some(text) => said[WHOLE] = text.clone(),
-                    None => match &mut said[DETAILS] {
-                        Value::Array(details) => details.push(thought),
-                        other => *other = json!([thought]),
-                    },
-                }
+            let (whole, details) = thoughts_before(ask, calls);
+            Sent {
+                content: Some(text.as_str()).filter(|text| !text.is_empty()),
+                tool_calls: calls.iter().map(called).collect(),
+                whole,
+                details,
+                ..plain("assistant", text)
             }
-            said
         }
-        Message::ToolResult { id, output, .. } => {
-            json!({"role": "tool", "tool_call_id": id, "content": output})
-        }
+        Message::ToolResult { id, output, .. } => Sent {
+            tool_call_id: Some(id),
+            ..plain("tool", output)
+        },
     }
 }
 
-/// What was thought before these calls, which goes back with them. DeepSeek refuses calls without it,
-/// were it empty.
-fn thoughts_before(ask: &Ask<'_>, calls: &[ToolCall]) -> Vec<Value> {
-    let mut thoughts = kept(ask, calls);
-    if thoughts.is_empty() && ask.access.provider == "deepseek" {
-        thoughts.push(json!({WHOLE: ""}));
+fn plain<'a>(role: &'static str, content: &'a str) -> Sent<'a> {
+    Sent {
+        role,
+        tool_call_id: None,
+        content: Some(content),
+        tool_calls: Vec::new(),
+        whole: None,
+        details: Vec::new(),
     }
-    thoughts
+}
+
+fn called(call: &ToolCall) -> Call<'_> {
+    Call {
+        id: &call.id,
+        r#type: "function",
+        function: Function {
+            name: &call.name,
+            arguments: AsText(arguments(call)),
+        },
+    }
+}
+
+/// What was thought before these calls, which goes back with them: the text, and the parts. DeepSeek
+/// refuses calls without the text, were it empty.
+fn thoughts_before<'a>(
+    ask: &Ask<'a>,
+    calls: &[ToolCall],
+) -> (Option<Cow<'a, Value>>, Vec<&'a Value>) {
+    let kept = kept(ask, calls);
+    if kept.is_empty() && ask.access.provider == "deepseek" {
+        return (Some(Cow::Owned(json!(""))), Vec::new());
+    }
+    let whole = kept.iter().rev().find_map(|thought| thought.get(WHOLE));
+    let details = kept.iter().filter(|thought| thought.get(WHOLE).is_none());
+    (whole.map(Cow::Borrowed), details.collect())
 }
 
 /// Takes a chunk in, or a whole response, which differs by one name.

@@ -1,58 +1,129 @@
 //! Google's *generateContent*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_value, tools};
+use super::{Ask, arguments};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
+use crate::domain::builtin::tool;
+use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Body<'a> {
+    contents: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_config: Option<Generation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: [Part<'a>; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Generation {
+    max_output_tokens: usize,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part<'a> {
+    Text {
+        text: &'a str,
+    },
+    #[serde(rename_all = "camelCase")]
+    Call {
+        function_call: Call<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<&'a str>,
+    },
+    #[serde(rename_all = "camelCase")]
+    Response {
+        function_response: Response<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    name: &'a str,
+    args: Cow<'a, Value>,
+}
+
+#[derive(Serialize)]
+struct Response<'a> {
+    id: &'a str,
+    name: &'a str,
+    response: Outcome<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome<'a> {
+    Output(&'a str),
+    Error(&'a str),
+}
 
 /// The body of a request.
-pub(super) fn body(ask: &Ask<'_>) -> Value {
-    let mut contents: Vec<Value> = Vec::new();
+pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+    let mut contents: Vec<Content<'a>> = Vec::new();
     for message in ask.messages {
         let Some((role, parts)) = parts(message, ask) else {
             continue;
         };
         match contents.last_mut() {
-            Some(last) if last["role"] == role => {
-                if let Some(known) = last["parts"].as_array_mut() {
-                    known.extend(parts);
-                }
-            }
-            _ => contents.push(json!({"role": role, "parts": parts})),
+            Some(last) if last.role == role => last.parts.extend(parts),
+            _ => contents.push(Content { role, parts }),
         }
     }
-    let mut body = json!({"contents": contents});
-    if let Some(Message::System { text }) = ask.messages.first() {
-        body["systemInstruction"] = json!({"parts": [{"text": text}]});
+    let system = ask.system().map(|text| Instruction {
+        parts: [Part::Text { text }],
+    });
+    Body {
+        contents,
+        system_instruction: system,
+        generation_config: ask
+            .most_tokens
+            .map(|max_output_tokens| Generation { max_output_tokens }),
+        tools: ask.tools,
     }
-    if let Some(most) = ask.most_tokens {
-        body["generationConfig"] = json!({"maxOutputTokens": most});
-    }
-    if ask.tools {
-        let declarations = tools(
-            |tool| json!({"name": tool.name, "description": tool.about, "parameters": tool.schema()}),
-        );
-        body["tools"] = json!([{"functionDeclarations": declarations}]);
-    }
-    body
 }
 
-fn parts(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)> {
+/// The declarations of all tools.
+pub(super) fn tools() -> Value {
+    let declared = tool::all().map(
+        |tool| json!({"name": tool.name, "description": tool.about, "parameters": tool.schema()}),
+    );
+    json!([{"functionDeclarations": declared.collect::<Value>()}])
+}
+
+fn parts<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<Part<'a>>)> {
     Some(match message {
         Message::System { .. } => return None,
-        Message::Task { text } | Message::Note { text } => ("user", vec![json!({"text": text})]),
+        Message::Task { text } | Message::Note { text } => ("user", vec![Part::Text { text }]),
         Message::Assistant { text, calls } => {
-            let said = (!text.is_empty() || calls.is_empty()).then(|| json!({"text": text}));
-            let calls = calls.iter().map(|call| {
-                let mut part = json!({
-                    "functionCall": {"id": call.id, "name": call.name, "args": arguments_value(call)},
-                });
-                if let Some(signature) = ask.kept.signature(&call.id) {
-                    part["thoughtSignature"] = json!(signature);
-                }
-                part
+            let said = (!text.is_empty() || calls.is_empty()).then_some(Part::Text { text });
+            let calls = calls.iter().map(|call| Part::Call {
+                function_call: Call {
+                    id: &call.id,
+                    name: &call.name,
+                    args: arguments(call),
+                },
+                thought_signature: ask.kept.signature(&call.id),
             });
             ("model", said.into_iter().chain(calls).collect())
         }
@@ -62,13 +133,12 @@ fn parts(message: &Message, ask: &Ask<'_>) -> Option<(&'static str, Vec<Value>)>
             ok,
             output,
         } => {
-            let word = if *ok { "output" } else { "error" };
-            (
-                "user",
-                vec![
-                    json!({"functionResponse": {"id": id, "name": name, "response": {word: output}}}),
-                ],
-            )
+            let response = match ok {
+                true => Outcome::Output(output),
+                false => Outcome::Error(output),
+            };
+            let function_response = Response { id, name, response };
+            ("user", vec![Part::Response { function_response }])
         }
     })
 }

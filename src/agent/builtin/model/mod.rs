@@ -21,13 +21,15 @@ use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::protocol;
 use crate::domain::builtin::session::{Response, StopReason};
 use crate::domain::builtin::texts;
-use crate::domain::builtin::tool::{self, Arguments, Tool, ToolCall};
+use crate::domain::builtin::tool::{Arguments, ToolCall};
 use crate::domain::text::one_line;
 use crate::net::Network;
 use assembly::{Assembly, Reply};
 use http::{Answer, Http};
 use kept::Kept;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// A model, and what has to be remembered from one request to the next.
@@ -35,8 +37,8 @@ use std::time::Duration;
 pub struct Model {
     access: Access,
     http: Http,
-    /// Whether tools are declared to the API; else they are called by text.
-    tools: bool,
+    /// The tools as they are declared to the API; without, they are called by text.
+    tools: Option<Value>,
     stream: bool,
     most_tokens: Option<usize>,
     price: Option<Price>,
@@ -53,12 +55,22 @@ const OF_WHAT_IS_GIVEN_BACK: &[&str] = &["thinking", "signature", "reasoning", "
 /// What the body of a request is made of.
 struct Ask<'a> {
     access: &'a Access,
-    messages: &'a [Message],
-    tools: bool,
+    messages: &'a [&'a Message],
+    tools: Option<&'a Value>,
     stream: bool,
     most_tokens: Option<usize>,
     encrypted: bool,
     kept: &'a Kept,
+}
+
+impl<'a> Ask<'a> {
+    /// The system prompt.
+    fn system(&self) -> Option<&'a str> {
+        match self.messages.first() {
+            Some(Message::System { text }) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 impl Model {
@@ -66,7 +78,7 @@ impl Model {
     pub fn new(access: &Access, options: &Options, network: &Network, idle: Duration) -> Self {
         Self {
             http: Http::new(network, idle),
-            tools: !options.text_tools,
+            tools: (!options.text_tools).then(|| tools(access.wire)),
             stream: !options.no_stream,
             most_tokens: options.max_output_tokens,
             price: options.price.or(access.price),
@@ -82,10 +94,10 @@ impl Model {
     /// # Errors
     /// A connection that failed, a refusal, or a response that broke off. Nothing of such a response
     /// counts.
-    pub async fn ask(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
+    pub async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
         loop {
             match self.ask_once(messages).await {
-                Err(error) if self.tools && has_no_tools(&error) => self.tools = false,
+                Err(error) if self.tools.is_some() && has_no_tools(&error) => self.tools = None,
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
                 // A provider may refuse what it signed once something before it was shortened.
                 Err(error) if self.kept.any() && wants_nothing_back(&error) => self.kept.clear(),
@@ -94,22 +106,21 @@ impl Model {
         }
     }
 
-    async fn ask_once(&mut self, messages: &[Message]) -> Result<Response, ModelError> {
+    async fn ask_once(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
         self.number += 1;
-        let by_text = (!self.tools).then(|| told_by_text(messages));
+        let by_text = self.tools.is_none().then(|| told_by_text(messages));
+        let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
         let body = body(&Ask {
             access: &self.access,
             messages: by_text.as_deref().unwrap_or(messages),
-            tools: self.tools,
+            tools: self.tools.as_ref(),
             stream: self.stream,
             most_tokens: self.most_tokens,
             encrypted: self.encrypted,
             kept: &self.kept,
-        });
+        })?;
         let (url, headers) = address(&self.access, self.stream);
-        let answer = self
-            .http
-            .post(&url, &headers, body.to_string().into_bytes());
+        let answer = self.http.post(&url, &headers, body);
         let mut reply = read(self.access.wire, self.number, answer.await?).await?;
         // A quarter of the window, at a byte for a token: what is encrypted is hardly longer.
         let most = self.access.window_tokens / 4;
@@ -126,7 +137,7 @@ impl Model {
             stop: reply.stop,
             elapsed_ms: 0,
         };
-        if !self.tools {
+        if self.tools.is_none() {
             let parts = protocol::read(&response.text, response.stop == StopReason::Length);
             response.text = parts.text;
             response.calls = parts.calls;
@@ -136,7 +147,7 @@ impl Model {
 }
 
 /// The messages for a model that calls tools by text.
-fn told_by_text(messages: &[Message]) -> Vec<Message> {
+fn told_by_text(messages: &[&Message]) -> Vec<Message> {
     let mut messages = protocol::as_text(messages);
     if let Some(Message::System { text }) = messages.first_mut() {
         *text = texts::system(false);
@@ -159,12 +170,27 @@ fn wants_nothing_back(error: &ModelError) -> bool {
     error.status == Some(400) && OF_WHAT_IS_GIVEN_BACK.iter().any(|word| text.contains(word))
 }
 
-fn body(ask: &Ask<'_>) -> Value {
-    match ask.access.wire {
-        Wire::Chat => chat::body(ask),
-        Wire::Responses => responses::body(ask),
-        Wire::Messages => anthropic::body(ask),
-        Wire::Gemini => gemini::body(ask),
+/// The text of a body, written from the messages themselves: a session sends all that was said with
+/// every request.
+fn body(ask: &Ask<'_>) -> Result<Vec<u8>, ModelError> {
+    let body = match ask.access.wire {
+        Wire::Chat => serde_json::to_vec(&chat::body(ask)),
+        Wire::Responses => serde_json::to_vec(&responses::body(ask)),
+        Wire::Messages => serde_json::to_vec(&anthropic::body(ask)),
+        Wire::Gemini => serde_json::to_vec(&gemini::body(ask)),
+    };
+    body.map_err(|error| {
+        ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
+    })
+}
+
+/// The declarations of all tools.
+fn tools(wire: Wire) -> Value {
+    match wire {
+        Wire::Chat => chat::tools(),
+        Wire::Responses => responses::tools(),
+        Wire::Messages => anthropic::tools(),
+        Wire::Gemini => gemini::tools(),
     }
 }
 
@@ -257,23 +283,27 @@ fn event(wire: Wire, data: &[u8], into: &mut Assembly) -> Result<(), ModelError>
     take(wire, &value, into)
 }
 
-/// The declarations of all tools.
-fn tools(declare: impl Fn(&Tool) -> Value) -> Value {
-    tool::all().map(declare).collect()
+/// The arguments of a call; an object in every case.
+fn arguments(call: &ToolCall) -> Cow<'_, Value> {
+    match &call.arguments {
+        Arguments::Given(value @ Value::Object(_)) => Cow::Borrowed(value),
+        _ => Cow::Owned(json!({})),
+    }
 }
 
-/// The arguments of a call as a value; an object in every case.
-fn arguments_value(call: &ToolCall) -> Value {
-    match &call.arguments {
-        Arguments::Given(value @ Value::Object(_)) => value.clone(),
-        _ => json!({}),
+/// A value that is sent as text of JSON.
+struct AsText<'a>(Cow<'a, Value>);
+
+impl Serialize for AsText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&*self.0)
     }
 }
 
 /// The parts that are to be given back with these calls.
-fn kept(ask: &Ask<'_>, calls: &[ToolCall]) -> Vec<Value> {
+fn kept<'a>(ask: &Ask<'a>, calls: &[ToolCall]) -> &'a [Value] {
     let first = calls.first().map(|call| call.id.as_str());
-    ask.kept.thoughts(first).to_vec()
+    ask.kept.thoughts(first)
 }
 
 /// Whether the API refused a request because its model has no thoughts to encrypt.
@@ -281,11 +311,6 @@ fn has_no_thoughts(error: &ModelError) -> bool {
     let text = error.message.to_lowercase();
     matches!(error.status, Some(400 | 422))
         && (text.contains("encrypted") || text.contains("\"include\""))
-}
-
-/// The arguments of a call as text of JSON.
-fn arguments_text(call: &ToolCall) -> String {
-    arguments_value(call).to_string()
 }
 
 /// The usage with its cost, where tokens and price are known.

@@ -2,80 +2,113 @@
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments_text, kept, tools};
+use super::{AsText, Ask, arguments, kept};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
-use crate::domain::builtin::tool::ToolCall;
+use crate::domain::builtin::tool::{self, ToolCall};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The body of a request. Nothing is kept at the provider.
-pub(super) fn body(ask: &Ask<'_>) -> Value {
-    let input: Vec<Value> = ask
-        .messages
-        .iter()
-        .flat_map(|message| items(message, ask))
-        .collect();
-    let mut body = json!({
-        "model": ask.access.model,
-        "input": input,
-        "store": false,
-        "stream": ask.stream,
-    });
-    if let Some(Message::System { text }) = ask.messages.first() {
-        body["instructions"] = json!(text);
-    }
-    if let Some(most) = ask.most_tokens {
-        body["max_output_tokens"] = json!(most);
-    }
-    // A model that does not reason refuses to be asked for it.
-    if ask.encrypted && models::is_reasoning(&ask.access.model) {
-        body["include"] = json!(["reasoning.encrypted_content"]);
-    }
-    if ask.tools {
-        body["tools"] = tools(|tool| {
-            json!({"type": "function", "name": tool.name, "description": tool.about,
-                   "parameters": tool.schema(), "strict": false})
-        });
-    }
-    body
+#[derive(Serialize)]
+pub(super) struct Body<'a> {
+    model: &'a str,
+    input: Vec<Item<'a>>,
+    store: bool,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    include: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
 }
 
-fn items(message: &Message, ask: &Ask<'_>) -> Vec<Value> {
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item<'a> {
+    Said {
+        role: &'static str,
+        content: &'a str,
+    },
+    Call {
+        r#type: &'static str,
+        call_id: &'a str,
+        name: &'a str,
+        arguments: AsText<'a>,
+    },
+    Output {
+        r#type: &'static str,
+        call_id: &'a str,
+        output: &'a str,
+    },
+    /// As it came.
+    Kept(&'a Value),
+}
+
+/// The body of a request. Nothing is kept at the provider.
+pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
+    let messages = ask.messages.iter();
+    // A model that does not reason refuses to be asked for it.
+    let encrypted = ask.encrypted && models::is_reasoning(&ask.access.model);
+    Body {
+        model: &ask.access.model,
+        input: messages.flat_map(|message| items(message, ask)).collect(),
+        store: false,
+        stream: ask.stream,
+        instructions: ask.system(),
+        max_output_tokens: ask.most_tokens,
+        include: encrypted.then_some(["reasoning.encrypted_content"]),
+        tools: ask.tools,
+    }
+}
+
+/// The declarations of all tools.
+pub(super) fn tools() -> Value {
+    let declared = tool::all().map(|tool| {
+        json!({"type": "function", "name": tool.name, "description": tool.about,
+               "parameters": tool.schema(), "strict": false})
+    });
+    declared.collect()
+}
+
+fn items<'a>(message: &'a Message, ask: &Ask<'a>) -> Vec<Item<'a>> {
+    let said = |role, content| Item::Said { role, content };
     match message {
         Message::System { .. } => Vec::new(),
-        Message::Task { text } | Message::Note { text } => {
-            vec![json!({"role": "user", "content": text})]
-        }
+        Message::Task { text } | Message::Note { text } => vec![said("user", text)],
         Message::Assistant { text, calls } => {
-            let said = (!text.is_empty()).then(|| json!({"role": "assistant", "content": text}));
-            let kept = kept(ask, calls);
+            let mut said = (!text.is_empty()).then(|| said("assistant", text));
+            let mut calls = calls.iter();
+            let kept = kept(ask, calls.as_slice());
             if kept.is_empty() {
-                return said
-                    .into_iter()
-                    .chain(calls.iter().map(call_item))
-                    .collect();
+                return said.into_iter().chain(calls.map(called)).collect();
             }
             // A reasoning item must be followed by what followed it.
-            let (mut said, mut calls) = (said, calls.iter());
-            let items = kept
-                .into_iter()
-                .filter_map(|item| match item["type"].as_str() {
-                    Some("message") => said.take(),
-                    Some("function_call") => calls.next().map(call_item),
-                    _ => Some(item),
-                });
+            let items = kept.iter().filter_map(|item| match item["type"].as_str() {
+                Some("message") => said.take(),
+                Some("function_call") => calls.next().map(called),
+                _ => Some(Item::Kept(item)),
+            });
             items.collect()
         }
-        Message::ToolResult { id, output, .. } => {
-            vec![json!({"type": "function_call_output", "call_id": id, "output": output})]
-        }
+        Message::ToolResult { id, output, .. } => vec![Item::Output {
+            r#type: "function_call_output",
+            call_id: id,
+            output,
+        }],
     }
 }
 
-fn call_item(call: &ToolCall) -> Value {
-    json!({"type": "function_call", "call_id": call.id, "name": call.name,
-           "arguments": arguments_text(call)})
+fn called(call: &ToolCall) -> Item<'_> {
+    Item::Call {
+        r#type: "function_call",
+        call_id: &call.id,
+        name: &call.name,
+        arguments: AsText(arguments(call)),
+    }
 }
 
 /// Takes an event in, or a whole response.

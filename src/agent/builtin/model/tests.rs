@@ -51,15 +51,17 @@ fn request(model: &str) -> Value {
         ..Reply::default()
     };
     kept.keep(&mut earlier, 1000);
-    let mut body = body(&Ask {
-        access: &access(model),
-        messages: &messages,
-        tools: true,
+    let access = access(model);
+    let body = body(&Ask {
+        access: &access,
+        messages: &messages.iter().collect::<Vec<_>>(),
+        tools: Some(&tools(access.wire)),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
         kept: &kept,
     });
+    let mut body: Value = serde_json::from_slice(&body.unwrap()).unwrap();
     let declared = body["tools"].take().to_string();
     assert!(declared.contains("run_command") && declared.contains("finish"));
     body
@@ -249,15 +251,16 @@ fn next_request(model: &str, events: &[Value]) -> Value {
         text: reply.text,
         calls: reply.calls,
     }];
-    body(&Ask {
+    let body = body(&Ask {
         access: &access(model),
-        messages: &messages,
-        tools: false,
+        messages: &messages.iter().collect::<Vec<_>>(),
+        tools: None,
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
         kept: &kept,
-    })
+    });
+    serde_json::from_slice(&body.unwrap()).unwrap()
 }
 
 #[test]

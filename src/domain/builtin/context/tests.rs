@@ -47,7 +47,11 @@ fn size(messages: &[Message]) -> usize {
 fn fitted(messages: &[Message], tokens: usize) -> Vec<Message> {
     let mut context = context(room(tokens), messages);
     context.prepare();
-    context.request()
+    sent(&context)
+}
+
+fn sent(context: &Context) -> Vec<Message> {
+    context.request().into_iter().cloned().collect()
 }
 
 #[test]
@@ -99,11 +103,11 @@ fn what_was_too_long_has_a_quarter_less_the_next_time_wherever_the_budget_is() {
     let messages = vec![result(output); 40];
     let mut context = context(room(1_000_000), &messages);
     context.prepare();
-    let mut sizes = vec![size(&context.request())];
+    let mut sizes = vec![size(&sent(&context))];
     for _ in 0..3 {
         context.refused();
         context.prepare();
-        sizes.push(size(&context.request()));
+        sizes.push(size(&sent(&context)));
         let [.., before, now] = sizes[..] else {
             panic!()
         };
@@ -156,8 +160,7 @@ fn outputs_of_one_response_share_half_of_the_room_and_keep_both_ends() {
         result(text),
     ]);
     context.prepare();
-    let outputs: Vec<String> = context
-        .request()
+    let outputs: Vec<String> = sent(&context)
         .into_iter()
         .map(|message| match message {
             Message::ToolResult { output, .. } => output,
@@ -254,7 +257,7 @@ proptest! {
         for message in &messages {
             context.push(message.clone());
             context.prepare();
-            let next = context.request();
+            let next = sent(&context);
             if next[..last.len()] != last[..] {
                 changes += 1;
             }

@@ -520,7 +520,7 @@ impl Session {
     }
 
     /// The messages of the request that is being made, within the budget.
-    pub fn request(&self) -> Vec<Message> {
+    pub fn request(&self) -> Vec<&Message> {
         self.context.request()
     }
 

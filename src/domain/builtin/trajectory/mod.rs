@@ -91,7 +91,7 @@ pub struct Request {
 
 impl Request {
     /// A request that consists of these messages.
-    pub fn of(messages: &[Message]) -> Self {
+    pub fn of(messages: &[&Message]) -> Self {
         // Messages are plain data, which can always be written.
         let json = serde_json::to_vec(messages).unwrap_or_default();
         Self {

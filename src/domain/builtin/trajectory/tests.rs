@@ -44,7 +44,7 @@ fn intent(intent: Step) -> Line {
 fn ask() -> Line {
     Line::Intent {
         intent: Step::AskModel(Ask::default()),
-        request: Some(Request::of(&[Message::Note { text: "n".into() }])),
+        request: Some(Request::of(&[&Message::Note { text: "n".into() }])),
     }
 }
 

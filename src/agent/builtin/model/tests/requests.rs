@@ -97,17 +97,20 @@ fn kept(wire: Wire) -> Kept {
 /// The text of a request.
 fn written(model: &str, messages: &[Message], native: bool) -> String {
     let access = access(model);
-    let by_text = (!native).then(|| told_by_text(messages));
+    let messages: Vec<&Message> = messages.iter().collect();
+    let by_text = (!native).then(|| told_by_text(&messages));
+    let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
+    let declared = native.then(|| tools(access.wire));
     let body = body(&Ask {
         access: &access,
-        messages: by_text.as_deref().unwrap_or(messages),
-        tools: native,
+        messages: by_text.as_deref().unwrap_or(&messages),
+        tools: declared.as_ref(),
         stream: native,
         most_tokens: native.then_some(100),
         encrypted: true,
         kept: &kept(access.wire),
     });
-    body.to_string()
+    String::from_utf8(body.unwrap()).unwrap()
 }
 
 /// A request with every message in a line of its own; the declarations are tested elsewhere.
@@ -283,4 +286,26 @@ fn tools_by_text() {
       {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 6 read_file ok\nsix\n```"},{"type":"text","text":"end","cache_control":{"type":"ephemeral"}}]}
     stream false
     "##);
+}
+
+/// Providers cache what two requests have in common from their first byte on.
+#[test]
+fn the_next_request_begins_with_all_of_the_one_before_it() {
+    let messages = session();
+    for (model, after) in [
+        ("openrouter/m", "],\"stream\""),
+        ("openai/gpt-6.1-sol", "],\"store\""),
+        ("gemini/m", "]}],\"systemInstruction\""),
+        (
+            "anthropic/m",
+            ",\"cache_control\":{\"type\":\"ephemeral\"}}]}],\"stream\"",
+        ),
+    ] {
+        for count in 2..messages.len() {
+            let text = |count: usize| written(model, &messages[..count], true);
+            let (last, next) = (text(count), text(count + 1));
+            let (beginning, _) = last.split_once(after).unwrap();
+            assert!(next.starts_with(beginning), "{model}: {last}\n{next}");
+        }
+    }
 }

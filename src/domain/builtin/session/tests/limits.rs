@@ -260,7 +260,8 @@ fn the_transcript_holds_results_before_notes_and_fits_the_budget() {
             "assistant",
         ]
     );
-    assert_eq!(played.session.request(), played.session.messages());
+    let all: Vec<&Message> = played.session.messages().iter().collect();
+    assert_eq!(played.session.request(), all);
 }
 
 #[test]
