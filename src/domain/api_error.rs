@@ -187,7 +187,7 @@ fn class_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ApiErro
 
 fn class_of_status(status: u16) -> Option<ApiErrorClass> {
     match status {
-        401..=404 => Some(ApiErrorClass::Unavailable),
+        401..=404 | 410 => Some(ApiErrorClass::Unavailable),
         408 | 409 | 425 | 429 | 500..=599 => Some(ApiErrorClass::Transient),
         400..=499 => Some(ApiErrorClass::Rejected),
         _ => None,
