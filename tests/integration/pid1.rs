@@ -111,9 +111,8 @@ fn signals_cancel_it() {
 fn a_second_signal_ends_it_at_once() {
     let Some(way) = container() else { return };
     let project = project();
-    let agent = project.agent(
-        "trap ': > \"$OUT/asked\"' TERM; touch \"$OUT/began\"; while :; do sleep 0.1; done",
-    );
+    let agent = project
+        .agent("trap ': > \"$OUT/asked\"' TERM; touch \"$OUT/began\"; while :; do sleep 0.1; done");
     let mut child = start(&project, &way, &agent);
     wait_until("the turn begins", || project.outside("began").exists());
     let first = children(child.id())[0];

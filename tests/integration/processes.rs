@@ -221,9 +221,8 @@ fn a_second_signal_leaves_nothing_running_either() {
         "(setsid sh -c 'trap \"\" TERM; echo $$ >{pids_file}; while :; do sleep 1; done' &); while ! test -s {pids_file}; do sleep 0.02; done"
     );
     with_setup(&project, &setup, CHECK);
-    let agent = project.agent(
-        "trap ': > \"$OUT/asked\"' TERM; touch \"$OUT/began\"; while :; do sleep 0.1; done",
-    );
+    let agent = project
+        .agent("trap ': > \"$OUT/asked\"' TERM; touch \"$OUT/began\"; while :; do sleep 0.1; done");
     let mut sprag = project.start(&["run", "--plan", "plan.yaml", "--agent-command", &agent]);
     wait_until("the turn begins", || project.outside("began").exists());
     signal(sprag.id(), "INT");
