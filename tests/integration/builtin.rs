@@ -3,10 +3,10 @@
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT};
 use crate::support::project::{Project, Run, plan};
-use crate::support::tasks::assessments;
+use crate::support::tasks::{MODEL_KEY, assessments, builtin};
 use serde_json::{Value, json};
 
-pub const KEY: &str = "not-a-real-key";
+pub const KEY: &str = MODEL_KEY;
 
 pub fn calls(text: &str, calls: Vec<(&'static str, Value)>) -> Step {
     Step::Calls(text.into(), calls)
@@ -43,24 +43,7 @@ pub fn arguments<'a>(
     model: &'a str,
     args: &[&'a str],
 ) -> Vec<&'a str> {
-    let version = match model.split('/').next() {
-        Some("gemini") => "v1beta",
-        _ => "v1",
-    };
-    project.env("SPRAG_BASE_URL", format!("{}/{version}", api.url()));
-    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
-        project.env(name, KEY);
-    }
-    let begin = [
-        "run",
-        "--plan",
-        "plan.yaml",
-        "--agent",
-        "builtin",
-        "--model",
-        model,
-    ];
-    [&begin[..], args].concat()
+    builtin(project, &api.url(), model, args)
 }
 
 pub fn session(run: &Run) -> &Value {

@@ -7,6 +7,7 @@ use crate::support::model_wire::{Wire, server_sent};
 use crate::support::proc::{assert_nothing_left, end_of, signal, wait_until};
 use crate::support::project::{Project, plan};
 use crate::support::scripted::{Scripted, answer};
+use crate::support::tasks::builtin;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -17,17 +18,7 @@ fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) {
         ("a.txt", "broken\n"),
         ("plan.yaml", &plan("grep -q fixed a.txt")),
     ]);
-    project.env("SPRAG_BASE_URL", format!("{}/v1", api.url()));
-    project.env("OPENAI_API_KEY", "not-a-real-key");
-    let args = [
-        "run",
-        "--plan",
-        "plan.yaml",
-        "--agent",
-        "builtin",
-        "--model",
-        "openai/m",
-    ];
+    let args = builtin(&mut project, &api.url(), "openai/m", &[]);
     let mut sprag = project.start(&args);
     wait_until("it is where it is to be cancelled", || {
         began(&project, &api)

@@ -5,15 +5,16 @@ use crate::support::model_calls::{self, Call};
 use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, Wire, server_sent};
 use crate::support::project::{Project, Run, plan};
 use crate::support::scripted::{Scripted, answer, json};
+use crate::support::tasks::builtin;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The formats, each with a model that speaks it and the last part of its address.
-const WIRES: [(Wire, &str, &str); 4] = [
-    (Wire::Chat, "openai/m", "v1"),
-    (Wire::Responses, "openai-responses/m", "v1"),
-    (Wire::Messages, "anthropic/m", "v1"),
-    (Wire::Gemini, "gemini/m", "v1beta"),
+const WIRES: [(Wire, &str); 4] = [
+    (Wire::Chat, "openai/m"),
+    (Wire::Responses, "openai-responses/m"),
+    (Wire::Messages, "anthropic/m"),
+    (Wire::Gemini, "gemini/m"),
 ];
 
 const SAID: &str = "Grüße — 你好 🎉";
@@ -99,52 +100,29 @@ impl Played {
     }
 }
 
-fn play(model: &str, version: &str, script: Vec<Reply>, args: &[&str]) -> Played {
+fn play(model: &str, script: Vec<Reply>, args: &[&str]) -> Played {
     let api = Scripted::start(script);
     let mut project = project();
-    project.env("SPRAG_BASE_URL", format!("{}/{version}", api.url()));
     project.env("SPRAG_MODEL_WAIT_MS", "1");
-    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
-        project.env(name, "not-a-real-key");
-    }
-    let begin = [
-        "run",
-        "--plan",
-        "plan.yaml",
-        "--agent",
-        "builtin",
-        "--model",
-        model,
-    ];
-    let run = project.sprag(&[&begin[..], args].concat());
+    let args = builtin(&mut project, &api.url(), model, args);
+    let run = project.sprag(&args);
     Played { run, project, api }
 }
 
 /// Plays these answers and then, if they are waited out, the work.
-fn before_the_work(wire: &(Wire, &str, &str), faults: Vec<Reply>) -> Played {
-    let (wire, model, version) = *wire;
-    play(
-        model,
-        version,
-        faults.into_iter().chain(work(wire)).collect(),
-        &[],
-    )
+fn before_the_work(wire: &(Wire, &str), faults: Vec<Reply>) -> Played {
+    let (wire, model) = *wire;
+    play(model, faults.into_iter().chain(work(wire)).collect(), &[])
 }
 
 #[test]
 fn a_response_may_come_byte_by_byte() {
-    for (wire, model, version) in WIRES {
+    for (wire, model) in WIRES {
         let drip = |calls: &[Call]| {
             let body = events(wire, calls).0.concat();
             Reply::Drip(stream(body), Duration::ZERO)
         };
-        let played = play(
-            model,
-            version,
-            vec![drip(&write_fixed()), drip(&finish())],
-            &[],
-        )
-        .done();
+        let played = play(model, vec![drip(&write_fixed()), drip(&finish())], &[]).done();
         let mut said = played
             .run
             .events
@@ -156,7 +134,7 @@ fn a_response_may_come_byte_by_byte() {
 
 #[test]
 fn a_stream_that_is_cut_anywhere_counts_for_nothing() {
-    for (wire, model, version) in WIRES {
+    for (wire, model) in WIRES {
         let calls = [("write_file", json!({"path": "cut.txt", "content": "x"}))];
         let (parts, before) = events(wire, &calls);
         let whole = parts.concat().into_bytes();
@@ -174,7 +152,7 @@ fn a_stream_that_is_cut_anywhere_counts_for_nothing() {
         script.push(Reply::Close);
         script.extend(work(wire));
         let expected = places.len() + 2;
-        let played = play(model, version, script, &[]).done();
+        let played = play(model, script, &[]).done();
         assert_eq!(played.waits().len(), expected, "{model}");
     }
 }
@@ -305,7 +283,7 @@ fn what_only_a_person_can_mend_ends_the_run_at_once() {
     let spent = r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let credit = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#;
     let model = r#"{"error":{"message":"The model `m` does not exist or you do not have access to it.","code":"model_not_found"}}"#;
-    for (_, name, version) in WIRES {
+    for (_, name) in WIRES {
         for (status, body) in [
             (401, r#"{"error":{"message":"Incorrect API key provided"}}"#),
             (
@@ -317,7 +295,7 @@ fn what_only_a_person_can_mend_ends_the_run_at_once() {
             (429, spent),
             (400, credit),
         ] {
-            let played = play(name, version, vec![json(status, body)], &[]).expect(4);
+            let played = play(name, vec![json(status, body)], &[]).expect(4);
             assert_eq!(
                 played.run.task(0)["reason"],
                 "agent_unavailable",
@@ -402,14 +380,14 @@ fn a_filter_is_asked_once_more() {
 
 #[test]
 fn tokens_and_cost_are_counted_alike_and_parallel_calls_all_carried_out() {
-    for (wire, model, version) in WIRES {
+    for (wire, model) in WIRES {
         let both = [
             ("write_file", json!({"path": "a.txt", "content": "fixed\n"})),
             ("run_command", json!({"command": "echo marker-$((40 + 2))"})),
             ("read_file", json!({"path": "plan.yaml"})),
         ];
         let script = vec![good(wire, &both), good(wire, &finish())];
-        let played = play(model, version, script, &["--agent-arg=--price=1,0.1,10"]).done();
+        let played = play(model, script, &["--agent-arg=--price=1,0.1,10"]).done();
         let usage = &played.run.summary["usage"];
         assert_eq!(usage["tokens_in"], 2 * TOKENS_IN, "{model}");
         assert_eq!(usage["tokens_out"], 2 * TOKENS_OUT, "{model}");
@@ -427,7 +405,7 @@ fn tokens_and_cost_are_counted_alike_and_parallel_calls_all_carried_out() {
 
 #[test]
 fn what_is_not_known_of_a_stream_is_ignored() {
-    for (wire, model, version) in WIRES {
+    for (wire, model) in WIRES {
         let more = |calls: &[Call]| {
             let mut body = ": a comment\n\nid: 7\nretry: 10\n\n".to_owned();
             for part in events(wire, calls).0 {
@@ -436,20 +414,14 @@ fn what_is_not_known_of_a_stream_is_ignored() {
             }
             Reply::Answer(stream(body))
         };
-        play(
-            model,
-            version,
-            vec![more(&write_fixed()), more(&finish())],
-            &[],
-        )
-        .done();
+        play(model, vec![more(&write_fixed()), more(&finish())], &[]).done();
     }
 }
 
 #[test]
 fn a_model_without_thoughts_is_not_asked_for_them_again() {
     let refused = r#"{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include"}}"#;
-    let reasons = (Wire::Responses, "openai-responses/gpt-6.1-sol", "v1");
+    let reasons = (Wire::Responses, "openai-responses/gpt-6.1-sol");
     let played = before_the_work(&reasons, vec![json(400, refused)]).done();
     let asks = played.api.requests().into_iter().map(|request| {
         let body: Value = serde_json::from_slice(&request.body).unwrap();

@@ -4,12 +4,11 @@ mod demo;
 
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::{MODEL_KEY, builtin};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-
-const KEY: &str = "not-a-real-key";
 
 fn calls(text: &str, calls: Vec<(&'static str, Value)>) -> Step {
     Step::Calls(text.into(), calls)
@@ -38,18 +37,8 @@ fn broken() -> Project {
 }
 
 fn run_with(project: &mut Project, api: &ModelApi, model: &str, args: &[&str]) -> Run {
-    project.env("SPRAG_BASE_URL", format!("{}/v1", api.url()));
-    project.env("OPENAI_API_KEY", KEY);
-    let begin = [
-        "run",
-        "--plan",
-        "plan.yaml",
-        "--agent",
-        "builtin",
-        "--model",
-        model,
-    ];
-    project.sprag(&[&begin[..], args].concat())
+    let args = builtin(project, &api.url(), model, args);
+    project.sprag(&args)
 }
 
 /// Runs this script with `--record` and returns the recording.
@@ -135,7 +124,7 @@ fn a_run_with_everything_in_it_is_decided_the_same() {
     ] {
         assert!(told.contains(shown), "{shown}: {told}");
     }
-    for never in ["DIFFERS", "read differently", "is another one", KEY] {
+    for never in ["DIFFERS", "read differently", "is another one", MODEL_KEY] {
         assert!(!told.contains(never), "{never}: {told}");
     }
 
@@ -335,7 +324,7 @@ fn a_recording_holds_no_secret_of_the_environment() {
     let (_, file) = recorded(&mut project, script, 0);
     let text = fs::read_to_string(&file).unwrap();
     let escaped = serde_json::to_string(secret).unwrap();
-    for form in [secret, escaped.trim_matches('"'), KEY] {
+    for form in [secret, escaped.trim_matches('"'), MODEL_KEY] {
         assert!(!text.contains(form), "{form}: {text}");
     }
     assert!(text.contains("It says ***."), "{text}");

@@ -122,3 +122,26 @@ pub fn assert_nothing_recorded(project: &Project, head: &str) {
     assert_eq!(project.head(), head);
     assert!(!project.read("plan.yaml").contains("status:"));
 }
+
+/// The key that [`builtin`] sets.
+pub const MODEL_KEY: &str = "not-a-real-key";
+
+/// Points the built-in agent at a model server and names the arguments of a run of `plan.yaml`.
+pub fn builtin<'a>(
+    project: &mut Project,
+    server: &str,
+    model: &'a str,
+    args: &[&'a str],
+) -> Vec<&'a str> {
+    let version = match model.split('/').next() {
+        Some("gemini") => "v1beta",
+        _ => "v1",
+    };
+    project.env("SPRAG_BASE_URL", format!("{server}/{version}"));
+    for name in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
+        project.env(name, MODEL_KEY);
+    }
+    let plan = ["run", "--plan", "plan.yaml"];
+    let agent = ["--agent", "builtin", "--model", model];
+    [&plan[..], &agent, args].concat()
+}
