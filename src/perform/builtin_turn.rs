@@ -3,9 +3,9 @@
 use super::agent_turn::AgentEnd;
 use super::prompting::Prompt;
 use super::{Performer, Recorder, TaskRun};
-use crate::agent::builtin::{self, Builtin, Turn};
+use crate::agent::builtin::{self, Builtin, Ended, Turn};
 use crate::domain::assess::TurnExit;
-use crate::domain::builtin::session::SessionExit;
+use crate::domain::builtin::session::{CompletionKind, SessionExit};
 use crate::domain::builtin::trajectory::{Line, TurnName};
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
@@ -76,7 +76,7 @@ impl Performer<'_> {
         }
         let cancelled = self.cancel.reason();
         Ok(AgentEnd {
-            exit: turn_exit(ended.exit),
+            exit: turn_exit(&ended, millis(began.elapsed())),
             cancelled,
             report: ended.report,
             elapsed_ms: millis(began.elapsed()),
@@ -121,15 +121,17 @@ fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -
 }
 
 /// How a session's end reads as that of a process.
-fn turn_exit(exit: SessionExit) -> TurnExit {
-    match exit {
+fn turn_exit(ended: &Ended, after_ms: u64) -> TurnExit {
+    let is_complete = ended.telemetry.completion_kind == CompletionKind::CompleteUnverified;
+    match ended.exit {
         SessionExit::ModelError => TurnExit::Code(1),
         SessionExit::Cancelled => TurnExit::Signal(15),
+        SessionExit::TimeLimit if is_complete => TurnExit::Code(0),
+        SessionExit::TimeLimit => TurnExit::TimedOut { after_ms },
         SessionExit::Submitted
         | SessionExit::StepLimit
         | SessionExit::TokenLimit
         | SessionExit::CostLimit
-        | SessionExit::TimeLimit
         | SessionExit::RepeatedFormatError
         | SessionExit::Stalled => TurnExit::Code(0),
     }

@@ -244,16 +244,16 @@ fn provider_of<'m>(
             return Some((provider, Some(rest)));
         }
     }
-    let by_key = PROVIDERS
+    let mut by_key = PROVIDERS
         .iter()
         .filter(|provider| provider.name != GITHUB)
-        .find(|provider| key_of(provider, var).is_some());
+        .filter(|provider| key_of(provider, var).is_some());
     if has_base {
-        let own = by_key.filter(|provider| provider.name == "openai");
+        let own = by_key.find(|provider| provider.name == "openai");
         let compatible = || PROVIDERS.iter().find(|it| it.name == "compatible");
         return own.or_else(compatible).map(|provider| (provider, model));
     }
-    by_key.map(|provider| (provider, model))
+    by_key.next().map(|provider| (provider, model))
 }
 
 fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<Secret> {
@@ -372,6 +372,11 @@ mod tests {
             (
                 Some("org/m"),
                 &[("OPENAI_API_KEY", "k"), server],
+                "openai Chat http://127.0.0.1:1/v1 org/m k",
+            ),
+            (
+                Some("org/m"),
+                &[("ANTHROPIC_API_KEY", "a"), ("OPENAI_API_KEY", "k"), server],
                 "openai Chat http://127.0.0.1:1/v1 org/m k",
             ),
             (

@@ -76,7 +76,10 @@ pub(super) fn report(state: &State, exit: SessionExit) -> AgentReport {
         usage: state.usage(),
         usage_basis: UsageBasis::Turn,
         api_error,
-        stopped_by: stopped_by(exit).map(str::to_owned),
+        // Work that is complete was not cut off, whatever came after it.
+        stopped_by: stopped_by(exit)
+            .filter(|_| !state.ledger().is_complete())
+            .map(str::to_owned),
         permission_denials: 0,
         tool_calls: state.counts().tool_calls,
         last_error_line: state
@@ -88,11 +91,12 @@ pub(super) fn report(state: &State, exit: SessionExit) -> AgentReport {
 /// The name of an end without a result.
 fn stopped_by(exit: SessionExit) -> Option<&'static str> {
     match exit {
+        // A time that is over is told as that of a process.
+        SessionExit::TimeLimit => None,
         SessionExit::Submitted | SessionExit::ModelError | SessionExit::Cancelled => None,
         SessionExit::StepLimit => Some("step_limit"),
         SessionExit::TokenLimit => Some("token_limit"),
         SessionExit::CostLimit => Some("cost_limit"),
-        SessionExit::TimeLimit => Some("time_limit"),
         SessionExit::RepeatedFormatError => Some("repeated_format_error"),
         SessionExit::Stalled => Some("stalled"),
     }

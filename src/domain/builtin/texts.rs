@@ -91,6 +91,7 @@ pub fn note(note: &Note) -> String {
         Note::SliceEnded { file, changed } => slice_ended(file, *changed),
         Note::LoopWarning { kind, strong } => loop_warning(*kind, *strong),
         Note::Forced { next } => forced(next.as_deref()),
+        Note::GoOn { next } => go_on(next.as_deref()),
         Note::Repair { open } => repair(open),
     }
 }
@@ -178,6 +179,13 @@ fn forced(next: Option<&str>) -> String {
         None => "There has been no progress for some time. Your next response must edit a file, or, if the work is done, \
              send FINAL."
             .to_owned(),
+    }
+}
+
+fn go_on(next: Option<&str>) -> String {
+    match next {
+        Some(next) => format!("Noted. Go on with a tool call. Next item: {next}"),
+        None => "Noted. If the work is done, send FINAL; else go on with a tool call.".to_owned(),
     }
 }
 

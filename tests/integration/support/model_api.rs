@@ -291,6 +291,10 @@ fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Ans
         (true, true) => return Some(wire.error(400, "this model does not support tools")),
         (true, false) | (false, true) => {}
     }
+    if model_wire::ends_with_the_models_words(&request.body) {
+        let why = "the conversation must end with a user message";
+        return Some(wire.error(400, why));
+    }
     Some(match state.steps.pop_front() {
         Some(Step::Silence) => return None,
         Some(Step::RateLimit(seconds)) => Answer {

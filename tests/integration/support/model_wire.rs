@@ -96,6 +96,14 @@ pub fn tool_names(body: &Value) -> Vec<&str> {
         .collect()
 }
 
+/// Whether a request asks for more after the model's own words, which newer models refuse.
+pub fn ends_with_the_models_words(body: &Value) -> bool {
+    let all = ["messages", "input", "contents"].map(|field| list(body, field).last());
+    let last = all.into_iter().flatten().next();
+    let role = last.and_then(|last| last["role"].as_str());
+    matches!(role, Some("assistant" | "model"))
+}
+
 fn names(tool: &Value) -> Vec<&str> {
     let declared = list(tool, "functionDeclarations");
     if !declared.is_empty() {

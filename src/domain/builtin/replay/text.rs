@@ -217,6 +217,7 @@ fn noted(note: &Note) -> String {
             format!("loop, {kind}{strong}")
         }
         Note::Forced { next: item } => format!("forced mode, an edit is demanded{}", next(item)),
+        Note::GoOn { next: item } => format!("go on{}", next(item)),
         Note::Repair { open } => format!(
             "repair message, one more response is taken; {} open",
             many(open.len(), "item")

@@ -53,7 +53,8 @@ impl State {
         self.last = Last::Step;
         self.step = OpenStep {
             finished_before: self.ledger.finished(),
-            calls: digest(&response.calls),
+            calls: digest(response),
+            called: !response.calls.is_empty(),
             ..OpenStep::default()
         };
         self.final_words = None;
@@ -67,10 +68,13 @@ impl State {
         let mut understood = !blocks.is_empty();
         for call in &response.calls {
             self.counts.tool_calls = self.counts.tool_calls.saturating_add(1);
-            understood |= self.call(call);
+            understood |= self.call(call, &scan.prose);
         }
-        if !understood && response.calls.is_empty() {
-            understood = self.plain_text(response);
+        if response.calls.is_empty() && self.final_words.is_none() {
+            understood |= self.plain_text(&scan.prose, response.stop);
+        }
+        if understood {
+            self.plain_words = None;
         }
         if understood {
             self.format_error = None;
@@ -98,7 +102,7 @@ impl State {
 
     /// Takes a call in. One that touches the work tree is opened, the others are answered. Tells
     /// whether it was understood.
-    fn call(&mut self, call: &ToolCall) -> bool {
+    fn call(&mut self, call: &ToolCall, prose: &str) -> bool {
         let (ok, text) = match ToolRequest::of(call) {
             Ok(ToolRequest::UpdatePlan { items, replace }) => {
                 let block = block_of(&items, replace || self.ledger.items().is_empty());
@@ -106,7 +110,13 @@ impl State {
                 (true, texts::plan_answer(&self.ledger, &applied))
             }
             Ok(ToolRequest::Finish { summary }) => {
-                self.final_words = Some(FinalWords::of(summary.trim()));
+                let summary = summary.trim();
+                let text = if summary.is_empty() {
+                    prose.trim()
+                } else {
+                    summary
+                };
+                self.final_words = Some(FinalWords::of(text));
                 (true, texts::NOTED.to_owned())
             }
             Ok(request) => {
@@ -128,12 +138,13 @@ impl State {
         ok
     }
 
-    /// Most models end their work with plain text. Such a response ends the session if it is in one of
+    /// Most models end their work with plain text, with or without an update of the plan before it. Such a
+    /// response ends the session if it is in one of
     /// the two forms that the prompt names for that, or if nothing of a plan is left, something was
     /// done, and it does not announce more.
-    fn plain_text(&mut self, response: &Response) -> bool {
-        let words = FinalWords::of(response.text.trim());
-        if words.text.is_empty() || response.stop != StopReason::End {
+    fn plain_text(&mut self, prose: &str, stop: StopReason) -> bool {
+        let words = FinalWords::of(prose.trim());
+        if words.text.is_empty() || stop != StopReason::End {
             return false;
         }
         let worked = !self.changed.is_empty() || self.ledger.finished() > 0;
@@ -290,13 +301,16 @@ fn state_of(state: PlanItemState) -> ItemState {
     }
 }
 
-/// A digest of what is called with what; `None` without a call.
-fn digest(calls: &[ToolCall]) -> Option<u64> {
-    if calls.is_empty() {
+/// A digest of what is called with what, or of what is said where nothing is called.
+fn digest(response: &Response) -> Option<u64> {
+    if response.calls.is_empty() && response.text.trim().is_empty() {
         return None;
     }
     let mut hasher = DefaultHasher::new();
-    for call in calls {
+    if response.calls.is_empty() {
+        response.text.hash(&mut hasher);
+    }
+    for call in &response.calls {
         match ToolRequest::of(call) {
             Ok(request) => format!("{request:?}").hash(&mut hasher),
             Err(_) => format!("{}{:?}", call.name, call.arguments).hash(&mut hasher),

@@ -97,6 +97,9 @@ fn notes(state: &State, suppressed: Option<Suppressed>) -> Vec<Note> {
     if state.score() >= state.thresholds.forced {
         notes.push(Note::Forced { next: next() });
     }
+    if notes.is_empty() && !state.step.called {
+        notes.push(Note::GoOn { next: next() });
+    }
     notes
 }
 

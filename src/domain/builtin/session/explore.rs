@@ -1,6 +1,7 @@
 //! Explores every reachable canonical state of a session for small bounds, and random long sessions
 //! beyond, for the properties that must never break.
 
+use super::state::Last;
 use super::tests::{FINAL, bad_edit, call, carry_out, check, edit, plan, read, text, with};
 use super::*;
 use crate::domain::builtin::model_error::ModelErrorKind;
@@ -162,6 +163,11 @@ fn check_step(limits: &Limits, state: &State, way: Way, step: &Step) {
                 "asked again after the repair turn"
             );
             let last = ask.notes.last();
+            let answered = !matches!(state.last, Last::Step) || state.step.called;
+            assert!(
+                answered || last.is_some(),
+                "a request that ends with what the model said"
+            );
             assert!(!repairs(ask) || matches!(last, Some(Note::Repair { .. })));
         }
         Step::ApplyTools { calls } => {

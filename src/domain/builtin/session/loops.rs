@@ -37,7 +37,7 @@ pub enum LoopKind {
 /// What the detectors need to know of a step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Trace {
-    /// A digest of its calls; `None` without a call.
+    /// A digest of its calls, or of all that it said without one; `None` if that is nothing.
     pub calls: Option<u64>,
     /// Its words.
     pub words: BTreeSet<String>,

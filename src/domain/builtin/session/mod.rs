@@ -258,6 +258,11 @@ pub enum Note {
         /// The item to work on.
         next: Option<String>,
     },
+    /// A response was taken in that asked for nothing: a request must not end with what the model said.
+    GoOn {
+        /// The item to work on.
+        next: Option<String>,
+    },
     /// The last chance: exactly one more response is taken.
     Repair {
         /// The items left.

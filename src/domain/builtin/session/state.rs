@@ -56,6 +56,8 @@ pub(super) struct OpenStep {
     pub edit_failed: bool,
     pub read: BTreeSet<String>,
     pub calls: Option<u64>,
+    /// Whether it called anything.
+    pub called: bool,
     pub words: BTreeSet<String>,
 }
 
@@ -288,7 +290,7 @@ impl State {
                     self.counts.repair_turns += 1;
                 }
                 Note::SliceEnded { .. } => self.slice_ended = None,
-                Note::FormatError { .. } | Note::LoopWarning { .. } => {}
+                Note::FormatError { .. } | Note::LoopWarning { .. } | Note::GoOn { .. } => {}
             }
         }
     }

@@ -132,6 +132,42 @@ fn a_model_that_only_talks_has_the_last_word_after_three_responses() {
     assert_eq!(played.exit, SessionExit::RepeatedFormatError);
 }
 
+#[test]
+fn plain_text_beside_the_last_update_ends_the_session() {
+    let begun = with(&plan(&[A]), vec![edit("src/a.rs")]);
+    let done = text(&format!("Done. src/a.rs is changed.\n{}", check(&[A])));
+    let played = play(&[begun.clone(), done]);
+    assert_eq!(
+        (played.exit, played.asks.len()),
+        (SessionExit::Submitted, 2)
+    );
+
+    let update = text(&check(&[A]));
+    let played = play(&[begun, update, text(FINAL)]);
+    assert_eq!(
+        (played.exit, played.asks.len()),
+        (SessionExit::Submitted, 3)
+    );
+    assert_eq!(played.asks[2].notes, [Note::GoOn { next: None }]);
+}
+
+#[test]
+fn the_same_words_without_a_call_are_a_loop_however_short() {
+    let more = plan(&[A]).replace("SPRAG_PLAN", "SPRAG_PLAN_UPDATE");
+    let played = play(&vec![text(&more); 60]);
+    assert_eq!(played.exit, SessionExit::Stalled);
+    assert!(played.asks.len() < 12, "{}", played.asks.len());
+}
+
+#[test]
+fn a_finish_without_a_summary_ends_with_what_is_said_beside_it() {
+    let said = "I changed it.\nSUGGESTED_COMMIT_MESSAGE: Change a";
+    let calls = vec![edit("src/a.rs"), call("finish", json!({}))];
+    let played = play(&[with(said, calls)]);
+    assert_eq!(played.exit, SessionExit::Submitted);
+    assert_eq!(played.session.state().final_message(), Some(said));
+}
+
 fn failing(limits: &Limits, error: &ModelError, after: usize) -> (Vec<Step>, SessionExit) {
     let mut session = Session::new(
         limits.clone(),

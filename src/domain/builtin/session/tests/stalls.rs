@@ -41,7 +41,10 @@ fn read_only_steps_raise_the_score_and_force_an_edit() {
         next: Some(A.into()),
     };
     let notes: Vec<&[Note]> = played.asks.iter().map(|ask| &ask.notes[..]).collect();
-    assert_eq!(notes, [&[][..], &[], &[], &[], &[], &[forced], &[]]);
+    let go_on = Note::GoOn {
+        next: Some(A.into()),
+    };
+    assert_eq!(notes, [&[][..], &[go_on], &[], &[], &[], &[forced], &[]]);
     let telemetry = played.telemetry();
     assert_eq!(
         (
