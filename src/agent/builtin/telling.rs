@@ -48,10 +48,11 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
         exit_code: None,
         summary: excerpt(&result.output),
     });
-    for path in &result.changed {
+    for (at, path) in result.changed.iter().enumerate() {
         let kind = match &call.request {
             ToolRequest::DeleteFile { .. } => "delete",
-            ToolRequest::MoveFile { from, .. } if from.ends_with(path.as_str()) => "delete",
+            // A move names its source first. Its paths as the model wrote them may be absolute.
+            ToolRequest::MoveFile { .. } if at == 0 => "delete",
             ToolRequest::MoveFile { .. } => "add",
             _ => "update",
         };
@@ -99,5 +100,58 @@ fn stopped_by(exit: SessionExit) -> Option<&'static str> {
         SessionExit::CostLimit => Some("cost_limit"),
         SessionExit::RepeatedFormatError => Some("repeated_format_error"),
         SessionExit::Stalled => Some("stalled"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::builtin::tools::Toolbox;
+    use crate::process::Cancel;
+    use std::fs;
+    use std::time::Duration;
+
+    /// What is told of the files when this move is carried out in a tree with a file `src/a.rs`.
+    async fn told(absolute: bool, from: &str, to: &str) -> Vec<(String, String)> {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/a.rs"), "").unwrap();
+        let path = |path: &str| match absolute {
+            true => root.join(path).display().to_string(),
+            false => path.to_owned(),
+        };
+        let call = OpenCall {
+            id: "1".into(),
+            request: ToolRequest::MoveFile {
+                from: path(from),
+                to: path(to),
+            },
+        };
+        let mut tools = Toolbox::new(&root, Vec::new(), &Cancel::new());
+        let left = Duration::from_secs(60);
+        let moved = tools.call(&call.request, left, &mut Vec::new).await;
+        assert!(moved.ok, "{}", moved.output);
+        let mut files = Vec::new();
+        result(&call, &moved, &mut |event| {
+            if let AgentEvent::FileChange { path, kind } = event {
+                files.push((path, kind));
+            }
+        });
+        files
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_move_deletes_its_source_and_adds_its_target() {
+        for absolute in [false, true] {
+            for (from, to) in [("src/a.rs", "a.rs"), ("./src/a.rs", "lib/src/a.rs")] {
+                let told = told(absolute, from, to).await;
+                let expected = [("src/a.rs", "delete"), (to, "add")];
+                assert_eq!(
+                    told,
+                    expected.map(|(path, kind)| (path.into(), kind.into()))
+                );
+            }
+        }
     }
 }
