@@ -75,7 +75,9 @@ impl Toolbox {
                 command,
                 timeout_seconds,
             } => {
-                let asked = timeout_seconds.map_or(COMMAND_TIMEOUT, Duration::from_secs);
+                // Models that send every parameter send 0 where they mean none.
+                let asked = timeout_seconds.filter(|seconds| *seconds > 0);
+                let asked = asked.map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(LONGEST_COMMAND).min(left);
                 // What was changed otherwise is not the command's.
                 if std::mem::take(&mut self.changed) {

@@ -121,3 +121,12 @@ async fn only_files_that_are_not_what_they_were_count_as_changed() {
     assert_eq!(changed(&gone).await, (true, vec!["c.txt".to_owned()]));
     assert_eq!(changed(&gone).await, (false, Vec::new()));
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_time_limit_of_nothing_is_none_that_was_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = serde_json::json!({"command": "sleep 0.2; echo ran", "timeout_seconds": 0});
+    let command = request("run_command", arguments);
+    let result = call(directory.path(), &Cancel::new(), &command).await;
+    assert_eq!((result.ok, result.output.as_str()), (true, "ran\n(code 0)"));
+}
