@@ -443,7 +443,8 @@ impl Outlets {
 fn is_milestone(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::TurnAssessed(_)
+        EventKind::TurnEnded { usage: Some(_), .. }
+            | EventKind::TurnAssessed(_)
             | EventKind::CommitCreated { .. }
             | EventKind::TaskEnded(_)
             | EventKind::RunEnded { .. }

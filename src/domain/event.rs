@@ -213,6 +213,10 @@ pub enum EventKind {
         exit: String,
         /// Milliseconds.
         elapsed_ms: u64,
+        /// Tokens and cost of a turn that was cut short. Of every other turn its assessment tells
+        /// them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Usage>,
     },
     /// A turn was assessed.
     TurnAssessed(Box<TurnLine>),

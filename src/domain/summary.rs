@@ -2,7 +2,7 @@
 
 mod parts;
 
-use super::agent::{AgentEvent, TodoItem};
+use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
 use super::builtin::session::Telemetry;
@@ -293,6 +293,7 @@ impl RunSummary {
             EventKind::TaskStarted { .. } => self.task_started(event),
             EventKind::TurnStarted { .. } => self.turn_started(event),
             EventKind::Agent(AgentEvent::Todo { items }) => self.todo.clone_from(items),
+            EventKind::TurnEnded { usage, .. } => self.used(event, usage.as_ref()),
             EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
             EventKind::CheckEnded(result) => self.check_ended(event, result),
             EventKind::RetryScheduled { how, n, .. } => self.retry_scheduled(event, *how, *n),
@@ -324,7 +325,6 @@ impl RunSummary {
                 self.current = None;
             }
             EventKind::Agent(_)
-            | EventKind::TurnEnded { .. }
             | EventKind::CheckStarted { .. }
             | EventKind::NudgeResolved { .. }
             | EventKind::CommitRejected { .. }
@@ -387,12 +387,20 @@ impl RunSummary {
         self.totals.attempts += begun;
     }
 
+    /// A turn that was cut short has no line among the turns, but it has its price.
+    fn used(&mut self, event: &Event, usage: Option<&Usage>) {
+        let Some(usage) = usage else { return };
+        self.usage.add(usage);
+        if let Some(task) = self.task_mut(event) {
+            task.usage.add(usage);
+        }
+    }
+
     fn turn_assessed(&mut self, event: &Event, line: &TurnLine) {
-        self.usage.add(&line.usage);
+        self.used(event, Some(&line.usage));
         let Some(task) = self.task_mut(event) else {
             return;
         };
-        task.usage.add(&line.usage);
         if line.failed_report.is_some() {
             task.failed_report.clone_from(&line.failed_report);
         }

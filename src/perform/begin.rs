@@ -116,9 +116,22 @@ impl Performer<'_> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// Keeps what the agent said last, for the report and for a process that takes the run up.
+    /// Keeps what the agent said last, for the report and for a process that takes the run up, and
+    /// its session.
     pub(super) fn keep_final_message(&mut self, run: &TaskRun<'_>, number: u32) {
         let text = run.final_message.clone().unwrap_or_default();
+        let kept = self
+            .run_dir
+            .write(&format!("turns/{number:02}-final.md"), text.as_bytes())
+            .and_then(|_| self.keep_word(FINAL_MESSAGE, &text));
+        if let Err(error) = kept {
+            self.warn(format!("{error:#}"));
+        }
+        self.keep_session(run);
+    }
+
+    /// Keeps which session goes on and what it has used up, for a process that takes the run up.
+    pub(super) fn keep_session(&mut self, run: &TaskRun<'_>) {
         let session = run.session.clone().map(|id| Session {
             used: self.session_usage.get(&id).copied(),
             id,
@@ -126,12 +139,7 @@ impl Performer<'_> {
         let session = session
             .and_then(|session| serde_json::to_string(&session).ok())
             .unwrap_or_default();
-        let kept = self
-            .run_dir
-            .write(&format!("turns/{number:02}-final.md"), text.as_bytes())
-            .and_then(|_| self.keep_word(FINAL_MESSAGE, &text))
-            .and_then(|()| self.keep_word(SESSION, &session));
-        if let Err(error) = kept {
+        if let Err(error) = self.keep_word(SESSION, &session) {
             self.warn(format!("{error:#}"));
         }
     }

@@ -106,7 +106,7 @@ impl Performer<'_> {
             commit: intent.commit.clone(),
         })?;
         if let Some(by) = self.interruption() {
-            return Ok(Observation::Interrupted { by });
+            return Ok(Observation::interrupted(by));
         }
         self.land(&intent)?;
         self.mark_done(run)?;
@@ -383,7 +383,7 @@ impl Performer<'_> {
         let ended = run(&spec, &self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
         if let Exit::Cancelled(reason) = ended.exit {
             let by = super::interruption(reason);
-            return Ok(Hooked::Ended(Observation::Interrupted { by }));
+            return Ok(Hooked::Ended(Observation::interrupted(by)));
         }
         let (_, after) = self.settle(Some(raw));
         let changed = after.tree().is_some_and(|tree| tree != raw.fingerprint());

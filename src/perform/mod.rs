@@ -153,7 +153,7 @@ impl<'a> Performer<'a> {
         step: &Step,
     ) -> anyhow::Result<Observation> {
         if let Some(by) = self.interruption() {
-            return Ok(Observation::Interrupted { by });
+            return Ok(Observation::interrupted(by));
         }
         match step {
             Step::RunAgent { key, purpose } => self.turn(run, *key, purpose).await,
@@ -206,7 +206,7 @@ impl<'a> Performer<'a> {
         let pause = tokio::time::sleep(pause.min(self.longest_wait()));
         tokio::select! {
             () = pause => Observation::Waited,
-            reason = self.cancel.cancelled() => Observation::Interrupted { by: interruption(reason) },
+            reason = self.cancel.cancelled() => Observation::interrupted(interruption(reason)),
         }
     }
 

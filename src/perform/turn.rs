@@ -31,16 +31,17 @@ impl Performer<'_> {
         // A turn that a crash cut short goes on from where it began, not from where it stopped.
         let before = run.journal.state.turn_start.clone().unwrap_or(now);
         let mark = self.turn_mark(run, key);
-        let (number, end) = self.call_agent(run, key, purpose, &before).await?;
+        let (number, end, usage) = self.call_agent(run, key, purpose, &before).await?;
         let inspected = self.inspect(mark);
         let (raw, after) = self.look();
         let violations = self.violations(run, inspected, raw.as_deref());
         if let Some(reason) = end.cancelled {
+            self.keep_session(run);
             return Ok(Observation::Interrupted {
                 by: interruption(reason),
+                spend: spend(&usage),
             });
         }
-        let usage = self.turn_usage(&end);
         run.session.clone_from(&end.report.session_id);
         run.final_message.clone_from(&end.report.final_message);
         self.keep_final_message(run, number);
@@ -65,14 +66,14 @@ impl Performer<'_> {
     }
 
     /// Calls the agent, and once more without its session where it seems to have lost that. Returns
-    /// the number under which the call's files are kept, too.
+    /// the number under which the call's files are kept and what the turn cost, too.
     async fn call_agent(
         &mut self,
         run: &mut TaskRun<'_>,
         key: TurnKey,
         purpose: &TurnPurpose,
         before: &Snapshot,
-    ) -> anyhow::Result<(u32, AgentEnd)> {
+    ) -> anyhow::Result<(u32, AgentEnd, Usage)> {
         let prompt = self.write_prompt(run, purpose, run.session.is_some())?;
         let mut number = prompt.number;
         self.emit.emit(EventKind::TurnStarted {
@@ -87,11 +88,13 @@ impl Performer<'_> {
             number = prompt.number;
             end = self.run_agent(run, key, purpose, prompt).await?;
         }
+        let usage = self.turn_usage(&end);
         self.emit.emit(EventKind::TurnEnded {
             exit: end.exit.describe(),
             elapsed_ms: end.elapsed_ms,
+            usage: end.cancelled.map(|_| usage),
         });
-        Ok((number, end))
+        Ok((number, end, usage))
     }
 
     /// What the turn did to the repository itself; without a mark only what was left behind is told.

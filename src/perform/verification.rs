@@ -41,7 +41,7 @@ impl Performer<'_> {
                 let verification = self.run_checks(&run.config, raw_before.as_deref()).await?;
                 if verification.verdict == Verdict::Aborted {
                     let by = self.interruption().unwrap_or(Interruption::Deadline);
-                    return Ok(Observation::Interrupted { by });
+                    return Ok(Observation::interrupted(by));
                 }
                 (verification, self.settle(raw_before.as_deref()).1)
             }

@@ -148,6 +148,7 @@ impl Tape {
         self.push(EventKind::TurnEnded {
             exit: "code 0".into(),
             elapsed_ms: 41_000,
+            usage: None,
         });
         self.push(EventKind::TurnAssessed(Box::new(TurnLine {
             turn,

@@ -165,6 +165,9 @@ pub enum Body {
         exit: String,
         /// Milliseconds.
         duration_ms: u64,
+        /// Tokens and cost of a turn that was cut short and is not assessed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<WireUsage>,
     },
     /// It was decided what a turn did.
     #[serde(rename = "turn.assessed")]

@@ -3,16 +3,16 @@
 
 use crate::support::http::Reply;
 use crate::support::model_calls;
-use crate::support::model_wire::{Wire, server_sent};
+use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT, Wire, server_sent};
 use crate::support::proc::{assert_nothing_left, end_of, signal, wait_until};
-use crate::support::project::{Project, plan};
+use crate::support::project::{Project, Run, plan};
 use crate::support::scripted::{Scripted, answer};
 use crate::support::tasks::builtin;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Sends SIGTERM as soon as `began` holds, and sees that everything is told and nothing is left.
-fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) {
+fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) -> Run {
     let api = Scripted::start(script);
     let mut project = Project::new(&[
         ("a.txt", "broken\n"),
@@ -39,6 +39,7 @@ fn cancelled(script: Vec<Reply>, began: impl Fn(&Project, &Scripted) -> bool) {
         (project.commits(), project.read("a.txt").as_str()),
         (1, "broken\n")
     );
+    run
 }
 
 /// The records of the first turn so far.
@@ -87,7 +88,9 @@ fn within_a_command() {
     let (_, events) = model_calls::reply(Wire::Chat, 1, "I wait.", &call);
     let body: String = events.iter().map(server_sent).collect();
     let call = Reply::Answer(answer(200, "text/event-stream", body));
-    cancelled(vec![call], |project, _| {
+    let run = cancelled(vec![call], |project, _| {
         project.beside("tmp").join("began").exists()
     });
+    let used = json!({"tokens_in": TOKENS_IN, "tokens_out": TOKENS_OUT, "cost_usd": null});
+    assert_eq!(run.summary["usage"], used);
 }

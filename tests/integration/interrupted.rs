@@ -1,6 +1,8 @@
 //! Runs that a person ends with Ctrl-C.
 
+use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::project::{Project, plan};
+use crate::support::tasks::{FIX, USAGE, fixable};
 use serde_json::json;
 use std::process::Command;
 use std::time::Duration;
@@ -45,4 +47,32 @@ fn a_turn_that_is_cut_short_keeps_what_it_left_and_goes_on_with_the_same_flags()
     project.sprag(&resumed).expect(0);
     assert_eq!(project.read("a.txt"), "fixed\n");
     assert_eq!((project.commits(), project.status()), (2, String::new()));
+}
+
+#[test]
+fn what_a_turn_had_used_up_counts_for_the_limit_of_the_run_that_goes_on() {
+    let project = fixable();
+    let agent = project.agent(&format!(
+        "{USAGE}; test $N = 2 || {{ touch \"$OUT/began\"; sleep 1000; }}; {FIX}"
+    ));
+    let args = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
+    let mut sprag = project.start(&args);
+    wait_until("the agent waits", || project.outside("began").exists());
+    signal(sprag.id(), "INT");
+    assert_eq!(end_of(&mut sprag).code(), Some(130));
+    let run = project.finished(&sprag.wait_with_output().unwrap());
+    let used = json!({"tokens_in": 90, "tokens_out": 30, "cost_usd": null});
+    assert_eq!(run.summary["usage"], used);
+    assert_eq!(run.task(0)["usage"], used);
+    assert_eq!(run.task(0)["turns"], json!([]));
+
+    let resumed = ["run", "--resume", "--max-tokens", "120"];
+    let run = project.sprag(&resumed).expect(5);
+    assert_eq!(
+        (run.task(0)["reason"].as_str(), project.calls()),
+        (Some("budget"), 1)
+    );
+    let message = "the token limit is reached: 120 of 120";
+    assert_eq!(run.task(0)["message"], message);
+    assert_eq!(run.summary["usage"], used);
 }

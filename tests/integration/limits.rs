@@ -2,6 +2,8 @@
 
 use crate::support::proc::{assert_nothing_left, end_of, is_alive, pids, wait_until};
 use crate::support::project::{Project, Run, plan};
+use crate::support::tasks::USAGE;
+use serde_json::json;
 use std::fs;
 
 const CHECK: &str = "grep -q fixed a.txt";
@@ -135,4 +137,22 @@ fn a_deadline_that_has_passed_starts_nothing_more() {
     wait_until("nothing is left", || {
         crate::support::proc::left_in(&project, &[]).is_empty()
     });
+}
+
+/// The turn has no assessment, but its tokens are the run's, before and after it is taken up.
+#[test]
+fn what_a_turn_has_used_up_until_the_deadline_is_counted() {
+    let project = project();
+    let agent = project.agent(&format!("{USAGE}; test $N = 2 || {{ {HANG}; }}; {FIX}"));
+    let run = project.run(&agent, &["--deadline", "6s"]).expect(5);
+    let used = |tokens_in: u32, tokens_out: u32| json!({"tokens_in": tokens_in, "tokens_out": tokens_out, "cost_usd": null});
+    assert_eq!(run.summary["usage"], used(90, 30));
+    assert_eq!(run.task(0)["usage"], used(90, 30));
+    assert_eq!(assessments(&run), [""; 0]);
+
+    let resumed = ["run", "--resume", "--deadline", "1h", "--max-tokens", "121"];
+    let run = project.sprag(&resumed).expect(0);
+    assert_eq!(run.summary["usage"], used(180, 60));
+    assert_eq!(run.task(0)["usage"], used(180, 60));
+    assert_eq!(assessments(&run), ["changed"]);
 }

@@ -92,9 +92,7 @@ fn failed(fingerprint: &str) -> Verdict {
 
 /// Everything that can come of a step in the world of three trees and two heads.
 fn observations(state: &TaskState, step: &Step) -> Vec<Observation> {
-    let cancel = Observation::Interrupted {
-        by: Interruption::Cancel { signal: 2 },
-    };
+    let cancel = Observation::interrupted(Interruption::Cancel { signal: 2 });
     let current = state.current.clone().unwrap();
     let mut all = vec![cancel];
     match step {
@@ -132,9 +130,7 @@ fn observations(state: &TaskState, step: &Step) -> Vec<Observation> {
                     why: "git failed".into(),
                 },
             ));
-            all.push(Observation::Interrupted {
-                by: Interruption::Deadline,
-            });
+            all.push(Observation::interrupted(Interruption::Deadline));
         }
         Step::Verify { .. } => {
             let verdicts = [

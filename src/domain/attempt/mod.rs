@@ -232,9 +232,20 @@ pub enum Observation {
     Interrupted {
         /// By what.
         by: Interruption,
+        /// What the step had cost by then.
+        #[serde(default)]
+        spend: Spend,
     },
     /// The run was taken up again after a crash or a cancel.
     Resumed,
+}
+
+impl Observation {
+    /// A step that costs nothing was cut short.
+    pub fn interrupted(by: Interruption) -> Self {
+        let spend = Spend::default();
+        Self::Interrupted { by, spend }
+    }
 }
 
 /// What cuts a step short.

@@ -19,6 +19,13 @@ pub struct Spend {
     pub cost_usd: f64,
 }
 
+impl Spend {
+    fn add(&mut self, more: &Self) {
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.cost_usd += more.cost_usd;
+    }
+}
+
 /// The last thing that happened, on which the next decision is made.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Last {
@@ -192,7 +199,8 @@ impl TaskState {
                 self.prepared = Some(commit.clone());
                 return;
             }
-            Observation::Interrupted { by } => {
+            Observation::Interrupted { by, spend } => {
+                self.spend.add(spend);
                 // The step stays open: a resumed run takes it up again.
                 self.interrupted = Some(*by);
                 return;
@@ -232,8 +240,7 @@ impl TaskState {
     fn turn_ended(&mut self, turn: &TurnEnded) {
         self.current = Some(turn.after.clone());
         self.changes.clone_from(&turn.changes);
-        self.spend.tokens += turn.spend.tokens;
-        self.spend.cost_usd += turn.spend.cost_usd;
+        self.spend.add(&turn.spend);
         self.elapsed_ms = turn.elapsed_ms;
         match turn.assessment.kind {
             AssessmentKind::AgentCrashed => {
@@ -331,5 +338,36 @@ impl TaskState {
             Some(last) if last.attempt == entry.attempt => *last = entry,
             _ => self.history.push(entry),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interrupted(spend: &str) -> Observation {
+        let text = format!(r#"{{"observed":"interrupted","by":{{"by":"deadline"}}{spend}}}"#);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_step_that_is_cut_short_and_taken_up_again_has_cost_what_it_did() {
+        let mut state = TaskState::default();
+        let spend = r#","spend":{"tokens":40,"cost_usd":0.5}"#;
+        for observation in [interrupted(spend), Observation::Resumed, interrupted(spend)] {
+            state.observe(&observation);
+        }
+        let all = Spend {
+            tokens: 80,
+            cost_usd: 1.0,
+        };
+        assert_eq!(state.spend, all);
+        assert_eq!(state.interrupted, Some(Interruption::Deadline));
+    }
+
+    #[test]
+    fn an_older_record_of_an_interruption_tells_no_cost() {
+        let expected = Observation::interrupted(Interruption::Deadline);
+        assert_eq!(interrupted(""), expected);
     }
 }

@@ -128,3 +128,34 @@ fn a_retry_that_is_told_twice_is_one_retry() {
     assert_eq!((summary.totals.nudges, summary.totals.retries), (1, 2));
     assert_eq!((summary.tasks[0].nudges, summary.tasks[0].retries), (1, 2));
 }
+
+#[test]
+fn a_turn_that_was_cut_short_has_its_price_and_no_line() {
+    let usage = Usage {
+        tokens_in: Some(100),
+        tokens_cached: None,
+        tokens_out: Some(20),
+        cost_usd: Some(0.5),
+    };
+    let end = |usage| {
+        event(EventKind::TurnEnded {
+            exit: "signal SIGTERM".into(),
+            elapsed_ms: 1,
+            usage,
+        })
+    };
+    let mut summary = begun();
+    for event in [turn(), end(None), turn(), end(Some(usage))] {
+        summary.apply(&event);
+    }
+    let expected = RunUsage {
+        tokens_in: Some(100),
+        tokens_out: Some(20),
+        cost_usd: Some(0.5),
+    };
+    assert_eq!(
+        (summary.usage, summary.tasks[0].usage),
+        (expected, expected)
+    );
+    assert!(summary.tasks[0].turns.is_empty());
+}

@@ -107,7 +107,9 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             ))
         }
         EventKind::Agent(agent) => agent_lines(agent, verbosity),
-        EventKind::TurnEnded { exit, elapsed_ms } if verbosity >= Verbosity::Verbose => {
+        EventKind::TurnEnded {
+            exit, elapsed_ms, ..
+        } if verbosity >= Verbosity::Verbose => {
             let text = format!(
                 "    ended with {} after {}",
                 text::line(exit),

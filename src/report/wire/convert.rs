@@ -29,9 +29,14 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             prompt: prompt.clone(),
         },
         EventKind::Agent(agent) => agent_body(agent),
-        EventKind::TurnEnded { exit, elapsed_ms } => Body::TurnEnded {
+        EventKind::TurnEnded {
+            exit,
+            elapsed_ms,
+            usage,
+        } => Body::TurnEnded {
             exit: exit.clone(),
             duration_ms: *elapsed_ms,
+            usage: usage.map(WireUsage::from),
         },
         EventKind::TurnAssessed(line) => turn_assessed(line),
         EventKind::CheckStarted { name, check } => Body::CheckStarted {

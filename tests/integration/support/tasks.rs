@@ -9,6 +9,9 @@ pub const FIXED: &str = "grep -q fixed a.txt";
 /// An agent's script that does the task of [`fixable`].
 pub const FIX: &str = "echo fixed > a.txt; echo Done.";
 
+/// Tells from a command agent that it used up 90 tokens in and 30 out.
+pub const USAGE: &str = r#"printf '{"event":"agent.usage","tokens_in":90,"tokens_out":30}\n'"#;
+
 /// A project whose one task is to make `a.txt` say `fixed`; the check counts its calls.
 pub fn fixable() -> Project {
     fixable_by(FIXED)
