@@ -4,6 +4,7 @@ use super::tree::Tree;
 use crate::domain::text::cap_chars;
 use ignore::WalkBuilder;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 /// Bytes of text that one look shows at most.
 const SHOWN: usize = 40_000;
@@ -139,28 +140,44 @@ pub(super) fn search(tree: &Tree, pattern: &str, path: &str) -> Result<String, S
     Ok(shown)
 }
 
-/// The files below a directory that git does not ignore, from the root of the tree.
+/// The files below a directory that git does not ignore, named from the root of the tree. The walk
+/// begins at the root, whatever the directory: what is ignored above it counts below it, and nothing
+/// above the tree does.
 fn files(tree: &Tree, path: &str) -> Result<Vec<String>, String> {
     if !tree.is_directory(path)? {
         return Err(format!("{path} is a file; read_file shows it"));
     }
-    let top = tree.root().join(Tree::normal(path)?);
-    let walk = WalkBuilder::new(top)
+    let root = tree.root().to_owned();
+    let named = PathBuf::from(Tree::normal(path)?);
+    let top = root.join(&named);
+    let walk = WalkBuilder::new(&root)
         .hidden(false)
         .parents(false)
         .git_global(false)
         .follow_links(false)
-        .filter_entry(|entry| !entry.file_name().eq_ignore_ascii_case(".git"))
+        .filter_entry(move |entry| {
+            let inside = entry.path().strip_prefix(&root).unwrap_or(entry.path());
+            let on_the_way = named.starts_with(inside) || inside.starts_with(&named);
+            on_the_way && !entry.file_name().eq_ignore_ascii_case(".git")
+        })
         .build();
-    let files = walk
-        .take(WALKED)
-        .flatten()
-        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
-        .filter_map(|entry| {
-            let inside = entry.path().strip_prefix(tree.root()).ok()?;
-            inside.to_str().map(str::to_owned)
-        });
-    Ok(files.collect())
+    let mut files = Vec::new();
+    let mut reached = false;
+    for entry in walk.take(WALKED).flatten() {
+        reached |= entry.path() == top;
+        if entry.file_type().is_none_or(|kind| kind.is_dir()) {
+            continue;
+        }
+        let inside = entry.path().strip_prefix(tree.root()).ok();
+        files.extend(inside.and_then(Path::to_str).map(str::to_owned));
+    }
+    match reached {
+        true => Ok(files),
+        false => Err(format!(
+            "{path} is ignored by git, so its files are neither listed nor searched; read_file and \
+             run_command still reach them"
+        )),
+    }
 }
 
 /// Whether these bytes are no text.
@@ -243,6 +260,66 @@ mod tests {
         assert!(list(&tree, "src/a.rs").unwrap_err().contains("is a file"));
         assert!(list(&tree, "..").is_err());
         assert!(list(&tree, ".git").is_err());
+    }
+
+    #[test]
+    fn what_the_root_ignores_stays_ignored_in_a_directory_that_is_named() {
+        let (top, tree) = sample();
+        let write = |path: &str, text: &str| {
+            let path = top.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(".gitignore", "node_modules/\n/web/gen/*.js\n");
+        write("web/.gitignore", "*.log\n");
+        write("web/node_modules/x/i.js", "needle\n");
+        write("web/gen/a.js", "needle\n");
+        write("web/gen/a.ts", "needle\n");
+        write("web/app/x.log", "needle\n");
+        write("web/app/x.js", "needle\n");
+        write("webs/x.js", "needle\n");
+        assert_eq!(
+            list(&tree, "web").unwrap(),
+            "web/.gitignore\nweb/app/x.js\nweb/gen/a.ts"
+        );
+        assert_eq!(list(&tree, "web/gen").unwrap(), "web/gen/a.ts");
+        assert_eq!(list(&tree, "web/app").unwrap(), "web/app/x.js");
+        assert_eq!(
+            search(&tree, "needle", "web").unwrap(),
+            "web/app/x.js:1: needle\nweb/gen/a.ts:1: needle\n"
+        );
+        fs::create_dir(top.path().join("web/none")).unwrap();
+        assert_eq!(list(&tree, "web/none").unwrap(), "(no files)");
+    }
+
+    #[test]
+    fn ignore_files_above_the_tree_do_not_count() {
+        let above = tempfile::tempdir().unwrap();
+        fs::write(above.path().join(".gitignore"), "*\n").unwrap();
+        fs::create_dir(above.path().join(".git")).unwrap();
+        let root = above.path().join("tree");
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("src/a.rs"), "x\n").unwrap();
+        assert_eq!(list(&Tree::new(&root), "src").unwrap(), "src/a.rs");
+    }
+
+    #[test]
+    fn a_directory_that_is_ignored_is_told_as_such() {
+        let (top, tree) = sample();
+        fs::create_dir(top.path().join("target/debug")).unwrap();
+        for path in ["target", "./target/", "target/debug"] {
+            let why = list(&tree, path).unwrap_err();
+            assert!(
+                why.starts_with(&format!("{path} is ignored by git")),
+                "{why}"
+            );
+            assert_eq!(search(&tree, "needle", path), Err(why));
+        }
+        assert_eq!(
+            search(&tree, "needle", "target/out.txt").unwrap(),
+            "target/out.txt:1: needle\n"
+        );
     }
 
     #[test]
