@@ -24,8 +24,7 @@ pub(super) fn replaced(
         return Err("the text searched for and its replacement are the same".into());
     }
     // Files with the line ends of Windows are shown, and so searched, without them.
-    let windows = text.contains("\r\n") && !search.contains('\r') && !text.contains(search);
-    let (search, replace) = match windows {
+    let (search, replace) = match !search.contains('\r') && is_windows(text, search) {
         true => (
             search.replace('\n', "\r\n"),
             replace.replace("\r\n", "\n").replace('\n', "\r\n"),
@@ -52,6 +51,28 @@ pub(super) fn replaced(
                 lines.join(", ")
             ))
         }
+    }
+}
+
+/// Whether lines end with `\r\n` where the text searched for is. Where a file has both kinds of line
+/// ends, those of the place itself decide.
+fn is_windows(text: &str, search: &str) -> bool {
+    let (windows, all) = (text.matches("\r\n").count(), text.matches('\n').count());
+    if windows == 0 || windows == all {
+        return windows > 0;
+    }
+    if search.contains('\n') {
+        return !text.contains(search);
+    }
+    let Some((before, rest)) = text.split_once(search) else {
+        return true;
+    };
+    // The last line may have no end; then that of the line before it counts.
+    match rest.split_once('\n') {
+        Some((line, _)) => line.ends_with('\r'),
+        None => before
+            .rsplit_once('\n')
+            .is_some_and(|(lines, _)| lines.ends_with('\r')),
     }
 }
 
@@ -145,6 +166,35 @@ mod tests {
         assert_eq!(
             replaced("a", "x\r\ny\r\n", "x\ny", "x\nz"),
             Ok("x\r\nz\r\n".into())
+        );
+    }
+
+    #[test]
+    fn lines_end_as_those_of_the_file_do() {
+        let edit =
+            |text: &str, search: &str, replace: &str| replaced("a", text, search, replace).unwrap();
+        // Without a line end in what is searched for, at its beginning, and at its end.
+        assert_eq!(edit("x\r\ny\r\n", "y", "1\n2\r\n3"), "x\r\n1\r\n2\r\n3\r\n");
+        assert_eq!(edit("x\r\ny\r\n", "\ny", "\n1\n2"), "x\r\n1\r\n2\r\n");
+        assert_eq!(edit("x\r\ny\r\n", "y\n", "1\n2\n"), "x\r\n1\r\n2\r\n");
+        assert_eq!(edit("x\ny\n", "y", "1\n2"), "x\n1\n2\n");
+        // Who searches for the line ends themselves says what they are to be.
+        assert_eq!(edit("x\r\ny\r\n", "x\r\n", "x\n"), "x\ny\r\n");
+    }
+
+    #[test]
+    fn in_a_file_with_both_kinds_of_line_ends_those_of_the_place_count() {
+        let edit = |search: &str, replace: &str| {
+            replaced("a", "w\r\nv\r\nx\ny\nz", search, replace).unwrap()
+        };
+        assert_eq!(edit("v", "1\n2"), "w\r\n1\r\n2\r\nx\ny\nz");
+        assert_eq!(edit("w\nv", "1\n2"), "1\r\n2\r\nx\ny\nz");
+        assert_eq!(edit("x", "1\n2"), "w\r\nv\r\n1\n2\ny\nz");
+        assert_eq!(edit("x\ny", "1\n2"), "w\r\nv\r\n1\n2\nz");
+        assert_eq!(edit("z", "1\n2"), "w\r\nv\r\nx\ny\n1\n2");
+        assert_eq!(
+            replaced("a", "x\ny\r\nz", "z", "1\n2").unwrap(),
+            "x\ny\r\n1\r\n2"
         );
     }
 
