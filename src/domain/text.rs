@@ -65,6 +65,15 @@ pub fn one_line(text: &str, limit: usize) -> String {
     cap_chars(&line, limit).into_owned()
 }
 
+/// Puts `more` behind `text`, with a blank line between them where both say something. What `text` was
+/// stays its beginning.
+pub fn add_paragraph(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
+    }
+    text.push_str(more);
+}
+
 /// `text` in a Markdown code fence that is longer than any run of backticks inside it, so that
 /// nothing in the text can end the fence.
 pub fn fenced(text: &str) -> String {
@@ -128,7 +137,7 @@ fn push_visible(line: &str, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::{cap_chars, fenced, grouped, one_line, plain};
+    use super::{add_paragraph, cap_chars, fenced, grouped, one_line, plain};
     use proptest::prelude::*;
 
     #[test]
@@ -161,6 +170,19 @@ mod tests {
     fn a_fence_is_longer_than_any_inside() {
         assert_eq!(fenced("a\n````\nb\n"), "`````\na\n````\nb\n`````");
         assert_eq!(fenced("a"), "```\na\n```");
+    }
+
+    #[test]
+    fn paragraphs_are_apart() {
+        let added = |text: &str, more: &str| {
+            let mut text = text.to_owned();
+            add_paragraph(&mut text, more);
+            text
+        };
+        assert_eq!(added("a", "b"), "a\n\nb");
+        assert_eq!(added("a\n", "b"), "a\n\nb");
+        assert_eq!(added("", "b"), "b");
+        assert_eq!(added("a", ""), "a");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
 use crate::domain::builtin::tool::{self, ToolCall};
+use crate::domain::text::add_paragraph;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -44,7 +45,7 @@ struct Sent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
     /// `null` beside calls without a word.
-    content: Option<&'a str>,
+    content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
     #[serde(skip_serializing_if = "Option::is_none", rename = "reasoning_content")]
@@ -71,9 +72,20 @@ pub(super) fn body<'a>(ask: &Ask<'a>) -> Body<'a> {
     let reasoning = models::is_reasoning(&ask.access.model);
     // Mistral says how much was used anyway, and refuses to be asked for it.
     let counted = ask.stream && ask.access.provider != "mistral";
+    let mut messages: Vec<Sent<'a>> = Vec::new();
+    for message in ask.messages {
+        // Mistral, and templates like its own, refuse a user who speaks after the result of a call.
+        match (*message, messages.last_mut()) {
+            (Message::Note { text }, Some(last)) if last.role == "tool" => {
+                let content = last.content.get_or_insert_default();
+                add_paragraph(content.to_mut(), text);
+            }
+            (message, _) => messages.push(sent(message, ask)),
+        }
+    }
     Body {
         model: &ask.access.model,
-        messages: ask.messages.iter().map(|it| sent(it, ask)).collect(),
+        messages,
         stream: ask.stream,
         stream_options: counted.then_some(StreamOptions {
             include_usage: true,
@@ -98,11 +110,15 @@ fn sent<'a>(message: &'a Message, ask: &Ask<'a>) -> Sent<'a> {
     match message {
         Message::System { text } => plain("system", text),
         Message::Task { text } | Message::Note { text } => plain("user", text),
-        Message::Assistant { text, calls } if calls.is_empty() => plain("assistant", text),
+        Message::Assistant { text, calls } if calls.is_empty() => {
+            // A message of neither words nor calls is refused by some.
+            let text = Some(text.as_str()).filter(|text| !text.trim_end().is_empty());
+            plain("assistant", text.unwrap_or("(nothing)"))
+        }
         Message::Assistant { text, calls } => {
             let (whole, details) = thoughts_before(ask, calls);
             Sent {
-                content: Some(text.as_str()).filter(|text| !text.is_empty()),
+                content: Some(Cow::from(text)).filter(|text| !text.is_empty()),
                 tool_calls: calls.iter().map(called).collect(),
                 whole,
                 details,
@@ -120,7 +136,7 @@ fn plain<'a>(role: &'static str, content: &'a str) -> Sent<'a> {
     Sent {
         role,
         tool_call_id: None,
-        content: Some(content),
+        content: Some(Cow::Borrowed(content)),
         tool_calls: Vec::new(),
         whole: None,
         details: Vec::new(),

@@ -83,8 +83,7 @@ fn a_request_for_chat_completions() {
                 {"role": "user", "content": "task"},
                 {"role": "assistant", "content": "said", "tool_calls": [call("1", "a"), call("2", "b")]},
                 {"role": "tool", "tool_call_id": "1", "content": "of 1"},
-                {"role": "tool", "tool_call_id": "2", "content": "of 2"},
-                {"role": "user", "content": "note"},
+                {"role": "tool", "tool_call_id": "2", "content": "of 2\n\nnote"},
             ],
         })
     );

@@ -141,16 +141,14 @@ fn chat_completions() {
       {"role":"assistant","content":"I look.\n","tool_calls":[{"id":"1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"\\\"é\\\"\\n\"}"}},{"id":"2","type":"function","function":{"name":"read_file","arguments":"{}"}},{"id":"3","type":"function","function":{"name":"read_file","arguments":"{}"}}]}
       {"role":"tool","tool_call_id":"1","content":"one\ntwo\n"}
       {"role":"tool","tool_call_id":"2","content":""}
-      {"role":"tool","tool_call_id":"3","content":"bad"}
-      {"role":"user","content":"note"}
-      {"role":"assistant","content":" \n"}
+      {"role":"tool","tool_call_id":"3","content":"bad\n\nnote"}
+      {"role":"assistant","content":"(nothing)"}
       {"role":"user","content":"go on"}
       {"role":"assistant","content":"so","tool_calls":[{"id":"4","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"b\"}"}},{"id":"5","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"c\"}"}}],"reasoning_content":"hm","reasoning_details":[{"type":"reasoning.text","index":0,"text":"hm","signature":"s"},"strange"]}
       {"role":"tool","tool_call_id":"4","content":"four"}
       {"role":"tool","tool_call_id":"5","content":"five"}
       {"role":"assistant","content":null,"tool_calls":[{"id":"6","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"d\"}"}}]}
-      {"role":"tool","tool_call_id":"6","content":"six"}
-      {"role":"user","content":"end"}
+      {"role":"tool","tool_call_id":"6","content":"six\n\nend"}
     stream true
     stream_options {"include_usage":true}
     max_tokens 100
@@ -305,6 +303,12 @@ fn the_next_request_begins_with_all_of_the_one_before_it() {
             let text = |count: usize| written(model, &messages[..count], true);
             let (last, next) = (text(count), text(count + 1));
             let (beginning, _) = last.split_once(after).unwrap();
+            // A note goes on where the result before it ended.
+            let results = matches!(messages[count - 1], Message::ToolResult { .. });
+            let beginning = match model == "openrouter/m" && results {
+                true => beginning.strip_suffix("\"}").unwrap(),
+                false => beginning,
+            };
             assert!(next.starts_with(beginning), "{model}: {last}\n{next}");
         }
     }
