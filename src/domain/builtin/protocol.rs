@@ -19,6 +19,7 @@
 use super::context::Message;
 use super::fence::{BlockKind, long_value, scan};
 use super::tool::{Arguments, Kind, Tool, ToolCall, kind_of};
+use crate::domain::text::add_paragraph;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -105,42 +106,59 @@ pub fn describe(tool: &Tool) -> String {
     text
 }
 
-/// The messages for a model without tool calling: calls and results are text of their neighbours,
-/// and the results of one response are one message.
+/// The messages for a model without tool calling: calls and results are text of their neighbours.
+/// Behind the system prompt the roles take turns, for many templates of models refuse anything else:
+/// what is said in the same role one after the other is one message.
 pub fn as_text(messages: &[&Message]) -> Vec<Message> {
-    let mut text: Vec<Message> = Vec::new();
+    let mut told: Vec<Message> = Vec::new();
     let mut after_result = false;
     for message in messages {
-        match message {
-            Message::Assistant { text: said, calls } => {
-                let blocks = calls.iter().map(format_call);
-                let said = std::iter::once(said.trim_end().to_owned()).chain(blocks);
-                let said: Vec<String> = said.filter(|part| !part.is_empty()).collect();
-                text.push(Message::Assistant {
-                    text: said.join("\n"),
-                    calls: Vec::new(),
-                });
-            }
-            Message::ToolResult {
-                id,
-                name,
-                ok,
-                output,
-            } => {
-                let result = format_result(id, name, *ok, output);
-                match text.last_mut() {
-                    Some(Message::Note { text }) if after_result => {
-                        text.push('\n');
-                        text.push_str(&result);
-                    }
-                    _ => text.push(Message::Note { text: result }),
+        let is_result = matches!(message, Message::ToolResult { .. });
+        let message = worded(message);
+        match (told.last_mut(), &message) {
+            (
+                Some(Message::Task { text } | Message::Note { text }),
+                Message::Task { text: more } | Message::Note { text: more },
+            ) => {
+                if after_result && is_result {
+                    text.push('\n');
+                    text.push_str(more);
+                } else {
+                    add_paragraph(text, more);
                 }
             }
-            other => text.push((*other).clone()),
+            (Some(Message::Assistant { text, .. }), Message::Assistant { text: more, .. }) => {
+                add_paragraph(text, more)
+            }
+            _ => told.push(message),
         }
-        after_result = matches!(message, Message::ToolResult { .. });
+        after_result = is_result;
     }
-    text
+    told
+}
+
+/// A message in words alone.
+fn worded(message: &Message) -> Message {
+    match message {
+        Message::Assistant { text, calls } => {
+            let blocks = calls.iter().map(format_call);
+            let said = std::iter::once(text.trim_end().to_owned()).chain(blocks);
+            let said: Vec<String> = said.filter(|part| !part.is_empty()).collect();
+            Message::Assistant {
+                text: said.join("\n"),
+                calls: Vec::new(),
+            }
+        }
+        Message::ToolResult {
+            id,
+            name,
+            ok,
+            output,
+        } => Message::Note {
+            text: format_result(id, name, *ok, output),
+        },
+        other => other.clone(),
+    }
 }
 
 fn read_arguments(tool: &str, body: &str) -> Result<Map<String, Value>, String> {
@@ -391,8 +409,9 @@ mod tests {
         ```
         ````SPRAG_RESULT 2 read_file error
         ```
-        ````" }
-        Note { text: "go on" }
+        ````
+
+        go on" }
         "#);
     }
 
@@ -404,7 +423,64 @@ mod tests {
         ]
     }
 
+    fn message() -> impl Strategy<Value = Message> {
+        let text = || "[a-z]{0,3}\n?";
+        let call = |name: String| ToolCall {
+            id: "1".into(),
+            name,
+            arguments: Arguments::Given(json!({"path": "a"})),
+        };
+        prop_oneof![
+            text().prop_map(|text| Message::Task { text }),
+            text().prop_map(|text| Message::Note { text }),
+            (
+                text(),
+                proptest::collection::vec("[a-z]{1,3}".prop_map(call), 0..3)
+            )
+                .prop_map(|(text, calls)| Message::Assistant { text, calls }),
+            (text(), any::<bool>()).prop_map(|(output, ok)| Message::ToolResult {
+                id: "1".into(),
+                name: "search".into(),
+                ok,
+                output,
+            }),
+        ]
+    }
+
+    /// The role of a message as text, and the text.
+    fn role_and_text(message: &Message) -> (&'static str, &str) {
+        match message {
+            Message::System { text } => ("system", text),
+            Message::Task { text } | Message::Note { text } => ("user", text),
+            Message::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
+            other => panic!("{other:?} is no text"),
+        }
+    }
+
     proptest! {
+        #[test]
+        fn roles_take_turns_and_the_next_request_begins_with_the_last(
+            rest in proptest::collection::vec(message(), 0..12)
+        ) {
+            let system = Message::System { text: "system".into() };
+            let messages: Vec<&Message> = std::iter::once(&system).chain(&rest).collect();
+            let mut last = as_text(&messages[..1]);
+            for count in 2..=messages.len() {
+                let next = as_text(&messages[..count]);
+                let told: Vec<_> = next.iter().map(role_and_text).collect();
+                for pair in told.windows(2) {
+                    prop_assert_ne!(pair[0].0, pair[1].0);
+                }
+                // All but the newest message are the same, and that one is gone on with.
+                let (newest, before) = last.split_last().unwrap();
+                prop_assert_eq!(before, &next[..before.len()]);
+                let (newest, now) = (role_and_text(newest), told[before.len()]);
+                prop_assert_eq!(newest.0, now.0);
+                prop_assert!(now.1.starts_with(newest.1));
+                last = next;
+            }
+        }
+
         #[test]
         fn calls_come_back_as_they_were(path in value(), search in value(), content in value()) {
             let edit = json!({"path": path, "search": search, "replace": content});

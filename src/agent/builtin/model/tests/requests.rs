@@ -275,13 +275,13 @@ fn tools_by_text() {
     insta::assert_snapshot!(messages, @r##"
       {"role":"user","content":[{"type":"text","text":"task"}]}
       {"role":"assistant","content":[{"type":"text","text":"I look.\n```SPRAG_TOOL read_file\npath: \"\\\"é\\\"\\n\"\n```\n```SPRAG_TOOL read_file\nerror: \"cut\"\n```\n```SPRAG_TOOL read_file\n```"}]}
-      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 1 read_file ok\none\ntwo\n```\n```SPRAG_RESULT 2 read_file error\n```\n```SPRAG_RESULT 3 read_file error\nbad\n```"},{"type":"text","text":"note"}]}
+      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 1 read_file ok\none\ntwo\n```\n```SPRAG_RESULT 2 read_file error\n```\n```SPRAG_RESULT 3 read_file error\nbad\n```\n\nnote"}]}
       {"role":"assistant","content":[{"type":"text","text":"(nothing)"}]}
       {"role":"user","content":[{"type":"text","text":"go on"}]}
       {"role":"assistant","content":[{"type":"text","text":"so\n```SPRAG_TOOL read_file\npath: b\n```\n```SPRAG_TOOL read_file\npath: c\n```"}]}
       {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 4 read_file ok\nfour\n```\n```SPRAG_RESULT 5 read_file ok\nfive\n```"}]}
       {"role":"assistant","content":[{"type":"text","text":"```SPRAG_TOOL read_file\npath: d\n```"}]}
-      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 6 read_file ok\nsix\n```"},{"type":"text","text":"end","cache_control":{"type":"ephemeral"}}]}
+      {"role":"user","content":[{"type":"text","text":"```SPRAG_RESULT 6 read_file ok\nsix\n```\n\nend","cache_control":{"type":"ephemeral"}}]}
     stream false
     "##);
 }
