@@ -1,7 +1,7 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments, kept};
+use super::{Ask, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -52,7 +52,7 @@ enum Own<'a> {
     },
     ToolUse {
         id: &'a str,
-        name: &'a str,
+        name: Cow<'a, str>,
         input: Cow<'a, Value>,
     },
     ToolResult {
@@ -149,7 +149,7 @@ fn block_of(own: Own<'_>) -> Block<'_> {
 fn tool_use(call: &ToolCall) -> Block<'_> {
     block_of(Own::ToolUse {
         id: &call.id,
-        name: &call.name,
+        name: tool_name(&call.name),
         input: arguments(call),
     })
 }

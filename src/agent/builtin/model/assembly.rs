@@ -183,9 +183,11 @@ impl Assembly {
                 true => format!("call_{number}_{at}"),
                 false => call.id,
             };
+            // Some models put the namespace of their training in front.
+            let name = call.name.strip_prefix("functions.").unwrap_or(&call.name);
             reply.calls.push(ToolCall {
                 id,
-                name: call.name,
+                name: name.to_owned(),
                 arguments: Arguments::from_json(&call.arguments),
             });
             reply.signatures.push(call.signature);

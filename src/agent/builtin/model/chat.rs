@@ -2,7 +2,7 @@
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{AsText, Ask, arguments, kept};
+use super::{AsText, Ask, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -63,7 +63,7 @@ struct Call<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: AsText<'a>,
 }
 
@@ -148,7 +148,7 @@ fn called(call: &ToolCall) -> Call<'_> {
         id: &call.id,
         r#type: "function",
         function: Function {
-            name: &call.name,
+            name: tool_name(&call.name),
             arguments: AsText(arguments(call)),
         },
     }

@@ -1,7 +1,7 @@
 //! Google's *generateContent*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{Ask, arguments};
+use super::{Ask, arguments, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
@@ -60,14 +60,14 @@ enum Part<'a> {
 #[derive(Serialize)]
 struct Call<'a> {
     id: &'a str,
-    name: &'a str,
+    name: Cow<'a, str>,
     args: Cow<'a, Value>,
 }
 
 #[derive(Serialize)]
 struct Response<'a> {
     id: &'a str,
-    name: &'a str,
+    name: Cow<'a, str>,
     response: Outcome<'a>,
 }
 
@@ -120,7 +120,7 @@ fn parts<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<P
             let calls = calls.iter().map(|call| Part::Call {
                 function_call: Call {
                     id: &call.id,
-                    name: &call.name,
+                    name: tool_name(&call.name),
                     args: arguments(call),
                 },
                 thought_signature: ask.kept.signature(&call.id),
@@ -137,6 +137,7 @@ fn parts<'a>(message: &'a Message, ask: &Ask<'a>) -> Option<(&'static str, Vec<P
                 true => Outcome::Output(output),
                 false => Outcome::Error(output),
             };
+            let name = tool_name(name);
             let function_response = Response { id, name, response };
             ("user", vec![Part::Response { function_response }])
         }

@@ -291,6 +291,21 @@ fn arguments(call: &ToolCall) -> Cow<'_, Value> {
     }
 }
 
+/// The name of a tool as it may be sent. Models also call what does not exist, by names that providers
+/// refuse to see again: they take 1 to 64 of these characters.
+fn tool_name(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 64;
+    let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match name {
+        "" => Cow::Borrowed("unknown"),
+        name if name.len() <= MOST && name.chars().all(may_be) => Cow::Borrowed(name),
+        name => {
+            let sent = name.chars().take(MOST);
+            sent.map(|c| if may_be(c) { c } else { '_' }).collect()
+        }
+    }
+}
+
 /// A value that is sent as text of JSON.
 struct AsText<'a>(Cow<'a, Value>);
 

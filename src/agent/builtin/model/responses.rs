@@ -2,13 +2,14 @@
 
 use super::super::models;
 use super::assembly::{Assembly, count, error_in, list};
-use super::{AsText, Ask, arguments, kept};
+use super::{AsText, Ask, arguments, kept, tool_name};
 use crate::domain::builtin::context::Message;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::StopReason;
 use crate::domain::builtin::tool::{self, ToolCall};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
@@ -36,7 +37,7 @@ enum Item<'a> {
     Call {
         r#type: &'static str,
         call_id: &'a str,
-        name: &'a str,
+        name: Cow<'a, str>,
         arguments: AsText<'a>,
     },
     Output {
@@ -106,7 +107,7 @@ fn called(call: &ToolCall) -> Item<'_> {
     Item::Call {
         r#type: "function_call",
         call_id: &call.id,
-        name: &call.name,
+        name: tool_name(&call.name),
         arguments: AsText(arguments(call)),
     }
 }

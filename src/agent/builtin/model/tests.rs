@@ -188,6 +188,23 @@ fn a_call_without_an_id_gets_one_and_unreadable_arguments_are_told() {
 }
 
 #[test]
+fn a_namespace_in_front_of_the_name_of_a_tool_goes() {
+    let named = |name: &str| {
+        let call = json!({"index": 0, "id": "a", "function": {"name": name, "arguments": "{}"}});
+        let events = [
+            json!({"choices": [{"delta": {"tool_calls": [call]}}]}),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+        ];
+        decode("openrouter/m", &events).unwrap().calls[0]
+            .name
+            .clone()
+    };
+    assert_eq!(named("functions.read_file"), "read_file");
+    assert_eq!(named("read_file"), "read_file");
+    assert_eq!(named("my.functions.x"), "my.functions.x");
+}
+
+#[test]
 fn a_response_without_an_end_broke_off() {
     for model in MODELS {
         let error = decode(model, &[json!({})]).unwrap_err();

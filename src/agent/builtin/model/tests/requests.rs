@@ -313,3 +313,46 @@ fn the_next_request_begins_with_all_of_the_one_before_it() {
         }
     }
 }
+
+/// Providers refuse every later request that holds such a name.
+#[test]
+fn names_of_tools_that_do_not_exist_are_sent_as_names() {
+    let long = "é".repeat(70);
+    let cut = "_".repeat(64);
+    let names = [
+        ("read_file", "read_file"),
+        ("Functions.read-file", "Functions_read-file"),
+        ("bad tool name!", "bad_tool_name_"),
+        ("", "unknown"),
+        (long.as_str(), cut.as_str()),
+    ];
+    for (name, sent) in names {
+        let messages = [
+            Message::Assistant {
+                text: String::new(),
+                calls: vec![ToolCall {
+                    name: name.into(),
+                    ..call("1", Arguments::Given(json!({})))
+                }],
+            },
+            Message::ToolResult {
+                id: "1".into(),
+                name: name.into(),
+                ok: false,
+                output: "none".into(),
+            },
+        ];
+        for (model, times) in [
+            ("openrouter/m", 1),
+            ("openai/gpt-6.1-sol", 1),
+            ("anthropic/m", 1),
+            ("gemini/m", 2),
+        ] {
+            let text = written(model, &messages, true);
+            let (text, _) = text.split_once("\"tools\":").unwrap();
+            let field = format!("\"name\":\"{sent}\"");
+            assert_eq!(text.matches(&field).count(), times, "{model}: {text}");
+            assert_eq!(text.matches("\"name\":").count(), times, "{model}: {text}");
+        }
+    }
+}
