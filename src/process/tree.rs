@@ -25,6 +25,8 @@ pub(super) struct Tree {
     known: HashSet<(i32, u64)>,
     /// Everything that was asked to terminate.
     asked: HashSet<(i32, u64)>,
+    /// Of these, those that were asked together with their group and not by themselves.
+    asked_in_group: HashSet<(i32, u64)>,
 }
 
 impl Tree {
@@ -34,6 +36,7 @@ impl Tree {
             origin,
             known,
             asked: HashSet::new(),
+            asked_in_group: HashSet::new(),
         }
     }
 
@@ -72,9 +75,12 @@ impl Tree {
         let first = self.asked.is_empty();
         let leader = self.origin.main.pid;
         let by_group = first && self.group_is_certain();
+        // Who left the group between the look and the signal has not heard it.
+        let has_left =
+            |proc: &Proc| proc.group != leader && self.asked_in_group.contains(&proc.identity());
         let strangers: Vec<&Proc> = members
             .iter()
-            .filter(|proc| !self.asked.contains(&proc.identity()))
+            .filter(|proc| !self.asked.contains(&proc.identity()) || has_left(proc))
             .filter(|proc| !(by_group && proc.group == leader))
             .collect();
         // A stopped process only takes the signal when it is continued.
@@ -85,6 +91,13 @@ impl Tree {
             for member in &strangers {
                 host::signal(member, signal);
             }
+        }
+        for member in &strangers {
+            self.asked_in_group.remove(&member.identity());
+        }
+        if by_group {
+            let in_group = members.iter().filter(|proc| proc.group == leader);
+            self.asked_in_group.extend(in_group.map(Proc::identity));
         }
         self.asked.extend(members.iter().map(Proc::identity));
         members.len()
