@@ -183,12 +183,6 @@ pub(super) fn custody() -> Custody {
     }
 }
 
-/// Whether this process has no descendant at all, which is known where it adopts every one that
-/// loses its parent: it has no child then. Far cheaper than a look at every process there is.
-pub(super) fn has_no_descendants() -> bool {
-    lock().adopts_all() && host::children().is_empty()
-}
-
 /// Reaps the adopted orphans that have ended, if every child is this process's own.
 pub(super) fn reap_orphans() {
     let registry = lock();
