@@ -23,6 +23,14 @@ use std::error::Error as StdError;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// A wait before a request is made again: so many milliseconds and up to a quarter more, so that many
+/// that failed together do not come back together; never more than `longest`.
+pub fn jittered(ms: u64, longest: Duration) -> Duration {
+    let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
+    Duration::from_millis(ms.saturating_add(jitter)).min(longest)
+}
 
 /// What keeps connections from being made until somebody changes a setting; asking again is of no
 /// use. It says what to do, and holds no password.

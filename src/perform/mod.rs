@@ -45,7 +45,7 @@ use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
-use crate::net::Network;
+use crate::net::{Network, jittered};
 use crate::process::{Cancel, CancelReason, Service};
 use crate::run_dir::RunDir;
 use crate::vcs::git::Exempt;
@@ -201,9 +201,7 @@ impl<'a> Performer<'a> {
     }
 
     async fn wait(&mut self, ms: u64) -> Observation {
-        let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
-        let pause = Duration::from_millis(ms.saturating_add(jitter));
-        let pause = tokio::time::sleep(pause.min(self.longest_wait()));
+        let pause = tokio::time::sleep(jittered(ms, self.longest_wait()));
         tokio::select! {
             () = pause => Observation::Waited,
             reason = self.cancel.cancelled() => Observation::interrupted(interruption(reason)),

@@ -205,12 +205,9 @@ pub(super) fn reap(pid: i32) {
 impl Registry {
     fn is_calm_with(&self, children: &[i32]) -> Option<Calm> {
         let started = self.started;
+        let is_told = self.owns_every_child && cfg!(target_os = "linux");
         let is_alone = self.active.is_empty() && children.is_empty();
-        (started == 0 || (self.adopts_all() && is_alone)).then_some(Calm { started })
-    }
-
-    fn adopts_all(&self) -> bool {
-        self.owns_every_child && cfg!(target_os = "linux")
+        (started == 0 || (is_told && is_alone)).then_some(Calm { started })
     }
 
     fn forget(&mut self, origin: &Origin) {

@@ -32,18 +32,8 @@ pub fn broken() -> Project {
 }
 
 pub fn run(project: &mut Project, api: &ModelApi, model: &str, args: &[&str]) -> Run {
-    let all = arguments(project, api, model, args);
+    let all = builtin(project, &api.url(), model, args);
     project.sprag(&all)
-}
-
-/// Points a project at the server and names the arguments of a run.
-pub fn arguments<'a>(
-    project: &mut Project,
-    api: &ModelApi,
-    model: &'a str,
-    args: &[&'a str],
-) -> Vec<&'a str> {
-    builtin(project, &api.url(), model, args)
 }
 
 pub fn session(run: &Run) -> &Value {

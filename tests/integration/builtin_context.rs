@@ -1,10 +1,11 @@
 //! What the built-in agent shows its model of large things and of long work: never more than the
 //! window holds, never without task and plan, and in little memory.
 
-use crate::builtin::{arguments, broken, calls, finish, played, run, session, write_fixed};
+use crate::builtin::{broken, calls, finish, played, run, session, write_fixed};
 use crate::support::model_api::{ModelApi, Recorded, Step};
 use crate::support::proc::run_and_weigh;
 use crate::support::project::{Project, plan};
+use crate::support::tasks::builtin;
 use serde_json::{Value, json};
 use sprag::domain::builtin::tokens::estimate;
 use std::fs;
@@ -79,7 +80,7 @@ fn large_files_and_floods_take_neither_the_window_nor_the_memory() {
     ])
     .unwrap();
     let args = ["--agent-arg=--context-window=9000"];
-    let args = arguments(&mut project, &api, "openai/m", &args);
+    let args = builtin(&mut project, &api.url(), "openai/m", &args);
     let (run, peak) = run_and_weigh(&project, &args);
     run.expect(0);
     assert!(peak < MOST, "{peak} KiB");

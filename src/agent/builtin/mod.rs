@@ -25,7 +25,7 @@ use crate::domain::builtin::session::{
 use crate::domain::builtin::texts;
 use crate::domain::builtin::trajectory::{Header, Line, Request, TurnName, VERSION};
 use crate::domain::duration::millis;
-use crate::net::Network;
+use crate::net::{Network, jittered};
 use crate::process::Cancel;
 use model::Model;
 use recording::Player;
@@ -248,17 +248,17 @@ impl Runner<'_> {
     async fn run(&mut self, session: &mut Session) -> SessionExit {
         loop {
             let intent = session.next_step();
-            let messages = match &intent {
-                Step::AskModel(_) => session.request(),
-                _ => Vec::new(),
-            };
             let asks = matches!(intent, Step::AskModel(_));
+            let messages = asks.then(|| session.request());
             (self.record)(&Line::Intent {
                 intent: intent.clone(),
-                request: asks.then(|| Request::of(&messages)),
+                request: messages.as_deref().map(Request::of),
             });
             let observation = match intent {
-                Step::AskModel(_) => self.ask(session, &messages).await,
+                Step::AskModel(_) => {
+                    self.ask(session, messages.as_deref().unwrap_or_default())
+                        .await
+                }
                 Step::ApplyTools { calls } => self.apply(session, &calls).await,
                 Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
                 Step::Wait { ms } => self.wait(ms).await,
@@ -344,8 +344,7 @@ impl Runner<'_> {
     }
 
     async fn wait(&mut self, ms: u64) -> Observation {
-        let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
-        let pause = Duration::from_millis(ms.saturating_add(jitter)).min(self.longest_wait);
+        let pause = jittered(ms, self.longest_wait);
         tokio::select! {
             biased;
             _ = self.cancel.cancelled() => Observation::Cancelled,

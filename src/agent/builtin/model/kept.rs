@@ -30,12 +30,11 @@ impl Kept {
         let Some(first) = first else { return };
         self.size = self.size.saturating_add(size(&thoughts));
         self.thoughts.push((first.id.clone(), thoughts));
-        let limit = match self.size > most {
-            true => most / 2,
-            false => return,
-        };
+        if self.size <= most {
+            return;
+        }
         // The newest stay, whatever their size: the request after them is refused without.
-        while self.size > limit && self.thoughts.len() > 1 {
+        while self.size > most / 2 && self.thoughts.len() > 1 {
             let (_, gone) = self.thoughts.remove(0);
             self.size = self.size.saturating_sub(size(&gone));
         }
