@@ -4,7 +4,9 @@
 //! The modules in reading order: what is decided, what is done to the world, what is told of it,
 //! and the commands that put them together.
 
-pub mod domain;
+pub use sprag_domain as domain;
+
+pub mod permit;
 
 pub mod net;
 pub mod process;
@@ -16,6 +18,8 @@ pub mod verify;
 
 pub mod perform;
 pub mod run;
+
+pub mod doctor;
 
 pub mod report;
 

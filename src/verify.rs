@@ -2,7 +2,6 @@
 
 mod reports;
 
-use crate::domain::committable::Committable;
 use crate::domain::diagnostic::Matcher;
 use crate::domain::duration::millis;
 use crate::domain::failure::{FailingCheck, excerpts, hints};
@@ -10,6 +9,7 @@ use crate::domain::snapshot::Fingerprint;
 use crate::domain::verdict::{
     Check, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
 };
+use crate::permit::Committable;
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
 };

@@ -14,7 +14,7 @@ use crate::agent::builtin::Source;
 use crate::cli::{ColorChoice, DoctorArgs};
 use crate::config::{self, RunConfig, TaskConfig};
 use crate::context::Context;
-use crate::domain::doctor::{self, Configuration, Delivery, Facts, Trouble};
+use crate::doctor::{self, Configuration, Delivery, Facts, Trouble};
 use crate::domain::settings::{PullRequest, Report, Settings};
 use crate::error::{Error, Result};
 use crate::process::{self, Cancel, CancelReason};

@@ -4,13 +4,13 @@ use super::turn::changed_paths;
 use super::{HOOK_TIMEOUT, Performer, TaskRun};
 use crate::domain::attempt::Observation;
 use crate::domain::commit_message::{compose, suggested_commit_message};
-use crate::domain::committable::Committable;
 use crate::domain::event::EventKind;
 use crate::domain::outcome::short;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::error::machine_fault;
+use crate::permit::Committable;
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
 use crate::vcs::git::{
     CommitError, CommitRequest, Hook, Identity, LandingIntent, PlanContent, RawSnapshot, Stage,

@@ -2,7 +2,7 @@
 
 use super::shield;
 use super::text;
-use crate::domain::doctor::{Finding, State, could_work};
+use crate::doctor::{Finding, State, could_work};
 use anstyle::AnsiColor;
 
 /// One line for each finding, its remedies below it, and in the last line what follows.

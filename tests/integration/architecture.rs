@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 /// Modules that a module may name of the crate's own, besides itself.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("domain", &[]),
+    ("permit", &["domain"]),
+    ("doctor", &["domain"]),
     ("process", &["domain"]),
     ("net", &[]),
     ("agent", &["net", "process", "domain"]),
     ("github", &["net", "domain"]),
-    ("vcs", &["process", "domain"]),
-    ("verify", &["process", "domain"]),
-    ("report", &["domain"]),
+    ("vcs", &["permit", "process", "domain"]),
+    ("verify", &["permit", "process", "domain"]),
+    ("report", &["doctor", "domain"]),
     ("run_dir", &["domain"]),
     ("detect", &["domain"]),
     ("init", &["detect", "domain"]),
@@ -23,7 +24,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "perform",
         &[
-            "agent", "config", "domain", "error", "net", "process", "run_dir", "vcs", "verify",
+            "agent", "config", "domain", "error", "net", "permit", "process", "run_dir", "vcs",
+            "verify",
         ],
     ),
     ("run", &["perform", "domain"]),

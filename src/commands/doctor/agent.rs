@@ -5,7 +5,7 @@ use crate::agent::builtin::{self, Builtin, Source};
 use crate::agent::{self, CliAgent};
 use crate::commands::small::{find_program, is_executable, program_of};
 use crate::context::Context;
-use crate::domain::doctor::{Agent, AgentKind, Asked, Cli, Login};
+use crate::doctor::{Agent, AgentKind, Asked, Cli, Login};
 use crate::process::environment::environment;
 use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, StreamKind, clean_text, run};
 use crate::vcs::git::without_userinfo;

@@ -2,7 +2,7 @@
 
 use crate::commands::{event, hub};
 use crate::context::Context;
-use crate::domain::doctor::{
+use crate::doctor::{
     Answer, Area, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind, Trigger, read,
 };
 use crate::domain::settings::Settings;

@@ -2,7 +2,7 @@
 
 use crate::commands::small::find_program;
 use crate::context::Context;
-use crate::domain::doctor::{Machine, Place};
+use crate::doctor::{Machine, Place};
 use crate::process::environment::environment;
 use crate::process::{Cancel, CommandSpec, Input, Limits, run};
 use rustix::fs::{Access, access, statvfs};

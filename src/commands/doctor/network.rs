@@ -2,7 +2,7 @@
 
 use crate::commands::hub;
 use crate::context::Context;
-use crate::domain::doctor::{Network, Route, Trouble};
+use crate::doctor::{Network, Route, Trouble};
 use crate::net::{self, Fault};
 use hyper::Uri;
 

@@ -1,9 +1,7 @@
 //! git and the repository.
 
 use crate::context::Context;
-use crate::domain::doctor::{
-    Asked, Checkout, Credential, Dirt, Nested, Program, Repository, Trouble,
-};
+use crate::doctor::{Asked, Checkout, Credential, Dirt, Nested, Program, Repository, Trouble};
 use crate::error::Error;
 use crate::vcs::git::{self, GitError, Real};
 

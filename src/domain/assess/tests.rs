@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::snapshot::{Fingerprint, Head, KnownSnapshot, RevId};
+use crate::snapshot::{Fingerprint, Head, KnownSnapshot, RevId};
 
 fn state(head: &str, tree: &str) -> Snapshot {
     Snapshot::Known(KnownSnapshot {

@@ -4,11 +4,11 @@ use super::{
     Expect, Interruption, Last, NO_FILE_CHANGES, Policy, Step, TaskState, TurnEnded, TurnKey,
     TurnPurpose, VerificationEnded, VerifyPurpose, same_tree,
 };
-use crate::domain::assess::AssessmentKind;
-use crate::domain::outcome::Outcome;
-use crate::domain::prompt::NudgeKind;
-use crate::domain::snapshot::Snapshot;
-use crate::domain::verdict::Verdict;
+use crate::assess::AssessmentKind;
+use crate::outcome::Outcome;
+use crate::prompt::NudgeKind;
+use crate::snapshot::Snapshot;
+use crate::verdict::Verdict;
 
 /// The longest single wait, in milliseconds (five minutes).
 const LONGEST_WAIT_MS: u64 = 300_000;

@@ -2,9 +2,9 @@
 //! beyond, for the properties that must never break.
 
 use super::*;
-use crate::domain::assess::AssessmentKind as K;
-use crate::domain::outcome::TaskEnd;
-use crate::domain::snapshot::{Head, KnownSnapshot};
+use crate::assess::AssessmentKind as K;
+use crate::outcome::TaskEnd;
+use crate::snapshot::{Head, KnownSnapshot};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -4,10 +4,10 @@ use super::{
     FailedTree, Interruption, Observation, Record, Step, TurnEnded, TurnKey, TurnPurpose,
     VerificationEnded, VerifyPurpose,
 };
-use crate::domain::assess::AssessmentKind;
-use crate::domain::snapshot::{RevId, Snapshot};
-use crate::domain::text;
-use crate::domain::verdict::{AttemptOutcome, HistoryEntry, Verdict};
+use crate::assess::AssessmentKind;
+use crate::snapshot::{RevId, Snapshot};
+use crate::text;
+use crate::verdict::{AttemptOutcome, HistoryEntry, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Tokens and dollars.

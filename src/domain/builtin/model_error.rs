@@ -1,8 +1,8 @@
 //! Errors of a model's API: what they are, and what can be done about them.
 
-use crate::domain::agent::{ApiError, ApiErrorClass};
-use crate::domain::api_error::{ERROR_CHARS, classify};
-use crate::domain::text::cap_chars;
+use crate::agent::{ApiError, ApiErrorClass};
+use crate::api_error::{ERROR_CHARS, classify};
+use crate::text::cap_chars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use super::fence::{Block, BlockKind};
 use super::ledger::ItemState;
-use crate::domain::text::one_line;
+use crate::text::one_line;
 use serde::{Deserialize, Serialize};
 
 /// Characters kept of an item.
@@ -143,7 +143,7 @@ fn final_text(block: &Block) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::builtin::fence::scan;
+    use crate::builtin::fence::scan;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Vec<PlanBlock> {

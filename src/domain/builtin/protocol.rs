@@ -19,7 +19,7 @@
 use super::context::Message;
 use super::fence::{BlockKind, long_value, scan};
 use super::tool::{Arguments, Kind, Tool, ToolCall, kind_of};
-use crate::domain::text::add_paragraph;
+use crate::text::add_paragraph;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -208,7 +208,7 @@ fn short_value(line: &str) -> Result<(&str, String), String> {
     let wrong = || {
         format!(
             "`{}` is neither `name: value` nor `name <<END`",
-            crate::domain::text::one_line(line, 80)
+            crate::text::one_line(line, 80)
         )
     };
     let (name, value) = line.split_once(':').ok_or_else(wrong)?;
@@ -260,7 +260,7 @@ fn fence_for(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::builtin::tool::ToolRequest;
+    use crate::builtin::tool::ToolRequest;
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -254,7 +254,7 @@ pub fn slice_task(slice: &Slice, task: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::builtin::session::Limits;
+    use crate::builtin::session::Limits;
 
     #[test]
     fn the_system_prompt_with_tools() {

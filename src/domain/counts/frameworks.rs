@@ -1,7 +1,7 @@
 //! One function a test tool: `None` when its summary is not in the output.
 
 use super::{Counts, Tally};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 type Framework = fn(&[&str]) -> Option<Counts>;
 

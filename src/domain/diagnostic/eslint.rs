@@ -1,7 +1,7 @@
 //! ESLint: its forms `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
 
 use super::{Place, Severity, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 use serde::Deserialize;
 
 static ROW: Pattern = Pattern::new(

@@ -1,7 +1,7 @@
 //! gcc, clang and the linkers behind them.
 
 use super::{Place, Severity, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static MESSAGE: Pattern = Pattern::new(
     r"^((?:[A-Za-z]:[\\/])?[^:]+):(\d{1,7})(?::(\d{1,6}))?: (fatal error|error|warning|note): (.+)$",

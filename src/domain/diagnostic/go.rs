@@ -1,7 +1,7 @@
 //! go build, go vet and go test.
 
 use super::{Place, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static COMPILED: Pattern =
     Pattern::new(r"^(?:vet: )?((?:[A-Za-z]:)?[^\s:]+\.go):(\d+):(\d+): (.+)$");

@@ -1,7 +1,7 @@
 //! jest, vitest, mocha and node's own test runner.
 
 use super::{Place, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static JEST: Pattern = Pattern::new(r"^  ● (.+)$");
 static VITEST: Pattern = Pattern::new(r"^ FAIL  (.+)$");

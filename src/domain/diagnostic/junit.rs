@@ -4,9 +4,9 @@
 //! itself: neither nesting nor a declared entity can make it take more than the text is long.
 
 use super::{Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink, Tool, path, plain};
-use crate::domain::counts::Counts;
-use crate::domain::pattern::{Pattern, group};
-use crate::domain::text;
+use crate::counts::Counts;
+use crate::pattern::{Pattern, group};
+use crate::text;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use std::collections::BTreeSet;

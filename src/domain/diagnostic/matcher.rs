@@ -3,7 +3,7 @@
 
 use super::ecma::translated;
 use super::{MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
-use crate::domain::text;
+use crate::text;
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 use std::fmt;

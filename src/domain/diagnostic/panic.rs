@@ -1,7 +1,7 @@
 //! Panics of Rust tests and programs, in the form of Rust 1.73 and later and in the one before.
 
 use super::{Place, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static NEW: Pattern =
     Pattern::new(r"^\s*thread '(.*?)' (?:\(\d+\) )?panicked at (.+?):(\d+):(\d+):$");

@@ -1,7 +1,7 @@
 //! `file:line:column: message`, which gcc began and many tools print.
 
 use super::{Place, Severity, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static PLACED: Pattern = Pattern::new(
     r"^((?:[A-Za-z]:[\\/])?[^\s:()<>]+):(\d{1,7})(?::(\d{1,6}))?:\s+(?:((?i:fatal error|error|warning|note|info|information|hint|remark|debug|trace))\b:?\s*)?(.+)$",

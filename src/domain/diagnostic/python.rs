@@ -1,7 +1,7 @@
 //! pytest, unittest and Python tracebacks.
 
 use super::{Place, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static SECTION: Pattern = Pattern::new(r"^_{3,} (?:ERROR (?:collecting|at \w+ of) )?(.+?) _{3,}$");
 static RULE: Pattern = Pattern::new(r"^={3,}(?: .* )?=*$");

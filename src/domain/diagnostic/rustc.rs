@@ -1,7 +1,7 @@
 //! rustc, clippy and cargo in their form for people.
 
 use super::{Place, Severity, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static HEADER: Pattern = Pattern::new(r"^(error|warning)(?:\[([\w:]+)\])?: (.+)$");
 static PLACE: Pattern = Pattern::new(r"^\s*--> (.+?):(\d+):(\d+)$");

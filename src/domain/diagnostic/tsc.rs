@@ -1,7 +1,7 @@
 //! The TypeScript compiler, plain and pretty; C# and F# print the plain form too.
 
 use super::{Place, Severity, Sink, Tool};
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 
 static PLAIN: Pattern = Pattern::new(
     r"^(\S[^()]*(?:\([^()]*\)[^()]*)*)\((\d+),(\d+)\): (error|warning|message) ((?:TS|CS|FS)\d+): (.*)$",

@@ -1,6 +1,6 @@
 //! Where in an output the failures stand.
 
-use crate::domain::pattern::Pattern;
+use crate::pattern::Pattern;
 use std::ops::Range;
 
 /// Most lines of one failure.

@@ -1,9 +1,9 @@
 //! A failure in a line or two.
 
 use super::{blocks, names};
-use crate::domain::diagnostic::{self, Diagnostic, Severity};
-use crate::domain::pattern::Pattern;
-use crate::domain::text;
+use crate::diagnostic::{self, Diagnostic, Severity};
+use crate::pattern::Pattern;
+use crate::text;
 
 /// The first `n` errors of `output`, each on one line of at most `max_chars` characters: its
 /// diagnostics, else the names of failing tests, else lines that speak of a failure, else the last

@@ -1,7 +1,7 @@
 //! Repetitions folded and overlong lines shortened, so that a budget is spent on what differs.
 
-use crate::domain::pattern::Pattern;
-use crate::domain::text::grouped;
+use crate::pattern::Pattern;
+use crate::text::grouped;
 use std::borrow::Cow;
 use std::ops::Range;
 

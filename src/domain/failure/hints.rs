@@ -1,7 +1,7 @@
 //! Advice for failures whose cause is known.
 
-use crate::domain::pattern::{Pattern, group};
-use crate::domain::text;
+use crate::pattern::{Pattern, group};
+use crate::text;
 
 /// Most hints that are given.
 const MAX_HINTS: usize = 5;

@@ -1,7 +1,7 @@
 //! The names of the tests that failed.
 
-use crate::domain::pattern::{Pattern, group};
-use crate::domain::text;
+use crate::pattern::{Pattern, group};
+use crate::text;
 use std::collections::BTreeSet;
 
 /// Longest name that is kept, in characters.

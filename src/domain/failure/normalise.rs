@@ -1,6 +1,6 @@
 //! What two runs of the same failure may differ in.
 
-use crate::domain::pattern::{Pattern, group};
+use crate::pattern::{Pattern, group};
 use std::borrow::Cow;
 
 /// `line` without what changes from run to run: ids, times, durations, addresses, temporary paths,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::verdict::CheckOutcome;
+use crate::verdict::CheckOutcome;
 use proptest::prelude::*;
 
 const FAILED: CheckOutcome = CheckOutcome::Failed { exit: 1 };

@@ -4,7 +4,7 @@ use super::markdown::STATUS_KEY;
 use super::native::OWNED_KEYS;
 use super::source::{Container, Source};
 use super::{PlanFormat, parse, text_of};
-use crate::domain::yaml::{Entry, Node, Style, Value};
+use crate::yaml::{Entry, Node, Style, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! One key of a mapping set in a text, everything else left as it is.
 
-use crate::domain::yaml::{Entry, Node, Style, Value};
+use crate::yaml::{Entry, Node, Style, Value};
 
 /// A range of a text and what takes its place.
 #[derive(Debug, Clone, PartialEq, Eq)]

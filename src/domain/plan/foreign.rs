@@ -5,9 +5,9 @@ use super::markdown::outline::{split_acceptance, tidy};
 use super::native::{Draft, one_line, owned, read_attempts, task_entries, task_nodes};
 use super::source::Source;
 use super::{Plan, Priority, TaskStatus, empty_plan};
-use crate::domain::settings;
-use crate::domain::text_error::{Fault, Position};
-use crate::domain::yaml::{Node, read};
+use crate::settings;
+use crate::text_error::{Fault, Position};
+use crate::yaml::{Node, read};
 
 /// rmplan and tim: `tasks[]` with `title`, `description`, `steps`, `done`.
 pub(super) fn read_rmplan(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {

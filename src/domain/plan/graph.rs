@@ -2,8 +2,8 @@
 
 use super::native::{Draft, one_line};
 use super::{Task, TaskId};
-use crate::domain::suggest::did_you_mean;
-use crate::domain::text_error::{Fault, Position};
+use crate::suggest::did_you_mean;
+use crate::text_error::{Fault, Position};
 use std::collections::{HashMap, HashSet};
 
 /// The longest title that is made from a description, in characters.

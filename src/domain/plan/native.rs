@@ -2,11 +2,11 @@
 
 use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskStatus, empty_plan};
-use crate::domain::settings::kind::{Choice, Kind, Words};
-use crate::domain::settings::{self, Scope, Settings};
-use crate::domain::suggest::did_you_mean;
-use crate::domain::text_error::{Fault, Position};
-use crate::domain::yaml::{Entry, Node, Style, Value, read};
+use crate::settings::kind::{Choice, Kind, Words};
+use crate::settings::{self, Scope, Settings};
+use crate::suggest::did_you_mean;
+use crate::text_error::{Fault, Position};
+use crate::yaml::{Entry, Node, Style, Value, read};
 
 /// A task as it was read, before ids are given out and dependencies are looked up.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! The order in which tasks are done.
 
 use super::{Plan, Task, TaskId};
-use crate::domain::suggest::did_you_mean;
+use crate::suggest::did_you_mean;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 

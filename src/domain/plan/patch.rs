@@ -5,9 +5,9 @@ use super::foreign::{RAFA_WORDS, STORY_WORDS};
 use super::markdown::STATUS_KEY;
 use super::source::{Container, Source};
 use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus, canonical, plan_of, text_of};
-use crate::domain::suggest::did_you_mean;
-use crate::domain::text_error::{Fault, Position};
-use crate::domain::yaml::{Node, Value};
+use crate::suggest::did_you_mean;
+use crate::text_error::{Fault, Position};
+use crate::yaml::{Node, Value};
 use std::collections::{HashMap, HashSet};
 
 /// A task's new state.

@@ -5,8 +5,8 @@
 //! as an error or not at all.
 
 use super::{MAX_ID_LENGTH, Priority, TaskStatus};
-use crate::domain::settings::kind::{Choice, Kind, texts_schema};
-use crate::domain::settings::{Key, Scope, keys};
+use crate::settings::kind::{Choice, Kind, texts_schema};
+use crate::settings::{Key, Scope, keys};
 use serde_json::{Map, Value as Json, json};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -168,9 +168,9 @@ fn text() -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::config_file;
-    use crate::domain::plan::native::{PLAN_KEYS, TASK_KEYS};
-    use crate::domain::settings::NAMES;
+    use crate::config_file;
+    use crate::plan::native::{PLAN_KEYS, TASK_KEYS};
+    use crate::settings::NAMES;
 
     fn accepts(schema: &Json, yaml: &str) -> bool {
         let value: Json = serde_saphyr::from_str(yaml).expect(yaml);
@@ -283,7 +283,7 @@ mod tests {
             } else {
                 format!("{settings}\ntasks: [{{title: x}}]\n")
             };
-            let is_read = crate::domain::plan::parse("p.yaml", text.as_bytes()).is_ok();
+            let is_read = crate::plan::parse("p.yaml", text.as_bytes()).is_ok();
             assert_eq!(accepts(&schema, &text), is_read, "{text}");
         }
     }

@@ -2,8 +2,8 @@
 
 use super::PlanFormat;
 use super::markdown::outline::Outline;
-use crate::domain::text_error::{Fault, Position};
-use crate::domain::yaml::{self, Node, Value};
+use crate::text_error::{Fault, Position};
+use crate::yaml::{self, Node, Value};
 
 /// What kind of text holds the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

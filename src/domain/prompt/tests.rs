@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::verdict::AttemptOutcome;
+use crate::verdict::AttemptOutcome;
 use proptest::prelude::*;
 
 fn input(purpose: Purpose<'_>) -> PromptInput<'_> {

@@ -1,11 +1,11 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
 use super::kind::{Choice, Kind, Shape, Time, Words, text_schema};
-use crate::domain::duration::millis;
-use crate::domain::suggest::did_you_mean;
-use crate::domain::text_error::Fault;
-use crate::domain::verdict::{Check, CheckKind};
-use crate::domain::yaml::{Node, Value, read};
+use crate::duration::millis;
+use crate::suggest::did_you_mean;
+use crate::text_error::Fault;
+use crate::verdict::{Check, CheckKind};
+use crate::yaml::{Node, Value, read};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 

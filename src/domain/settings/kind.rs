@@ -1,10 +1,10 @@
 //! The kinds of values that settings have: how each is read, and its JSON Schema.
 
 use super::{Progress, RoleSettings};
-use crate::domain::duration;
-use crate::domain::suggest::did_you_mean;
-use crate::domain::text_error::Fault;
-use crate::domain::yaml::{Node, read};
+use crate::duration;
+use crate::suggest::did_you_mean;
+use crate::text_error::Fault;
+use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -342,7 +342,7 @@ fn unknown_part(
     key: &str,
     given: &str,
     known: &[&'static str],
-    at: crate::domain::text_error::Position,
+    at: crate::text_error::Position,
 ) -> Fault {
     let suggestion = did_you_mean(given, known.iter().copied());
     let message = format!(

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::yaml;
+use crate::yaml;
 
 fn read(text: &str) -> Result<Settings, Fault> {
     let root = yaml::parse(text).expect("valid").expect("a value");
@@ -46,7 +46,7 @@ fn every_key_is_read() {
     let test = CheckSpec {
         name: "t".to_owned(),
         run: "./t".to_owned(),
-        kind: crate::domain::verdict::CheckKind::Test,
+        kind: crate::verdict::CheckKind::Test,
         timeout: second(300),
         junit: None,
         problem_matcher: None,
@@ -321,7 +321,7 @@ fn the_documented_numbers_are_the_ones_that_hold() {
             .find(|key| key.name == name)
             .map(|key| key.default)
     };
-    let time = crate::domain::duration::format;
+    let time = crate::duration::format;
     for (name, value) in [
         ("max_retries", DEFAULT_MAX_RETRIES.to_string()),
         ("nudges", DEFAULT_NUDGES.to_string()),

@@ -1,11 +1,11 @@
 //! How the parts of a summary come from the values of events.
 
 use super::{CheckLine, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
-use crate::domain::agent::Usage;
-use crate::domain::event::{TaskLine, TurnLine};
-use crate::domain::outcome::TaskEnd;
-use crate::domain::snapshot::{Head, Snapshot};
-use crate::domain::verdict::{CheckOutcome, CheckResult, HistoryEntry};
+use crate::agent::Usage;
+use crate::event::{TaskLine, TurnLine};
+use crate::outcome::TaskEnd;
+use crate::snapshot::{Head, Snapshot};
+use crate::verdict::{CheckOutcome, CheckResult, HistoryEntry};
 
 impl RunUsage {
     /// Adds a turn's usage. A sum of which no part is known stays unknown.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::domain::event::{TaskEnded, TaskLine};
-use crate::domain::outcome::Outcome;
+use crate::event::{TaskEnded, TaskLine};
+use crate::outcome::Outcome;
 
 fn event(kind: EventKind) -> Event {
     Event {

@@ -5,7 +5,7 @@ use super::payload::Place;
 use super::settings::TriggerSettings;
 use super::triage::{Asker, Candidate, CommentRef, checked_branch};
 use super::{Ask, Refusal, clean};
-use crate::domain::outcome::RunStatus;
+use crate::outcome::RunStatus;
 
 /// What was fetched. What [`super::triage::Needs`] does not name is left at its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

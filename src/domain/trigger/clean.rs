@@ -23,7 +23,7 @@ pub fn clean(text: &str) -> String {
 
 /// `text` on one line within `limit` characters, cleaned: for titles, logins and names.
 pub fn clean_line(text: &str, limit: usize) -> String {
-    crate::domain::text::one_line(&visible(super::head(text, 8 * 1024)), limit)
+    crate::text::one_line(&visible(super::head(text, 8 * 1024)), limit)
 }
 
 /// Without characters that nobody can see, with `\n` line ends.

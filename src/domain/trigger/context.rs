@@ -4,7 +4,7 @@
 use super::authorise::Authorised;
 use super::payload::Place;
 use super::{Ask, clean, head, job_log};
-use crate::domain::text::fenced;
+use crate::text::fenced;
 use std::fmt::Write as _;
 
 /// How long a prompt may be where nothing else is given, in bytes.

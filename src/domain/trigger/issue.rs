@@ -1,10 +1,10 @@
 //! A labelled issue, or a pull request's description, as a plan.
 
 use super::clean;
-use crate::domain::plan::{self, Plan, PlanFormat, Task, TaskId, TaskStatus};
-use crate::domain::settings::{NAMES, Settings};
-use crate::domain::text;
-use crate::domain::yaml;
+use crate::plan::{self, Plan, PlanFormat, Task, TaskId, TaskStatus};
+use crate::settings::{NAMES, Settings};
+use crate::text;
+use crate::yaml;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 /// The most tasks that one issue is taken for.

@@ -1,7 +1,7 @@
 //! The log of a failed job of GitHub Actions, down to what went wrong.
 
 use super::{head, tail};
-use crate::domain::text;
+use crate::text;
 
 /// How much of a log is looked at, in bytes, from its end: GitHub keeps logs of any size.
 const MAX_LOG_BYTES: usize = 8 * 1024 * 1024;

@@ -2,7 +2,7 @@
 //! line, which nobody sees. Whoever reads it makes sure that the comment is Sprag's own.
 
 use super::{Ask, head};
-use crate::domain::outcome::RunStatus;
+use crate::outcome::RunStatus;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use super::payload::{
 };
 use super::settings::TriggerSettings;
 use super::{Ask, Refusal, clean, marker, phrase, refname};
-use crate::domain::outcome::RunStatus;
+use crate::outcome::RunStatus;
 
 /// Branches that Sprag makes for its own pull requests begin so.
 pub const OWN_BRANCHES: &str = "sprag/";

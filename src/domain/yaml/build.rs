@@ -1,7 +1,7 @@
 //! From the parser's events to a tree.
 
 use super::{Entry, MAX_DEPTH, MAX_NODES, Node, Style, Value};
-use crate::domain::text_error::{Fault, Position};
+use crate::text_error::{Fault, Position};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Typed values out of a tree, each refusal naming the key and what was expected.
 
 use super::{Entry, Node, Style, Value};
-use crate::domain::text_error::Fault;
+use crate::text_error::Fault;
 
 /// "`key` must be `expected`, got …" at the value's place.
 pub fn unexpected(key: &str, expected: &str, node: &Node) -> Fault {

@@ -1,7 +1,7 @@
 //! What people read, whole.
 
 use super::*;
-use crate::domain::doctor::{Agent, AgentKind, Trouble, examine, samples};
+use crate::doctor::{Agent, AgentKind, Trouble, examine, samples};
 
 #[test]
 fn a_laptop_where_all_is_well() {

@@ -13,7 +13,7 @@ mod tests;
 pub use update::{Applied, Mode};
 
 use super::plan_text::{PlanBlock, PlanLine};
-use crate::domain::agent::{TodoItem, TodoStatus};
+use crate::agent::{TodoItem, TodoStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::builtin::fence::scan;
+use crate::builtin::fence::scan;
 use proptest::prelude::*;
 
 /// A ledger, the files changed so far, and both driven by text.

@@ -1,7 +1,7 @@
 //! What a plan or an update does to the ledger.
 
 use super::{Item, ItemState, Ledger, MAX_ITEMS, PlanBlock, PlanLine, Target, path};
-use crate::domain::builtin::words::{likeness, words};
+use crate::builtin::words::{likeness, words};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ use super::session::{
 use super::texts;
 use super::tool::ToolRequest;
 use super::trajectory::{Ending, Entry, Header, Recorded, Recording, Request, TurnName};
-use crate::domain::text::{first_line, one_line, plain};
+use crate::text::{first_line, one_line, plain};
 use serde::Serialize;
 
 /// The longest excerpt of a text, in characters.

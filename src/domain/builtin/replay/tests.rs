@@ -1,9 +1,9 @@
 use super::*;
-use crate::domain::builtin::context::{Budget, Message};
-use crate::domain::builtin::model_error::ModelError;
-use crate::domain::builtin::session::{Limits, Thresholds};
-use crate::domain::builtin::tool::{Arguments, ToolCall};
-use crate::domain::builtin::trajectory::{self, Line};
+use crate::builtin::context::{Budget, Message};
+use crate::builtin::model_error::ModelError;
+use crate::builtin::session::{Limits, Thresholds};
+use crate::builtin::tool::{Arguments, ToolCall};
+use crate::builtin::trajectory::{self, Line};
 use serde_json::{Value, json};
 
 const BUDGET: Budget = Budget {
@@ -281,7 +281,7 @@ fn a_difference_that_words_do_not_show_is_shown_as_json() {
             && !ask.notes.is_empty()
         {
             ask.refusals = 0;
-            ask.answers.push(crate::domain::builtin::session::Answer {
+            ask.answers.push(crate::builtin::session::Answer {
                 id: "x".into(),
                 name: "finish".into(),
                 ok: true,

@@ -1,10 +1,10 @@
 //! The account for people.
 
 use super::{Account, Difference, Happened, Replay, StepAccount, excerpt};
-use crate::domain::builtin::session::{Ask, LoopKind, Note, Step, Suppressed, Telemetry};
-use crate::domain::builtin::trajectory::Ending;
-use crate::domain::duration;
-use crate::domain::text::{cap_chars, grouped};
+use crate::builtin::session::{Ask, LoopKind, Note, Step, Suppressed, Telemetry};
+use crate::builtin::trajectory::Ending;
+use crate::duration;
+use crate::text::{cap_chars, grouped};
 use std::fmt::Write as _;
 use std::time::Duration;
 

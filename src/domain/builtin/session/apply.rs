@@ -7,15 +7,15 @@ use super::{
     Answer, FormatError, Observation, OpenCall, Repair, Response, SliceEnded, State, StopReason,
     ToolResult,
 };
-use crate::domain::agent::Usage;
-use crate::domain::assess::message::{MessageClass, failed_report, read_message};
-use crate::domain::builtin::fence;
-use crate::domain::builtin::ledger::{Applied, ItemState, Mode, same_file};
-use crate::domain::builtin::plan_text::{self, PlanBlock};
-use crate::domain::builtin::texts;
-use crate::domain::builtin::tool::{PlanItem, PlanItemState, ToolCall, ToolRequest};
-use crate::domain::builtin::words::words;
-use crate::domain::text::first_line;
+use crate::agent::Usage;
+use crate::assess::message::{MessageClass, failed_report, read_message};
+use crate::builtin::fence;
+use crate::builtin::ledger::{Applied, ItemState, Mode, same_file};
+use crate::builtin::plan_text::{self, PlanBlock};
+use crate::builtin::texts;
+use crate::builtin::tool::{PlanItem, PlanItemState, ToolCall, ToolRequest};
+use crate::builtin::words::words;
+use crate::text::first_line;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 impl State {

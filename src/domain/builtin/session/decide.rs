@@ -4,8 +4,8 @@ use super::loops::Verdict;
 use super::state::Last;
 use super::telemetry::slice_limits;
 use super::{Ask, Limits, Note, Repair, SessionExit, Slice, State, Step, Suppressed};
-use crate::domain::builtin::ledger::{Item, same_file};
-use crate::domain::builtin::model_error::{ModelError, Remedy};
+use crate::builtin::ledger::{Item, same_file};
+use crate::builtin::model_error::{ModelError, Remedy};
 
 /// Items that a repair message lists.
 const LISTED_ITEMS: usize = 10;

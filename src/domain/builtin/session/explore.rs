@@ -4,7 +4,7 @@
 use super::state::Last;
 use super::tests::{FINAL, bad_edit, call, carry_out, check, edit, plan, read, text, with};
 use super::*;
-use crate::domain::builtin::model_error::ModelErrorKind;
+use crate::builtin::model_error::ModelErrorKind;
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::{BTreeSet, HashSet, VecDeque};

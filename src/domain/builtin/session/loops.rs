@@ -2,7 +2,7 @@
 //! same thoughts.
 
 use super::Thresholds;
-use crate::domain::builtin::words::likeness;
+use crate::builtin::words::likeness;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -124,7 +124,7 @@ impl Loops {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::builtin::words::words;
+    use crate::builtin::words::words;
 
     fn verdicts(steps: impl IntoIterator<Item = Trace>) -> Vec<Verdict> {
         let mut loops = Loops::default();

@@ -44,7 +44,7 @@ use super::context::{Budget, Context, Message};
 use super::model_error::{ModelError, ModelErrorKind};
 use super::texts;
 use super::tool::{ToolCall, ToolRequest};
-use crate::domain::agent::Usage;
+use crate::agent::Usage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,9 +5,9 @@ use super::{
     Answer, Ask, FormatError, Limits, Note, OpenCall, Record, SessionExit, Slice, Stagnation, Step,
     Suppressed, Thresholds,
 };
-use crate::domain::agent::Usage;
-use crate::domain::builtin::ledger::Ledger;
-use crate::domain::builtin::model_error::ModelError;
+use crate::agent::Usage;
+use crate::builtin::ledger::Ledger;
+use crate::builtin::model_error::ModelError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far the repair turn is.

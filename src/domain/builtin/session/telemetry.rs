@@ -1,7 +1,7 @@
 //! What a session came to, in numbers.
 
 use super::{Limits, SessionExit, State};
-use crate::domain::verdict::Verdict;
+use crate::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

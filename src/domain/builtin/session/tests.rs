@@ -3,9 +3,9 @@ mod limits;
 mod stalls;
 
 use super::*;
-use crate::domain::builtin::model_error::ModelErrorKind;
-use crate::domain::builtin::tool::Arguments;
-use crate::domain::verdict::Verdict;
+use crate::builtin::model_error::ModelErrorKind;
+use crate::builtin::tool::Arguments;
+use crate::verdict::Verdict;
 use serde_json::{Value, json};
 
 pub(super) fn text(text: &str) -> Response {

@@ -2,7 +2,7 @@
 //! or a cap leaves behind.
 
 use super::{Ending, Entry, Header, Line, Recorded, Recording, Request, VERSION};
-use crate::domain::builtin::session::{Observation, Record, Step};
+use crate::builtin::session::{Observation, Record, Step};
 use serde_json::Value;
 use std::fmt;
 

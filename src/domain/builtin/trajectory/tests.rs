@@ -1,8 +1,8 @@
 use super::*;
-use crate::domain::builtin::session::{
+use crate::builtin::session::{
     Ask, Limits, Observation, OpenCall, Response, Slice, SliceEnded, Step, ToolResult,
 };
-use crate::domain::builtin::tool::ToolRequest;
+use crate::builtin::tool::ToolRequest;
 use proptest::prelude::*;
 
 fn header(slice: Option<&str>) -> Line {

@@ -1,5 +1,5 @@
 use super::shown_of;
-use crate::domain::diagnostic::{parse_with, read_matchers};
+use crate::diagnostic::{parse_with, read_matchers};
 use serde_json::json;
 
 fn found(matchers: &serde_json::Value, output: &str) -> Vec<String> {

@@ -1,6 +1,6 @@
 use super::{shown, shown_of};
-use crate::domain::counts::Counts;
-use crate::domain::diagnostic::junit::{MAX_REPORT_BYTES, Report, read};
+use crate::counts::Counts;
+use crate::diagnostic::junit::{MAX_REPORT_BYTES, Report, read};
 use proptest::prelude::*;
 
 fn names(report: &Report) -> Vec<&str> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Headings and top-level checkboxes of a text, with offsets from the beginning of the file.
 #[derive(Debug, Default)]
-pub(in crate::domain::plan) struct Outline {
+pub(in crate::plan) struct Outline {
     pub headings: Vec<Heading>,
     /// Top-level checkboxes, except those that list acceptance criteria.
     pub items: Vec<Item>,
@@ -14,7 +14,7 @@ pub(in crate::domain::plan) struct Outline {
 
 /// A heading outside of lists and quotes.
 #[derive(Debug)]
-pub(in crate::domain::plan) struct Heading {
+pub(in crate::plan) struct Heading {
     pub level: u8,
     pub text: String,
     pub span: Range<usize>,
@@ -22,7 +22,7 @@ pub(in crate::domain::plan) struct Heading {
 
 /// A list item with a checkbox.
 #[derive(Debug)]
-pub(in crate::domain::plan) struct Item {
+pub(in crate::plan) struct Item {
     pub span: Range<usize>,
     /// The `[ ]`.
     pub mark: Range<usize>,
@@ -108,7 +108,7 @@ fn is_acceptance(text: &str) -> bool {
 
 /// Takes the acceptance criteria out of a text: the items of the list that follows a line or an
 /// item "Acceptance", or of all lists under a heading of that name. What is left is tidied.
-pub(in crate::domain::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
+pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
     let mut taker = Taker::default();
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
         taker.take(text, &event, range);
@@ -229,13 +229,13 @@ fn criterion(item: &str) -> String {
 }
 
 /// The text with its first line as it is and the indentation that all other lines share removed.
-pub(in crate::domain::plan) fn dedent_rest(text: &str) -> String {
+pub(in crate::plan) fn dedent_rest(text: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     format!("{first}\n{}", dedent(rest))
 }
 
 /// The text without the indentation that all its lines share.
-pub(in crate::domain::plan) fn dedent(text: &str) -> String {
+pub(in crate::plan) fn dedent(text: &str) -> String {
     let blank = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     let shared = lines().map(blank).min().unwrap_or(0);
@@ -244,7 +244,7 @@ pub(in crate::domain::plan) fn dedent(text: &str) -> String {
 }
 
 /// The text without blank lines around it, with `\n` line ends and never two blank lines.
-pub(in crate::domain::plan) fn tidy(text: &str) -> String {
+pub(in crate::plan) fn tidy(text: &str) -> String {
     let mut tidied = String::with_capacity(text.len());
     let mut blanks = 0;
     for line in text.lines() {

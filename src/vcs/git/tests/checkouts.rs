@@ -1,7 +1,7 @@
 //! Repositories of every kind: what is committed and what is left.
 
 use super::support::*;
-use crate::domain::committable::Committable;
+use crate::permit::Committable;
 use crate::vcs::git::{CommitRequest, Exempt, PlanContent, Repo, Stage, discover};
 use std::fs;
 

@@ -1,6 +1,6 @@
 use super::support::*;
-use crate::domain::committable::Committable;
 use crate::domain::snapshot::Head;
+use crate::permit::Committable;
 use crate::vcs::git::{
     CommitError, CommitRequest, Exempt, Hook, PlanContent, Repo, Stage, discover,
 };

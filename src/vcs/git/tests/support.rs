@@ -1,7 +1,7 @@
 //! A throw-away repository, and the git that an agent or a person would use in it.
 
-use crate::domain::committable::Committable;
 use crate::domain::snapshot::{Head, RevId};
+use crate::permit::Committable;
 use crate::vcs::git::{
     Change, ChangeKind, CommitError, CommitRequest, Environment, Exempt, Identity, LandingIntent,
     PlanContent, RawSnapshot, Repo, Stage, discover,

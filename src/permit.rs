@@ -1,6 +1,6 @@
 //! The tokens without which nothing can be committed.
 
-use super::snapshot::Fingerprint;
+use crate::domain::snapshot::Fingerprint;
 
 /// Leave to commit one tree, and why. The payloads can be minted by this crate alone, where the
 /// reason has just been established; a token is consumed by the commit that it permits.
