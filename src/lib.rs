@@ -24,10 +24,10 @@ pub mod doctor;
 pub mod report;
 
 pub mod cli;
-pub mod config;
 pub mod context;
 pub mod error;
 pub mod run_dir;
+pub mod settings;
 
 pub mod detect;
 pub mod init;

@@ -2,10 +2,11 @@
 
 use clap::Parser as _;
 use sprag::cli::{Cli, Command};
-use sprag::commands::{inputs, publish, refusal, replay, run, small};
+use sprag::commands::{publish, refusal, replay, run, small};
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::report::outlet::Outlet;
+use sprag::settings::inputs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -7,7 +7,6 @@ use super::prepare::{self, Source};
 use super::queue::{self, Chosen};
 use super::run::lock;
 use crate::cli::RunArgs;
-use crate::config;
 use crate::context::Context;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::issue;
@@ -15,6 +14,7 @@ use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Ask, refname};
 use crate::error::{Error, Result};
 use crate::report::shield::neutral;
+use crate::settings;
 use crate::vcs::git::Real;
 use crate::vcs::lock::RunLock;
 use std::io::{Write as _, stderr};
@@ -53,7 +53,7 @@ enum Asked {
 /// A command line that asks for nothing or too much, or surroundings in which it cannot be done.
 pub(super) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
     let asked = asked(context, args)?;
-    let above = config::above(context, &args.settings)?;
+    let above = settings::above(context, &args.settings)?;
     let real = super::repository(context)?;
     let file = prepare::config_file(
         context,
@@ -121,7 +121,7 @@ fn trusted_config(
         match (mission.report_only, &mission.base_ref) {
             (true, Some(base)) => event::file_of_branch(context, hub, real, base, inside)?,
             (true, None) => None,
-            (false, _) if path.exists() => Some(config::read_file(path, "configuration file")?),
+            (false, _) if path.exists() => Some(settings::read_file(path, "configuration file")?),
             (false, _) => None,
         },
     ))
@@ -134,7 +134,7 @@ impl Trusted {
             return Ok(None);
         };
         let now = match path.symlink_metadata() {
-            Ok(_) => config::read_file(path, "configuration file").ok(),
+            Ok(_) => settings::read_file(path, "configuration file").ok(),
             Err(_) => None,
         };
         if now == text {

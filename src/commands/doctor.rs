@@ -12,7 +12,6 @@ use super::{begin, repository as discover};
 use crate::agent::Agent;
 use crate::agent::builtin::Source;
 use crate::cli::{ColorChoice, DoctorArgs};
-use crate::config::{self, RunConfig, TaskConfig};
 use crate::context::Context;
 use crate::doctor::{self, Configuration, Delivery, Facts, Trouble};
 use crate::domain::settings::{PullRequest, Report, Settings};
@@ -20,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::process::{self, Cancel, CancelReason};
 use crate::report::console::Color;
 use crate::report::doctor as told;
+use crate::settings::{self, RunConfig, TaskConfig};
 use std::path::Path;
 use std::time::Duration;
 
@@ -139,14 +139,14 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
         Some(path) => context.cwd.join(path),
         None => match context.input("config") {
             Some(path) => context.cwd.join(path),
-            None => work_tree.join(config::DEFAULT_FILE),
+            None => work_tree.join(settings::DEFAULT_FILE),
         },
     };
-    let above = config::above(context, &args.settings)?;
+    let above = settings::above(context, &args.settings)?;
     let settings = above.clone().or(file.settings.clone());
     let sources = without_plan(file.settings, above).within(context);
-    let run = config::run_config(context, &sources, file.setup)?;
-    let plan = config::plan_of_prompt("any")?;
+    let run = settings::run_config(context, &sources, file.setup)?;
+    let plan = settings::plan_of_prompt("any")?;
     let [task] = plan.tasks.as_slice() else {
         return Err(Error::config("a plan of one task is none"));
     };

@@ -1,13 +1,13 @@
 //! What a run is for beyond the repository: who asked, where its work goes, where it is told of.
 
 use super::hub::Place;
-use crate::config::DeliveryConfig;
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Settings};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
 use crate::github::Target;
 use crate::report::publish::{Page, Scene};
+use crate::settings::DeliveryConfig;
 use serde::{Deserialize, Serialize};
 
 /// Where it is kept for a process that takes the run up or publishes it, relative to the run

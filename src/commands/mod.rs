@@ -8,7 +8,6 @@ pub mod demo;
 pub mod doctor;
 pub mod event;
 pub mod hub;
-pub mod inputs;
 pub mod mission;
 pub mod prepare;
 pub mod publish;

@@ -2,13 +2,13 @@
 
 use super::repository;
 use crate::cli::{Common, RunArgs, SettingFlags};
-use crate::config::{self, RunConfig, Sources, TaskConfig};
 use crate::context::Context;
 use crate::domain::config_file;
 use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, Result};
 use crate::perform::{PlanBook, PlanFile};
+use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use crate::vcs::git::{Real, Repo};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -144,7 +144,7 @@ fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
         .map_err(|located| Error::usage(located.to_string()))?;
         bytes
     } else {
-        config::read_file(&context.cwd.join(path), "prompt file")?
+        settings::read_file(&context.cwd.join(path), "prompt file")?
     };
     String::from_utf8(bytes)
         .map(Source::Prompt)
@@ -164,7 +164,7 @@ pub fn prepare(
     is_foreign: bool,
     before: Option<Before<'_>>,
 ) -> Result<Prepared> {
-    let above = config::above(context, flags)?;
+    let above = settings::above(context, flags)?;
     let real = repository(context)?;
     let mut warnings = Vec::new();
     let repo = before.map(|before| before.repo);
@@ -181,7 +181,7 @@ pub fn prepare(
         .into_iter()
         .chain(plan.setup.iter().cloned())
         .collect();
-    let run = config::run_config(context, &sources, setup)?;
+    let run = settings::run_config(context, &sources, setup)?;
     let named = named_tasks(&plan, named)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanBook::new(plan.clone(), plan_file, text);
@@ -192,11 +192,11 @@ pub fn prepare(
             before.is_some_and(|before| before.open.iter().any(|id| id == task.id.as_str()));
         if book.is_done(&task.id) && !asked_again && !is_open {
             if before.is_some() {
-                done.push(config::task_config(&sources, &task)?);
+                done.push(settings::task_config(&sources, &task)?);
             }
             continue;
         }
-        let config = config::task_config(&sources, &task)?;
+        let config = settings::task_config(&sources, &task)?;
         alone(&task, &named, &book, &mut warnings);
         costly(&task, &config, &mut warnings);
         tasks.push((task, config));
@@ -242,7 +242,7 @@ pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> Path
         .or(context.input("config").map(Path::new));
     match asked {
         Some(path) => context.cwd.join(path),
-        None => work_tree.join(config::DEFAULT_FILE),
+        None => work_tree.join(settings::DEFAULT_FILE),
     }
 }
 
@@ -264,17 +264,17 @@ pub fn config_file(
         .or(context.input("config").map(Path::new));
     let path = match asked {
         Some(path) => context.cwd.join(path),
-        None => work_tree.join(config::DEFAULT_FILE),
+        None => work_tree.join(settings::DEFAULT_FILE),
     };
     let of_base = repo.map(|repo| in_base(repo, &path)).transpose()?.flatten();
     let bytes = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
         (Some(bytes), _) => bytes,
         (None, Some(_)) if asked.is_none() => return Ok(config_file::ConfigFile::default()),
         _ if asked.is_none() && !path.exists() => return Ok(config_file::ConfigFile::default()),
-        _ => config::read_file(&path, "configuration file")?,
+        _ => settings::read_file(&path, "configuration file")?,
     };
     let name = shown(&path, work_tree);
-    let parsed = config_file::parse(&name, &bytes).map_err(config::located)?;
+    let parsed = config_file::parse(&name, &bytes).map_err(settings::located)?;
     warnings.extend(parsed.warnings.iter().map(ToString::to_string));
     Ok(parsed.value)
 }
@@ -296,11 +296,11 @@ pub fn in_base(repo: &Repo, path: &Path) -> Result<Option<Vec<u8>>> {
 /// # Errors
 /// When it cannot be read or is wrong.
 pub fn read_plan(path: &Path, name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
-    parse_plan(&config::read_file(path, "plan")?, name, warnings)
+    parse_plan(&settings::read_file(path, "plan")?, name, warnings)
 }
 
 fn parse_plan(bytes: &[u8], name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
-    let parsed = plan::parse(name, bytes).map_err(config::located)?;
+    let parsed = plan::parse(name, bytes).map_err(settings::located)?;
     warnings.extend(parsed.warnings.iter().map(ToString::to_string));
     let text = String::from_utf8_lossy(bytes).into_owned();
     Ok((parsed.value, text))
@@ -313,7 +313,7 @@ fn load(
 ) -> Result<(Plan, String, Option<PlanFile>)> {
     // The resolved path is the one that is written later: a link must not lead elsewhere by then.
     let resolved = match source {
-        Source::Prompt(text) => return Ok((config::plan_of_prompt(text)?, String::new(), None)),
+        Source::Prompt(text) => return Ok((settings::plan_of_prompt(text)?, String::new(), None)),
         Source::Text(text) => {
             let (plan, text) = parse_plan(text.as_bytes(), TEXT_NAME, warnings)?;
             return Ok((plan, text, None));

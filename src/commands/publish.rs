@@ -19,7 +19,6 @@ use super::queue::{self, Chosen};
 use super::reporting::Reporting;
 use super::{begin, prepare};
 use crate::cli::{PublishArgs, RunArgs, SettingFlags};
-use crate::config;
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
@@ -31,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::perform::{Emitter, HandIn};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run_dir::RunDir;
+use crate::settings;
 use crate::vcs::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path};
 use globset::GlobSet;
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
 /// What this job's own flags, inputs and configuration say.
 struct Set {
     settings: Settings,
-    delivery: config::DeliveryConfig,
+    delivery: settings::DeliveryConfig,
     protected: Arc<GlobSet>,
 }
 
@@ -108,7 +108,7 @@ impl Set {
             push: true,
             ..SettingFlags::default()
         };
-        let above = config::above(context, &flags)?;
+        let above = settings::above(context, &flags)?;
         let mut warnings = Vec::new();
         let top = real.work_tree();
         let file = prepare::config_file(context, &args.common, top, None, &mut warnings)?;
@@ -116,14 +116,14 @@ impl Set {
             .clone()
             .or(event::without_rights(context, file.settings.clone()));
         let sources = prepare::without_plan(file.settings, above).within(context);
-        let mut delivery = config::run_config(context, &sources, Vec::new())?.delivery;
+        let mut delivery = settings::run_config(context, &sources, Vec::new())?.delivery;
         if delivery.report == Report::Auto {
             delivery.report = Report::Github;
         }
         Ok(Self {
             settings,
             delivery,
-            protected: config::protected_paths(&sources)?,
+            protected: settings::protected_paths(&sources)?,
         })
     }
 }

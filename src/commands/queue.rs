@@ -3,7 +3,6 @@
 use super::event::{Ended, remote};
 use super::hub::Hub;
 use super::mission::{Mission, WorkBranch};
-use crate::config;
 use crate::context::Context;
 use crate::domain::outcome::RunStatus;
 use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
@@ -12,6 +11,7 @@ use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
 use crate::github::Repo as Remote;
 use crate::process::Cancel;
+use crate::settings;
 use crate::vcs::git::{Real, Repo};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -192,8 +192,8 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
             continue;
         }
         let shown = super::prepare::shown(&path, real.work_tree());
-        let bytes = config::read_file(&path, "plan")?;
-        let plan = plan::parse(&shown, &bytes).map_err(config::located);
+        let bytes = settings::read_file(&path, "plan")?;
+        let plan = plan::parse(&shown, &bytes).map_err(settings::located);
         let branch = branches.get(&format!("refs/heads/{}", branch_of(&name)));
         entries.push(Entry {
             name,

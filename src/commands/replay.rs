@@ -2,11 +2,11 @@
 
 use super::small::print;
 use crate::cli::{ReplayArgs, ReplayFormat};
-use crate::config::recording;
 use crate::context::Context;
 use crate::domain::builtin::replay::replay;
 use crate::domain::builtin::trajectory::Recording;
 use crate::error::{Error, Result};
+use crate::settings::recording;
 use std::path::{Path, PathBuf};
 
 /// What the transcripts of the built-in agent end with.

@@ -196,7 +196,7 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
     let content = match in_base(repo, &path)? {
         Some(content) => content,
         None if repo.real().ignores(&path) => return Ok(Source::File(path)),
-        None => crate::config::read_file(&run_dir.path(PLAN_COPY), "copy of the plan")?,
+        None => crate::settings::read_file(&run_dir.path(PLAN_COPY), "copy of the plan")?,
     };
     Ok(Source::Known { path, content })
 }

@@ -7,7 +7,6 @@ use crate::agent::{Agent, CliAgent};
 use crate::cli::{
     AssessArgs, CheckArgs, Cli, ReportArgs, ReportFormat, SchemaArgs, SchemaName, SettingFlags,
 };
-use crate::config::{self, TaskConfig};
 use crate::context::Context;
 use crate::domain::assess::message::{MessageClass, read_message};
 use crate::domain::builtin::trajectory;
@@ -18,6 +17,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::perform::first_prompt;
 use crate::report::{self, wire};
+use crate::settings::{self, TaskConfig};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
 use serde::Deserialize;
@@ -153,7 +153,7 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
     let mut warnings = Vec::new();
     let file = config_file(context, &args.common, real.work_tree(), None, &mut warnings)?;
-    let above = config::above(context, &SettingFlags::default())?;
+    let above = settings::above(context, &SettingFlags::default())?;
     let Some(path) = &args.plan else {
         let sources = super::prepare::without_plan(file.settings, above).within(context);
         return check_configuration(context, &sources, file.setup, &warnings);
@@ -162,8 +162,8 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
     let name = shown(&path, real.work_tree());
     let (plan, _) = read_plan(&path, &name, &mut warnings)?;
     let sources =
-        config::Sources::new(above, plan.settings.clone().or(file.settings)).within(context);
-    config::run_config(context, &sources, Vec::new())?;
+        settings::Sources::new(above, plan.settings.clone().or(file.settings)).within(context);
+    settings::run_config(context, &sources, Vec::new())?;
     let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
     for task in order {
@@ -196,17 +196,17 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
 
 /// A task's settings, and why there is no agent if there is none: a plan is no worse for it.
 pub(super) fn without_agent(
-    sources: &config::Sources,
+    sources: &settings::Sources,
     task: &Task,
 ) -> Result<(TaskConfig, Option<Error>)> {
-    match config::task_config(sources, task) {
+    match settings::task_config(sources, task) {
         Err(missing) if missing.kind == ErrorKind::Environment => {
             let stand_in = Settings {
                 agent: Some("codex".to_owned()),
                 ..Settings::default()
             };
             let sources = sources.below_of(stand_in);
-            Ok((config::task_config(&sources, task)?, Some(missing)))
+            Ok((settings::task_config(&sources, task)?, Some(missing)))
         }
         config => Ok((config?, None)),
     }
@@ -215,12 +215,12 @@ pub(super) fn without_agent(
 /// What is in force for a task that overrides nothing.
 fn check_configuration(
     context: &Context,
-    sources: &config::Sources,
+    sources: &settings::Sources,
     setup: Vec<String>,
     warnings: &[String],
 ) -> Result<u8> {
-    let run = config::run_config(context, sources, setup)?;
-    let plan = config::plan_of_prompt("any")?;
+    let run = settings::run_config(context, sources, setup)?;
+    let plan = settings::plan_of_prompt("any")?;
     let mut text: String = warnings
         .iter()
         .map(|warning| format!("warning: {warning}\n"))

@@ -1,11 +1,11 @@
 //! The beginning of a task, new or taken up again.
 
 use super::{Journal, Performer, TaskRun};
-use crate::config::TaskConfig;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::{Observation, Record};
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
+use crate::settings::TaskConfig;
 use serde::{Deserialize, Serialize};
 use std::fs;
 

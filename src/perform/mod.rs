@@ -35,7 +35,6 @@ pub use recorder::Recorder;
 pub use resume::finish_landing;
 pub use secrets::FindSecrets;
 
-use crate::config::{RunConfig, TaskConfig};
 use crate::domain::agent::Usage;
 use crate::domain::attempt::Expect;
 use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role, Spend, Step};
@@ -48,6 +47,7 @@ use crate::net::{Network, jittered};
 use crate::permit::Committable;
 use crate::process::{Cancel, CancelReason, Service};
 use crate::run_dir::RunDir;
+use crate::settings::{RunConfig, TaskConfig};
 use crate::vcs::git::Exempt;
 use crate::verify::Verification;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,7 +1,6 @@
 //! One verification: run the checks, or recall what they said of this tree.
 
 use super::{Performer, TaskRun};
-use crate::config::TaskConfig;
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
 use crate::domain::diagnostic::{Matchers, read_matchers};
 use crate::domain::event::EventKind;
@@ -9,6 +8,7 @@ use crate::domain::snapshot::{Fingerprint, Snapshot};
 use crate::domain::verdict::Verdict;
 use crate::process::RUN_ID;
 use crate::process::environment::environment;
+use crate::settings::TaskConfig;
 use crate::vcs::git::{ChangeKind, RawSnapshot};
 use crate::verify::{Progress, Surroundings, Verification, run_checks};
 use std::collections::BTreeSet;

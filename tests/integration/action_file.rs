@@ -8,10 +8,10 @@ use crate::support::proc::{
 use crate::support::project::Project;
 use crate::support::tasks::{FIX, FIXED};
 use serde_json::Value;
-use sprag::commands::inputs::FLAG_INPUTS;
 use sprag::domain::settings;
 use sprag::domain::summary::RunSummary;
 use sprag::report::outputs::{Beyond, outputs as all_outputs};
+use sprag::settings::inputs::FLAG_INPUTS;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

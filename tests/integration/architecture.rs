@@ -19,12 +19,12 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("init", &["detect", "domain"]),
     ("error", &[]),
     ("context", &[]),
-    ("cli", &[]),
-    ("config", &["agent", "cli", "context", "domain", "error"]),
+    ("cli", &["settings"]),
+    ("settings", &["agent", "context", "domain", "error"]),
     (
         "perform",
         &[
-            "agent", "config", "domain", "error", "net", "permit", "process", "run_dir", "vcs",
+            "agent", "domain", "error", "net", "permit", "process", "run_dir", "settings", "vcs",
             "verify",
         ],
     ),

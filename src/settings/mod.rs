@@ -1,11 +1,12 @@
 //! Flags, action inputs, variables, task, plan and file become one configuration, in this order of
 //! precedence. What leaves here is valid.
 
+pub mod args;
+pub mod inputs;
 pub mod recording;
 
 use crate::agent::builtin::{self, Builtin, NoAccess, Options, Tape};
 use crate::agent::{Agent, CliAgent};
-use crate::cli::SettingFlags;
 use crate::context::Context;
 use crate::domain::outcome::NoChanges;
 use crate::domain::plan::{self, Plan, Task};
@@ -15,6 +16,7 @@ use crate::domain::settings::{
 use crate::domain::text_error::Located;
 use crate::domain::verdict::Check;
 use crate::error::{Error, Place, Result};
+use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Action inputs and variables that stand for flags of `sprag run`: each flag that is given goes
 //! before its input. What is a setting besides is read with the settings.
 
-use crate::cli::{ColorChoice, RunArgs};
+use super::args::{ColorChoice, RunArgs};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use clap::ValueEnum as _;
