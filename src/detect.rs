@@ -11,7 +11,7 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use crate::domain::verdict::{Check, CheckKind};
+use crate::domain::checks::verdict::{Check, CheckKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Limit of one run of a proposed check, in milliseconds: the default of `verify_timeout`.

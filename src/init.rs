@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::detect::{self, Listing};
-use crate::domain::verdict::{Check, CheckKind};
+use crate::domain::checks::verdict::{Check, CheckKind};
 use anyhow::Context as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};

@@ -2,13 +2,13 @@
 
 mod reports;
 
-use crate::domain::diagnostic::Matcher;
-use crate::domain::duration::millis;
-use crate::domain::failure::{FailingCheck, excerpts, hints};
-use crate::domain::snapshot::Fingerprint;
-use crate::domain::verdict::{
+use crate::domain::checks::Matcher;
+use crate::domain::checks::verdict::{
     Check, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
 };
+use crate::domain::checks::{FailingCheck, excerpts, hints};
+use crate::domain::duration::millis;
+use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
@@ -24,7 +24,7 @@ const HEAD: usize = 512 << 10;
 const TAIL: usize = 2 << 20;
 
 /// Errors of an attempt that its history keeps.
-const ERRORS: usize = crate::domain::verdict::HISTORY_ERRORS;
+const ERRORS: usize = crate::domain::checks::verdict::HISTORY_ERRORS;
 
 /// Where and how checks run.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ pub fn permit_unchecked(checks: &[Check], tree: &Fingerprint) -> Option<Committa
 }
 
 fn skip_reason(results: &[CheckResult]) -> Option<&'static str> {
-    use crate::domain::verdict::CheckKind;
+    use crate::domain::checks::verdict::CheckKind;
     let aborted = results
         .iter()
         .any(|result| result.outcome == CheckOutcome::Aborted);

@@ -487,7 +487,7 @@ fn started(
             .map_or("none", |(_, config)| config.agent.name())
             .to_owned(),
         checks: first.map_or_else(Vec::new, |(_, config)| {
-            crate::domain::verdict::ordered(&config.checks)
+            crate::domain::checks::verdict::ordered(&config.checks)
                 .into_iter()
                 .map(|check| check.name.clone())
                 .collect()

@@ -133,7 +133,7 @@ fn described(config: &TaskConfig, no_agent: Option<&Error>) -> String {
         true => text += "  checks: none (the task will end unverified; add `verify`)\n",
         false => text += "  checks:\n",
     }
-    for check in crate::domain::verdict::ordered(&config.checks) {
+    for check in crate::domain::checks::verdict::ordered(&config.checks) {
         let limit = duration::format(Duration::from_millis(check.timeout_ms));
         text += &format!(
             "    {} ({}, at most {limit}): {}\n",

@@ -1,7 +1,7 @@
 //! Projects of JavaScript and TypeScript: package.json and Deno.
 
 use super::{Listing, Toolchain};
-use crate::domain::verdict::CheckKind;
+use crate::domain::checks::verdict::CheckKind;
 use serde_json::Value;
 
 /// The scripts that are proposed when a package has them.

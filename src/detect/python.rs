@@ -1,7 +1,7 @@
 //! Python projects.
 
 use super::{Listing, Toolchain};
-use crate::domain::verdict::CheckKind;
+use crate::domain::checks::verdict::CheckKind;
 
 pub(super) fn project(files: &Listing) -> Option<Toolchain> {
     if !files.has_any(&[

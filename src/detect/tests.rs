@@ -1,5 +1,5 @@
 use super::{CHECK_TIMEOUT_MS, Listing, propose_checks, propose_setup};
-use crate::domain::verdict::{Check, CheckKind};
+use crate::domain::checks::verdict::{Check, CheckKind};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

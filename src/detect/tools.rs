@@ -1,7 +1,7 @@
 //! The other toolchains, and the task runners that stand in where none is known.
 
 use super::{Command, Listing, Toolchain};
-use crate::domain::verdict::CheckKind::{self, Build, Lint, Test};
+use crate::domain::checks::verdict::CheckKind::{self, Build, Lint, Test};
 use serde_json::Value;
 
 pub(super) fn cargo(files: &Listing) -> Option<Toolchain> {

@@ -4,9 +4,9 @@
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
 use super::builtin::session::Telemetry;
+use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::snapshot::Snapshot;
-use super::verdict::{CheckKind, CheckResult, HistoryEntry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! What the agent is told. The exact sentences are a contract that users and tests rely on.
 
-use super::failure;
+use super::checks;
+use super::checks::verdict::{HISTORY_ERRORS, HistoryEntry, MAX_ERROR, MAX_EXCERPT};
 use super::text::{self, fenced, one_line};
-use super::verdict::{HISTORY_ERRORS, HistoryEntry, MAX_ERROR, MAX_EXCERPT};
 use serde::{Deserialize, Serialize};
 
 /// Attempts that a retry prompt tells of.
@@ -273,7 +273,7 @@ fn retry(retry: &Retry<'_>) -> Vec<String> {
         sections.push(failing_output(retry));
     }
     if let Some(stderr) = retry.commit_rejected {
-        let shown = failure::excerpt(stderr, MAX_STDERR);
+        let shown = checks::excerpt(stderr, MAX_STDERR);
         let shown = if shown.trim().is_empty() {
             "(it wrote nothing)"
         } else {
@@ -333,7 +333,7 @@ fn failing_output(retry: &Retry<'_>) -> String {
     } else {
         format!("## Failing checks: {}", checks.join(", "))
     };
-    let shown = failure::excerpt(retry.failing, MAX_EXCERPT);
+    let shown = checks::excerpt(retry.failing, MAX_EXCERPT);
     let shown = if shown.trim().is_empty() {
         "(no output)"
     } else {

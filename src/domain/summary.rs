@@ -6,9 +6,9 @@ use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
 use super::builtin::session::Telemetry;
+use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::event::{Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine};
 use super::outcome::{Reason, RunStatus, TaskEnd};
-use super::verdict::{CheckKind, CheckOutcome, CheckResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -243,7 +243,7 @@ pub struct CheckLine {
     /// What it said about lines of files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<serde_json::Value>")]
-    pub diagnostics: Vec<super::diagnostic::Diagnostic>,
+    pub diagnostics: Vec<super::checks::diagnostic::Diagnostic>,
 }
 
 impl Default for RunSummary {

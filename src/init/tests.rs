@@ -1,6 +1,6 @@
 use super::{CONFIG, EXAMPLE_PLAN, WORKFLOW, Written, config, files, list, scalar, write_new};
 use crate::detect::Listing;
-use crate::domain::verdict::{Check, CheckKind};
+use crate::domain::checks::verdict::{Check, CheckKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::fs;

@@ -2,10 +2,10 @@
 //! has pushed meanwhile and verified there again, or kept where nothing else is possible.
 
 use super::Performer;
+use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
-use crate::domain::verdict::Verdict;
 use crate::process::Cancel;
 use crate::run_dir::RunDir;
 use crate::settings::TaskConfig;

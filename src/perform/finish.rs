@@ -3,11 +3,11 @@
 use super::turn::{TURN_MARK, changed_paths};
 use super::{Performer, TaskRun};
 use crate::domain::attempt::TaskState;
+use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::Snapshot;
-use crate::domain::verdict::{AttemptOutcome, HistoryEntry};
 
 impl Performer<'_> {
     /// Ends a task.

@@ -38,7 +38,7 @@ pub use secrets::FindSecrets;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::Expect;
 use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role, Spend, Step};
-use crate::domain::diagnostic::Matcher;
+use crate::domain::checks::Matcher;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;

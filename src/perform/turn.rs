@@ -6,11 +6,11 @@ use crate::agent::CliAgent;
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
+use crate::domain::checks::tests_changed::is_test;
 use crate::domain::duration::millis;
 use crate::domain::event::{EventKind, TurnLine};
 use crate::domain::settings::{AgentCommits, OnNoChanges};
 use crate::domain::snapshot::Snapshot;
-use crate::domain::tests_changed::is_test;
 use crate::process::Exit;
 use crate::vcs::git::{ChangeKind, GitError, RawSnapshot, TurnMark, TurnReport, display_path};
 

@@ -2,10 +2,10 @@
 
 use super::{Performer, TaskRun};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
-use crate::domain::diagnostic::{Matchers, read_matchers};
+use crate::domain::checks::verdict::Verdict;
+use crate::domain::checks::{Matchers, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::{Fingerprint, Snapshot};
-use crate::domain::verdict::Verdict;
 use crate::process::RUN_ID;
 use crate::process::environment::environment;
 use crate::settings::TaskConfig;

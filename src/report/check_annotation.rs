@@ -3,7 +3,7 @@
 use super::annotation::{self, Annotation, Level, last_failing};
 use super::{sentence, text};
 use crate::domain::check_run::{CheckAnnotation, CheckLevel};
-use crate::domain::diagnostic::Diagnostic;
+use crate::domain::checks::diagnostic::Diagnostic;
 use crate::domain::summary::RunSummary;
 
 /// Most annotations of one check run; hundreds of them freeze the page.

@@ -9,16 +9,18 @@ pub use github::{every_text, github_runs, live, surroundings};
 use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::assess::message::FailedReport;
-use crate::domain::counts::Counts;
-use crate::domain::diagnostic::Diagnostic;
-use crate::domain::diagnostic::{Severity, Tool};
+use crate::domain::checks::counts::Counts;
+use crate::domain::checks::diagnostic::Diagnostic;
+use crate::domain::checks::diagnostic::{Severity, Tool};
+use crate::domain::checks::verdict::{
+    AttemptOutcome, CheckKind, CheckOutcome, CheckResult, HistoryEntry,
+};
 use crate::domain::event::{
     Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
 use crate::domain::outcome::{NoChanges, Outcome, run_end};
 use crate::domain::snapshot::{Fingerprint, Head, KnownSnapshot, RevId, Snapshot};
 use crate::domain::summary::RunSummary;
-use crate::domain::verdict::{AttemptOutcome, CheckKind, CheckOutcome, CheckResult, HistoryEntry};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 

@@ -5,10 +5,10 @@ mod convert;
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::assess::AssessmentKind;
+use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::{Event, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
-use crate::domain::verdict::CheckKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -8,13 +8,13 @@ pub mod recording;
 use crate::agent::builtin::{self, Builtin, NoAccess, Options, Tape};
 use crate::agent::{Agent, CliAgent};
 use crate::context::Context;
+use crate::domain::checks::verdict::Check;
 use crate::domain::outcome::NoChanges;
 use crate::domain::plan::{self, Plan, Task};
 use crate::domain::settings::{
     self, AgentCommits, CommitVia, IfUnverified, OnNoChanges, PullRequest, Report, Settings,
 };
 use crate::domain::text_error::Located;
-use crate::domain::verdict::Check;
 use crate::error::{Error, Place, Result};
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};

@@ -1,6 +1,6 @@
 //! The JUnit XML that a run of a check wrote.
 
-use crate::domain::diagnostic::junit::{MAX_REPORT_BYTES, Report, read};
+use crate::domain::checks::junit::{MAX_REPORT_BYTES, Report, read};
 use globset::{GlobBuilder, GlobMatcher};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};

@@ -5,10 +5,10 @@ use super::{
     TurnPurpose, VerificationEnded, VerifyPurpose, same_tree,
 };
 use crate::assess::AssessmentKind;
+use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::prompt::NudgeKind;
 use crate::snapshot::Snapshot;
-use crate::verdict::Verdict;
 
 /// The longest single wait, in milliseconds (five minutes).
 const LONGEST_WAIT_MS: u64 = 300_000;

@@ -13,10 +13,10 @@ pub use decide::decide;
 pub use state::{Last, Spend, TaskState};
 
 use super::assess::Assessment;
+use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
 use super::prompt::NudgeKind;
 use super::snapshot::{Fingerprint, RevId, Snapshot};
-use super::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// The sentence of a task that the pre-flight check ended: the tree is the one that failed last.

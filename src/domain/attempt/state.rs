@@ -5,9 +5,9 @@ use super::{
     VerificationEnded, VerifyPurpose,
 };
 use crate::assess::AssessmentKind;
+use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
 use crate::snapshot::{RevId, Snapshot};
 use crate::text;
-use crate::verdict::{AttemptOutcome, HistoryEntry, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Tokens and dollars.

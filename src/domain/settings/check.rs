@@ -1,10 +1,10 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
 use super::kind::{Choice, Kind, Shape, Time, Words, text_schema};
+use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
-use crate::verdict::{Check, CheckKind};
 use crate::yaml::{Node, Value, read};
 use serde_json::{Value as Json, json};
 use std::time::Duration;

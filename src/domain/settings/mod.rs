@@ -396,7 +396,7 @@ impl Settings {
     }
 
     /// The checks, each with the limit that holds for it.
-    pub fn checks(&self) -> Vec<super::verdict::Check> {
+    pub fn checks(&self) -> Vec<super::checks::verdict::Check> {
         let limit = self.verify_timeout.unwrap_or(DEFAULT_VERIFY_TIMEOUT);
         let specs = self.verify.iter().flatten();
         specs.map(|spec| spec.with_default_timeout(limit)).collect()

@@ -46,7 +46,7 @@ fn every_key_is_read() {
     let test = CheckSpec {
         name: "t".to_owned(),
         run: "./t".to_owned(),
-        kind: crate::verdict::CheckKind::Test,
+        kind: crate::checks::verdict::CheckKind::Test,
         timeout: second(300),
         junit: None,
         problem_matcher: None,

@@ -2,10 +2,10 @@
 
 use super::{CheckLine, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
+use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
 use crate::event::{TaskLine, TurnLine};
 use crate::outcome::TaskEnd;
 use crate::snapshot::{Head, Snapshot};
-use crate::verdict::{CheckOutcome, CheckResult, HistoryEntry};
 
 impl RunUsage {
     /// Adds a turn's usage. A sum of which no part is known stays unknown.

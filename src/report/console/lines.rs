@@ -4,10 +4,10 @@ use super::end;
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
+use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
 use crate::domain::outcome::{TaskEnd, signal_name};
 use crate::domain::summary::RunSummary;
-use crate::domain::verdict::{CheckOutcome, CheckResult};
 use crate::report::{sentence, text};
 use anstyle::AnsiColor;
 

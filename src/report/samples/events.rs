@@ -2,9 +2,9 @@
 
 use super::{FIRST, check, planning_tape, success_tape, warning};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
-use crate::domain::counts::Counts;
+use crate::domain::checks::counts::Counts;
+use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PullRequestLine, PushLine, RetryKind};
-use crate::domain::verdict::{CheckOutcome, CheckResult};
 
 /// Two commits that arrived.
 pub fn pushed() -> PushLine {

@@ -5,12 +5,12 @@ use super::{
     WireTodoStatus, WireUsage,
 };
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
+use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
     Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
 use crate::domain::outcome::signal_name;
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
-use crate::domain::verdict::{CheckOutcome, CheckResult};
 use crate::report::{sentence, text};
 
 pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {

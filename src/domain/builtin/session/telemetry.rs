@@ -1,7 +1,7 @@
 //! What a session came to, in numbers.
 
 use super::{Limits, SessionExit, State};
-use crate::verdict::Verdict;
+use crate::checks::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ mod stalls;
 use super::*;
 use crate::builtin::model_error::ModelErrorKind;
 use crate::builtin::tool::Arguments;
-use crate::verdict::Verdict;
+use crate::checks::verdict::Verdict;
 use serde_json::{Value, json};
 
 pub(super) fn text(text: &str) -> Response {

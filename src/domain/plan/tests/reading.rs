@@ -41,7 +41,7 @@ fn every_key_of_a_plan_is_read() {
     let build = CheckSpec {
         name: "build".to_owned(),
         run: "cargo build --locked".to_owned(),
-        kind: crate::verdict::CheckKind::Build,
+        kind: crate::checks::verdict::CheckKind::Build,
         timeout: Some(Duration::from_secs(600)),
         junit: None,
         problem_matcher: None,

@@ -1,4 +1,4 @@
-use super::{Counts, counts};
+use crate::checks::counts::{Counts, counts};
 use proptest::prelude::*;
 
 const UNKNOWN: Counts = Counts::UNKNOWN;

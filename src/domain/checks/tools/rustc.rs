@@ -1,6 +1,6 @@
 //! rustc, clippy and cargo in their form for people.
 
-use super::{Place, Severity, Sink, Tool};
+use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static HEADER: Pattern = Pattern::new(r"^(error|warning)(?:\[([\w:]+)\])?: (.+)$");
@@ -16,7 +16,7 @@ static SUMMARY: Pattern = Pattern::new(
 const PLACE_WITHIN: usize = 4;
 const BLOCK: usize = 60;
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let cargo = lines.iter().any(|line| CARGO.is_match(line));
     for (at, line) in lines.iter().enumerate() {
         let Some(header) = HEADER.captures(line) else {

@@ -1,6 +1,6 @@
-use super::{shown, shown_of};
-use crate::counts::Counts;
-use crate::diagnostic::junit::{MAX_REPORT_BYTES, Report, read};
+use super::diagnostics::{shown, shown_of};
+use crate::checks::counts::Counts;
+use crate::checks::junit::{MAX_REPORT_BYTES, Report, read};
 use proptest::prelude::*;
 
 fn names(report: &Report) -> Vec<&str> {

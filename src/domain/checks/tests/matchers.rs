@@ -1,5 +1,6 @@
-use super::shown_of;
-use crate::diagnostic::{parse_with, read_matchers};
+use super::diagnostics::shown_of;
+use crate::checks::diagnostic::parse_with;
+use crate::checks::read_matchers;
 use serde_json::json;
 
 fn found(matchers: &serde_json::Value, output: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! A failure in a line or two.
 
+use super::diagnostic::{self, Diagnostic, Severity};
 use super::{blocks, names};
-use crate::diagnostic::{self, Diagnostic, Severity};
 use crate::pattern::Pattern;
 use crate::text;
 

@@ -1,8 +1,8 @@
 //! The part of a failing output that is worth an agent's time, within a budget of characters.
 
+use super::verdict::CheckOutcome;
 use super::{blocks, fold, names};
 use crate::text::{self, grouped};
-use crate::verdict::CheckOutcome;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! `file:line:column: message`, which gcc began and many tools print.
 
-use super::{Place, Severity, Sink, Tool};
+use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static PLACED: Pattern = Pattern::new(
@@ -22,7 +22,7 @@ const HOSTS: [&str; 9] = [
     "app",
 ];
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         let Some(found) = PLACED.captures(line) else {
             continue;
@@ -54,7 +54,7 @@ fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
     }
 }
 
-pub(super) fn is_file(path: &str) -> bool {
+pub(in crate::checks) fn is_file(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     if matches!(name, "Makefile" | "Dockerfile" | "makefile" | "GNUmakefile") {
         return true;

@@ -1,6 +1,6 @@
 //! Panics of Rust tests and programs, in the form of Rust 1.73 and later and in the one before.
 
-use super::{Place, Sink, Tool};
+use crate::checks::diagnostic::{Place, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static NEW: Pattern =
@@ -13,7 +13,7 @@ static END: Pattern = Pattern::new(
 
 const MESSAGE_LINES: usize = 30;
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = NEW.captures(line) {
             let place = Place {

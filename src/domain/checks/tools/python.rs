@@ -1,6 +1,6 @@
 //! pytest, unittest and Python tracebacks.
 
-use super::{Place, Sink, Tool};
+use crate::checks::diagnostic::{Place, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static SECTION: Pattern = Pattern::new(r"^_{3,} (?:ERROR (?:collecting|at \w+ of) )?(.+?) _{3,}$");
@@ -13,7 +13,7 @@ static EXCEPTION: Pattern = Pattern::new(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration))(?:: (.*))?$",
 );
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let before = sink.found.len();
     sections(lines, sink);
     tracebacks(lines, sink);

@@ -1,6 +1,6 @@
 //! jest, vitest, mocha and node's own test runner.
 
-use super::{Place, Sink, Tool};
+use crate::checks::diagnostic::{Place, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static JEST: Pattern = Pattern::new(r"^  ● (.+)$");
@@ -21,7 +21,7 @@ static SYNTAX: Pattern =
 const MESSAGE_LINES: usize = 12;
 const REACH: usize = 60;
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let mut file = "";
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = FILE.captures(line) {

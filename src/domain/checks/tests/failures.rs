@@ -1,5 +1,5 @@
-use super::*;
-use crate::verdict::CheckOutcome;
+use crate::checks::verdict::CheckOutcome;
+use crate::checks::*;
 use proptest::prelude::*;
 
 const FAILED: CheckOutcome = CheckOutcome::Failed { exit: 1 };

@@ -1,6 +1,6 @@
 //! ESLint: its forms `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
 
-use super::{Place, Severity, Sink, Tool};
+use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
 use crate::pattern::{Pattern, group};
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ static COMPACT: Pattern = Pattern::new(
     r"^(\S.*?): line (\d{1,7}), col (\d{1,6}), (Error|Warning) - (.+?)(?: \(([\w@][^()\s]*)\))?$",
 );
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let mut file = "";
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = ROW.captures(line).filter(|_| !file.is_empty()) {
@@ -82,7 +82,7 @@ struct Message {
 }
 
 /// The form `json`, which is one line as long as the output; it is never matched by a pattern.
-pub(super) fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if !line.starts_with("[{\"filePath\":") {
             continue;
@@ -93,7 +93,10 @@ pub(super) fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
         let messages = files
             .iter()
             .flat_map(|file| file.messages.iter().map(|message| (&file.path, message)));
-        for (part, (path, message)) in messages.take(super::MAX_DIAGNOSTICS).enumerate() {
+        for (part, (path, message)) in messages
+            .take(crate::checks::diagnostic::MAX_DIAGNOSTICS)
+            .enumerate()
+        {
             one_of_json(at, part, path, message, sink);
         }
     }

@@ -218,7 +218,7 @@ fn all_failing_checks_are_shown_and_no_other() {
 
 #[test]
 fn a_report_tells_numbers_names_and_places() {
-    use crate::diagnostic::junit;
+    use crate::checks::junit;
     let xml = b"<testsuite><testcase name='a' file='t/x.py' line='3'><failure message='m'/></testcase>\
         <testcase name='b' file='t/y.py' line='4'><failure message='n'/></testcase><testcase name='c'/></testsuite>";
     let report = junit::read(xml, "/w");

@@ -1,6 +1,6 @@
 //! go build, go vet and go test.
 
-use super::{Place, Sink, Tool};
+use crate::checks::diagnostic::{Place, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static COMPILED: Pattern =
@@ -12,7 +12,7 @@ static PANIC: Pattern = Pattern::new(r"^panic: (.+)$");
 static FRAME: Pattern = Pattern::new(r"^\t(\S+\.go):(\d+)(?: \+0x[0-9a-f]+)?$");
 static FAIL: Pattern = Pattern::new(r"^(?:FAIL\b|\s*--- FAIL: )");
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let tests = lines.iter().any(|line| FAIL.is_match(line));
     let mut test = String::new();
     for (at, line) in lines.iter().enumerate() {

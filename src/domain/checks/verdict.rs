@@ -1,10 +1,10 @@
 //! Checks, their results, and what they add up to.
 
 use super::counts::{Counts, counts};
-use super::diagnostic::junit::Report;
-use super::diagnostic::{self, Diagnostic, Matcher};
-use super::failure::{self, FailingCheck};
-use super::text;
+use super::diagnostic::{self, Diagnostic};
+use super::junit::Report;
+use super::{FailingCheck, Matcher};
+use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -209,7 +209,7 @@ impl CheckResult {
                 BTreeSet::new()
             },
             excerpt: if failed {
-                failure::excerpt(output, MAX_EXCERPT)
+                super::excerpt(output, MAX_EXCERPT)
             } else {
                 String::new()
             },
@@ -218,7 +218,7 @@ impl CheckResult {
             } else {
                 Vec::new()
             },
-            fingerprint: failed.then(|| failure::check_fingerprint(&check.name, &outcome, output)),
+            fingerprint: failed.then(|| super::check_fingerprint(&check.name, &outcome, output)),
             diagnostics,
             outcome,
         }
@@ -262,7 +262,7 @@ impl Evidence<'_> {
     fn failing_tests(&self) -> BTreeSet<String> {
         match self.report {
             Some(report) if report.failed > 0 => report.failing_tests.clone(),
-            _ => failure::failing_tests(self.output),
+            _ => super::failing_tests(self.output),
         }
     }
 }
@@ -286,7 +286,7 @@ impl CheckOutcome {
 }
 
 fn errors(outcome: &CheckOutcome, diagnostics: &[Diagnostic], output: &str) -> Vec<String> {
-    let mut errors = failure::first_errors_of(diagnostics, output, HISTORY_ERRORS, MAX_ERROR);
+    let mut errors = super::first_errors_of(diagnostics, output, HISTORY_ERRORS, MAX_ERROR);
     if !matches!(outcome, CheckOutcome::Failed { .. }) || errors.is_empty() {
         errors.insert(0, text::one_line(&outcome.to_string(), MAX_ERROR));
         errors.truncate(HISTORY_ERRORS);
@@ -338,7 +338,7 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
             .iter()
             .map(|it| it.fingerprint.as_deref().unwrap_or(&it.name));
         Verdict::Failed {
-            fingerprint: failure::combined(each),
+            fingerprint: super::combined(each),
             build: failed.iter().any(|it| it.kind == CheckKind::Build),
             tests: failed
                 .iter()
@@ -369,7 +369,7 @@ pub fn failing_output(results: &[CheckResult], budget: usize) -> String {
             output: &it.excerpt,
         })
         .collect();
-    failure::excerpts(&failing, budget)
+    super::excerpts(&failing, budget)
 }
 
 impl Verdict {

@@ -3,23 +3,10 @@
 //! Each tool has its own small parser over plain text; [`parse_in`] runs them all and keeps, for
 //! every line, what the most specific one made of it.
 
-mod ecma;
-mod eslint;
-mod gcc;
-mod go;
-mod javascript;
-pub mod junit;
-mod matcher;
-mod panic;
-mod path;
-mod plain;
-mod python;
-mod rustc;
-mod tsc;
-
-pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
-
-use super::text;
+use super::matcher::Matcher;
+use super::path;
+use super::tools::{eslint, gcc, go, javascript, panic, plain, python, rustc, tsc};
+use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -130,31 +117,31 @@ pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnos
 }
 
 /// What a parser found, before it is put in order.
-struct Found {
+pub(super) struct Found {
     /// Index of the line of output that names the place.
-    at: usize,
+    pub(super) at: usize,
     /// Tells several findings of that line apart; 0 where there can be but one.
-    part: usize,
-    diagnostic: Diagnostic,
+    pub(super) part: usize,
+    pub(super) diagnostic: Diagnostic,
 }
 
 /// A place as a tool prints it.
 #[derive(Clone, Copy, Default)]
-struct Place<'a> {
-    path: &'a str,
-    line: &'a str,
-    column: &'a str,
+pub(super) struct Place<'a> {
+    pub(super) path: &'a str,
+    pub(super) line: &'a str,
+    pub(super) column: &'a str,
 }
 
-struct Sink<'a> {
-    root: &'a str,
-    found: Vec<Found>,
+pub(super) struct Sink<'a> {
+    pub(super) root: &'a str,
+    pub(super) found: Vec<Found>,
     /// Lines that belong to a finding above or below them.
     claimed: BTreeSet<usize>,
 }
 
 impl<'a> Sink<'a> {
-    fn new(root: &'a str) -> Self {
+    pub(super) fn new(root: &'a str) -> Self {
         Self {
             root,
             found: Vec::new(),
@@ -164,21 +151,21 @@ impl<'a> Sink<'a> {
 }
 
 impl Sink<'_> {
-    fn relative(&self, path: &str) -> Option<String> {
+    pub(super) fn relative(&self, path: &str) -> Option<String> {
         path::relative(path, self.root)
     }
 
     /// Keeps parsers that come later from taking a line for a message of its own.
-    fn claim(&mut self, at: usize) {
+    pub(super) fn claim(&mut self, at: usize) {
         self.claimed.insert(at);
     }
 
     /// Adds an error; [`Sink::push`] takes the other fields.
-    fn error(&mut self, at: usize, place: Place<'_>, message: &str, source: Tool) {
+    pub(super) fn error(&mut self, at: usize, place: Place<'_>, message: &str, source: Tool) {
         self.push(at, place, Severity::Error, None, message, source);
     }
 
-    fn push(
+    pub(super) fn push(
         &mut self,
         at: usize,
         place: Place<'_>,
@@ -211,7 +198,7 @@ impl Sink<'_> {
         });
     }
 
-    fn finish(mut self) -> Vec<Diagnostic> {
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         // The sort is stable, so of two findings on one line the earlier parser's comes first.
         self.found.sort_by_key(|found| (found.at, found.part));
         self.found.dedup_by_key(|found| (found.at, found.part));
@@ -230,7 +217,7 @@ impl Sink<'_> {
     }
 }
 
-fn beginning(line: &str) -> &str {
+pub(super) fn beginning(line: &str) -> &str {
     line.get(..line.floor_char_boundary(MAX_LINE))
         .unwrap_or(line)
 }
@@ -251,6 +238,3 @@ fn bounded(message: &str) -> String {
 fn number(digits: &str) -> Option<u32> {
     digits.parse().ok().filter(|n| *n > 0)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! The TypeScript compiler, plain and pretty; C# and F# print the plain form too.
 
-use super::{Place, Severity, Sink, Tool};
+use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static PLAIN: Pattern = Pattern::new(
@@ -10,7 +10,7 @@ static PRETTY: Pattern =
     Pattern::new(r"^(\S.*?):(\d+):(\d+) - (error|warning|message) (TS\d+): (.*)$");
 static UNPLACED: Pattern = Pattern::new(r"^()()()(error) (TS\d+): (.*)$");
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         let found = [&PLAIN, &PRETTY, &UNPLACED]
             .into_iter()

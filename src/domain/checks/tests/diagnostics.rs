@@ -1,16 +1,12 @@
-use super::*;
+use crate::checks::diagnostic::*;
 use proptest::prelude::*;
 
-mod matchers;
-mod reports;
-mod tools;
-
 /// `path:line:column severity code source | message`, for tables that can be read.
-fn shown(output: &str) -> Vec<String> {
+pub(super) fn shown(output: &str) -> Vec<String> {
     shown_of(parse_in(output, "/proj"))
 }
 
-fn shown_of(found: Vec<Diagnostic>) -> Vec<String> {
+pub(super) fn shown_of(found: Vec<Diagnostic>) -> Vec<String> {
     let part = |it: Option<u32>| it.map_or("-".to_owned(), |n| n.to_string());
     found
         .into_iter()
@@ -29,7 +25,7 @@ fn shown_of(found: Vec<Diagnostic>) -> Vec<String> {
         .collect()
 }
 
-fn expect(output: &str, expected: &[&str]) {
+pub(super) fn expect(output: &str, expected: &[&str]) {
     assert_eq!(shown(output), expected, "{output}");
 }
 

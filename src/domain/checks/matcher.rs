@@ -1,9 +1,12 @@
 //! Problem matchers, in the JSON that GitHub Actions takes: patterns by which a repository says
 //! where the messages of its own tools name their places.
 
-use super::ecma::translated;
-use super::{MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
+mod ecma;
+
+use super::diagnostic::{MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
+use super::path;
 use crate::text;
+use ecma::translated;
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 use std::fmt;
@@ -297,10 +300,7 @@ fn of_group<'t>(found: &Captures<'t>, group: Option<usize>) -> Option<&'t str> {
 /// `file` as it is seen from the directory of the file `from`, such as that of a project file.
 fn beside(from: &str, file: &str) -> String {
     let (from, file) = (from.replace('\\', "/"), file.replace('\\', "/"));
-    let Some((directory, _)) = from
-        .rsplit_once('/')
-        .filter(|_| super::path::is_relative(&file))
-    else {
+    let Some((directory, _)) = from.rsplit_once('/').filter(|_| path::is_relative(&file)) else {
         return file;
     };
     let mut parts: Vec<&str> = Vec::new();

@@ -1,10 +1,8 @@
 //! How many tests passed and failed, as the test tools themselves say it.
 
 mod frameworks;
-#[cfg(test)]
-mod tests;
 
-use super::text;
+use crate::text;
 use serde::{Deserialize, Serialize};
 
 /// Numbers of tests. `None` means that the output does not tell, which is never the same as zero.

@@ -1,8 +1,8 @@
 //! Whether a failure is the same as one before.
 
+use super::verdict::CheckOutcome;
 use super::{FailingCheck, blocks, names, normalise};
 use crate::text;
-use crate::verdict::CheckOutcome;
 use std::collections::BTreeSet;
 
 /// Lines of an output without a known form that count, from its beginning and from its end.

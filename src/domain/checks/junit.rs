@@ -3,8 +3,10 @@
 //! The reader goes through the text once, keeps no tree, and knows no entity but the five of XML
 //! itself: neither nesting nor a declared entity can make it take more than the text is long.
 
-use super::{Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink, Tool, path, plain};
-use crate::counts::Counts;
+use super::counts::Counts;
+use super::diagnostic::{self, Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
+use super::path;
+use super::tools::plain;
 use crate::pattern::{Pattern, group};
 use crate::text;
 use quick_xml::Reader;
@@ -268,7 +270,7 @@ impl Case {
 /// The first place in a failure's text that lies in the project.
 fn placed<'b>(body: &'b str, root: &str) -> Option<Place<'b>> {
     body.lines()
-        .map(super::beginning)
+        .map(diagnostic::beginning)
         .filter_map(|line| PLACED.captures(line))
         .map(|found| Place {
             path: group(&found, 1),

@@ -1,6 +1,6 @@
 //! gcc, clang and the linkers behind them.
 
-use super::{Place, Severity, Sink, Tool};
+use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
 use crate::pattern::{Pattern, group};
 
 static MESSAGE: Pattern = Pattern::new(
@@ -27,7 +27,7 @@ const NOTES: usize = 6;
 /// How far above a message its way of inclusion or use may begin, and below it its notes end.
 const REACH: usize = 60;
 
-pub(super) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = LINKED.captures(line) {
             let place = Place {

@@ -1,6 +1,6 @@
 //! Outputs as gcc 8, ESLint 9, jest 30 and vitest 4 print them, shortened.
 
-use super::expect;
+use super::diagnostics::expect;
 
 #[test]
 fn gcc_and_what_belongs_to_its_messages() {
@@ -127,7 +127,7 @@ fn eslint_unix_and_compact() {
 
 4 problems
 ";
-    assert_eq!(super::shown(unix), with_full_stops());
+    assert_eq!(super::diagnostics::shown(unix), with_full_stops());
     let compact = "/proj/src/a.js: line 1, col 7, Warning - 'unused' is assigned a value but never used. (no-unused-vars)
 /proj/src/a.js: line 1, col 17, Error - Missing semicolon. (semi)
 /proj/src/a.js: line 2, col 30, Error - 'nothing' is not defined. (no-undef)
@@ -135,7 +135,7 @@ fn eslint_unix_and_compact() {
 
 4 problems
 ";
-    assert_eq!(super::shown(compact), with_full_stops());
+    assert_eq!(super::diagnostics::shown(compact), with_full_stops());
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn eslint_json() {
     let json = r#"> npx eslint -f json
 [{"filePath":"/proj/src/a.js","messages":[{"ruleId":"no-unused-vars","severity":1,"message":"'unused' is assigned a value but never used.","line":1,"column":7,"messageId":"unusedVar","endLine":1,"endColumn":13},{"ruleId":"semi","severity":2,"message":"Missing semicolon.","line":1,"column":17,"endLine":2,"endColumn":1,"fix":{"range":[16,16],"text":";"}},{"ruleId":"no-undef","severity":2,"message":"'nothing' is not defined.","line":2,"column":30}],"suppressedMessages":[],"errorCount":2,"source":"const unused = 1\n"},{"filePath":"/proj/src/b.js","messages":[{"ruleId":null,"fatal":true,"severity":2,"message":"Parsing error: Unexpected token (","line":1,"column":17}],"errorCount":1}]
 "#;
-    assert_eq!(super::shown(json), with_full_stops());
-    let ends: Vec<_> = super::parse_in(json, "/proj")
+    assert_eq!(super::diagnostics::shown(json), with_full_stops());
+    let ends: Vec<_> = crate::checks::diagnostic::parse_in(json, "/proj")
         .into_iter()
         .map(|it| it.end_line)
         .collect();
     assert_eq!(ends, [Some(2), None, None, Some(1)]);
     let cut = json.trim_end().trim_end_matches(']');
-    assert_eq!(super::shown(cut), [""; 0]);
+    assert_eq!(super::diagnostics::shown(cut), [""; 0]);
 }
 
 #[test]

@@ -1,0 +1,29 @@
+//! What the output of a check means: the places in the code and the tests that it names, its
+//! numbers, whether it is the same failure as before, and the part of it that is worth an agent's
+//! time.
+
+mod blocks;
+pub mod counts;
+pub mod diagnostic;
+mod errors;
+mod excerpt;
+mod fingerprint;
+mod fold;
+mod hints;
+pub mod junit;
+mod matcher;
+mod names;
+mod normalise;
+mod path;
+#[cfg(test)]
+mod tests;
+pub mod tests_changed;
+mod tools;
+pub mod verdict;
+
+pub use errors::{first_errors, first_errors_of};
+pub use excerpt::{FailingCheck, excerpt, excerpts};
+pub use fingerprint::{check_fingerprint, combined, fingerprint};
+pub use hints::hints;
+pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
+pub use names::failing_tests;
