@@ -12,9 +12,9 @@ pub mod net;
 pub mod process;
 
 pub mod agent;
+pub mod checks;
 pub mod github;
 pub mod vcs;
-pub mod verify;
 
 pub mod perform;
 pub mod run;

@@ -2,6 +2,7 @@
 
 use super::turn::changed_paths;
 use super::{HOOK_TIMEOUT, Performer, TaskRun};
+use crate::checks::permit_unchecked;
 use crate::domain::attempt::Observation;
 use crate::domain::commit_message::{compose, suggested_commit_message};
 use crate::domain::event::EventKind;
@@ -16,7 +17,6 @@ use crate::vcs::git::{
     CommitError, CommitRequest, Hook, Identity, LandingIntent, PlanContent, RawSnapshot, Stage,
     Staged, display_path, display_paths,
 };
-use crate::verify::permit_unchecked;
 use anyhow::anyhow;
 
 /// The identity of GitHub's own bot, as its documentation gives it.

@@ -35,6 +35,7 @@ pub use recorder::Recorder;
 pub use resume::finish_landing;
 pub use secrets::FindSecrets;
 
+use crate::checks::Verification;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::Expect;
 use crate::domain::attempt::{Interruption, Observation, PhaseSpec, Policy, Role, Spend, Step};
@@ -49,7 +50,6 @@ use crate::process::{Cancel, CancelReason, Service};
 use crate::run_dir::RunDir;
 use crate::settings::{RunConfig, TaskConfig};
 use crate::vcs::git::Exempt;
-use crate::verify::Verification;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::sync::Arc;

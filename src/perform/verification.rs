@@ -1,6 +1,7 @@
 //! One verification: run the checks, or recall what they said of this tree.
 
 use super::{Performer, TaskRun};
+use crate::checks::{Progress, Surroundings, Verification, run_checks};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
 use crate::domain::checks::verdict::Verdict;
 use crate::domain::checks::{Matchers, read_matchers};
@@ -10,7 +11,6 @@ use crate::process::RUN_ID;
 use crate::process::environment::environment;
 use crate::settings::TaskConfig;
 use crate::vcs::git::{ChangeKind, RawSnapshot};
-use crate::verify::{Progress, Surroundings, Verification, run_checks};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["net", "process", "domain"]),
     ("github", &["net", "domain"]),
     ("vcs", &["permit", "process", "domain"]),
-    ("verify", &["permit", "process", "domain"]),
+    ("checks", &["permit", "process", "domain"]),
     ("report", &["doctor", "domain"]),
     ("run_dir", &["domain"]),
     ("detect", &["domain"]),
@@ -24,8 +24,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "perform",
         &[
-            "agent", "domain", "error", "net", "permit", "process", "run_dir", "settings", "vcs",
-            "verify",
+            "agent", "checks", "domain", "error", "net", "permit", "process", "run_dir",
+            "settings", "vcs",
         ],
     ),
     ("run", &["perform", "domain"]),
@@ -129,9 +129,9 @@ fn leave_to_commit_is_minted_where_it_is_true_and_nowhere_else() {
                 line.contains("Committable::verified(") || line.contains("Committable::no_checks(")
             })
         })
-        .map(|(path, _)| path.file_name().unwrap().to_string_lossy().into_owned())
+        .map(|(path, _)| path.strip_prefix(root()).unwrap().display().to_string())
         .collect();
-    assert_eq!(minted, ["verify.rs"]);
+    assert_eq!(minted, ["src/checks/mod.rs"]);
 }
 
 #[test]
