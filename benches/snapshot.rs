@@ -12,7 +12,7 @@
 )]
 
 use nix::sys::resource::{UsageWho, getrusage};
-use sprag::vcs::git::{Environment, Exempt, Repo, discover};
+use sprag::git::{Environment, Exempt, Repo, discover};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,7 @@ impl Ground {
         repo.snapshot(&Exempt::default()).unwrap();
     }
 
-    fn discovered(&self) -> sprag::vcs::git::Real {
+    fn discovered(&self) -> sprag::git::Real {
         let variables = self.environment.iter();
         let environment =
             Environment::new(variables.map(|(name, value)| ((*name).into(), value.clone())));

@@ -6,27 +6,24 @@
 
 pub use sprag_domain as domain;
 
+pub mod http;
 pub mod permit;
-
-pub mod net;
 pub mod process;
 
-pub mod agent;
+pub mod agents;
 pub mod checks;
-pub mod github;
-pub mod vcs;
+pub mod git;
+pub mod secrets;
 
-pub mod perform;
+pub mod github;
 pub mod run;
 
 pub mod doctor;
-
 pub mod report;
 
 pub mod cli;
 pub mod context;
 pub mod error;
-pub mod run_dir;
 pub mod settings;
 
 pub mod detect;

@@ -2,9 +2,10 @@
 
 use clap::Parser as _;
 use sprag::cli::{Cli, Command};
-use sprag::commands::{publish, refusal, replay, run, small};
+use sprag::commands::{publish, replay, run, small};
 use sprag::context::Context;
 use sprag::error::{Error, Result};
+use sprag::github::refusal;
 use sprag::report::outlet::Outlet;
 use sprag::settings::inputs;
 use std::io::Write as _;
@@ -89,7 +90,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Demo(args) => sprag::commands::demo::command(context, args),
         Command::Check(args) => small::check(context, args),
         Command::Init(_) => small::init(context),
-        Command::Doctor(args) => sprag::commands::doctor::command(context, args),
+        Command::Doctor(args) => sprag::doctor::gather::command(context, args),
         Command::Publish(args) => publish::command(context, args),
         Command::Report(args) => small::report(context, args),
         Command::Replay(args) => replay::command(context, args),

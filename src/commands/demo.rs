@@ -1,13 +1,13 @@
 //! `sprag demo`: the whole main job on a throw-away repository. The built-in agent works there, with a
 //! recording in the model's place.
 
-use super::{run, small};
 use crate::cli::{Common, DemoArgs, Output, RunArgs, SettingFlags};
+use crate::commands::{run, small};
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::report::markdown::{self, Surroundings};
-use crate::run_dir::RunDir;
+use crate::run::directory::RunDir;
 use anyhow::Context as _;
 use std::ffi::OsString;
 use std::fs;

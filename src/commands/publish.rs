@@ -10,14 +10,6 @@ mod policy;
 
 use self::directory::HandedOver;
 use self::policy::Policy;
-use super::beginning::of_issue;
-use super::delivery::{AfterPush, Delivered, PATIENCE, end_of};
-use super::event::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
-use super::hub::{self, Hub};
-use super::mission::{Mission, WorkBranch};
-use super::queue::{self, Chosen};
-use super::reporting::Reporting;
-use super::{begin, prepare};
 use crate::cli::{PublishArgs, RunArgs, SettingFlags};
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
@@ -27,11 +19,19 @@ use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
 use crate::error::{Error, Result};
-use crate::perform::{Emitter, HandIn};
+use crate::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path};
+use crate::github::actions_environment::{self, Hub};
+use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
+use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
+use crate::github::queue::{self, Chosen};
+use crate::github::request::{Mission, WorkBranch};
 use crate::process::{self, Cancel, CancelReason};
-use crate::run_dir::RunDir;
+use crate::run::directory::RunDir;
+use crate::run::reporting::Reporting;
+use crate::run::source::of_issue;
+use crate::run::steps::{Emitter, HandIn};
+use crate::run::{new_run, prepare};
 use crate::settings;
-use crate::vcs::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path};
 use globset::GlobSet;
 use std::collections::BTreeSet;
 use std::io::stdout;
@@ -53,9 +53,9 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         Error::environment("sprag publish needs GitHub, and there is no access to it")
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
-    let redactor = super::secrets::redactor(context);
+    let redactor = crate::secrets::sources::redactor(context);
     let handed = directory::read(&context.cwd.join(&args.run_dir), &redactor)?;
-    let real = super::repository(context)?;
+    let real = crate::run::repository::repository(context)?;
     let set = Set::of(context, args, &real)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -63,12 +63,12 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .map_err(anyhow::Error::from)?;
     let found = runtime.block_on(asked(context, &hub, &set.settings, &real, args))?;
     let (mut mission, plan) = match found {
-        Asked::Over(ended) => return Ok(event::ended(context, &not_asked(ended), &mut stdout())),
+        Asked::Over(ended) => return Ok(lookup::ended(context, &not_asked(ended), &mut stdout())),
         Asked::Publish(mission, plan) => (*mission, plan),
     };
     mission.settle(&set.delivery, context.in_actions(), true);
     mission.notes.push(NOTE.to_owned());
-    let own = begin::runs_of(context, real.work_tree());
+    let own = new_run::runs_of(context, real.work_tree());
     let own = RunDir::create(&own.join(uuid::Uuid::now_v7().to_string()))
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     let summary = begun(&handed.summary, &mission, &own);
@@ -114,7 +114,7 @@ impl Set {
         let file = prepare::config_file(context, &args.common, top, None, &mut warnings)?;
         let settings = above
             .clone()
-            .or(event::without_rights(context, file.settings.clone()));
+            .or(lookup::without_rights(context, file.settings.clone()));
         let sources = prepare::without_plan(file.settings, above).within(context);
         let mut delivery = settings::run_config(context, &sources, Vec::new())?.delivery;
         if delivery.report == Report::Auto {
@@ -142,10 +142,10 @@ async fn asked(
     real: &Real,
     args: &PublishArgs,
 ) -> Result<Asked> {
-    let has_event = context.in_actions() && hub::event(context).is_some();
+    let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let found = match args.issue {
         Some(number) => of_issue(context, hub, settings, number).await?,
-        None if has_event => event::begin(context, hub, settings, Purpose::Publish).await?,
+        None if has_event => lookup::begin(context, hub, settings, Purpose::Publish).await?,
         None => Beginning::configured(context, hub),
     };
     let Wanted {
@@ -326,7 +326,7 @@ impl Job<'_> {
         let place = place.map_err(Error::from)?;
         let repo = Repo::create(self.real.clone(), &place.path().join("git"));
         let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
-        let remote = event::remote(self.context, self.hub);
+        let remote = lookup::remote(self.context, self.hub);
         let remote = remote.map_err(|error| Error::config(error.to_string()))?;
         let taken = self.take(&repo, &remote, branch, bundle)?;
         let run = HandIn {
@@ -405,7 +405,7 @@ impl Job<'_> {
             (None, Some(base)) => base,
             (None, None) => return Err(Error::config("the checkout has no commit").into()),
         };
-        let unasked = |error: crate::vcs::git::RemoteError| {
+        let unasked = |error: crate::git::RemoteError| {
             Error::environment(format!("{} cannot be fetched: {error}", branch.name))
                 .hint("give the job's token `contents: write`")
         };
@@ -478,7 +478,7 @@ fn harmless(
     }
     let made = repo.reword(start, &messages);
     let made = made.map_err(|error| Error::environment(error.to_string()))?;
-    let line = |commit: crate::vcs::git::Rewritten| RebasedLine {
+    let line = |commit: crate::git::Rewritten| RebasedLine {
         old: commit.old.0,
         new: commit.new.map(|id| id.0),
     };

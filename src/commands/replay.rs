@@ -1,7 +1,7 @@
 //! `sprag replay`: a recorded session is decided once more, and told.
 
-use super::small::print;
 use crate::cli::{ReplayArgs, ReplayFormat};
+use crate::commands::small::print;
 use crate::context::Context;
 use crate::domain::builtin::replay::replay;
 use crate::domain::builtin::trajectory::Recording;

@@ -1,16 +1,5 @@
 //! `sprag run`.
 
-use super::begin::{begin_new, refuse_read_only};
-use super::beginning::{self, Ready, Start};
-use super::delivery::{Delivered, deliver, end_of};
-use super::event;
-use super::hub::{self, Hub};
-use super::mission::{MISSION, Mission};
-use super::prepare::{Prepared, prepare};
-use super::queue::count_run;
-use super::reporting::Reporting;
-use super::resume::{Earlier, TakenUp, recall_statuses, resume, spent};
-use super::secrets::{find_secrets, redact};
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::attempt::Spend;
@@ -20,14 +9,25 @@ use crate::domain::plan::{Plan, Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::{Error, Result};
-use crate::perform::{Emitter, Performer, PlanBook, Recorder, TaskStart, Watched};
+use crate::git::Real;
+use crate::github::actions_environment::{self, Hub};
+use crate::github::delivery::{Delivered, deliver, end_of};
+use crate::github::lookup;
+use crate::github::queue::count_run;
+use crate::github::request::{MISSION, Mission};
 use crate::process::{self, Cancel, CancelReason};
+use crate::run::directory::{ENDED, FINISHED, RunDir};
+use crate::run::lock::{LockError, RunLock};
+use crate::run::new_run::{begin_new, refuse_read_only};
+use crate::run::prepare::{Prepared, prepare};
+use crate::run::reopen::{Earlier, TakenUp, recall_statuses, resume, spent};
+use crate::run::reporting::Reporting;
+use crate::run::source::{self, Ready, Start};
+use crate::run::steps::{Emitter, Performer, PlanBook, Recorder, TaskStart, Watched};
 use crate::run::{RunPlan, run};
-use crate::run_dir::{ENDED, FINISHED, RunDir};
+use crate::secrets::sources::{find_secrets, redact};
 use crate::settings::inputs::with_inputs;
 use crate::settings::{RunConfig, TaskConfig};
-use crate::vcs::git::Real;
-use crate::vcs::lock::{LockError, RunLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{Write as _, stdout};
 use std::panic::AssertUnwindSafe;
@@ -56,8 +56,8 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         mission,
         config,
         lock: held,
-    } = match beginning::begin(context, args, &runtime)? {
-        Start::Over(ended) => return Ok(event::ended(context, &ended, &mut stdout())),
+    } = match source::begin(context, args, &runtime)? {
+        Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
         Start::Run(ready) => *ready,
     };
     let mut args = args.clone();
@@ -78,7 +78,7 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
     let prepared =
         prepared.inspect_err(|error| not_begun(context, mission.as_ref(), error, &runtime))?;
     if args.dry_run {
-        return super::small::dry_run(context, &prepared);
+        return crate::commands::small::dry_run(context, &prepared);
     }
     let _lock = match held {
         Some(held) => held,
@@ -93,7 +93,7 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
 }
 
 /// One run per repository on a machine.
-pub(super) fn lock(context: &Context, real: &Real) -> Result<RunLock> {
+pub(crate) fn lock(context: &Context, real: &Real) -> Result<RunLock> {
     let directory = context.state_home().join("locks");
     let holder = format!("pid {}", std::process::id());
     RunLock::acquire(&directory, real.common_dir(), &holder).map_err(|error| {
@@ -108,7 +108,7 @@ pub(super) fn lock(context: &Context, real: &Real) -> Result<RunLock> {
 }
 
 /// Makes everything ready, runs, and reports the end.
-pub(super) fn execute(
+pub(crate) fn execute(
     context: &Context,
     args: &RunArgs,
     prepared: Prepared,
@@ -165,7 +165,7 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 fn not_begun(context: &Context, mission: Option<&Mission>, error: &Error, runtime: &Runtime) {
     if let Some(mission) = mission {
-        beginning::tell(context, mission, error, runtime);
+        source::tell(context, mission, error, runtime);
     }
 }
 
@@ -175,9 +175,9 @@ fn begun(
     prepared: &Prepared,
     taken_up: Option<TakenUp>,
 ) -> Result<(Begun, Reporting, Option<Recorder>)> {
-    super::small::require_agents(context, prepared)?;
+    crate::commands::small::require_agents(context, prepared)?;
     refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
-    let recorder = super::record::recorder(context, args, prepared)?;
+    let recorder = crate::run::record::recorder(context, args, prepared)?;
     let opened = match taken_up {
         None => begin_new(context, args, prepared),
         Some(it) => go_on(context, args, it),
@@ -203,11 +203,11 @@ fn go_on(context: &Context, args: &RunArgs, it: TakenUp) -> Result<(Begun, Repor
 }
 
 /// A run whose directories are there: a new one, or one that is taken up again.
-pub(super) struct Begun {
-    pub(super) run_dir: RunDir,
-    pub(super) run_id: String,
-    pub(super) earlier: Option<Earlier>,
-    pub(super) repo: Watched,
+pub(crate) struct Begun {
+    pub(crate) run_dir: RunDir,
+    pub(crate) run_id: String,
+    pub(crate) earlier: Option<Earlier>,
+    pub(crate) repo: Watched,
 }
 
 /// Says that the run has come to its end and told of it, up to this event. A run that dies before that
@@ -352,7 +352,7 @@ fn performer<'e>(
         checks: begun.run_dir.highest_number("verify"),
         run_dir: begun.run_dir,
         run_id: begun.run_id,
-        network: hub::network(context),
+        network: actions_environment::network(context),
         env: context.env.clone(),
         is_root: context.is_root,
         in_actions: context.in_actions(),

@@ -1,9 +1,7 @@
 //! The commands that only look and print.
 
-use super::prepare::{Prepared, config_file, read_plan, shown};
-use super::repository;
-use crate::agent::builtin::Source;
-use crate::agent::{Agent, CliAgent};
+use crate::agents::builtin::Source;
+use crate::agents::{Agent, CliAgent};
 use crate::cli::{
     AssessArgs, CheckArgs, Cli, ReportArgs, ReportFormat, SchemaArgs, SchemaName, SettingFlags,
 };
@@ -15,8 +13,10 @@ use crate::domain::plan::{self, Task};
 use crate::domain::settings::Settings;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::perform::first_prompt;
 use crate::report::{self, wire};
+use crate::run::prepare::{Prepared, config_file, read_plan, shown};
+use crate::run::repository::repository;
+use crate::run::steps::first_prompt;
 use crate::settings::{self, TaskConfig};
 use anyhow::Context as _;
 use clap::CommandFactory as _;
@@ -33,7 +33,7 @@ use std::time::Duration;
 const LONGEST_MESSAGE: u64 = 64 << 20;
 
 /// The program of an agent that is one, and the command that installs it.
-pub(super) fn program_of(agent: &Agent) -> Option<(&'static str, &'static str)> {
+pub(crate) fn program_of(agent: &Agent) -> Option<(&'static str, &'static str)> {
     match agent {
         Agent::Cli(CliAgent::Codex) => Some(("codex", "npm install --global @openai/codex")),
         Agent::Cli(CliAgent::Claude) => {
@@ -44,7 +44,7 @@ pub(super) fn program_of(agent: &Agent) -> Option<(&'static str, &'static str)> 
 }
 
 /// The first program of this name on `PATH`.
-pub(super) fn find_program(context: &Context, program: &str) -> Option<PathBuf> {
+pub(crate) fn find_program(context: &Context, program: &str) -> Option<PathBuf> {
     let path = context.var_os("PATH").unwrap_or(OsStr::new(""));
     let mut places = std::env::split_paths(path).map(|dir| dir.join(program));
     places.find(|place| is_executable(place))
@@ -70,7 +70,7 @@ pub fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
@@ -155,7 +155,7 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
     let file = config_file(context, &args.common, real.work_tree(), None, &mut warnings)?;
     let above = settings::above(context, &SettingFlags::default())?;
     let Some(path) = &args.plan else {
-        let sources = super::prepare::without_plan(file.settings, above).within(context);
+        let sources = crate::run::prepare::without_plan(file.settings, above).within(context);
         return check_configuration(context, &sources, file.setup, &warnings);
     };
     let path = context.cwd.join(path);
@@ -195,7 +195,7 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
 }
 
 /// A task's settings, and why there is no agent if there is none: a plan is no worse for it.
-pub(super) fn without_agent(
+pub(crate) fn without_agent(
     sources: &settings::Sources,
     task: &Task,
 ) -> Result<(TaskConfig, Option<Error>)> {
@@ -303,7 +303,7 @@ pub fn report(context: &Context, args: &ReportArgs) -> Result<u8> {
         ReportFormat::Md => report::render(&summary, report::Format::Markdown),
         ReportFormat::Json => report::render(&summary, report::Format::Json),
         ReportFormat::Html => {
-            let sources = super::sources::sources(&context.cwd.join(&args.run_dir));
+            let sources = crate::run::setting_sources::sources(&context.cwd.join(&args.run_dir));
             report::html::report(&summary, &sources)
         }
     };

@@ -2,6 +2,7 @@
 
 mod agent;
 mod facts;
+pub mod gather;
 mod hub;
 mod machine;
 mod network;

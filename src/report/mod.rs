@@ -6,16 +6,12 @@
 pub mod annotation;
 pub mod check_annotation;
 pub mod console;
-pub mod detect_secret;
 pub mod doctor;
 pub mod html;
 pub mod jsonl;
 pub mod markdown;
 pub mod outlet;
 pub mod outputs;
-pub mod publish;
-pub mod redact;
-pub mod redact_stream;
 pub mod sentence;
 pub mod shield;
 pub mod text;

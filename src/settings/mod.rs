@@ -5,8 +5,8 @@ pub mod args;
 pub mod inputs;
 pub mod recording;
 
-use crate::agent::builtin::{self, Builtin, NoAccess, Options, Tape};
-use crate::agent::{Agent, CliAgent};
+use crate::agents::builtin::{self, Builtin, NoAccess, Options, Tape};
+use crate::agents::{Agent, CliAgent};
 use crate::context::Context;
 use crate::domain::checks::verdict::Check;
 use crate::domain::outcome::NoChanges;

@@ -5,7 +5,7 @@ use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT};
 
-use sprag::agent::{CliAgent, ExitFacts, LineParser, OwnSandbox, TurnRequest, invocation};
+use sprag::agents::{CliAgent, ExitFacts, LineParser, OwnSandbox, TurnRequest, invocation};
 use sprag::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage, UsageBasis};
 use std::ffi::OsString;
 use std::fs;

@@ -4,9 +4,9 @@
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Place, Result};
-use crate::perform::BUNDLE;
-use crate::report::redact::Redactor;
 use crate::report::text;
+use crate::run::steps::BUNDLE;
+use crate::secrets::redact::Redactor;
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use std::fs::{self, File, OpenOptions};

@@ -3,7 +3,7 @@
 use crate::domain::commit_message::reviewed;
 use crate::domain::plan::without_owned_keys;
 use crate::domain::snapshot::RevId;
-use crate::vcs::git::{BundleFacts, ChangedPath, CommitFacts, display_path};
+use crate::git::{BundleFacts, ChangedPath, CommitFacts, display_path};
 use globset::GlobSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -135,7 +135,7 @@ fn leads_outside(path: &[u8], target: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vcs::git::Signature;
+    use crate::git::Signature;
     use globset::{Glob, GlobSetBuilder};
 
     const RUN: &str = "https://github.com/o/r/actions/runs/1";

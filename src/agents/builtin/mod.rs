@@ -1,0 +1,363 @@
+//! The built-in agent: a model behind an API, tools on the work tree, and a loop between them.
+//!
+//! What it decides is in [`crate::domain::builtin`]. Here the steps are carried out.
+
+mod access;
+pub mod model;
+mod models;
+mod options;
+mod recording;
+mod telling;
+mod tools;
+
+pub use access::{Access, BASE_URL, NoAccess, Secret, Wire, choose, key_variable, variables};
+pub use models::Price;
+pub use options::Options;
+pub use recording::Tape;
+
+use crate::domain::agent::{AgentEvent, AgentReport};
+use crate::domain::builtin::context::{Budget, Message, declared_tokens};
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::session::{
+    Limits, Observation, OpenCall, Record, Response, Session, SessionExit, Slice, SliceEnded, Step,
+    Telemetry, ToolResult,
+};
+use crate::domain::builtin::texts;
+use crate::domain::builtin::trajectory::{Header, Line, Request, TurnName, VERSION};
+use crate::domain::duration::millis;
+use crate::http::{Network, jittered};
+use crate::process::Cancel;
+use model::Model;
+use recording::Player;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tools::Toolbox;
+
+/// The built-in agent as it is configured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Builtin {
+    /// Where its responses come from.
+    pub source: Source,
+    /// Its own arguments.
+    pub options: Options,
+}
+
+/// Where responses come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// A model behind an API.
+    Api(Access),
+    /// A recording: nobody is asked.
+    Recording(Arc<Tape>),
+}
+
+impl Source {
+    /// The provider's name, and its name of the model.
+    fn names(&self) -> (&str, &str) {
+        match self {
+            Self::Api(access) => (access.provider, &access.model),
+            Self::Recording(tape) => ("recording", tape.model()),
+        }
+    }
+
+    fn budget(&self) -> Budget {
+        match self {
+            Self::Api(access) => Budget {
+                window_tokens: access.window_tokens,
+                response_tokens: access.response_tokens,
+                ..Budget::default()
+            },
+            Self::Recording(tape) => tape.budget().unwrap_or_default(),
+        }
+    }
+}
+
+/// What one turn is carried out with.
+pub struct Turn<'a> {
+    /// The agent.
+    pub agent: &'a Builtin,
+    /// Which turn it is.
+    pub name: TurnName,
+    /// Its number in the run, from 1.
+    pub number: u32,
+    /// What is to be done.
+    pub prompt: String,
+    /// The work tree, absolute.
+    pub work_tree: &'a Path,
+    /// The complete environment of its commands. The model's key is no part of it.
+    pub env: Vec<(OsString, OsString)>,
+    /// The way to the model.
+    pub network: &'a Network,
+    /// Raised when the turn is to end.
+    pub cancel: &'a Cancel,
+    /// The longest that the turn may take.
+    pub timeout: Duration,
+    /// The longest that the model's server may be silent.
+    pub idle: Duration,
+    /// The longest wait before a request is made again, whatever the provider asks for.
+    pub longest_wait: Duration,
+    /// Tokens that are left.
+    pub max_tokens: Option<u64>,
+    /// US dollars that are left.
+    pub max_cost_usd: Option<f64>,
+    /// Takes what happens.
+    pub emit: &'a mut dyn FnMut(AgentEvent),
+    /// Takes the trajectory as it grows.
+    pub record: &'a mut dyn FnMut(&Line),
+    /// Names the files that are not what they were when it was last called, or before the turn.
+    pub changes: &'a mut dyn FnMut() -> Vec<String>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// How its session ended.
+    pub exit: SessionExit,
+    /// What the agent says.
+    pub report: AgentReport,
+    /// The session in numbers.
+    pub telemetry: Telemetry,
+}
+
+/// Carries a turn out.
+pub async fn run(turn: Turn<'_>) -> Ended {
+    let Builtin { source, options } = turn.agent;
+    let own = options.limits();
+    let limits = Limits {
+        time_ms: own.time_ms.min(millis(turn.timeout)),
+        tokens: turn.max_tokens,
+        cost_usd: turn.max_cost_usd,
+        ..own
+    };
+    let (provider, model) = source.names();
+    let budget = budget(source.budget(), options);
+    let mut runner = Runner {
+        responder: Responder::new(source, options, &budget, &turn),
+        tools: Toolbox::new(turn.work_tree, turn.env, turn.cancel),
+        budget,
+        names: (provider.to_owned(), model.to_owned()),
+        turn: turn.name,
+        cancel: turn.cancel,
+        longest_wait: turn.longest_wait,
+        began: Instant::now(),
+        emit: turn.emit,
+        record: turn.record,
+        changes: turn.changes,
+    };
+    let system = texts::system(!options.text_tools);
+    let mut session = Session::new(limits, budget, system, turn.prompt);
+    runner.begin(&session, None);
+    let exit = runner.run(&mut session).await;
+    let state = session.state();
+    Ended {
+        exit,
+        report: telling::report(state, exit),
+        telemetry: Telemetry::of(state, exit, None),
+    }
+}
+
+/// What a request may hold. In a window that the user sets, the response takes at most a quarter,
+/// unless more is asked for.
+fn budget(own: Budget, options: &Options) -> Budget {
+    let response_tokens = match options.context_window {
+        Some(window) => own.response_tokens.min(window / 4),
+        None => own.response_tokens,
+    };
+    Budget {
+        window_tokens: options.context_window.unwrap_or(own.window_tokens),
+        response_tokens: options.max_output_tokens.unwrap_or(response_tokens),
+        declared_tokens: match options.text_tools {
+            true => 0,
+            false => declared_tokens(),
+        },
+    }
+}
+
+/// What gives the responses of a turn.
+enum Responder {
+    Model(Box<Model>),
+    Recording(Player),
+}
+
+impl Responder {
+    fn new(source: &Source, options: &Options, budget: &Budget, turn: &Turn<'_>) -> Self {
+        match source {
+            Source::Api(access) => {
+                let access = Access {
+                    response_tokens: budget.response_tokens,
+                    ..access.clone()
+                };
+                Self::Model(Box::new(Model::new(
+                    &access,
+                    options,
+                    turn.network,
+                    turn.idle,
+                )))
+            }
+            Source::Recording(tape) => {
+                let pace = options.replay_pace.unwrap_or_default();
+                Self::Recording(Player::new(Arc::clone(tape), turn.number, pace))
+            }
+        }
+    }
+
+    async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
+        match self {
+            Self::Model(model) => model.ask(messages).await,
+            Self::Recording(player) => player.ask().await,
+        }
+    }
+}
+
+struct Runner<'a> {
+    responder: Responder,
+    tools: Toolbox,
+    budget: Budget,
+    /// The provider's name, and its name of the model.
+    names: (String, String),
+    turn: TurnName,
+    cancel: &'a Cancel,
+    longest_wait: Duration,
+    /// When the session began.
+    began: Instant,
+    emit: &'a mut dyn FnMut(AgentEvent),
+    record: &'a mut dyn FnMut(&Line),
+    changes: &'a mut dyn FnMut() -> Vec<String>,
+}
+
+impl Runner<'_> {
+    /// Records what a session begins with; `slice` is the file, of one on that file alone.
+    fn begin(&mut self, session: &Session, slice: Option<&str>) {
+        let (provider, model) = self.names.clone();
+        (self.record)(&Line::Session(Box::new(Header {
+            v: VERSION,
+            sprag: env!("CARGO_PKG_VERSION").to_owned(),
+            provider,
+            model,
+            turn: self.turn.clone(),
+            slice: slice.map(str::to_owned),
+            limits: session.limits().clone(),
+            budget: self.budget,
+            messages: session.messages().to_vec(),
+        })));
+    }
+
+    /// The loop. Everything is saved before and after it is done.
+    async fn run(&mut self, session: &mut Session) -> SessionExit {
+        loop {
+            let intent = session.next_step();
+            let asks = matches!(intent, Step::AskModel(_));
+            let messages = asks.then(|| session.request());
+            (self.record)(&Line::Intent {
+                intent: intent.clone(),
+                request: messages.as_deref().map(Request::of),
+            });
+            let observation = match intent {
+                Step::AskModel(_) => {
+                    self.ask(session, messages.as_deref().unwrap_or_default())
+                        .await
+                }
+                Step::ApplyTools { calls } => self.apply(session, &calls).await,
+                Step::FixSlice(slice) => Box::pin(self.slice(session, &slice)).await,
+                Step::Wait { ms } => self.wait(ms).await,
+                Step::End { exit } => return exit,
+            };
+            // They are the session's own, which changes now.
+            drop(messages);
+            (self.record)(&Line::Observed {
+                observation: observation.clone(),
+            });
+            let todo = session.state().ledger().todo();
+            session.apply(&Record::Observed { observation });
+            let now = session.state().ledger().todo();
+            if now != todo {
+                (self.emit)(AgentEvent::Todo { items: now });
+            }
+        }
+    }
+
+    async fn ask(&mut self, session: &Session, messages: &[&Message]) -> Observation {
+        let left = self.left(session);
+        let outcome = tokio::select! {
+            biased;
+            _ = self.cancel.cancelled() => return Observation::Cancelled,
+            outcome = self.responder.ask(messages) => outcome,
+            // The session itself says that its time is over.
+            () = tokio::time::sleep(left) => return Observation::Waited { elapsed_ms: self.elapsed() },
+        };
+        match outcome {
+            Ok(mut response) => {
+                response.elapsed_ms = self.elapsed();
+                telling::response(&response, self.emit);
+                Observation::ModelResponded(response)
+            }
+            Err(error) => {
+                telling::error(&error, self.emit);
+                Observation::ModelFailed {
+                    error,
+                    elapsed_ms: self.elapsed(),
+                }
+            }
+        }
+    }
+
+    /// Carries every call out, in order.
+    async fn apply(&mut self, session: &Session, calls: &[OpenCall]) -> Observation {
+        let mut results: Vec<ToolResult> = Vec::new();
+        for call in calls {
+            if self.cancel.reason().is_some() {
+                return Observation::Cancelled;
+            }
+            telling::call(call, self.emit);
+            let left = self.left(session).max(Duration::from_secs(1));
+            let result = self.tools.call(&call.request, left, self.changes).await;
+            telling::result(call, &result, self.emit);
+            results.push(result);
+        }
+        Observation::ToolsApplied {
+            results,
+            elapsed_ms: self.elapsed(),
+        }
+    }
+
+    /// A session on one file alone, with a clock of its own.
+    async fn slice(&mut self, session: &Session, slice: &Slice) -> Observation {
+        let mut inner = session.slice(slice);
+        let outer = std::mem::replace(&mut self.began, Instant::now());
+        self.begin(&inner, Some(&slice.file));
+        let exit = self.run(&mut inner).await;
+        self.began = outer;
+        if exit == SessionExit::Cancelled {
+            return Observation::Cancelled;
+        }
+        let state = inner.state();
+        Observation::SliceEnded(SliceEnded {
+            file: slice.file.clone(),
+            changed: state.changed().iter().cloned().collect(),
+            steps: state.counts().steps,
+            tool_calls: state.counts().tool_calls,
+            usage: state.usage(),
+            elapsed_ms: self.elapsed(),
+        })
+    }
+
+    async fn wait(&mut self, ms: u64) -> Observation {
+        let pause = jittered(ms, self.longest_wait);
+        tokio::select! {
+            biased;
+            _ = self.cancel.cancelled() => Observation::Cancelled,
+            () = tokio::time::sleep(pause) => Observation::Waited { elapsed_ms: self.elapsed() },
+        }
+    }
+
+    fn elapsed(&self) -> u64 {
+        millis(self.began.elapsed())
+    }
+
+    /// The time that the session may still take.
+    fn left(&self, session: &Session) -> Duration {
+        Duration::from_millis(session.limits().time_ms.saturating_sub(self.elapsed()))
+    }
+}

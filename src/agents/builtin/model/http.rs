@@ -1,0 +1,172 @@
+//! One request over HTTP, and its answer as it comes.
+
+use crate::domain::builtin::model_error::{ModelError, retry_after};
+use crate::http::{Connector, Network, told};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT,
+};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The longest time that it may take to connect.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// The most of an answer that is read whole, in bytes, and the most of an error.
+const MOST_BODY: usize = 32 << 20;
+const MOST_ERROR: usize = 64 << 10;
+
+/// Connections to the model's server, kept from one request to the next.
+#[derive(Debug, Clone)]
+pub(super) struct Http {
+    client: Client<Connector, Full<Bytes>>,
+    network: Network,
+    idle: Duration,
+}
+
+/// The answer to a request that was not refused.
+pub(super) struct Answer {
+    /// Whether it comes in events.
+    pub(super) streams: bool,
+    /// What it says it is; empty where it does not.
+    pub(super) kind: String,
+    body: Incoming,
+    idle: Duration,
+    read: usize,
+}
+
+impl Http {
+    /// A client that gives an answer up after `idle` without a byte of it.
+    pub(super) fn new(network: &Network, idle: Duration) -> Self {
+        let connector = Connector::new(network, Some(CONNECT));
+        Self {
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            network: network.clone(),
+            idle,
+        }
+    }
+
+    /// Sends a request. Redirections are not followed: the key is for this address alone.
+    ///
+    /// # Errors
+    /// A connection that failed, or what the server has against the request.
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        headers: &[(&'static str, String)],
+        body: Vec<u8>,
+    ) -> Result<Answer, ModelError> {
+        let mut request = request(url, headers, body)?;
+        let to = request.uri().clone();
+        if let Some(login) = self.network.proxy_authorization(&to) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, login);
+        }
+        let answer = match timeout(self.idle, self.client.request(request)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return Err(failed(&error)),
+            Err(_) => return Err(silent(self.idle)),
+        };
+        let status = answer.status();
+        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            && let Some(fault) = self.network.refused_login(&to)
+        {
+            return Err(ModelError::setup(&fault.to_string()));
+        }
+        let header = |name| {
+            answer
+                .headers()
+                .get(name)
+                .and_then(|value: &HeaderValue| value.to_str().ok())
+        };
+        let wait = header(RETRY_AFTER).and_then(|text| retry_after(text, jiff::Timestamp::now()));
+        let kind = header(CONTENT_TYPE).unwrap_or_default().to_owned();
+        let mut answer = Answer {
+            streams: kind.starts_with("text/event-stream"),
+            kind,
+            body: answer.into_body(),
+            idle: self.idle,
+            read: 0,
+        };
+        if status.is_success() {
+            return Ok(answer);
+        }
+        // Why the body of a refusal cannot be read whole does not matter: its status is enough.
+        let mut text = Vec::new();
+        while let Ok(Some(chunk)) = answer.chunk().await {
+            text.extend_from_slice(&chunk);
+            if text.len() > MOST_ERROR {
+                text.truncate(MOST_ERROR);
+                break;
+            }
+        }
+        let text = String::from_utf8_lossy(&text);
+        Err(ModelError::of_answer(status.as_u16(), &text, wait))
+    }
+}
+
+impl Answer {
+    /// More of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// A connection that failed, fell silent, or brings too much.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
+        loop {
+            let frame = match timeout(self.idle, self.body.frame()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => return Err(failed(&error)),
+                Err(_) => return Err(silent(self.idle)),
+            };
+            if let Ok(data) = frame.into_data() {
+                self.read = self.read.saturating_add(data.len());
+                return match self.read > MOST_BODY {
+                    true => Err(ModelError::network("the response is too long")),
+                    false => Ok(Some(data)),
+                };
+            }
+        }
+    }
+}
+
+fn request(
+    url: &str,
+    headers: &[(&'static str, String)],
+    body: Vec<u8>,
+) -> Result<Request<Full<Bytes>>, ModelError> {
+    let mut request = Request::builder()
+        .method(Method::POST)
+        .uri(url)
+        .header(CONTENT_TYPE, "application/json")
+        .header(ACCEPT, "text/event-stream, application/json")
+        .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
+    for (name, value) in headers {
+        let value = HeaderValue::from_str(value).map(|mut value| {
+            value.set_sensitive(true);
+            value
+        });
+        let value = value.map_err(|_| {
+            ModelError::of_answer(401, "the key cannot be sent: it is no plain text", None)
+        })?;
+        request = request.header(HeaderName::from_static(name), value);
+    }
+    request.body(Full::new(Bytes::from(body))).map_err(|error| {
+        ModelError::of_answer(404, &format!("the address cannot be used: {error}"), None)
+    })
+}
+
+fn silent(idle: Duration) -> ModelError {
+    let after = humantime::format_duration(idle);
+    ModelError::network(&format!("timed out: nothing came for {after}"))
+}
+
+/// A connection that failed: for now, or until somebody changes a setting.
+fn failed(error: &(dyn std::error::Error + 'static)) -> ModelError {
+    match told(error) {
+        (text, true) => ModelError::setup(&text),
+        (text, false) => ModelError::network(&text),
+    }
+}

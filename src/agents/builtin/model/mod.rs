@@ -1,0 +1,346 @@
+//! A model behind an API: messages in, a response out.
+
+mod anthropic;
+mod assembly;
+mod chat;
+mod gemini;
+mod http;
+mod kept;
+mod responses;
+mod sse;
+
+#[cfg(test)]
+mod tests;
+
+use super::access::{Access, Secret, Wire};
+use super::models::Price;
+use super::options::Options;
+use crate::domain::agent::Usage;
+use crate::domain::builtin::context::Message;
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::protocol;
+use crate::domain::builtin::session::{Response, StopReason};
+use crate::domain::builtin::texts;
+use crate::domain::builtin::tool::{Arguments, ToolCall};
+use crate::domain::text::one_line;
+use crate::http::Network;
+use assembly::{Assembly, Reply};
+use http::{Answer, Http};
+use kept::Kept;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// A model, and what has to be remembered from one request to the next.
+#[derive(Debug)]
+pub struct Model {
+    access: Access,
+    http: Http,
+    /// The tools as they are declared to the API; without, they are called by text.
+    tools: Option<Value>,
+    stream: bool,
+    most_tokens: Option<usize>,
+    price: Option<Price>,
+    /// Responses so far.
+    number: u64,
+    /// Whether the API is asked for its thoughts in encrypted form, to be sent back.
+    encrypted: bool,
+    kept: Kept,
+}
+
+/// The words of errors about what was given back.
+const OF_WHAT_IS_GIVEN_BACK: &[&str] = &["thinking", "signature", "reasoning", "encrypted_content"];
+
+/// What the body of a request is made of.
+struct Ask<'a> {
+    access: &'a Access,
+    messages: &'a [&'a Message],
+    tools: Option<&'a Value>,
+    stream: bool,
+    most_tokens: Option<usize>,
+    encrypted: bool,
+    kept: &'a Kept,
+}
+
+impl<'a> Ask<'a> {
+    /// The system prompt.
+    fn system(&self) -> Option<&'a str> {
+        match self.messages.first() {
+            Some(Message::System { text }) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Model {
+    /// A model that is given up after `idle` without a byte of a response.
+    pub fn new(access: &Access, options: &Options, network: &Network, idle: Duration) -> Self {
+        Self {
+            http: Http::new(network, idle),
+            tools: (!options.text_tools).then(|| tools(access.wire)),
+            stream: !options.no_stream,
+            most_tokens: options.max_output_tokens,
+            price: options.price.or(access.price),
+            access: access.clone(),
+            number: 0,
+            encrypted: true,
+            kept: Kept::default(),
+        }
+    }
+
+    /// Asks for one response. Dropping the future ends the request.
+    ///
+    /// # Errors
+    /// A connection that failed, a refusal, or a response that broke off. Nothing of such a response
+    /// counts.
+    pub async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
+        loop {
+            match self.ask_once(messages).await {
+                Err(error) if self.tools.is_some() && has_no_tools(&error) => self.tools = None,
+                Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
+                // A provider may refuse what it signed once something before it was shortened.
+                Err(error) if self.kept.any() && wants_nothing_back(&error) => self.kept.clear(),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn ask_once(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
+        self.number += 1;
+        let by_text = self.tools.is_none().then(|| told_by_text(messages));
+        let by_text: Option<Vec<&Message>> = by_text.as_ref().map(|it| it.iter().collect());
+        let body = body(&Ask {
+            access: &self.access,
+            messages: by_text.as_deref().unwrap_or(messages),
+            tools: self.tools.as_ref(),
+            stream: self.stream,
+            most_tokens: self.most_tokens,
+            encrypted: self.encrypted,
+            kept: &self.kept,
+        })?;
+        let (url, headers) = address(&self.access, self.stream);
+        let answer = self.http.post(&url, &headers, body);
+        let mut reply = read(self.access.wire, self.number, answer.await?).await?;
+        // A quarter of the window, at a byte for a token: what is encrypted is hardly longer.
+        let most = self.access.window_tokens / 4;
+        self.kept.keep(&mut reply, most);
+        Ok(self.response(reply))
+    }
+
+    fn response(&self, reply: Reply) -> Response {
+        let mut response = Response {
+            text: reply.text,
+            reasoning: reply.reasoning,
+            calls: reply.calls,
+            usage: priced(reply.usage, reply.tokens_written, self.price),
+            stop: reply.stop,
+            elapsed_ms: 0,
+        };
+        if self.tools.is_none() {
+            let parts = protocol::read(&response.text, response.stop == StopReason::Length);
+            response.text = parts.text;
+            response.calls = parts.calls;
+        }
+        response
+    }
+}
+
+/// The messages for a model that calls tools by text.
+fn told_by_text(messages: &[&Message]) -> Vec<Message> {
+    let mut messages = protocol::as_text(messages);
+    if let Some(Message::System { text }) = messages.first_mut() {
+        *text = texts::system(false);
+    }
+    messages
+}
+
+/// Whether the API refused a request because of the tools in it.
+fn has_no_tools(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    let refused = matches!(error.status, Some(400 | 404 | 422 | 501));
+    refused
+        && text.contains("tool")
+        && (text.contains("support") || text.contains("enable-auto-tool"))
+}
+
+/// Whether the API refused a request because of what was given back with its calls.
+fn wants_nothing_back(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    error.status == Some(400) && OF_WHAT_IS_GIVEN_BACK.iter().any(|word| text.contains(word))
+}
+
+/// The text of a body, written from the messages themselves: a session sends all that was said with
+/// every request.
+fn body(ask: &Ask<'_>) -> Result<Vec<u8>, ModelError> {
+    let body = match ask.access.wire {
+        Wire::Chat => serde_json::to_vec(&chat::body(ask)),
+        Wire::Responses => serde_json::to_vec(&responses::body(ask)),
+        Wire::Messages => serde_json::to_vec(&anthropic::body(ask)),
+        Wire::Gemini => serde_json::to_vec(&gemini::body(ask)),
+    };
+    body.map_err(|error| {
+        ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
+    })
+}
+
+/// The declarations of all tools.
+fn tools(wire: Wire) -> Value {
+    match wire {
+        Wire::Chat => chat::tools(),
+        Wire::Responses => responses::tools(),
+        Wire::Messages => anthropic::tools(),
+        Wire::Gemini => gemini::tools(),
+    }
+}
+
+fn take(wire: Wire, value: &Value, into: &mut Assembly) -> Result<(), ModelError> {
+    match wire {
+        Wire::Chat => chat::take(value, into),
+        Wire::Responses => responses::take(value, into),
+        Wire::Messages => anthropic::take(value, into),
+        Wire::Gemini => gemini::take(value, into),
+    }
+}
+
+/// Where a request goes, and the headers that go with it.
+fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)>) {
+    let base = &access.base;
+    let key = access.key.as_ref().map(Secret::reveal);
+    let bearer = || key.map(|key| ("authorization", format!("Bearer {key}")));
+    match access.wire {
+        Wire::Chat => (
+            format!("{base}/chat/completions"),
+            bearer().into_iter().collect(),
+        ),
+        Wire::Responses => (format!("{base}/responses"), bearer().into_iter().collect()),
+        Wire::Messages => {
+            let key = key.map(|key| ("x-api-key", key.to_owned()));
+            let version = ("anthropic-version", "2023-06-01".to_owned());
+            (
+                format!("{base}/messages"),
+                key.into_iter().chain([version]).collect(),
+            )
+        }
+        Wire::Gemini => {
+            let method = match stream {
+                true => "streamGenerateContent?alt=sse",
+                false => "generateContent",
+            };
+            let key = key.map(|key| ("x-goog-api-key", key.to_owned()));
+            let url = format!("{base}/models/{}:{method}", access.model);
+            (url, key.into_iter().collect())
+        }
+    }
+}
+
+async fn read(wire: Wire, number: u64, mut answer: Answer) -> Result<Reply, ModelError> {
+    let mut assembly = Assembly::default();
+    if !answer.streams {
+        let mut whole = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            whole.extend_from_slice(&chunk);
+        }
+        if serde_json::from_slice::<serde::de::IgnoredAny>(&whole).is_err() {
+            return Err(ModelError::network(&no_response(&answer.kind, &whole)));
+        }
+        event(wire, &whole, &mut assembly)?;
+        return assembly.finish(number);
+    }
+    let mut events = sse::Events::default();
+    while let Some(chunk) = answer.chunk().await? {
+        let complete = events.push(&chunk);
+        for data in complete.map_err(|_| ModelError::network("an event is too long"))? {
+            event(wire, &data, &mut assembly)?;
+        }
+    }
+    if let Some(data) = events.finish() {
+        event(wire, &data, &mut assembly)?;
+    }
+    assembly.finish(number)
+}
+
+/// What is told of an answer that is none of a model's, such as the page of a gateway.
+fn no_response(kind: &str, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    match (text.trim(), kind) {
+        ("", _) => "the answer is empty".to_owned(),
+        (text, "") => format!("the answer is no model's: {}", one_line(text, 200)),
+        (text, kind) => format!(
+            "the answer is {kind} and no model's: {}",
+            one_line(text, 200)
+        ),
+    }
+}
+
+fn event(wire: Wire, data: &[u8], into: &mut Assembly) -> Result<(), ModelError> {
+    if data.trim_ascii() == b"[DONE]" || data.trim_ascii().is_empty() {
+        return Ok(());
+    }
+    let value: Value = serde_json::from_slice(data).map_err(|error| {
+        ModelError::network(&format!("the response is not valid JSON: {error}"))
+    })?;
+    take(wire, &value, into)
+}
+
+/// The arguments of a call; an object in every case.
+fn arguments(call: &ToolCall) -> Cow<'_, Value> {
+    match &call.arguments {
+        Arguments::Given(value @ Value::Object(_)) => Cow::Borrowed(value),
+        _ => Cow::Owned(json!({})),
+    }
+}
+
+/// The name of a tool as it may be sent. Models also call what does not exist, by names that providers
+/// refuse to see again: they take 1 to 64 of these characters.
+fn tool_name(name: &str) -> Cow<'_, str> {
+    const MOST: usize = 64;
+    let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    match name {
+        "" => Cow::Borrowed("unknown"),
+        name if name.len() <= MOST && name.chars().all(may_be) => Cow::Borrowed(name),
+        name => {
+            let sent = name.chars().take(MOST);
+            sent.map(|c| if may_be(c) { c } else { '_' }).collect()
+        }
+    }
+}
+
+/// A value that is sent as text of JSON.
+struct AsText<'a>(Cow<'a, Value>);
+
+impl Serialize for AsText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&*self.0)
+    }
+}
+
+/// The parts that are to be given back with these calls.
+fn kept<'a>(ask: &Ask<'a>, calls: &[ToolCall]) -> &'a [Value] {
+    let first = calls.first().map(|call| call.id.as_str());
+    ask.kept.thoughts(first)
+}
+
+/// Whether the API refused a request because its model has no thoughts to encrypt.
+fn has_no_thoughts(error: &ModelError) -> bool {
+    let text = error.message.to_lowercase();
+    matches!(error.status, Some(400 | 422))
+        && (text.contains("encrypted") || text.contains("\"include\""))
+}
+
+/// The usage with its cost, where tokens and price are known.
+fn priced(usage: Usage, written: Option<u64>, price: Option<Price>) -> Usage {
+    let (Some(price), Some(sent), Some(received)) = (price, usage.tokens_in, usage.tokens_out)
+    else {
+        return usage;
+    };
+    let cached = usage.tokens_cached.unwrap_or_default().min(sent);
+    let written = written.unwrap_or_default().min(sent - cached);
+    let fresh = (sent - cached - written) as f64 * price.input;
+    let kept = cached as f64 * price.cached + written as f64 * price.written;
+    let cost = fresh + kept + received as f64 * price.output;
+    Usage {
+        cost_usd: Some(cost / 1e6),
+        ..usage
+    }
+}

@@ -1,0 +1,157 @@
+//! A session in the vocabulary of all agents.
+
+use crate::agents::text::{cut, excerpt};
+use crate::domain::agent::{AgentEvent, AgentReport, UsageBasis};
+use crate::domain::builtin::model_error::ModelError;
+use crate::domain::builtin::session::{OpenCall, Response, SessionExit, State, ToolResult};
+use crate::domain::builtin::tool::ToolRequest;
+use crate::domain::text::one_line;
+
+/// Characters of a message that are told; the transcript has all of it.
+const LONGEST: usize = 65_536;
+
+type Emit<'a> = &'a mut dyn FnMut(AgentEvent);
+
+pub(super) fn response(response: &Response, emit: Emit<'_>) {
+    if !response.reasoning.trim().is_empty() {
+        emit(AgentEvent::Reasoning {
+            text: cut(response.reasoning.trim_end(), LONGEST),
+        });
+    }
+    if !response.text.trim().is_empty() {
+        emit(AgentEvent::Message {
+            text: cut(response.text.trim_end(), LONGEST),
+        });
+    }
+    emit(AgentEvent::Usage(response.usage));
+}
+
+pub(super) fn error(error: &ModelError, emit: Emit<'_>) {
+    emit(AgentEvent::Error {
+        message: error.message.clone(),
+        is_final: false,
+    });
+}
+
+pub(super) fn call(call: &OpenCall, emit: Emit<'_>) {
+    emit(AgentEvent::ToolCall {
+        id: Some(call.id.clone()),
+        name: call.request.name().to_owned(),
+        summary: one_line(&call.request.about(), 200),
+    });
+}
+
+pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
+    emit(AgentEvent::ToolResult {
+        id: Some(call.id.clone()),
+        ok: result.ok,
+        exit_code: None,
+        summary: excerpt(&result.output),
+    });
+    for (at, path) in result.changed.iter().enumerate() {
+        let kind = match &call.request {
+            ToolRequest::DeleteFile { .. } => "delete",
+            // A move names its source first. Its paths as the model wrote them may be absolute.
+            ToolRequest::MoveFile { .. } if at == 0 => "delete",
+            ToolRequest::MoveFile { .. } => "add",
+            _ => "update",
+        };
+        emit(AgentEvent::FileChange {
+            path: path.clone(),
+            kind: kind.to_owned(),
+        });
+    }
+}
+
+/// What is known of a session that has ended.
+pub(super) fn report(state: &State, exit: SessionExit) -> AgentReport {
+    let api_error = match exit {
+        SessionExit::ModelError => state.model_error().map(ModelError::api_error),
+        _ => None,
+    };
+    AgentReport {
+        session_id: None,
+        final_message: state.final_message().map(str::to_owned),
+        final_message_cut: false,
+        todo: state.ledger().todo(),
+        usage: state.usage(),
+        usage_basis: UsageBasis::Turn,
+        api_error,
+        // Work that is complete was not cut off, whatever came after it.
+        stopped_by: stopped_by(exit)
+            .filter(|_| !state.ledger().is_complete())
+            .map(str::to_owned),
+        permission_denials: 0,
+        tool_calls: state.counts().tool_calls,
+        last_error_line: state
+            .model_error()
+            .map(|error| one_line(&error.message, 300)),
+    }
+}
+
+/// The name of an end without a result.
+fn stopped_by(exit: SessionExit) -> Option<&'static str> {
+    match exit {
+        // A time that is over is told as that of a process.
+        SessionExit::TimeLimit => None,
+        SessionExit::Submitted | SessionExit::ModelError | SessionExit::Cancelled => None,
+        SessionExit::StepLimit => Some("step_limit"),
+        SessionExit::TokenLimit => Some("token_limit"),
+        SessionExit::CostLimit => Some("cost_limit"),
+        SessionExit::RepeatedFormatError => Some("repeated_format_error"),
+        SessionExit::Stalled => Some("stalled"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::builtin::tools::Toolbox;
+    use crate::process::Cancel;
+    use std::fs;
+    use std::time::Duration;
+
+    /// What is told of the files when this move is carried out in a tree with a file `src/a.rs`.
+    async fn told(absolute: bool, from: &str, to: &str) -> Vec<(String, String)> {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir(root.join("src")).unwrap();
+        fs::write(root.join("src/a.rs"), "").unwrap();
+        let path = |path: &str| match absolute {
+            true => root.join(path).display().to_string(),
+            false => path.to_owned(),
+        };
+        let call = OpenCall {
+            id: "1".into(),
+            request: ToolRequest::MoveFile {
+                from: path(from),
+                to: path(to),
+            },
+        };
+        let mut tools = Toolbox::new(&root, Vec::new(), &Cancel::new());
+        let left = Duration::from_secs(60);
+        let moved = tools.call(&call.request, left, &mut Vec::new).await;
+        assert!(moved.ok, "{}", moved.output);
+        let mut files = Vec::new();
+        result(&call, &moved, &mut |event| {
+            if let AgentEvent::FileChange { path, kind } = event {
+                files.push((path, kind));
+            }
+        });
+        files
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_move_deletes_its_source_and_adds_its_target() {
+        for absolute in [false, true] {
+            for (from, to) in [("src/a.rs", "a.rs"), ("./src/a.rs", "lib/src/a.rs")] {
+                let told = told(absolute, from, to).await;
+                let expected = [("src/a.rs", "delete"), (to, "add")];
+                assert_eq!(
+                    told,
+                    expected.map(|(path, kind)| (path.into(), kind.into()))
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `sprag doctor`: looks at everything that a run needs and writes nothing.
+
+mod agent;
+mod hub;
+mod machine;
+mod network;
+mod repository;
+
+use crate::agents::Agent;
+use crate::agents::builtin::Source;
+use crate::cli::{ColorChoice, DoctorArgs};
+use crate::commands::small::{print, without_agent};
+use crate::context::Context;
+use crate::doctor::{self, Configuration, Delivery, Facts, Trouble};
+use crate::domain::settings::{PullRequest, Report, Settings};
+use crate::error::{Error, Result};
+use crate::process::{self, Cancel, CancelReason};
+use crate::report::console::Color;
+use crate::report::doctor as told;
+use crate::run::new_run;
+use crate::run::prepare::{config_file, shown, without_plan};
+use crate::run::repository::repository as discover;
+use crate::settings::{self, RunConfig, TaskConfig};
+use std::path::Path;
+use std::time::Duration;
+
+/// Runs the command and says the process's exit code: 4 if no run could work.
+///
+/// # Errors
+/// When the findings cannot be printed.
+pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    let facts = runtime.block_on(gather(context, args));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    let facts = match facts? {
+        Looked::Whole(facts) => facts,
+        Looked::Cancelled(CancelReason::Interrupt) => return Ok(130),
+        Looked::Cancelled(_) => return Ok(143),
+    };
+    let findings = doctor::examine(&facts);
+    let color = color(args.color).enabled(
+        context.stdout_is_terminal && context.var("TERM") != Some("dumb"),
+        context.var("NO_COLOR"),
+    );
+    print(&match args.json {
+        true => told::json(&findings),
+        false => told::text(&findings, color),
+    })?;
+    Ok(if doctor::could_work(&findings) { 0 } else { 4 })
+}
+
+fn color(choice: Option<ColorChoice>) -> Color {
+    match choice.unwrap_or_default() {
+        ColorChoice::Auto => Color::Auto,
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Never => Color::Never,
+    }
+}
+
+enum Looked {
+    Whole(Box<Facts>),
+    Cancelled(CancelReason),
+}
+
+async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
+    let git = repository::program(context);
+    let real = discover(context);
+    let work_tree = match &real {
+        Ok(real) => real.work_tree(),
+        Err(_) => &context.cwd,
+    };
+    let configured = configured(context, args, work_tree);
+    let cancel = Cancel::new();
+    process::listen(&cancel).map_err(anyhow::Error::from)?;
+    let subreaper = process::become_subreaper().is_ok() && cfg!(target_os = "linux");
+    let settings = configured.as_ref().map(|it| it.settings.clone());
+    let asked = async {
+        tokio::join!(
+            agent::look(context, configured.as_ref().ok(), work_tree, &cancel),
+            hub::look(context),
+            machine::user_namespaces(context, &cancel),
+        )
+    };
+    let (agent, hub, user_namespaces) = tokio::select! {
+        biased;
+        reason = cancel.cancelled() => return Ok(Looked::Cancelled(reason)),
+        asked = asked => asked,
+    };
+    let model = match &configured.as_ref().map(|it| &it.task.agent) {
+        Ok(Agent::Builtin(builtin)) => match &builtin.source {
+            Source::Api(access) => Some(access.base.clone()),
+            Source::Recording(_) => None,
+        },
+        _ => None,
+    };
+    let runs = match configured
+        .as_ref()
+        .ok()
+        .and_then(|it| it.run.run_dir.clone())
+    {
+        Some(dir) => dir,
+        None => new_run::runs_of(context, work_tree),
+    };
+    Ok(Looked::Whole(Box::new(Facts {
+        in_actions: context.in_actions(),
+        git,
+        repository: match &real {
+            Ok(real) => Ok(repository::look(real)),
+            Err(error) => Err(repository::trouble(error)),
+        },
+        configuration: match &configured {
+            Ok(configured) => Ok(configured.facts()),
+            Err(error) => Err(trouble(error)),
+        },
+        agent,
+        hub,
+        network: network::look(context, model.as_deref()),
+        trigger: hub::trigger(context, &settings.unwrap_or_default()),
+        machine: machine::look(context, &runs, user_namespaces, subreaper),
+    })))
+}
+
+/// What a task without settings of its own would be run with.
+struct Configured {
+    file: Option<String>,
+    warnings: Vec<String>,
+    settings: Settings,
+    run: RunConfig,
+    task: TaskConfig,
+    no_agent: Option<Error>,
+}
+
+fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<Configured> {
+    let mut warnings = Vec::new();
+    let file = config_file(context, &args.common, work_tree, None, &mut warnings)?;
+    let path = match args.common.config.as_deref() {
+        Some(path) => context.cwd.join(path),
+        None => match context.input("config") {
+            Some(path) => context.cwd.join(path),
+            None => work_tree.join(settings::DEFAULT_FILE),
+        },
+    };
+    let above = settings::above(context, &args.settings)?;
+    let settings = above.clone().or(file.settings.clone());
+    let sources = without_plan(file.settings, above).within(context);
+    let run = settings::run_config(context, &sources, file.setup)?;
+    let plan = settings::plan_of_prompt("any")?;
+    let [task] = plan.tasks.as_slice() else {
+        return Err(Error::config("a plan of one task is none"));
+    };
+    let (task, no_agent) = without_agent(&sources, task)?;
+    Ok(Configured {
+        file: path.is_file().then(|| shown(&path, work_tree)),
+        warnings,
+        settings,
+        run,
+        task,
+        no_agent,
+    })
+}
+
+impl Configured {
+    fn facts(&self) -> Configuration {
+        let delivery = &self.run.delivery;
+        let checks = self.task.checks.iter();
+        Configuration {
+            file: self.file.clone(),
+            warnings: self.warnings.clone(),
+            checks: checks.map(|check| check.name.clone()).collect(),
+            unverified_fails: !self.task.accept_unverified,
+            allow_dirty: self.run.allow_dirty,
+            delivery: Delivery {
+                push: delivery.push,
+                pull_request: matches!(
+                    delivery.pull_request,
+                    Some(PullRequest::Draft | PullRequest::Ready)
+                ),
+                report: delivery.report == Report::Github,
+                dispatch: !delivery.dispatch_workflows.is_empty(),
+            },
+        }
+    }
+}
+
+fn trouble(error: &Error) -> Trouble {
+    let cause = error.source.as_ref().map(crate::error::told);
+    let message = match cause {
+        Some(cause) => format!("{}: {cause}", error.message),
+        None => error.message.clone(),
+    };
+    Trouble {
+        message,
+        hints: error.hints.clone(),
+    }
+}

@@ -1,0 +1,82 @@
+//! The machine.
+
+use crate::commands::small::find_program;
+use crate::context::Context;
+use crate::doctor::{Machine, Place};
+use crate::process::environment::environment;
+use crate::process::{Cancel, CommandSpec, Input, Limits, run};
+use rustix::fs::{Access, access, statvfs};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest that making a namespace may take.
+const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(5);
+
+pub(crate) fn look(
+    context: &Context,
+    runs: &Path,
+    user_namespaces: Option<bool>,
+    subreaper: bool,
+) -> Machine {
+    let temporary = context.path_var("TMPDIR").unwrap_or_else(|| "/tmp".into());
+    Machine {
+        is_root: context.is_root,
+        user_namespaces,
+        landlock: landlock(),
+        subreaper,
+        run_directory: place(runs),
+        state_directory: place(&context.state_home()),
+        home: context.path_var("HOME").map(|home| there(&home)),
+        temporary: there(&temporary),
+    }
+}
+
+/// Whether a program can be started in a user namespace of its own, found out by starting one.
+pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Option<bool> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let limit = fs::read_to_string("/proc/sys/user/max_user_namespaces").ok();
+    if limit.is_some_and(|limit| limit.trim() == "0") {
+        return Some(false);
+    }
+    let spec = CommandSpec {
+        program: find_program(context, "unshare")?.into(),
+        args: vec!["--user".into(), "--map-root-user".into(), "true".into()],
+        cwd: "/".into(),
+        env: environment(&context.env, &[]).variables,
+        stdin: Input::Null,
+        limits: Limits {
+            timeout: Some(NAMESPACE_TIMEOUT),
+            ..Limits::default()
+        },
+    };
+    Some(run(&spec, cancel, &mut |_, _| {}).await.exit.is_success())
+}
+
+/// Whether Landlock is among the security modules of the kernel, where the kernel shows them.
+fn landlock() -> Option<bool> {
+    let modules = fs::read_to_string("/sys/kernel/security/lsm").ok()?;
+    Some(modules.trim().split(',').any(|name| name == "landlock"))
+}
+
+/// A directory that need not be there: what it would be made in counts.
+fn place(path: &Path) -> Place {
+    let existing = path.ancestors().find(|dir| dir.symlink_metadata().is_ok());
+    let existing = existing.map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
+    Place {
+        path: path.display().to_string(),
+        ..there(&existing)
+    }
+}
+
+/// A directory that has to be there.
+fn there(path: &Path) -> Place {
+    let free = statvfs(path).ok();
+    Place {
+        path: path.display().to_string(),
+        writable: path.is_dir() && access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
+        free: free.map(|it| it.f_bavail.saturating_mul(it.f_frsize)),
+    }
+}

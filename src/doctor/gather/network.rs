@@ -1,0 +1,54 @@
+//! The way out of the machine. No connection is made.
+
+use crate::context::Context;
+use crate::doctor::{Network, Route, Trouble};
+use crate::github::actions_environment;
+use crate::http::{self, Fault};
+use hyper::Uri;
+
+/// Looks at how the model's server, where there is one, and GitHub are reached.
+pub(crate) fn look(context: &Context, model: Option<&str>) -> Network {
+    let network = actions_environment::network(context);
+    let api = context
+        .var("GITHUB_API_URL")
+        .filter(|_| context.in_actions());
+    let servers = [model, Some(api.unwrap_or("https://api.github.com"))];
+    let mut routes = Vec::new();
+    for server in servers.into_iter().flatten() {
+        let Ok(uri) = server.parse::<Uri>() else {
+            continue;
+        };
+        let host = uri.host().unwrap_or_default().to_owned();
+        let route = network.via(&uri).map(|via| match via {
+            None => Route::Direct,
+            Some(via) => Route::Proxy {
+                proxy: via.proxy,
+                variable: via.variable.to_owned(),
+            },
+        });
+        routes.push((host, route.map_err(|fault| trouble(&fault, "a proxy"))));
+    }
+    Network {
+        routes,
+        certificates: certificates(&network),
+    }
+}
+
+fn certificates(network: &http::Network) -> Result<String, Trouble> {
+    let trusted = network
+        .trusted()
+        .map_err(|fault| trouble(&fault, "a file of certificates"))?;
+    let whose = match trusted.variables.as_slice() {
+        [] => "this machine".to_owned(),
+        named => named.join(" and "),
+    };
+    let (built_in, added) = (trusted.built_in, trusted.added);
+    Ok(format!("{built_in} built-in roots and {added} of {whose}"))
+}
+
+fn trouble(fault: &Fault, what: &str) -> Trouble {
+    Trouble {
+        message: fault.to_string(),
+        hints: vec![format!("set it to {what} that can be used, or unset it")],
+    }
+}

@@ -1,0 +1,64 @@
+//! git and the repository.
+
+use crate::context::Context;
+use crate::doctor::{Asked, Checkout, Credential, Dirt, Nested, Program, Repository, Trouble};
+use crate::error::Error;
+use crate::git::{self, GitError, Real};
+
+pub(crate) fn program(context: &Context) -> Option<Program> {
+    let environment = git::Environment::new(context.env.iter().cloned());
+    let found = git::git_version(&context.cwd, &environment)?;
+    Some(Program {
+        path: found.program.display().to_string(),
+        version: found.version,
+    })
+}
+
+/// The message of a repository that cannot be worked in has its remedy after a semicolon.
+pub(crate) fn trouble(error: &Error) -> Trouble {
+    let mut trouble = crate::doctor::gather::trouble(error);
+    if trouble.hints.is_empty()
+        && let Some((what, remedy)) = trouble.message.split_once("; ")
+    {
+        trouble = Trouble {
+            hints: vec![remedy.to_owned()],
+            message: what.to_owned(),
+        };
+    }
+    trouble
+}
+
+pub(crate) fn look(real: &Real) -> Repository {
+    Repository {
+        work_tree: real.work_tree().display().to_string(),
+        closed: real.closed().map(|closed| closed.display().to_string()),
+        identity: asked(git::identity_of(real))
+            .map(|found| found.map(|identity| format!("{} <{}>", identity.name, identity.email))),
+        dirt: asked(git::dirt(real))
+            .map(|git::Dirt { changed, untracked }| Dirt { changed, untracked }),
+        checkout: asked(git::checkout(real)).map(|found| Checkout {
+            branch: found.branch,
+            commit: found.commit.map(|commit| commit.0),
+            refs: found.refs,
+            depth: found.depth,
+        }),
+        credentials: asked(git::persisted_credentials(real)).map(|found| {
+            let shown = |it: git::PersistedCredential| Credential {
+                key: it.key,
+                file: it.file.display().to_string(),
+                local: it.local,
+            };
+            found.into_iter().map(shown).collect()
+        }),
+        nested: asked(git::nested(real)).map(|found| Nested {
+            submodules: found.submodules as u64,
+            absent: found.absent as u64,
+            lfs: found.lfs,
+            lfs_ready: found.lfs_ready,
+        }),
+    }
+}
+
+fn asked<T>(answer: Result<T, GitError>) -> Asked<T> {
+    answer.map_err(|error| error.to_string())
+}

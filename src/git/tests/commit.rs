@@ -1,0 +1,441 @@
+use super::support::*;
+use crate::domain::snapshot::Head;
+use crate::git::{CommitError, CommitRequest, Exempt, Hook, PlanContent, Repo, Stage, discover};
+use crate::permit::Committable;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn a_commit_holds_exactly_the_work_tree_and_leaves_it_clean() {
+    let mut f = Ground::new().start();
+    f.write("a", "edited\n");
+    f.remove("b");
+    f.write("new/x", "x");
+    symlink("a", f.path("link")).unwrap();
+    make_executable(&f.path("new/x"));
+    fs::remove_file(f.path("dir/c")).unwrap();
+    f.write("dir/c/deep", "file became a directory");
+    f.write(bytes_name(b"\xff\n-rf"), "odd");
+    let before = f.head();
+    let commit = f.commit("Do it\n\nBody.\n");
+    assert_eq!(f.head(), commit.0);
+    assert_eq!(f.git(&["rev-parse", "HEAD~"]), before);
+    assert_eq!(
+        f.git(&["log", "-1", "--format=%an <%ae>|%cn|%B"]),
+        "Sprag <sprag@example.org>|Sprag|Do it\n\nBody."
+    );
+    assert_eq!(
+        f.files(),
+        [
+            "100644 a",
+            "100644 dir/c/deep",
+            "120000 link",
+            "100755 new/x",
+            "100644 \"\\377\\n-rf\""
+        ]
+    );
+    assert_eq!(f.status(), "");
+    assert_eq!(f.changes(), []);
+    assert_eq!(f.repo.base(), Some(commit));
+    assert!(!f.path(".git/index.lock").exists());
+    f.write("a", "again\n");
+    f.commit("Second");
+    assert_eq!(f.status(), "");
+    f.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_first_commit_is_made_on_an_unborn_branch_and_one_on_a_detached_head() {
+    let g = Ground::unborn();
+    g.write("x", "x");
+    let mut f = g.start();
+    let first = f.commit("First");
+    assert_eq!(f.git(&["rev-parse", "main"]), first.0);
+    assert_eq!(f.status(), "");
+
+    let g = Ground::new();
+    g.git(&["checkout", "-q", "--detach"]);
+    let mut f = g.start();
+    f.write("a", "x");
+    let commit = f.commit("Detached");
+    assert_eq!(
+        f.git(&["rev-parse", "HEAD", "main"]),
+        format!("{}\n{}", commit.0, f.git(&["rev-parse", "HEAD~"]))
+    );
+}
+
+#[test]
+fn a_token_for_another_tree_commits_nothing() {
+    let mut f = Ground::new().start();
+    f.write("a", "verified\n");
+    let token = Committable::verified(f.snapshot().known.tree);
+    f.write("a", "changed after\n");
+    let snapshot = f.snapshot();
+    let request = |parent| CommitRequest {
+        snapshot: &snapshot,
+        plan: None,
+        parent,
+    };
+    let refusal = f.repo.stage(token, &request(f.repo.base())).unwrap_err();
+    assert!(matches!(refusal, CommitError::NotVerified), "{refusal}");
+    let refusal = f
+        .repo
+        .stage(Committable::plan_only(), &request(f.repo.base()))
+        .unwrap_err();
+    assert!(matches!(refusal, CommitError::NotVerified), "{refusal}");
+
+    let token = Committable::no_checks(snapshot.known.tree.clone());
+    f.write("a", "changed under our feet\n");
+    let refusal = f.repo.stage(token, &request(f.repo.base())).unwrap_err();
+    assert_eq!(refusal.to_string(), "changed while committing: a");
+}
+
+#[test]
+fn nothing_to_commit_is_no_commit() {
+    let mut f = Ground::new().start();
+    assert!(matches!(f.stage(None).unwrap(), Stage::Nothing));
+    f.write("a", "x");
+    f.git(&["commit", "-qam", "by the agent"]);
+    assert!(matches!(f.stage(None).unwrap(), Stage::Nothing));
+}
+
+#[test]
+fn the_rest_is_committed_on_top_of_the_agents_commit() {
+    let mut f = Ground::new().start();
+    f.write("a", "committed\n");
+    f.git(&["commit", "-qam", "by the agent"]);
+    let agents = f.head();
+    f.write("b", "left\n");
+    f.commit("Rest");
+    assert_eq!(f.git(&["rev-parse", "HEAD~"]), agents);
+    assert_eq!(f.git(&["diff", "--name-only", "HEAD~", "HEAD"]), "b");
+    assert_eq!(f.status(), "");
+}
+
+#[test]
+fn squashing_puts_everything_into_one_commit_on_the_base() {
+    let mut f = Ground::new().start();
+    let base = f.repo.base();
+    f.write("a", "committed\n");
+    f.git(&["commit", "-qam", "by the agent"]);
+    f.write("b", "left\n");
+    let snapshot = f.snapshot();
+    let token = Committable::verified(snapshot.known.tree.clone());
+    let request = CommitRequest {
+        snapshot: &snapshot,
+        plan: None,
+        parent: base.clone(),
+    };
+    let Stage::Ready(staged) = f.repo.stage(token, &request).unwrap() else {
+        panic!()
+    };
+    let intent = f.repo.commit_tree(staged, "All", &identity()).unwrap();
+    f.repo.land(&intent).unwrap();
+    assert_eq!(f.git(&["rev-parse", "HEAD~"]), base.unwrap().0);
+    assert_eq!(f.git(&["diff", "--name-only", "HEAD~", "HEAD"]), "a\nb");
+    assert_eq!(f.status(), "");
+}
+
+#[test]
+fn the_plans_status_is_in_the_commit_and_in_no_file_before_it() {
+    let g = Ground::new();
+    g.write("plan.yaml", "status: pending\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "plan"]);
+    let mut f = g.start();
+    f.write("a", "work\n");
+    let content = b"status: done\n".to_vec();
+    let intent = f.intent_with(
+        "Task",
+        Some(PlanContent {
+            path: b"plan.yaml".to_vec(),
+            content,
+        }),
+    );
+    assert_eq!(f.read("plan.yaml"), "status: pending\n");
+    assert!(!f.repo.landed(&intent).unwrap());
+    f.repo.land(&intent).unwrap();
+    assert!(f.repo.landed(&intent).unwrap());
+    assert_eq!(f.read("plan.yaml"), "status: done\n");
+    assert_eq!(
+        f.git(&["diff", "--name-only", "HEAD~", "HEAD"]),
+        "a\nplan.yaml"
+    );
+    assert_eq!(f.status(), "");
+    assert_eq!(f.changes(), []);
+}
+
+#[test]
+fn a_restart_after_the_branch_moved_finishes_the_rest_and_may_do_so_twice() {
+    let g = Ground::new();
+    g.write("plan.yaml", "status: pending\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "plan"]);
+    let mut f = g.start();
+    f.write("a", "work\n");
+    let content = b"status: done\n".to_vec();
+    let intent = f.intent_with(
+        "Task",
+        Some(PlanContent {
+            path: b"plan.yaml".to_vec(),
+            content,
+        }),
+    );
+    let stored = serde_json::to_string(&intent).unwrap();
+    f.git(&["update-ref", "refs/heads/main", &intent.commit.0]);
+
+    let real = discover(&f.path("."), &environment(f.root())).unwrap();
+    let mut repo = Repo::reopen(real, &f.root().join("run/git")).unwrap();
+    let intent = serde_json::from_str(&stored).unwrap();
+    assert!(repo.landed(&intent).unwrap());
+    for _ in 0..2 {
+        repo.finish_landing(&intent).unwrap();
+        assert_eq!(f.status(), "");
+        assert_eq!(f.read("plan.yaml"), "status: done\n");
+        assert_eq!(repo.base(), Some(intent.commit.clone()));
+        assert_eq!(
+            named(&repo.snapshot(&Exempt::default()).unwrap().changes),
+            []
+        );
+    }
+}
+
+#[test]
+fn a_branch_that_moved_meanwhile_is_left_alone() {
+    let mut f = Ground::new().start();
+    f.write("a", "x\n");
+    let intent = f.intent("Late");
+    f.git(&["commit", "-qam", "somebody else"]);
+    let head = f.head();
+    let refusal = f.repo.land(&intent).unwrap_err();
+    assert!(
+        matches!(refusal, CommitError::HeadMoved { .. }),
+        "{refusal}"
+    );
+    assert_eq!(f.head(), head);
+    assert!(!f.path(".git/index.lock").exists());
+    assert!(!f.repo.landed(&intent).unwrap());
+}
+
+#[test]
+fn a_held_index_is_waited_for_and_then_reported_untouched() {
+    let mut f = Ground::new().start();
+    f.write("a", "x\n");
+    let intent = f.intent("Held");
+    let lock = f.path(".git/index.lock");
+    fs::write(&lock, "somebody").unwrap();
+    f.repo.lock_wait = std::time::Duration::from_millis(60);
+    let refusal = f.repo.land(&intent).unwrap_err();
+    assert!(matches!(refusal, CommitError::Locked(_)), "{refusal}");
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody");
+    assert_eq!(f.head(), f.repo.base().unwrap().0);
+    fs::remove_file(&lock).unwrap();
+    f.repo.land(&intent).unwrap();
+    assert_eq!(f.head(), intent.commit.0);
+}
+
+#[test]
+fn conflicts_are_never_committed() {
+    let g = Ground::new();
+    g.git(&["checkout", "-qb", "other"]);
+    g.write("a", "theirs\n");
+    g.git(&["commit", "-qam", "theirs"]);
+    g.git(&["checkout", "-q", "main"]);
+    g.write("a", "ours\n");
+    g.git(&["commit", "-qam", "ours"]);
+    let mut f = g.start();
+    try_git(f.root(), &f.path("."), &["merge", "other"], b"");
+    assert_eq!(f.snapshot().unmerged, [b"a".to_vec()]);
+    let refusal = f.stage(None).unwrap_err();
+    assert!(matches!(refusal, CommitError::InProgress(_)), "{refusal}");
+    fs::remove_file(f.path(".git/MERGE_HEAD")).unwrap();
+    assert_eq!(
+        f.stage(None).unwrap_err().to_string(),
+        "unresolved conflicts in a"
+    );
+    f.git(&["add", "a"]);
+    assert_eq!(
+        f.stage(None).unwrap_err().to_string(),
+        "unresolved conflicts in a"
+    );
+    f.write("a", "resolved\n");
+    assert!(matches!(f.stage(None).unwrap(), Stage::Ready(_)));
+}
+
+#[test]
+fn what_only_new_rules_ignore_is_not_committed_and_what_progress_ignores_is() {
+    let mut f = Ground::new().start();
+    f.write(".gitignore", "build/\n");
+    f.write("build/out", "x");
+    f.commit("Ignore");
+    assert_eq!(
+        f.files(),
+        ["100644 .gitignore", "100644 a", "100644 b", "100644 dir/c"]
+    );
+    assert_eq!(f.changes(), []);
+    assert_eq!(f.status(), "");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_stop_a_snapshot() {
+    use std::os::unix::fs::PermissionsExt;
+    let f = Ground::new().start();
+    f.write("locked", "x");
+    fs::set_permissions(f.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
+    let snapshot = f.snapshot();
+    let can_read_all = rustix::process::geteuid().is_root();
+    assert_eq!(snapshot.changes.len(), 1);
+    assert_eq!(snapshot.changes[0].unreadable, !can_read_all);
+    assert_eq!(snapshot.warnings.is_empty(), can_read_all);
+}
+
+#[test]
+fn hooks_are_those_of_the_start_and_what_they_do_to_their_git_directory_is_lost() {
+    let g = Ground::new();
+    g.script(
+        ".husky/_/pre-commit",
+        ". \"$(dirname \"$0\")/../common.sh\"",
+    );
+    g.write(
+        ".husky/common.sh",
+        "echo start > hook-ran; git add -A; git config core.hooksPath evil",
+    );
+    g.git(&["config", "core.hooksPath", ".husky/_"]);
+    g.git(&["add", "."]);
+    g.git(&["commit", "-q", "--no-verify", "-m", "hooks"]);
+    let mut f = g.start();
+    f.script(".husky/_/pre-commit", "echo agent > hook-ran");
+    f.write(".husky/common.sh", "echo agent > hook-ran");
+    let Stage::Ready(staged) = f.stage(None).unwrap() else {
+        panic!()
+    };
+    assert!(
+        f.repo
+            .prepare_hook(&Hook::CommitMsg { message: "m" }, &staged)
+            .unwrap()
+            .is_none()
+    );
+    let hook = f
+        .repo
+        .prepare_hook(&Hook::PreCommit, &staged)
+        .unwrap()
+        .unwrap();
+    let before = f.tree();
+    assert!(run(&hook));
+    assert_eq!(f.read("hook-ran"), "start\n");
+    assert_ne!(
+        f.tree(),
+        before,
+        "what the hook changed in the work tree is a new tree"
+    );
+    assert_eq!(f.git(&["config", "core.hooksPath"]), ".husky/_");
+}
+
+#[test]
+fn a_message_hook_may_change_the_message() {
+    let g = Ground::new();
+    g.script(
+        ".git/hooks/commit-msg",
+        "echo 'Ticket: 7' >> \"$1\"; test -n \"$(git diff --cached --name-only)\"",
+    );
+    let mut f = g.start();
+    f.write("a", "x\n");
+    let Stage::Ready(staged) = f.stage(None).unwrap() else {
+        panic!()
+    };
+    let hook = f
+        .repo
+        .prepare_hook(&Hook::CommitMsg { message: "Subject" }, &staged)
+        .unwrap()
+        .unwrap();
+    assert!(run(&hook));
+    assert_eq!(hook.message().unwrap(), "Subject\nTicket: 7");
+}
+
+#[expect(clippy::disallowed_methods, reason = "runs a hook as the caller would")]
+fn run(hook: &crate::git::HookInvocation) -> bool {
+    std::process::Command::new(&hook.program)
+        .args(&hook.args)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .envs(hook.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&hook.cwd)
+        .status()
+        .unwrap()
+        .success()
+}
+
+#[test]
+fn the_agents_head_can_become_the_base_without_a_commit() {
+    let mut f = Ground::new().start();
+    f.write("a", "x\n");
+    f.git(&["commit", "-qam", "by the agent"]);
+    let Head::At(head) = f.snapshot().known.head else {
+        panic!()
+    };
+    f.repo.advance_base(&head).unwrap();
+    assert_eq!(f.changes(), []);
+    assert_eq!(f.repo.base(), Some(head));
+}
+
+#[test]
+fn commits_are_signed_by_the_program_configured_at_the_start() {
+    let g = Ground::new();
+    let program = g.script("../signer", "cat > /dev/null; echo '-----BEGIN PGP SIGNATURE-----'; echo '-----END PGP SIGNATURE-----'; echo '[GNUPG:] SIG_CREATED ' >&2");
+    g.git(&["config", "gpg.program", program.to_str().unwrap()]);
+    g.git(&["config", "commit.gpgSign", "true"]);
+    let mut f = g.start();
+    f.write("a", "x\n");
+    f.commit("Signed");
+    assert!(
+        f.git(&["cat-file", "commit", "HEAD"])
+            .contains("gpgsig -----BEGIN PGP SIGNATURE-----")
+    );
+    f.script("../signer", "echo no secret key >&2; exit 2");
+    f.write("a", "y\n");
+    let Stage::Ready(staged) = f.stage(None).unwrap() else {
+        panic!()
+    };
+    let refusal = f
+        .repo
+        .commit_tree(staged, "Unsigned", &identity())
+        .unwrap_err();
+    assert!(
+        refusal.to_string().starts_with("git commit-tree failed"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn an_index_lock_is_let_go_after_a_kill_if_it_was_ours() {
+    let f = Ground::new().start();
+    let reopen = || {
+        let real = discover(&f.path("."), &environment(f.root())).unwrap();
+        Repo::reopen(real, &f.root().join("run/git")).unwrap()
+    };
+    let lock = f.path(".git/index.lock");
+    std::mem::forget(f.repo.lock_index().unwrap());
+    fs::write(f.root().join("run/git/git/index.lock"), "").unwrap();
+    assert!(lock.exists());
+    let repo = reopen();
+    assert!(!lock.exists());
+    assert_eq!(repo.snapshot(&Exempt::default()).unwrap().changes, []);
+    fs::write(&lock, "somebody").unwrap();
+    reopen();
+    assert!(lock.exists());
+}
+
+#[test]
+fn what_is_said_of_a_commit_is_read_back() {
+    let mut f = Ground::new().start();
+    f.write("a", "edited\n");
+    f.remove("b");
+    f.write(bytes_name(b"\xff"), "odd");
+    let before = f.head();
+    let commit = f.commit("Do it");
+    let seen = f.repo.read_back(&commit).unwrap();
+    assert_eq!(seen.parents, [crate::domain::snapshot::RevId(before)]);
+    assert_eq!(seen.files, ["\\xff", "a", "b"]);
+    let nothing = crate::domain::snapshot::RevId("0".repeat(40));
+    assert_eq!(f.repo.read_back(&nothing), None);
+}

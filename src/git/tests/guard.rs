@@ -1,0 +1,323 @@
+use super::support::*;
+use crate::domain::snapshot::{Head, RevId};
+use crate::git::{AgentCommit, GitError, TurnReport, Violation};
+use std::fs;
+
+fn quiet(head: &str) -> TurnReport {
+    TurnReport {
+        warnings: Vec::new(),
+        violations: Vec::new(),
+        agent_commits: Vec::new(),
+        operation: None,
+        head: Head::At(RevId(head.to_owned())),
+    }
+}
+
+#[test]
+fn a_turn_that_leaves_the_repository_alone_has_nothing_to_report() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write("a", "x");
+    f.git(&["add", "a"]);
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
+}
+
+#[test]
+fn commits_on_top_are_accepted_with_their_authors() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write("a", "x");
+    f.git(&[
+        "commit",
+        "-qam",
+        "one",
+        "--author=Other <other@example.org>",
+    ]);
+    let one = f.head();
+    f.git(&["commit", "-q", "--allow-empty", "-m", "two"]);
+    let commit = |id: &str, author: &str, subject: &str| AgentCommit {
+        id: RevId(id.to_owned()),
+        author: author.to_owned(),
+        subject: subject.to_owned(),
+    };
+    let expected = TurnReport {
+        agent_commits: vec![
+            commit(&f.head(), "Person <person@example.org>", "two"),
+            commit(&one, "Other <other@example.org>", "one"),
+        ],
+        ..quiet(&f.head())
+    };
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), expected);
+}
+
+#[test]
+fn a_root_commit_on_an_unborn_branch_is_accepted() {
+    let mut f = Ground::unborn().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write("a", "x");
+    f.git(&["add", "."]);
+    f.git(&["commit", "-qm", "root"]);
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(
+        (report.violations, report.agent_commits.len()),
+        (Vec::new(), 1)
+    );
+}
+
+#[test]
+fn configuration_hooks_and_info_are_put_back_with_a_warning() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    let config = f.read(".git/config");
+    f.git(&["config", "user.email", "agent@example.org"]);
+    f.script(".git/hooks/pre-push", "exit 1");
+    f.write(".git/info/exclude", "*");
+    let expected = TurnReport {
+        warnings: vec![
+            "changes to .git/config were undone".to_owned(),
+            "changes to .git/hooks were undone".to_owned(),
+            "changes to .git/info were undone".to_owned(),
+        ],
+        ..quiet(&f.head())
+    };
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), expected);
+    assert_eq!(f.read(".git/config"), config);
+    assert!(!f.path(".git/hooks/pre-push").exists());
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
+}
+
+#[test]
+fn what_housekeeping_writes_for_dumb_clients_is_no_tampering() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.git(&["gc", "-q"]);
+    f.git(&["update-server-info"]);
+    assert!(f.path(".git/info/refs").exists());
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
+}
+
+#[test]
+fn a_link_in_the_place_of_info_is_undone_and_leaves_its_target_alone() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write("target/refs", "kept");
+    fs::remove_dir_all(f.path(".git/info")).unwrap();
+    std::os::unix::fs::symlink("../target", f.path(".git/info")).unwrap();
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(report.warnings, ["changes to .git/info were undone"]);
+    assert_eq!(f.read("target/refs"), "kept");
+}
+
+#[test]
+fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    for evil in [
+        "[core\n",
+        "[core]\n\tworktree = /etc\n\tbare = true\n[extensions]\n\tfoo = bar\n",
+    ] {
+        f.write(".git/config", evil);
+        let report = f.repo.inspect_turn(&mark).unwrap();
+        assert_eq!(report.warnings, ["changes to .git/config were undone"]);
+    }
+}
+
+#[test]
+fn switching_the_branch_is_a_violation_and_undone() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    let head = f.head();
+    f.git(&["checkout", "-qb", "feature"]);
+    f.write("a", "x");
+    f.git(&["commit", "-qam", "elsewhere"]);
+    let tip = f.head();
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    let expected = [
+        Violation::RefChanged {
+            name: "refs/heads/feature".to_owned(),
+            from: None,
+            to: Some(tip),
+        },
+        Violation::BranchSwitched {
+            from: "main".to_owned(),
+            to: "feature".to_owned(),
+        },
+    ];
+    assert_eq!(report.violations, expected);
+    assert_eq!(f.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(f.head(), head);
+    assert_eq!(f.git(&["branch", "--format=%(refname)"]), "refs/heads/main");
+    assert_eq!(f.read("a"), "x", "the work tree stays as the agent left it");
+}
+
+#[test]
+fn rewriting_history_is_a_violation_and_undone() {
+    let mut f = Ground::new().start();
+    let head = f.head();
+    let mark = f.repo.mark_turn().unwrap();
+    f.git(&["commit", "-q", "--amend", "-m", "amended"]);
+    let amended = f.head();
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    let expected = Violation::HistoryRewritten {
+        from: head.clone(),
+        to: Some(amended),
+    };
+    assert_eq!(report.violations, [expected]);
+    assert_eq!(f.head(), head);
+
+    f.git(&["update-ref", "-d", "refs/heads/main"]);
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(
+        report.violations,
+        [Violation::HistoryRewritten {
+            from: head.clone(),
+            to: None
+        }]
+    );
+    assert_eq!(f.head(), head);
+}
+
+#[test]
+fn foreign_refs_are_put_back() {
+    let g = Ground::new();
+    g.git(&["branch", "kept"]);
+    g.git(&["branch", "moved"]);
+    g.git(&["tag", "v1"]);
+    let mut f = g.start();
+    let refs = f.git(&["for-each-ref"]);
+    let mark = f.repo.mark_turn().unwrap();
+    f.write("a", "x");
+    f.git(&["commit", "-qam", "x"]);
+    f.git(&["branch", "-qD", "kept"]);
+    f.git(&["branch", "-qf", "moved", "HEAD"]);
+    f.git(&["tag", "-f", "v1", "HEAD"]);
+    f.git(&["tag", "v2"]);
+    f.git(&["replace", "HEAD~", "HEAD"]);
+    f.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    let names: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
+    assert_eq!(names.len(), 5);
+    assert_eq!(names[0], "refs/heads/kept was deleted");
+    assert_eq!(names[1], "refs/heads/moved was moved");
+    assert!(names[2].starts_with("refs/replace/"), "{names:?}");
+    assert_eq!(
+        names[3..],
+        ["refs/tags/v1 was moved", "refs/tags/v2 was created"]
+    );
+    assert_eq!(
+        report.agent_commits.len(),
+        1,
+        "the branch's own commit stands"
+    );
+    f.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
+    f.git(&["reset", "-q", "--soft", "HEAD~"]);
+    assert_eq!(f.git(&["for-each-ref"]), refs);
+}
+
+#[test]
+fn a_branch_turned_into_a_link_to_another_is_put_back() {
+    let g = Ground::new();
+    g.git(&["branch", "other"]);
+    let mut f = g.start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.git(&["symbolic-ref", "refs/heads/main", "refs/heads/other"]);
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(report.violations.len(), 1, "{:?}", report.violations);
+    assert_eq!(
+        f.git(&["for-each-ref", "--format=%(refname)%(symref)"]),
+        "refs/heads/main\nrefs/heads/other"
+    );
+}
+
+#[test]
+fn a_lock_left_by_the_turn_is_removed_and_one_from_before_is_not() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write(".git/index.lock", "");
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    assert_eq!(
+        report.warnings,
+        ["a lock left behind was removed: .git/index.lock"]
+    );
+    assert!(!f.path(".git/index.lock").exists());
+    f.write(".git/index.lock", "");
+    let mark = f.repo.mark_turn().unwrap();
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
+    assert!(f.path(".git/index.lock").exists());
+}
+
+#[test]
+fn a_git_directory_that_was_replaced_is_not_used() {
+    let mut f = Ground::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    fs::rename(f.path(".git"), f.root().join("stolen")).unwrap();
+    assert!(matches!(
+        f.repo.inspect_turn(&mark),
+        Err(GitError::Replaced { .. })
+    ));
+    std::os::unix::fs::symlink(f.root().join("stolen"), f.path(".git")).unwrap();
+    assert!(matches!(
+        f.repo.inspect_turn(&mark),
+        Err(GitError::Replaced { .. })
+    ));
+    f.remove(".git");
+    f.git(&["init", "-q"]);
+    assert!(matches!(
+        f.repo.snapshot(&Default::default()),
+        Err(GitError::Replaced { .. })
+    ));
+}
+
+#[test]
+fn a_linked_work_trees_git_file_is_put_back() {
+    let g = Ground::new();
+    g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
+    let root = g.root().to_path_buf();
+    let real = crate::git::discover(&root.join("linked"), &environment(&root)).unwrap();
+    let mut repo = crate::git::Repo::create(real, &root.join("run/git")).unwrap();
+    let mark = repo.mark_turn().unwrap();
+    let content = fs::read_to_string(root.join("linked/.git")).unwrap();
+    fs::write(root.join("linked/.git"), "gitdir: /etc\n").unwrap();
+    assert_eq!(
+        repo.inspect_turn(&mark).unwrap().warnings,
+        ["changes to .git were undone"]
+    );
+    assert_eq!(
+        fs::read_to_string(root.join("linked/.git")).unwrap(),
+        content
+    );
+}
+
+#[test]
+fn nothing_is_written_through_a_link_planted_in_the_git_directory() {
+    let mut f = Ground::new().start();
+    let outside = f.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("profile"), "precious").unwrap();
+    f.write("a", "x\n");
+    let intent = f.intent("x; evil");
+    let log = f.path(".git/logs/refs/heads/main");
+    fs::remove_file(&log).unwrap();
+    std::os::unix::fs::symlink(outside.join("profile"), &log).unwrap();
+    let refusal = f.repo.land(&intent).unwrap_err();
+    let message = format!(
+        "{} was turned into a link during the run; nothing is written through it",
+        log.display()
+    );
+    assert_eq!(refusal.to_string(), message);
+    assert_eq!(
+        fs::read_to_string(outside.join("profile")).unwrap(),
+        "precious"
+    );
+    fs::remove_file(&log).unwrap();
+
+    fs::rename(f.path(".git/refs/heads"), outside.join("heads")).unwrap();
+    std::os::unix::fs::symlink(outside.join("heads"), f.path(".git/refs/heads")).unwrap();
+    assert!(f.repo.land(&intent).is_err());
+    assert_eq!(
+        fs::read_to_string(outside.join("heads/main"))
+            .unwrap()
+            .trim_end(),
+        f.repo.base().unwrap().0
+    );
+}

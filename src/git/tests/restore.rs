@@ -1,0 +1,157 @@
+use super::support::*;
+use crate::git::ChangeKind::*;
+use crate::git::Exempt;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+fn mess(f: &Fixture) {
+    f.write("a", "edited\n");
+    f.remove("b");
+    make_executable(&f.path("dir/c"));
+    f.write("new/deep/file", "x");
+    f.write("binary", b"\0\x01\xff\n".as_slice());
+    symlink("/etc/passwd", f.path("link")).unwrap();
+    f.write(bytes_name(b"odd\nname"), "x");
+}
+
+#[test]
+fn a_patch_applies_and_leaves_no_trace() {
+    let f = Ground::new().start();
+    mess(&f);
+    let snapshot = f.snapshot();
+    let objects = f.git(&["count-objects"]);
+    let patch = f.repo.patch(&snapshot).unwrap();
+    assert_eq!(f.git(&["count-objects"]), objects);
+    assert_eq!(f.snapshot(), snapshot);
+
+    let root = f.root();
+    git_in(
+        root,
+        root,
+        &[
+            "clone",
+            "-q",
+            "--no-local",
+            f.path(".").to_str().unwrap(),
+            "copy",
+        ],
+    );
+    let copy = root.join("copy");
+    let applied = try_git(root, &copy, &["apply", "--binary", "-"], &patch);
+    assert!(
+        applied.status.success(),
+        "{}",
+        String::from_utf8_lossy(&applied.stderr)
+    );
+    assert_eq!(
+        git_in(root, &copy, &["status", "--porcelain", "-uall"]),
+        f.status()
+    );
+    assert_eq!(fs::read(copy.join("binary")).unwrap(), b"\0\x01\xff\n");
+    assert_eq!(f.repo.patch(&f.snapshot()).unwrap(), patch);
+}
+
+#[test]
+fn a_patch_of_an_unborn_branch_applies_too() {
+    let f = Ground::unborn().start();
+    f.write("x", "x\n");
+    let patch = f.repo.patch(&f.snapshot()).unwrap();
+    let root = f.root();
+    fs::create_dir(root.join("copy")).unwrap();
+    let applied = try_git(
+        root,
+        &root.join("copy"),
+        &["apply", "--binary", "-"],
+        &patch,
+    );
+    assert!(applied.status.success());
+    assert_eq!(fs::read_to_string(root.join("copy/x")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_restored_tree_is_the_base_again_but_for_droppings_and_ignored_files() {
+    let g = Ground::new();
+    g.write(".gitignore", "*.log\n");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "ignore"]);
+    let mut f = g.start();
+    let head = f.head();
+    mess(&f);
+    f.write("x.log", "ignored");
+    f.write("report.xml", "dropping");
+    f.write(".gitignore", "*.log\nhidden\n");
+    f.write("hidden", "x");
+    f.git(&["add", "a", "new"]);
+    f.git(&["commit", "-qm", "by the agent"]);
+    let exempt = Exempt {
+        droppings: BTreeSet::from([b"report.xml".to_vec()]),
+        ..Exempt::default()
+    };
+    let done = f.repo.restore_tree(&exempt).unwrap();
+    let shown = |paths: &[Vec<u8>]| -> Vec<String> {
+        paths
+            .iter()
+            .map(|path| crate::git::display_path(path))
+            .collect()
+    };
+    assert_eq!(shown(&done.restored), [".gitignore", "a", "b", "dir/c"]);
+    assert_eq!(
+        shown(&done.removed),
+        ["binary", "hidden", "link", "new/deep/file", "odd\\nname"]
+    );
+    assert_eq!(done.left, Vec::<String>::new());
+    assert_eq!(f.head(), head);
+    assert_eq!(f.status(), "?? report.xml");
+    assert!(f.path("x.log").exists());
+    assert!(!f.path("new").exists());
+    assert_eq!(f.changes(), changed(&[("report.xml", Added)]));
+}
+
+#[test]
+fn restoring_never_writes_through_a_link() {
+    let mut f = Ground::new().start();
+    let outside = f.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("c"), "precious").unwrap();
+    fs::write(outside.join("other"), "precious").unwrap();
+    fs::remove_dir_all(f.path("dir")).unwrap();
+    symlink(&outside, f.path("dir")).unwrap();
+    f.remove("a");
+    symlink(outside.join("other"), f.path("a")).unwrap();
+    f.repo.restore_tree(&Exempt::default()).unwrap();
+    assert_eq!(f.status(), "");
+    assert_eq!(f.read("dir/c"), "c\n");
+    assert_eq!(fs::read_to_string(outside.join("c")).unwrap(), "precious");
+    assert_eq!(
+        fs::read_to_string(outside.join("other")).unwrap(),
+        "precious"
+    );
+}
+
+#[test]
+fn a_directory_in_the_place_of_a_file_gives_way() {
+    let mut f = Ground::new().start();
+    f.remove("a");
+    f.write("a/b/c", "x");
+    f.repo.restore_tree(&Exempt::default()).unwrap();
+    assert_eq!((f.status(), f.read("a")), (String::new(), "a\n".to_owned()));
+}
+
+#[test]
+fn a_failed_tasks_commits_are_kept_aside_and_its_changes_stay() {
+    let mut f = Ground::new().start();
+    let start = f.head();
+    assert_eq!(f.repo.set_aside("run 1", "t1").unwrap(), None);
+    f.write("a", "by the agent\n");
+    f.git(&["commit", "-qam", "by the agent"]);
+    let tip = f.head();
+    let tree = f.tree();
+    let kept = f.repo.set_aside("run 1", "../t1.lock").unwrap();
+    assert_eq!(kept.as_deref(), Some("refs/sprag/run-1/---t1-lock"));
+    assert_eq!(f.git(&["rev-parse", "refs/sprag/run-1/---t1-lock"]), tip);
+    assert_eq!(f.head(), start);
+    assert_eq!(f.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(f.read("a"), "by the agent\n");
+    assert_eq!(f.tree(), tree);
+}

@@ -1,0 +1,142 @@
+//! What this process knows of GitHub: where it is, which repository, with which token, and which step
+//! of which workflow run this is.
+
+use crate::context::Context;
+use crate::git::RETRY_PAUSES;
+use crate::github::api::{Client, Limits, Settings};
+use crate::http::Network;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// GitHub, as far as the surroundings tell.
+#[derive(Debug, Clone)]
+pub struct Hub {
+    /// Where it is.
+    pub place: Place,
+    /// The token that was given to this step.
+    pub token: SecretString,
+    /// The pauses between the tries of a push that fails for the moment.
+    pub pauses: [Duration; 3],
+    limits: Limits,
+    network: Network,
+}
+
+/// Which repository of which GitHub, and which step of which of its workflow runs; nothing in it is
+/// secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Such as `https://github.com`, without a slash at the end.
+    pub server_url: String,
+    /// Such as `https://api.github.com`, without a slash at the end.
+    pub api_url: String,
+    /// `owner/name`.
+    pub repository: String,
+    /// The workflow run, where this is a step of one.
+    pub run: Option<WorkflowRun>,
+}
+
+/// A run of a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRun {
+    /// Its id, as the runner tells it.
+    pub id: String,
+    /// How often it was begun.
+    pub attempt: String,
+}
+
+impl Place {
+    /// The address that git knows the repository by.
+    pub fn git_url(&self) -> String {
+        format!("{}/{}.git", self.server_url, self.repository)
+    }
+
+    /// The page of the workflow run.
+    pub fn run_url(&self) -> Option<String> {
+        let run = self.run.as_ref()?;
+        let (server, repository) = (&self.server_url, &self.repository);
+        Some(format!("{server}/{repository}/actions/runs/{}", run.id))
+    }
+
+    /// What the surroundings say, whether there is a token or not.
+    pub fn of(context: &Context) -> Option<Self> {
+        let url = |name: &str, default: &str| {
+            let url = context.var(name).unwrap_or(default);
+            url.trim_end_matches('/').to_owned()
+        };
+        let run = context.var("GITHUB_RUN_ID").map(|id| WorkflowRun {
+            id: id.to_owned(),
+            attempt: context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1").to_owned(),
+        });
+        Some(Self {
+            server_url: url("GITHUB_SERVER_URL", "https://github.com"),
+            api_url: url("GITHUB_API_URL", "https://api.github.com"),
+            repository: context.var("GITHUB_REPOSITORY")?.to_owned(),
+            run,
+        })
+    }
+}
+
+impl Hub {
+    /// GitHub, where repository and token are told.
+    pub fn of(context: &Context) -> Option<Self> {
+        let mut limits = Limits::default();
+        let mut pauses = RETRY_PAUSES;
+        // Tests have no reason to spare a server of their own.
+        let set = |name: &str| Some(Duration::from_millis(context.var(name)?.parse().ok()?));
+        if let Some(spacing) = set("SPRAG_GITHUB_SPACING_MS") {
+            limits.spacing = spacing;
+        }
+        if let Some(pause) = set("SPRAG_GITHUB_RETRY_MS") {
+            limits.first_wait = pause;
+            pauses = [pause; 3];
+        }
+        if let Some(request) = set("SPRAG_GITHUB_REQUEST_MS") {
+            limits.request = request;
+        }
+        Some(Self {
+            pauses,
+            place: Place::of(context)?,
+            token: SecretString::from(token(context)?.to_owned()),
+            limits,
+            network: network(context),
+        })
+    }
+
+    /// Whether the token is a job's own or an app's: what it pushes starts no workflow if it is a job's.
+    pub fn is_job_token(&self) -> bool {
+        self.token.expose_secret().starts_with("ghs_")
+    }
+
+    /// A client; inside a runtime.
+    ///
+    /// # Errors
+    /// When the address of the API is none that a token may be sent to.
+    pub fn client(&self) -> Result<Client, crate::github::api::Error> {
+        let settings = Settings {
+            api_url: self.place.api_url.clone(),
+            token: self.token.clone(),
+            limits: self.limits,
+        };
+        Client::through(settings, &self.network)
+    }
+}
+
+/// The way out of this machine, by the variables that curl and git read, too.
+pub fn network(context: &Context) -> Network {
+    Network::of(|name| context.var_os(name).map(ToOwned::to_owned))
+}
+
+/// The token of this step: the input, else the variable.
+pub fn token(context: &Context) -> Option<&str> {
+    context
+        .input("github-token")
+        .or_else(|| context.var("GITHUB_TOKEN"))
+}
+
+/// The file of the event that began the workflow run, and the event's name.
+pub fn event(context: &Context) -> Option<(String, PathBuf)> {
+    let name = context.var("GITHUB_EVENT_NAME")?;
+    Some((name.to_owned(), context.path_var("GITHUB_EVENT_PATH")?))
+}

@@ -1,0 +1,393 @@
+//! Requests with the policy applied: deadlines, waits, repetitions, and writes one after another.
+
+use super::policy::{self, Fault, Kind, Next, Now, Refusal};
+use super::transport::{Answer, Ask, Keep, Silence, Transport, after};
+use super::{Client, Error, Limits, Settings};
+use crate::http::Network;
+use hyper::Method;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The most incidents that are kept for one taking.
+const MOST_INCIDENTS: usize = 200;
+
+/// What all clones of a client share.
+pub(super) struct Inner {
+    pub(super) transport: Transport,
+    limits: Limits,
+    sent: AtomicU64,
+    incidents: Mutex<Vec<String>>,
+    last_write: tokio::sync::Mutex<Option<Instant>>,
+    #[cfg(test)]
+    pub(super) waits: Mutex<Option<Vec<Duration>>>,
+}
+
+impl Inner {
+    pub(super) fn new(settings: Settings, network: &Network) -> Result<Self, Error> {
+        Ok(Self {
+            transport: Transport::new(&settings, network)?,
+            limits: settings.limits,
+            sent: AtomicU64::new(0),
+            incidents: Mutex::default(),
+            last_write: tokio::sync::Mutex::new(None),
+            #[cfg(test)]
+            waits: Mutex::new(None),
+        })
+    }
+
+    pub(super) fn take_incidents(&self) -> Vec<String> {
+        std::mem::take(
+            &mut *self
+                .incidents
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, incident: &str) {
+        let mut incidents = self
+            .incidents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if incidents.len() < MOST_INCIDENTS {
+            incidents.push(self.transport.without_token(incident));
+        }
+    }
+
+    async fn wait(&self, wait: Duration) {
+        #[cfg(test)]
+        if let Some(waits) = self.waits.lock().unwrap().as_mut() {
+            waits.push(wait);
+            return;
+        }
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+    }
+}
+
+/// A request with what it does.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    ask: Ask,
+    kind: Kind,
+}
+
+impl Call {
+    /// A GET.
+    pub(super) fn get(path: String) -> Self {
+        let ask = Ask {
+            method: Method::GET,
+            path,
+            body: None,
+            keep: Keep::Whole,
+        };
+        Self {
+            ask,
+            kind: Kind::Read,
+        }
+    }
+
+    /// A GET of which only the last bytes count.
+    pub(super) fn tail(path: String, most: usize) -> Self {
+        let mut call = Self::get(path);
+        call.ask.keep = Keep::Tail(most);
+        call
+    }
+
+    /// A request with a JSON body.
+    ///
+    /// # Errors
+    /// A body that is no JSON, which no type of this module is.
+    pub(super) fn with_body(
+        method: Method,
+        path: String,
+        kind: Kind,
+        body: &impl Serialize,
+    ) -> Result<Self, Error> {
+        let body = serde_json::to_vec(body)
+            .map_err(|error| Error::protocol(&format!("{method} {path}"), error.to_string()))?;
+        let ask = Ask {
+            method,
+            path,
+            body: Some(body),
+            keep: Keep::Whole,
+        };
+        Ok(Self { ask, kind })
+    }
+
+    /// A POST without a body.
+    pub(super) fn post(path: String) -> Self {
+        let mut call = Self::get(path);
+        call.ask.method = Method::POST;
+        call.kind = Kind::Create;
+        call
+    }
+
+    /// A DELETE.
+    pub(super) fn delete(path: String) -> Self {
+        let mut call = Self::get(path);
+        call.ask.method = Method::DELETE;
+        call.kind = Kind::Change;
+        call
+    }
+
+    /// What was asked for, for people: the query says nothing to them.
+    pub(super) fn what(&self) -> String {
+        let path = self.ask.path.split('?').next().unwrap_or_default();
+        format!("{} {path}", self.ask.method)
+    }
+}
+
+/// How a request ended that was not refused for good.
+enum End {
+    Answered(Answer),
+    /// It may have landed. The wait before a look is over.
+    Unclear(Error),
+}
+
+impl Client {
+    /// Leaves a line for the log.
+    pub(super) fn note(&self, incident: &str) {
+        self.inner.note(incident);
+    }
+
+    /// Sends a request and reads its answer as a `T`.
+    pub(super) async fn call<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
+        let answer = self.answer(call).await?;
+        read(&call.what(), &answer.body)
+    }
+
+    /// Sends a request that something new may come of, without a way to find out whether it did.
+    pub(super) async fn answer(&self, call: &Call) -> Result<Answer, Error> {
+        match self.drive(call, &mut 0).await? {
+            End::Answered(answer) => Ok(answer),
+            End::Unclear(error) => Err(error),
+        }
+    }
+
+    /// Sends a request that makes something new. After an unclear answer `look` finds out whether it
+    /// has landed; it is repeated only if not.
+    pub(super) async fn create<T: DeserializeOwned>(
+        &self,
+        call: &Call,
+        look: impl AsyncFn() -> Result<Option<T>, Error>,
+    ) -> Result<T, Error> {
+        let mut sent = 0;
+        loop {
+            let error = match self.drive(call, &mut sent).await? {
+                End::Answered(answer) => return read(&call.what(), &answer.body),
+                End::Unclear(error) => error,
+            };
+            if let Some(found) = look().await? {
+                self.note(&format!("{}: it had landed all the same", call.what()));
+                return Ok(found);
+            }
+            if sent >= self.inner.limits.attempts || self.left() == Some(Duration::ZERO) {
+                return Err(error);
+            }
+        }
+    }
+
+    /// All entries of a list, page by page, until `enough` says so of one.
+    pub(super) async fn pages<T, P>(
+        &self,
+        path: &str,
+        entries: impl Fn(P) -> Vec<T>,
+        enough: impl Fn(&T) -> bool,
+    ) -> Result<Vec<T>, Error>
+    where
+        P: DeserializeOwned,
+    {
+        let mut all = Vec::new();
+        let separator = if path.contains('?') { '&' } else { '?' };
+        for page in 1..=MOST_PAGES {
+            let call = Call::get(format!("{path}{separator}per_page={PAGE}&page={page}"));
+            let answer = self.answer(&call).await?;
+            let found = entries(read(&call.what(), &answer.body)?);
+            let full = found.len() >= PAGE || answer.has_next();
+            let stop = found.iter().any(&enough);
+            let empty = found.is_empty();
+            all.extend(found);
+            if stop || empty || !full {
+                return Ok(all);
+            }
+        }
+        self.note(&format!(
+            "GET {path}: only the first {} entries were read",
+            all.len()
+        ));
+        Ok(all)
+    }
+
+    /// Time left until the overall deadline.
+    fn left(&self) -> Option<Duration> {
+        let deadline = self.deadline?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    async fn drive(&self, call: &Call, sent: &mut u32) -> Result<End, Error> {
+        loop {
+            let (fault, error) = match self.once(call).await? {
+                Ok(answer) => return Ok(End::Answered(answer)),
+                Err(failed) => *failed,
+            };
+            *sent = sent.saturating_add(1);
+            let now = Now {
+                sent: *sent,
+                left: self.left(),
+                clock: Timestamp::now(),
+                jitter: jitter(),
+            };
+            match policy::next(&self.inner.limits, call.kind, &fault, &now) {
+                Next::Again(wait) => {
+                    self.note(&format!("{error}; again in {}", told(wait)));
+                    self.inner.wait(wait).await;
+                }
+                Next::Look(wait) => {
+                    self.note(&format!("{error}; it is not known whether it has landed"));
+                    self.inner.wait(wait).await;
+                    return Ok(End::Unclear(error));
+                }
+                Next::Limited(until) => {
+                    let message = match fault {
+                        Fault::Answered(refusal) => refusal_words(&refusal, &error),
+                        Fault::Unsent | Fault::Lost => String::new(),
+                    };
+                    let error = Error::RateLimited {
+                        what: call.what(),
+                        until,
+                        message,
+                    };
+                    self.note(&error.to_string());
+                    return Err(error);
+                }
+                Next::GiveUp => {
+                    if error.is_temporary() {
+                        self.note(&error.to_string());
+                    }
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Sends it once. The outer error is one that no policy can help.
+    async fn once(&self, call: &Call) -> Result<Result<Answer, Failed>, Error> {
+        let what = call.what();
+        let out_of_time = || {
+            let error = Error::Deadline { what: what.clone() };
+            self.note(&error.to_string());
+            error
+        };
+        let mut turn = None;
+        if call.kind != Kind::Read {
+            let mut last = self.inner.last_write.lock().await;
+            if let Some(last) = last.filter(|_| !self.is_hurried) {
+                let wait = self.inner.limits.spacing.saturating_sub(last.elapsed());
+                if self.left().is_some_and(|left| left <= wait) {
+                    return Err(out_of_time());
+                }
+                if !wait.is_zero() {
+                    self.inner.wait(wait).await;
+                }
+            }
+            *last = Some(Instant::now());
+            turn = Some(last);
+        }
+        let own = after(self.inner.limits.request);
+        let deadline = self.deadline.map_or(own, |deadline| deadline.min(own));
+        if self.left() == Some(Duration::ZERO) {
+            return Err(out_of_time());
+        }
+        self.inner.sent.fetch_add(1, Ordering::Relaxed);
+        let answer = self.inner.transport.send(&call.ask, deadline).await;
+        if let Some(mut last) = turn {
+            *last = Some(Instant::now());
+        }
+        let lost = |fault, why: String| {
+            let what = what.clone();
+            Ok(Err(Box::new((fault, Error::Unreachable { what, why }))))
+        };
+        match answer {
+            Ok(answer) => Ok(self.judged(&what, answer)),
+            Err(Silence::Broken(why)) => Err(Error::protocol(&what, why)),
+            Err(Silence::Unsent(why)) => lost(Fault::Unsent, why),
+            Err(Silence::Lost(why)) => lost(Fault::Lost, why),
+            Err(Silence::Late)
+                if self.left() == Some(Duration::ZERO) && call.kind != Kind::Create =>
+            {
+                Err(out_of_time())
+            }
+            Err(Silence::Late) => {
+                let limit = told(self.inner.limits.request);
+                lost(Fault::Lost, format!("no whole answer came within {limit}"))
+            }
+        }
+    }
+
+    fn judged(&self, what: &str, answer: Answer) -> Result<Answer, Failed> {
+        let body = String::from_utf8_lossy(&answer.body);
+        let limited = answer.status == 200 && is_graphql_limit(what, &body);
+        if (200..300).contains(&answer.status) && !limited {
+            return Ok(answer);
+        }
+        let status = if limited { 403 } else { answer.status };
+        let words = self.inner.transport.without_token(&body);
+        let error = Error::of_answer(what, status, &words);
+        let mut refusal = answer.refusal();
+        refusal.says_limit |= limited;
+        Err(Box::new((Fault::Answered(refusal), error)))
+    }
+}
+
+/// What went wrong, and how a person is told of it.
+type Failed = Box<(Fault, Error)>;
+
+/// Entries a page, and the most pages of a list.
+const PAGE: usize = 100;
+const MOST_PAGES: usize = 100;
+
+/// GraphQL tells of its limit in an answer of status 200.
+fn is_graphql_limit(what: &str, body: &str) -> bool {
+    what.ends_with("/graphql") && body.contains("\"RATE_LIMITED\"")
+}
+
+fn refusal_words(refusal: &Refusal, error: &Error) -> String {
+    let words = match error {
+        Error::Forbidden { message, .. } | Error::Invalid { message, .. } => message.clone(),
+        other => other.to_string(),
+    };
+    match refusal.retry_after {
+        Some(seconds) => format!("{words} (retry-after {seconds} s)"),
+        None => words,
+    }
+}
+
+/// Reads a body as a `T`; fields that are not known do not matter.
+pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::protocol(what, format!("the answer cannot be understood: {error}")))
+}
+
+/// A random number from 0 to 1.
+fn jitter() -> f64 {
+    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    random as f64 / u64::MAX as f64
+}
+
+fn told(wait: Duration) -> String {
+    match wait.as_secs() {
+        0 => format!("{} ms", wait.as_millis()),
+        _ => format!("{:.1} s", wait.as_secs_f64()),
+    }
+}

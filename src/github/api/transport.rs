@@ -1,0 +1,354 @@
+//! One request and its answer: bounded in time and in size, the token only where it belongs.
+
+use super::policy::Refusal;
+use super::{Error, Settings};
+use crate::http::{Connector, Network, told};
+use http_body_util::BodyExt as _;
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
+    USER_AGENT,
+};
+use hyper::{Method, Request, Uri};
+use hyper_util::client::legacy::Client as Wire;
+use hyper_util::rt::TokioExecutor;
+use jiff::fmt::rfc2822;
+use octocrab::{AuthState, Octocrab, OctocrabBuilder};
+use secrecy::{ExposeSecret as _, SecretString};
+use std::error::Error as StdError;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// The most of an answer that is taken, in bytes.
+pub(super) const MOST_BODY: usize = 16 << 20;
+
+/// How often a redirection is followed.
+const REDIRECTIONS: usize = 5;
+
+/// The wire, and what goes with every request.
+pub(super) struct Transport {
+    crab: OnceLock<Octocrab>,
+    connector: Connector,
+    root: Uri,
+    graphql: String,
+    token: HeaderValue,
+    secret: SecretString,
+}
+
+/// A request as it goes out.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    pub(super) method: Method,
+    /// Below the API's root, with its query; beginning with `/`.
+    pub(super) path: String,
+    pub(super) body: Option<Vec<u8>>,
+    /// What of the answer's body is kept.
+    pub(super) keep: Keep,
+}
+
+/// What is kept of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// All of it; more than [`MOST_BODY`] is an error.
+    Whole,
+    /// The last so many bytes.
+    Tail(usize),
+}
+
+/// An answer, whatever its status.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) body: Vec<u8>,
+    pub(super) headers: HeaderMap,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Silence {
+    /// No connection was made.
+    Unsent(String),
+    /// It was sent, or part of it.
+    Lost(String),
+    /// It took longer than it may.
+    Late,
+    /// It must not be followed or cannot be taken.
+    Broken(String),
+}
+
+impl Transport {
+    pub(super) fn new(settings: &Settings, network: &Network) -> Result<Self, Error> {
+        let text = settings.api_url.trim_end_matches('/');
+        let wrong = |why: &str| Error::protocol("the address of GitHub's API", why.to_owned());
+        let root: Uri = text.parse().map_err(|_| wrong("it is no URL"))?;
+        let (Some(scheme), Some(host)) = (root.scheme_str(), root.host()) else {
+            return Err(wrong("it is no URL of a host"));
+        };
+        if scheme != "https" && !(scheme == "http" && is_loopback(host)) {
+            return Err(wrong(
+                "a token is sent only over https, or http to a loopback address",
+            ));
+        }
+        if root
+            .authority()
+            .is_some_and(|authority| authority.as_str().contains('@'))
+        {
+            return Err(wrong("it must hold no user or password"));
+        }
+        let value = format!("Bearer {}", settings.token.expose_secret());
+        let mut token = HeaderValue::from_str(&value)
+            .map_err(|_| Error::protocol("the token", "it holds characters that no token has"))?;
+        token.set_sensitive(true);
+        Ok(Self {
+            crab: OnceLock::new(),
+            connector: Connector::new(network, None),
+            root,
+            graphql: graphql_address(text),
+            token,
+            secret: settings.token.clone(),
+        })
+    }
+
+    /// Sends one request and reads its answer, following redirections; everything by `deadline`.
+    pub(super) async fn send(&self, ask: &Ask, deadline: Instant) -> Result<Answer, Silence> {
+        let sent = timeout_at(deadline, self.follow(ask));
+        sent.await.unwrap_or(Err(Silence::Late))
+    }
+
+    async fn follow(&self, ask: &Ask) -> Result<Answer, Silence> {
+        let address = match ask.path.as_str() {
+            "/graphql" => self.graphql.clone(),
+            path => format!("{}{path}", self.root.to_string().trim_end_matches('/')),
+        };
+        let mut to = parsed(&address)?;
+        for _ in 0..=REDIRECTIONS {
+            let response = self.once(ask, &to).await?;
+            let status = response.status().as_u16();
+            let location = response.headers().get(LOCATION).cloned();
+            let moved = match (status, location) {
+                (307 | 308, Some(location)) => Some(location),
+                (301..=303, Some(location)) if ask.method == Method::GET => Some(location),
+                _ => None,
+            };
+            let Some(location) = moved else {
+                let headers = response.headers().clone();
+                let keep = match response.status().is_success() {
+                    true => ask.keep,
+                    false => Keep::Whole,
+                };
+                let body = kept(response.into_body(), keep).await?;
+                return Ok(Answer {
+                    status,
+                    body,
+                    headers,
+                });
+            };
+            let next = resolved(&to, location.to_str().unwrap_or_default())?;
+            self.may_follow(ask, &next)?;
+            to = next;
+        }
+        Err(Silence::Broken(format!(
+            "more than {REDIRECTIONS} redirections"
+        )))
+    }
+
+    /// Another host gets neither the token nor what was to be written.
+    fn may_follow(&self, ask: &Ask, to: &Uri) -> Result<(), Silence> {
+        let host = to.host().unwrap_or_default();
+        let plain = to.scheme_str() != Some("https");
+        if plain && !(self.root.scheme_str() == Some("http") && is_loopback(host)) {
+            return Err(Silence::Broken(format!(
+                "redirected to {host} over plain http"
+            )));
+        }
+        match ask.method == Method::GET || self.is_home(to) {
+            true => Ok(()),
+            false => Err(Silence::Broken(format!(
+                "redirected to {host}, which is not asked to write"
+            ))),
+        }
+    }
+
+    /// Whether an address is of the API's own scheme, host and port.
+    fn is_home(&self, to: &Uri) -> bool {
+        to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
+    }
+
+    async fn once(&self, ask: &Ask, to: &Uri) -> Result<Response, Silence> {
+        let mut request = Request::builder()
+            .method(ask.method.clone())
+            .uri(to)
+            .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
+        if self.is_home(to) {
+            request = request
+                .header(AUTHORIZATION, &self.token)
+                .header(ACCEPT, "application/vnd.github+json")
+                .header("x-github-api-version", "2022-11-28");
+        }
+        if ask.body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        let request = request
+            .body(ask.body.clone().unwrap_or_default())
+            .map_err(|error| Silence::Broken(error.to_string()))?;
+        match self.crab().execute(request).await {
+            Ok(response) => Ok(response),
+            Err(error) => Err(self.silence(&error)),
+        }
+    }
+
+    /// octocrab starts a task for its queue, so it is made inside of the runtime, by the first request.
+    fn crab(&self) -> &Octocrab {
+        self.crab.get_or_init(|| {
+            let wire = Wire::builder(TokioExecutor::new()).build(self.connector.clone());
+            let built = OctocrabBuilder::new_empty()
+                .with_service(wire)
+                .with_auth(AuthState::None)
+                .build();
+            match built {
+                Ok(crab) => crab,
+            }
+        })
+    }
+
+    fn silence(&self, error: &(dyn StdError + 'static)) -> Silence {
+        let mut unsent = false;
+        let mut wire = error;
+        // What octocrab says of an error is a backtrace's beginning; its causes have the words.
+        while let (Some(_), Some(cause)) = (wire.downcast_ref::<octocrab::Error>(), wire.source()) {
+            wire = cause;
+        }
+        let mut next = Some(wire);
+        while let Some(error) = next {
+            let wire = error.downcast_ref::<hyper_util::client::legacy::Error>();
+            unsent |= wire.is_some_and(hyper_util::client::legacy::Error::is_connect);
+            next = error.source();
+        }
+        let (text, is_fault) = told(wire);
+        let text = self.without_token(&super::error::short(&text));
+        match (is_fault, unsent) {
+            (true, _) => Silence::Broken(text),
+            (false, true) => Silence::Unsent(text),
+            (false, false) => Silence::Lost(text),
+        }
+    }
+
+    /// `text` without the token, should anybody have echoed it.
+    pub(super) fn without_token(&self, text: &str) -> String {
+        match self.secret.expose_secret() {
+            "" => text.to_owned(),
+            secret => text.replace(secret, "***"),
+        }
+    }
+
+    /// Whether the token is one that GitHub makes for an installation of an app, a job's among them.
+    pub(super) fn is_installation_token(&self) -> bool {
+        self.secret.expose_secret().starts_with("ghs_")
+    }
+}
+
+type Response =
+    hyper::Response<http_body_util::combinators::BoxBody<hyper::body::Bytes, octocrab::Error>>;
+
+async fn kept(
+    mut body: http_body_util::combinators::BoxBody<hyper::body::Bytes, octocrab::Error>,
+    keep: Keep,
+) -> Result<Vec<u8>, Silence> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Silence::Lost("the answer broke off".to_owned()))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        bytes.extend_from_slice(&data);
+        match keep {
+            Keep::Whole if bytes.len() > MOST_BODY => {
+                let most = MOST_BODY >> 20;
+                return Err(Silence::Broken(format!(
+                    "the answer is larger than {most} MiB"
+                )));
+            }
+            // Cut at twice the size, so that a long log is not moved about with every frame.
+            Keep::Tail(most) if bytes.len() > most.saturating_mul(2) => cut_front(&mut bytes, most),
+            _ => {}
+        }
+    }
+    if let Keep::Tail(most) = keep {
+        cut_front(&mut bytes, most);
+    }
+    Ok(bytes)
+}
+
+/// Leaves the last `most` bytes.
+fn cut_front(bytes: &mut Vec<u8>, most: usize) {
+    let surplus = bytes.len().saturating_sub(most);
+    bytes.drain(..surplus);
+}
+
+impl Answer {
+    /// What the answer says of limits.
+    pub(super) fn refusal(&self) -> Refusal {
+        let text = |name: &str| self.headers.get(name).and_then(|value| value.to_str().ok());
+        let date = text(DATE.as_str()).and_then(|date| rfc2822::parse(date).ok());
+        let lower = String::from_utf8_lossy(&self.body).to_lowercase();
+        Refusal {
+            status: self.status,
+            retry_after: text(RETRY_AFTER.as_str()).and_then(|wait| wait.trim().parse().ok()),
+            remaining: text("x-ratelimit-remaining").and_then(|left| left.trim().parse().ok()),
+            reset: text("x-ratelimit-reset").and_then(|reset| reset.trim().parse().ok()),
+            date: date.map(|date| date.timestamp().as_second()),
+            says_limit: [
+                "secondary rate limit",
+                "api rate limit exceeded",
+                "abuse detection",
+            ]
+            .iter()
+            .any(|words| lower.contains(words)),
+        }
+    }
+
+    /// Whether the answer is a page with another after it.
+    pub(super) fn has_next(&self) -> bool {
+        let links = self.headers.get_all(LINK).iter();
+        links
+            .filter_map(|link| link.to_str().ok())
+            .any(|link| link.contains("rel=\"next\""))
+    }
+}
+
+/// `https://api.github.com` has `/graphql` below it; a server of one's own has it beside `/api/v3`.
+fn graphql_address(root: &str) -> String {
+    format!("{}/graphql", root.strip_suffix("/v3").unwrap_or(root))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+fn parsed(address: &str) -> Result<Uri, Silence> {
+    address
+        .parse()
+        .map_err(|_| Silence::Broken("the address is no URL".to_owned()))
+}
+
+/// Where a `location` leads, seen from `from`.
+fn resolved(from: &Uri, location: &str) -> Result<Uri, Silence> {
+    let location = location.split('#').next().unwrap_or_default();
+    if !location.starts_with('/') || location.starts_with("//") {
+        return parsed(location);
+    }
+    let mut parts = from.clone().into_parts();
+    parts.path_and_query = location.parse().ok();
+    Uri::from_parts(parts).map_err(|_| Silence::Broken("redirected to what is no URL".to_owned()))
+}
+
+/// The moment after `wait`, or far away.
+pub(super) fn after(wait: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(wait)
+        .unwrap_or_else(|| now + Duration::from_secs(86_400))
+}

@@ -1,0 +1,477 @@
+//! From the GitHub event to what is to be done: nothing, an answer, a refusal, or a run.
+
+mod answer;
+mod fetch;
+mod place;
+
+use crate::context::Context;
+use crate::domain::outcome::RunStatus;
+use crate::domain::settings::{Report, Settings};
+use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
+use crate::domain::trigger::clean::clean_line;
+use crate::domain::trigger::marker::Begin;
+use crate::domain::trigger::settings::TriggerSettings;
+use crate::domain::trigger::triage::{Candidate, Triage, triage};
+use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
+use crate::error::{Error, Result};
+use crate::github::actions_environment::{self, Hub};
+use crate::github::api::Access;
+use crate::github::publisher::Page;
+use crate::github::request::{Mission, ReactTo};
+pub use answer::{Ended, declined, ended, not_begun};
+pub use fetch::Desk;
+pub use place::{at_the_ref, file_of_branch, on_branch, remote};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// The largest payload that is read. GitHub's own limit is 25 MB.
+const MAX_PAYLOAD: u64 = 32 << 20;
+
+/// What an event comes to.
+pub enum Beginning {
+    /// The job is over before a run begins.
+    Over(Ended),
+    /// Something is to be done.
+    Work(Box<Wanted>),
+}
+
+/// What the event is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It says what is to be done.
+    Ask,
+    /// The step says itself what is to be done, and the event only who may have it done, and where.
+    Place,
+    /// It was done by another job of the workflow run and is to be published: the same run is not
+    /// counted twice.
+    Publish,
+}
+
+impl Beginning {
+    /// What is to be worked on, with the commit that the workflow run is for where no other is known;
+    /// or how the job ends.
+    pub fn wanted(self, context: &Context) -> std::result::Result<Wanted, Ended> {
+        let mut wanted = match self {
+            Self::Over(ended) => return Err(ended),
+            Self::Work(wanted) => *wanted,
+        };
+        let head = &mut wanted.mission.head;
+        if head.is_none() {
+            *head = context.var("GITHUB_SHA").map(str::to_owned);
+        }
+        Ok(wanted)
+    }
+
+    /// What the step itself names, on the branch that the workflow run is for.
+    pub fn configured(context: &Context, hub: &Hub) -> Self {
+        Self::Work(Box::new(Wanted {
+            source: WantedSource::Configured,
+            mission: at_the_ref(context, hub.place.clone()),
+        }))
+    }
+}
+
+/// What is to be worked on.
+pub struct Wanted {
+    /// As what.
+    pub source: WantedSource,
+    /// For whom and where.
+    pub mission: Mission,
+}
+
+/// What a run works on, before the branch is checked out that it lies in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WantedSource {
+    /// What the step itself names.
+    Configured,
+    /// A plan file, relative to the work tree.
+    Plan(String),
+    /// A task in words.
+    Prompt(String),
+    /// A plan that is no file: its text.
+    PlanText(String),
+    /// The next plan of a directory, relative to the work tree.
+    Queue(String),
+}
+
+/// The settings that say who may start what. They come from the workflow and the repository's
+/// configuration as it is checked out, never from the event.
+pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettings {
+    let default = TriggerSettings::default();
+    let all = settings.clone();
+    TriggerSettings {
+        phrase: all.trigger_phrase.unwrap_or(default.phrase),
+        label: all.trigger_label.unwrap_or(default.label),
+        allowed_associations: all
+            .allowed_associations
+            .unwrap_or(default.allowed_associations),
+        allowed_users: all.allowed_users.unwrap_or_default(),
+        allowed_bots: all.allowed_bots.unwrap_or_default(),
+        allow_pull_request_target: all.allow_pull_request_target.unwrap_or(false),
+        max_runs_per_day: all.max_runs_per_day.unwrap_or(default.max_runs_per_day),
+        max_depth: all.max_depth.unwrap_or(default.max_depth),
+        fix_default_branch: false,
+        queue: context.input("queue").map(str::to_owned),
+        own_login: None,
+        own_workflow: context.var("GITHUB_WORKFLOW").map(str::to_owned),
+    }
+}
+
+/// What a configuration file may say where the event may be a stranger's: what is checked out may be
+/// theirs, too, so who may start runs is for the workflow to say.
+pub fn without_rights(context: &Context, file: Settings) -> Settings {
+    let is_trusted = actions_environment::event(context).is_none() || is_of_a_writer(context);
+    if is_trusted {
+        return file;
+    }
+    Settings {
+        allowed_associations: None,
+        allowed_users: None,
+        allowed_bots: None,
+        allow_pull_request_target: None,
+        max_runs_per_day: None,
+        max_depth: None,
+        ..file
+    }
+}
+
+/// Why whoever caused the event starts nothing, where nothing else has judged them: a bot that is not
+/// listed, Sprag's own account, and, if `needs_access`, everybody who may not write.
+pub async fn stranger(
+    context: &Context,
+    repo: &crate::github::api::Repo,
+    triggers: &TriggerSettings,
+    needs_access: bool,
+) -> Result<Option<Ended>> {
+    let Some((_, path)) = actions_environment::event(context).filter(|_| !is_of_a_writer(context))
+    else {
+        return Ok(None);
+    };
+    let payload = payload_of(&path)?;
+    let sender = &payload["sender"];
+    let login = sender["login"].as_str().unwrap_or_default();
+    let shown = clean_line(login, 100);
+    let is_bot = sender["type"] == "Bot" || login.ends_with("[bot]");
+    if triggers.is_own(login) || (is_bot && !triggers.lists_bot(login)) {
+        let why = format!("{shown} is a bot or Sprag's own account, which starts nothing");
+        return Ok(Some(Ended::nothing(why)));
+    }
+    if !needs_access || is_bot || triggers.lists_user(login) {
+        return Ok(None);
+    }
+    let refused = |status, reason: String, remedy: &str| {
+        let remedy = remedy.to_owned();
+        Ok(Some(Ended::refused(&Refusal {
+            status,
+            reason,
+            remedy,
+        })))
+    };
+    match repo.access_of(login).await {
+        Ok(access) if access >= Access::Write => Ok(None),
+        Ok(_) => refused(
+            RunStatus::Blocked,
+            format!("{shown} has no write access to this repository"),
+            "Somebody with write access can ask, or `allowed-users` can list this login.",
+        ),
+        Err(error) => refused(
+            RunStatus::Environment,
+            format!("GitHub did not tell what {shown} may do in this repository: {error}"),
+            "Run the job again, and give its token `metadata: read`.",
+        ),
+    }
+}
+
+/// Reads the event of this workflow run.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn read(context: &Context) -> Result<payload::Event> {
+    let Some((name, path)) = actions_environment::event(context) else {
+        return Err(Error::usage("there is no GitHub event here").hint(
+            "--event needs GITHUB_EVENT_NAME and GITHUB_EVENT_PATH, which GitHub Actions sets",
+        ));
+    };
+    let json = payload_of(&path)?;
+    payload::parse(&name, &json).map_err(|error| Error::config(error.to_string()))
+}
+
+/// Whether only somebody with write access, or the repository itself, can have caused the event.
+fn is_of_a_writer(context: &Context) -> bool {
+    let writers = [
+        "push",
+        "schedule",
+        "workflow_dispatch",
+        "repository_dispatch",
+    ];
+    actions_environment::event(context).is_some_and(|(name, _)| writers.contains(&name.as_str()))
+}
+
+fn payload_of(path: &Path) -> Result<Value> {
+    let shown = path.display();
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes));
+    read.map_err(|error| Error::environment(format!("the event {shown} cannot be read: {error}")))?;
+    if bytes.len() as u64 > MAX_PAYLOAD {
+        return Err(Error::config(format!("the event {shown} is too large")));
+    }
+    serde_json::from_slice(&bytes)
+        .map_err(|error| Error::config(format!("the event {shown} is no JSON: {error}")))
+}
+
+/// Decides what the event of this workflow run asks for.
+///
+/// # Errors
+/// When the event cannot be read or there is no token to ask GitHub with.
+pub async fn begin(
+    context: &Context,
+    hub: &Hub,
+    settings: &Settings,
+    purpose: Purpose,
+) -> Result<Beginning> {
+    let explicit = purpose != Purpose::Ask;
+    let event = match read(context) {
+        Ok(event) => event,
+        // Who has the right to push or to dispatch has it whatever else the payload says.
+        Err(_) if explicit && is_of_a_writer(context) => {
+            return Ok(Beginning::Work(Box::new(Wanted {
+                source: WantedSource::Configured,
+                mission: at_the_ref(context, hub.place.clone()),
+            })));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut triggers = trigger_settings(settings, context);
+    if purpose == Purpose::Place {
+        triggers.queue = None;
+    }
+    let client = hub
+        .client()
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let repo = client
+        .repo(&hub.place.repository)
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let identity = client.identity().await;
+    triggers.own_login = identity
+        .as_ref()
+        .ok()
+        .map(|identity| identity.login.clone());
+    let desk = Desk {
+        repo: &repo,
+        identity: identity.as_ref().ok(),
+    };
+    let (candidate, unfit) = match triage(&event, &triggers) {
+        Triage::Candidate(candidate) => (candidate, None),
+        Triage::Nothing { reason } => {
+            let mission = place::of_pull_event(&event, &hub.place, explicit, &triggers)?;
+            let Some(mut mission) = mission else {
+                return Ok(Beginning::Over(Ended::nothing(reason)));
+            };
+            let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
+            if let Some(ended) = stranger(context, &repo, &triggers, is_target).await? {
+                return Ok(Beginning::Over(ended));
+            }
+            desk.recall(&mut mission).await;
+            return Ok(Beginning::Work(Box::new(Wanted {
+                source: WantedSource::Configured,
+                mission,
+            })));
+        }
+        Triage::Refused {
+            refusal,
+            candidate: Some(candidate),
+        } => (candidate, Some(refusal)),
+        Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
+    };
+    let mut found = desk.facts(context, &candidate).await;
+    if let Some(why) = found.unread.take() {
+        // Without what the comment remembers nothing keeps a request from being served again and again.
+        return Ok(Beginning::Over(Ended::refused(&Refusal {
+            status: RunStatus::Environment,
+            reason: format!("what earlier runs have noted here could not be read: {why}"),
+            remedy:
+                "Run the job again, and give its token `issues: read` and `pull-requests: read`."
+                    .to_owned(),
+        })));
+    }
+    if matches!(purpose, Purpose::Publish)
+        && let Some(state) = found.facts.state.take()
+    {
+        let begun = Begin {
+            day: &found.facts.now_day,
+            answers: candidate.answer_key.as_deref(),
+            by_machine: candidate.by_machine,
+            ask: &candidate.ask,
+        };
+        found.facts.state = Some(state.before(&begun));
+    }
+    let decided = match unfit {
+        None => authorise(&candidate, &found.facts, &triggers),
+        Some(refusal) => {
+            may_ask(&candidate, &found.facts, &triggers).and(Err(Declined::Refused(refusal)))
+        }
+    };
+    match decided {
+        Ok(authorised) => {
+            let asked = Asked {
+                hub,
+                desk,
+                candidate: &candidate,
+                triggers: &triggers,
+                comment: found.comment,
+                is_silent: settings.report == Some(Report::None),
+            };
+            asked.work(authorised, purpose).await
+        }
+        Err(declined) => {
+            let in_words = may_be_told(&declined);
+            let told = answer::Told {
+                repo: &repo,
+                identity: identity.as_ref().ok(),
+                place: &hub.place,
+                react_to: ReactTo::of(candidate.comment, None),
+                number: candidate.subject.as_ref().map(|subject| subject.number),
+                comment: found.comment,
+                state: found.facts.state.unwrap_or_default(),
+                is_silent: settings.report == Some(Report::None),
+            };
+            Ok(Beginning::Over(told.declined(&declined, in_words).await))
+        }
+    }
+}
+
+/// What the work is called: the first line of what somebody wrote, or what is to be mended.
+fn title(authorised: &Authorised) -> String {
+    let at = match (authorised.number, authorised.is_pull) {
+        (Some(number), true) => format!(" of pull request {number}"),
+        (Some(number), false) => format!(" of issue {number}"),
+        (None, _) => String::new(),
+    };
+    match &authorised.ask {
+        Ask::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
+        Ask::Review { .. } => format!("Do what the review{at} asks for"),
+        _ => {
+            let name = authorised
+                .checks_name
+                .as_deref()
+                .unwrap_or("the failed jobs");
+            format!("Make {} pass", clean_line(name, 60))
+        }
+    }
+}
+
+/// A plan of one task.
+fn one_task(title: &str, task: &str) -> String {
+    let plan = serde_json::json!({
+        "title": title,
+        "tasks": [{ "id": "t1", "title": title, "description": task }],
+    });
+    plan.to_string()
+}
+
+/// Whether a refusal is said in a comment. Whoever may not ask gets a reaction and no more, so that
+/// nobody can have comments written.
+fn may_be_told(declined: &Declined) -> bool {
+    match declined {
+        Declined::Nothing { .. } => false,
+        Declined::Refused(Refusal { reason, .. }) => {
+            !reason.contains("has no write access") && !reason.contains("allowed-associations")
+        }
+    }
+}
+
+/// What is asked for where that is a file or a directory of the repository.
+fn of_repository(ask: &Ask) -> Option<WantedSource> {
+    match ask {
+        Ask::Plan(path)
+        | Ask::Dispatch {
+            plan: Some(path), ..
+        } => Some(WantedSource::Plan(path.clone())),
+        Ask::Queue(dir)
+        | Ask::Dispatch {
+            queue: Some(dir), ..
+        } => Some(WantedSource::Queue(dir.clone())),
+        _ => None,
+    }
+}
+
+/// Somebody who may has asked for something.
+struct Asked<'a> {
+    hub: &'a Hub,
+    desk: Desk<'a>,
+    candidate: &'a Candidate,
+    triggers: &'a TriggerSettings,
+    comment: Option<Page>,
+    is_silent: bool,
+}
+
+impl Asked<'_> {
+    async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<Beginning> {
+        if !authorised.ask.is_work() {
+            return Ok(Beginning::Over(self.answer(authorised).await));
+        }
+        let ask = match (&authorised.ask, &authorised.state.last_ask) {
+            (Ask::Retry | Ask::Continue, Some(last)) => last.clone(),
+            (ask, _) => ask.clone(),
+        };
+        let mut mission = place::mission(self.hub, &authorised, self.triggers);
+        mission.comment.clone_from(&self.comment);
+        let source = match (purpose, of_repository(&ask)) {
+            (Purpose::Ask | Purpose::Publish, Some(source)) => source,
+            (Purpose::Ask, None) => self.source(&authorised, &ask, &mut mission).await,
+            _ => WantedSource::Configured,
+        };
+        let on_branch = place::branch_of(&self.desk, &authorised, &ask, &mut mission).await;
+        on_branch.map_err(|error| Error::environment(error.to_string()))?;
+        Ok(Beginning::Work(Box::new(Wanted { source, mission })))
+    }
+
+    async fn source(
+        &self,
+        authorised: &Authorised,
+        ask: &Ask,
+        mission: &mut Mission,
+    ) -> WantedSource {
+        match ask {
+            Ask::Dispatch {
+                prompt: Some(text), ..
+            } => WantedSource::Prompt(text.clone()),
+            Ask::IssuePlan => {
+                let mut read = issue::plan(&authorised.title, &authorised.body);
+                if authorised.ask == Ask::Continue {
+                    read.plan
+                        .tick_off(|task| authorised.state.is_done(&task.title));
+                }
+                mission.notes.extend(read.notes.iter().cloned());
+                WantedSource::PlanText(read.plan.texts())
+            }
+            Ask::Instruction(_)
+            | Ask::FixRun { .. }
+            | Ask::FixSuite { .. }
+            | Ask::Review { .. } => {
+                let mut of = authorised.clone();
+                of.ask = ask.clone();
+                let context = self.desk.context(&of, self.candidate, mission).await;
+                let task = words::prompt(&of, &context);
+                WantedSource::PlanText(one_task(&title(&of), &task))
+            }
+            _ => WantedSource::Configured,
+        }
+    }
+
+    async fn answer(self, authorised: Authorised) -> Ended {
+        let told = answer::Told {
+            repo: self.desk.repo,
+            identity: self.desk.identity,
+            place: &self.hub.place,
+            react_to: ReactTo::of(authorised.comment, None),
+            number: authorised.number,
+            comment: self.comment,
+            state: authorised.next_state.clone(),
+            is_silent: self.is_silent,
+        };
+        told.answer(&authorised, &self.triggers.phrase).await
+    }
+}

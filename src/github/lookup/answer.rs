@@ -1,0 +1,344 @@
+//! What is said where no run begins: that nothing is to be done, that something is refused, or what
+//! was asked.
+
+use crate::context::Context;
+use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::trigger::authorise::{Authorised, Declined};
+use crate::domain::trigger::marker::{MARKER, State};
+use crate::domain::trigger::{Ask, Refusal};
+use crate::error::{self, ErrorKind};
+use crate::github::actions_environment::{Hub, Place};
+use crate::github::api::{Error, Identity, Reaction, Repo};
+use crate::github::publisher::{CHECK_NAME, Page};
+use crate::github::request::{Mission, ReactTo};
+use crate::report::annotation::{Annotation, Level};
+use crate::report::markdown::{self, Surroundings};
+use crate::report::outputs::{ReportStatus, of_no_run};
+use crate::report::shield::neutral;
+use crate::report::text;
+use crate::report::workflow_command::annotation_commands;
+use crate::run::directory::append_only;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// How long GitHub may take to hear that a run cannot begin.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a job ends in which no run begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its status.
+    pub status: RunStatus,
+    /// Why, in one sentence.
+    pub why: String,
+    /// What a person can do about it.
+    pub remedy: Option<String>,
+    /// What could not be said on GitHub.
+    pub incidents: Vec<String>,
+}
+
+impl Ended {
+    /// Nothing is to be done.
+    pub fn nothing(why: impl Into<String>) -> Self {
+        Self {
+            status: RunStatus::NoWork,
+            why: why.into(),
+            remedy: None,
+            incidents: Vec::new(),
+        }
+    }
+
+    /// Somebody asked for what is not done.
+    pub fn refused(refusal: &Refusal) -> Self {
+        Self {
+            status: refusal.status,
+            why: refusal.reason.clone(),
+            remedy: Some(refusal.remedy.clone()),
+            incidents: Vec::new(),
+        }
+    }
+
+    fn reason(&self) -> Reason {
+        match self.status {
+            RunStatus::NoWork => Reason::NoWork,
+            RunStatus::Invalid => Reason::Invalid,
+            RunStatus::Environment => Reason::Environment,
+            _ => Reason::Refused,
+        }
+    }
+}
+
+/// What a decision against a run comes to.
+pub fn declined(declined: &Declined) -> Ended {
+    match declined {
+        Declined::Nothing { reason } => Ended::nothing(reason.clone()),
+        Declined::Refused(refusal) => Ended::refused(refusal),
+    }
+}
+
+/// Tells the step's job how it ended and says the exit code; `out` is the log.
+pub fn ended(context: &Context, ended: &Ended, out: &mut impl Write) -> u8 {
+    let is_refusal = ended.status != RunStatus::NoWork;
+    let in_actions = context.in_actions();
+    let line = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));
+    let _ = match in_actions {
+        true => writeln!(out, "{}", neutral(&line)),
+        false => writeln!(out, "{line}"),
+    };
+    for hint in ended.remedy.iter().chain(&ended.incidents) {
+        let _ = writeln!(out, "  {}", neutral(&text::line(hint)));
+    }
+    if in_actions && is_refusal {
+        for command in annotation_commands(&[note(ended)]) {
+            let _ = writeln!(out, "{command}");
+        }
+    }
+    if let Err(error) = to_the_job(context, ended) {
+        let _ = writeln!(out, "warning: {}", neutral(&format!("{error:#}")));
+    }
+    ended.status.exit_code(None)
+}
+
+fn note(ended: &Ended) -> Annotation {
+    let lines = std::iter::once(&ended.why).chain(&ended.remedy);
+    let lines: Vec<&str> = lines.map(String::as_str).collect();
+    Annotation {
+        level: Level::Error,
+        path: ".github".to_owned(),
+        line: None,
+        title: "Sprag did not begin".to_owned(),
+        message: text::block(&lines.join("\n")),
+    }
+}
+
+fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
+    let around = Surroundings::default();
+    if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
+        let text = match ended.status {
+            RunStatus::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
+            _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &around),
+        };
+        append_only(&path)?.write_all(text.as_bytes())?;
+    }
+    if let Some(path) = context.path_var("GITHUB_OUTPUT") {
+        let report_status = match ended.incidents.is_empty() {
+            true => ReportStatus::Ok,
+            false => ReportStatus::Degraded,
+        };
+        let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+        let (status, reason) = (ended.status, ended.reason());
+        let told = of_no_run(status, reason, &ended.why, report_status, &delimiter);
+        append_only(&path)?.write_all(told.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Where whoever asked is told.
+pub struct Told<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Whose token it is.
+    pub identity: Option<&'a Identity>,
+    /// GitHub.
+    pub place: &'a Place,
+    /// What gets a reaction.
+    pub react_to: Option<ReactTo>,
+    /// The issue or pull request.
+    pub number: Option<u64>,
+    /// Sprag's comment there.
+    pub comment: Option<Page>,
+    /// What its first line is to keep.
+    pub state: State,
+    /// Whether nothing may be said on GitHub.
+    pub is_silent: bool,
+}
+
+impl Told<'_> {
+    /// Tells of a decision against a run: by a reaction, and by a comment if `in_words`.
+    pub async fn declined(&self, declined: &Declined, in_words: bool) -> Ended {
+        let mut ended = self::declined(declined);
+        let Declined::Refused(refusal) = declined else {
+            return ended;
+        };
+        self.react(Reaction::Confused, &mut ended).await;
+        if in_words {
+            let line = self.state.encode();
+            let around = self.around(&line);
+            let remedy = Some(refusal.remedy.as_str()).filter(|remedy| !remedy.is_empty());
+            let text = markdown::refusal_comment(&refusal.reason, remedy, &around);
+            self.say(text, &mut ended).await;
+        }
+        ended
+    }
+
+    /// Answers what needs no agent.
+    pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> Ended {
+        let line = self.state.encode();
+        let mut around = self.around(&line);
+        around.trigger_phrase = Some(phrase);
+        let mut ended = match authorised.ask {
+            Ask::Stop => self.stop(authorised).await,
+            Ask::Status => Ended::nothing(match authorised.state.last_status {
+                Some(status) => format!("the last run here ended {}", status.as_str()),
+                None => "no run is known to have ended here".to_owned(),
+            }),
+            _ => Ended::nothing("the commands are explained in the comment"),
+        };
+        self.react(Reaction::Rocket, &mut ended).await;
+        let text = match (&authorised.ask, self.before().await) {
+            (Ask::Help, None) => markdown::help_comment(&around),
+            (_, None) => markdown::status_comment(None, &around),
+            (ask, Some(before)) => {
+                let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
+                let help = without_marker(&markdown::help_comment(&around));
+                let more = match ask {
+                    Ask::Help if !rest.contains(help.trim()) => format!("\n\n---\n\n{help}"),
+                    _ => String::new(),
+                };
+                format!("{line}\n{}{more}", rest.trim_end())
+            }
+        };
+        self.say(text, &mut ended).await;
+        ended
+    }
+
+    /// Cancels the workflow runs whose check runs are open on the pull request's head.
+    async fn stop(&self, authorised: &Authorised) -> Ended {
+        let Some(head) = &authorised.head_sha else {
+            return Ended::nothing("no run is under way here");
+        };
+        let there = self.repo.check_runs(head, CHECK_NAME).await;
+        let open: Vec<u64> = match there {
+            Ok(there) => there
+                .iter()
+                .filter(|check| check.status != "completed")
+                .filter_map(|check| workflow_run(&check.details_url))
+                .collect(),
+            Err(error) => return unasked("the runs could not be found", &error),
+        };
+        let mut stopped = 0_u64;
+        for run in &open {
+            match self.repo.cancel_workflow_run(*run).await {
+                Ok(()) => stopped += 1,
+                // It has ended without a word, and left its check run open.
+                Err(Error::Conflict { .. }) => {}
+                Err(error) => return unasked("the run could not be cancelled", &error),
+            }
+        }
+        Ended::nothing(match stopped {
+            0 => "no run is under way here".to_owned(),
+            _ => format!("{} asked to stop", text::count(stopped, "run")),
+        })
+    }
+
+    fn around<'l>(&'l self, line: &'l str) -> Surroundings<'l> {
+        Surroundings {
+            server_url: &self.place.server_url,
+            repository: &self.place.repository,
+            state_line: Some(line),
+            ..Surroundings::default()
+        }
+    }
+
+    async fn before(&self) -> Option<String> {
+        let page = self.comment.as_ref()?;
+        self.repo
+            .comment(page.id)
+            .await
+            .ok()
+            .map(|comment| comment.body)
+    }
+
+    async fn react(&self, reaction: Reaction, ended: &mut Ended) {
+        let Some(target) = self.react_to.filter(|_| !self.is_silent) else {
+            return;
+        };
+        if let Err(error) = self.repo.react(target.target(), reaction).await {
+            ended.incidents.push(format!("no reaction: {error}"));
+        }
+    }
+
+    async fn say(&self, text: String, ended: &mut Ended) {
+        let Some(number) = self.number.filter(|_| !self.is_silent) else {
+            return;
+        };
+        let said = match (&self.comment, self.identity) {
+            (Some(page), _) => self.repo.update_comment(page.id, &text).await,
+            (None, Some(identity)) => {
+                self.repo
+                    .create_comment(number, &text, MARKER, identity)
+                    .await
+            }
+            (None, None) => return,
+        };
+        if let Err(error) = said {
+            ended.incidents.push(format!("no comment: {error}"));
+        }
+    }
+}
+
+/// Tells whoever asked for a run why it cannot begin: the plan is not there, the agent is missing.
+/// Says what could not be said.
+pub async fn not_begun(context: &Context, mission: &Mission, error: &error::Error) -> Vec<String> {
+    let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
+        return Vec::new();
+    };
+    let client = hub.client();
+    let repo = client.as_ref().map_err(ToString::to_string);
+    let repo = repo.and_then(|client| {
+        let client = client.until(Instant::now() + PATIENCE);
+        client
+            .repo(&mission.place.repository)
+            .map_err(|error| error.to_string())
+    });
+    let (client, repo) = match (client, repo) {
+        (Ok(client), Ok(repo)) => (client, repo),
+        (Err(error), _) => return vec![error.to_string()],
+        (_, Err(error)) => return vec![error],
+    };
+    let status = match error.kind {
+        ErrorKind::Usage | ErrorKind::Config => RunStatus::Invalid,
+        ErrorKind::Environment | ErrorKind::Internal => RunStatus::Environment,
+    };
+    let identity = client.identity().await;
+    let told = Told {
+        repo: &repo,
+        identity: identity.as_ref().ok(),
+        place: &mission.place,
+        react_to: mission.react_to,
+        number: mission.number.filter(|_| mission.react_to.is_some()),
+        comment: mission.comment.clone(),
+        state: mission.state.clone().end(status),
+        is_silent: false,
+    };
+    let refusal = Refusal {
+        status,
+        reason: error.message.clone(),
+        remedy: error.hints.join("; "),
+    };
+    let declined = Declined::Refused(refusal);
+    let ended = told.declined(&declined, mission.delivery.comment).await;
+    ended.incidents
+}
+
+fn unasked(what: &str, error: &Error) -> Ended {
+    Ended {
+        status: RunStatus::Environment,
+        why: format!("{what}: {error}"),
+        remedy: Some("Give the job's token `actions: write` and `checks: read`.".to_owned()),
+        incidents: Vec::new(),
+    }
+}
+
+/// The workflow run of an address such as `https://github.com/o/r/actions/runs/1`.
+fn workflow_run(url: &str) -> Option<u64> {
+    let (_, rest) = url.split_once("/actions/runs/")?;
+    rest.split('/').next()?.parse().ok()
+}
+
+fn without_marker(text: &str) -> String {
+    match text.split_once('\n') {
+        Some((first, rest)) if first.starts_with(MARKER) => rest.trim_start().to_owned(),
+        _ => text.to_owned(),
+    }
+}

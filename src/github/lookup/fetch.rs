@@ -1,0 +1,214 @@
+//! What must be asked of GitHub before an event is worked on.
+
+use crate::context::Context;
+use crate::domain::trigger::authorise::{Authorised, Facts, PullFacts};
+use crate::domain::trigger::context as words;
+use crate::domain::trigger::marker::{self, MARKER, State};
+use crate::domain::trigger::payload::Place;
+use crate::domain::trigger::triage::Candidate;
+use crate::domain::trigger::{Ask, job_log};
+use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
+use crate::github::publisher::Page;
+use crate::github::request::Mission;
+
+/// How many failed jobs are looked at, and how much of each log.
+const JOBS: usize = 5;
+const LOG_BYTES: usize = 256 << 10;
+const LOG_SHOWN: usize = 12_000;
+
+/// Who asks GitHub.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Whose token it is, where that is known.
+    pub identity: Option<&'a Identity>,
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct Found {
+    /// What the decision needs.
+    pub facts: Facts,
+    /// Sprag's own comment.
+    pub comment: Option<Page>,
+    /// Why it is not known whether there is one.
+    pub unread: Option<String>,
+}
+
+impl Desk<'_> {
+    /// Asks for what a candidate needs. What GitHub does not tell stays unknown, which is for the
+    /// decision to judge.
+    pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {
+        let needs = candidate.needs;
+        let number = candidate.subject.as_ref().map(|subject| subject.number);
+        let now_day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        let attempt = context.var("GITHUB_RUN_ATTEMPT");
+        let mut found = Found::default();
+        found.facts.now_day = now_day;
+        found.facts.run_attempt = attempt.and_then(|n| n.parse().ok()).unwrap_or(1);
+        if let Some(asker) = candidate.asker.as_ref().filter(|_| needs.permission) {
+            let access = self.repo.access_of(&asker.login).await;
+            found.facts.access = access.ok();
+        }
+        if let Some(number) = number.filter(|_| needs.pull_request) {
+            found.facts.pull = self.repo.pull(number).await.ok().map(pull_facts);
+        }
+        if let Some(number) = number.filter(|_| needs.comments) {
+            match self.own_comment(number).await {
+                Ok(Some((state, page))) => {
+                    found.facts.state = state;
+                    found.comment = Some(page);
+                }
+                Ok(None) => {}
+                Err(why) => found.unread = Some(why),
+            }
+        }
+        if candidate.default_branch.is_none() {
+            let facts = self.repo.facts().await;
+            found.facts.default_branch = facts.ok().map(|facts| facts.default_branch);
+        }
+        if let Some(head) = candidate.head_sha.as_ref().filter(|_| needs.jobs) {
+            let commit = self.repo.git_commit(head).await;
+            let is_own =
+                |message: &str| message.lines().any(|line| line.starts_with("Sprag-Run: "));
+            found.facts.head_is_own = commit.is_ok_and(|commit| is_own(&commit.message));
+        }
+        found
+    }
+
+    /// Sprag's own comment on an issue or pull request, and what it keeps.
+    async fn own_comment(&self, number: u64) -> Result<Option<(Option<State>, Page)>, String> {
+        let Some(identity) = self.identity else {
+            return Err("GitHub did not tell whose the token is".to_owned());
+        };
+        let found = self.repo.own_comment(number, MARKER, identity).await;
+        let own = found.map_err(|error| error.to_string())?;
+        Ok(own.map(|own| {
+            let page = Page {
+                id: own.id,
+                url: own.html_url,
+            };
+            (marker::decode(&own.body), page)
+        }))
+    }
+
+    /// Has a mission go on with the comment that is there, and with what it keeps.
+    pub async fn recall(&self, mission: &mut Mission) {
+        if let Some(number) = mission.number
+            && let Ok(Some((state, page))) = self.own_comment(number).await
+        {
+            mission.state = state.unwrap_or_default();
+            mission.comment = Some(page);
+        }
+    }
+
+    /// What the agent is to know of the place where it was asked. What GitHub does not tell is a note.
+    pub async fn context(
+        &self,
+        authorised: &Authorised,
+        candidate: &Candidate,
+        mission: &mut Mission,
+    ) -> words::Context {
+        let mut context = words::Context::of(authorised);
+        let mut note = |what: &str, error: &Error| mission.notes.push(format!("{what}: {error}"));
+        if let Some(number) = authorised.number.filter(|_| candidate.needs.comments) {
+            match self.repo.comments(number).await {
+                Ok(comments) => context.comments = self.thread(comments),
+                Err(error) => note("The conversation could not be read", &error),
+            }
+        }
+        if let (Ask::Review { review_id }, Some(number)) = (&authorised.ask, authorised.number) {
+            match self.repo.review_comments(number, *review_id).await {
+                Ok(comments) => {
+                    context.review_comments = comments.into_iter().map(on_lines).collect()
+                }
+                Err(error) => note("The comments of the review could not be read", &error),
+            }
+        }
+        let jobs = match authorised.ask {
+            Ask::FixRun { run_id } => Some(self.repo.jobs(run_id).await),
+            Ask::FixSuite { suite_id } => Some(self.repo.jobs_of_suite(suite_id).await),
+            _ => None,
+        };
+        match jobs {
+            None => {}
+            Some(Ok(jobs)) => context.jobs = self.logs(jobs).await,
+            Some(Err(error)) => note("The failed jobs could not be read", &error),
+        }
+        context
+    }
+
+    fn thread(&self, comments: Vec<crate::github::api::Comment>) -> Vec<words::ThreadComment> {
+        let is_own = |author: Option<&crate::github::api::Author>| {
+            self.identity.is_some_and(|identity| identity.is(author))
+        };
+        let one = |comment: crate::github::api::Comment| words::ThreadComment {
+            id: comment.id,
+            is_own: is_own(comment.author.as_ref()),
+            author: comment
+                .author
+                .map(|author| author.login)
+                .unwrap_or_default(),
+            body: comment.body,
+            created_at: comment.created_at,
+            updated_at: comment.updated_at,
+        };
+        comments.into_iter().map(one).collect()
+    }
+
+    async fn logs(&self, jobs: Vec<Job>) -> Vec<words::FailedJob> {
+        let failed = |job: &Job| {
+            matches!(
+                job.conclusion.as_deref(),
+                Some("failure" | "timed_out" | "startup_failure")
+            )
+        };
+        let mut found = Vec::new();
+        for job in jobs.into_iter().filter(failed).take(JOBS) {
+            let log = match self.repo.job_log(job.id, LOG_BYTES).await {
+                Ok(log) => job_log::failed_step(&log, LOG_SHOWN),
+                Err(error) => format!("(the log could not be read: {error})"),
+            };
+            let step = job
+                .steps
+                .iter()
+                .find(|step| matches!(step.conclusion.as_deref(), Some("failure" | "timed_out")));
+            found.push(words::FailedJob {
+                name: job.name.clone(),
+                step: step.map(|step| step.name.clone()),
+                log,
+            });
+        }
+        found
+    }
+}
+
+fn pull_facts(pull: Pull) -> PullFacts {
+    PullFacts {
+        title: pull.title,
+        body: pull.body,
+        open: pull.state == "open",
+        head_ref: pull.head.branch,
+        head_sha: pull.head.sha,
+        head_repository: pull.head.repo,
+        base_ref: pull.base.branch,
+        base_sha: pull.base.sha,
+        base_repository: pull.base.repo.unwrap_or_default(),
+    }
+}
+
+fn on_lines(comment: crate::github::api::ReviewComment) -> words::ReviewComment {
+    words::ReviewComment {
+        author: comment
+            .author
+            .map(|author| author.login)
+            .unwrap_or_default(),
+        place: Place {
+            path: comment.path,
+            line: comment.line.map(u64::from),
+            hunk: comment.diff_hunk,
+        },
+        body: comment.body,
+    }
+}

@@ -1,0 +1,219 @@
+//! On which branch an event's work is done, and the way there.
+
+use crate::context::Context;
+use crate::domain::snapshot::RevId;
+use crate::domain::trigger::authorise::Authorised;
+use crate::domain::trigger::payload::Event;
+use crate::domain::trigger::refname;
+use crate::domain::trigger::{Ask, clean};
+use crate::error::{Error, Result};
+use crate::git::{BranchName, Credential, Real, Remote, Repo};
+use crate::github::actions_environment::{Hub, Place};
+use crate::github::lookup::TriggerSettings;
+use crate::github::lookup::fetch::Desk;
+use crate::github::request::{Mission, ReactTo, WorkBranch};
+use crate::process::Cancel;
+use std::path::Path;
+
+/// The mission of somebody's request, before it is known where its work goes.
+pub fn mission(hub: &Hub, authorised: &Authorised, triggers: &TriggerSettings) -> Mission {
+    let number = authorised.number;
+    Mission {
+        number,
+        is_pull: authorised.is_pull,
+        react_to: ReactTo::of(authorised.comment, number),
+        base_ref: authorised.base_ref.clone(),
+        head: authorised.head_sha.clone(),
+        report_only: authorised.report_only,
+        state: authorised.next_state.clone(),
+        asked_by: authorised.asker.as_ref().map(|asker| asker.login.clone()),
+        trigger_phrase: number.map(|_| triggers.phrase.clone()),
+        notes: authorised.notes.clone(),
+        ..Mission::at(hub.place.clone())
+    }
+}
+
+/// Settles the branch of a request: the one that is there, or a new one of Sprag's. A queue settles
+/// its own when it knows its plan.
+///
+/// # Errors
+/// When GitHub cannot be asked where a branch is.
+pub async fn branch_of(
+    desk: &Desk<'_>,
+    authorised: &Authorised,
+    ask: &Ask,
+    mission: &mut Mission,
+) -> Result<(), crate::github::api::Error> {
+    if matches!(ask, Ask::Queue(_) | Ask::Dispatch { queue: Some(_), .. }) {
+        return Ok(());
+    }
+    let name = match (&authorised.branch, authorised.number, ask) {
+        // A fork's branch may be called as one of this repository.
+        (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
+        (Some(name), ..) => name.clone(),
+        (None, Some(number), _) => format!("sprag/issue-{number}"),
+        (None, None, Ask::FixRun { run_id }) => format!("sprag/fix-{run_id}"),
+        (None, None, Ask::FixSuite { suite_id }) => format!("sprag/fix-{suite_id}"),
+        (None, None, _) => return Ok(()),
+    };
+    let at = match (&authorised.branch, &authorised.head_sha) {
+        (Some(_), Some(head)) if authorised.is_pull => Some(head.clone()),
+        (Some(_), head) => match desk.repo.branch(&name).await {
+            // The event tells where it was, and the push finds out whether it still is.
+            Err(error) if error.is_temporary() && head.is_some() => head.clone(),
+            asked => asked?.map(|branch| branch.sha),
+        },
+        _ => desk.repo.branch(&name).await?.map(|branch| branch.sha),
+    };
+    mission.branch = Some(WorkBranch { name, at });
+    Ok(())
+}
+
+/// The mission of a step that says itself what is to be done, on the branch that the workflow run is
+/// for.
+pub fn at_the_ref(context: &Context, place: Place) -> Mission {
+    let mut mission = Mission::at(place);
+    mission.head = context.var("GITHUB_SHA").map(str::to_owned);
+    let branch = context
+        .var("GITHUB_REF")
+        .and_then(|name| name.strip_prefix("refs/heads/"))
+        .filter(|name| refname::check_branch(name).is_ok());
+    if let Some(name) = branch {
+        mission.base_ref = Some(name.to_owned());
+        mission.branch = Some(WorkBranch {
+            name: name.to_owned(),
+            at: mission.head.clone(),
+        });
+    }
+    mission
+}
+
+/// The mission of a step that says itself what is to be done, on the pull request that the event is
+/// about: its head branch and never the merge ref.
+///
+/// # Errors
+/// An event that must not run anything.
+pub fn of_pull_event(
+    event: &Event,
+    place: &Place,
+    explicit: bool,
+    triggers: &TriggerSettings,
+) -> Result<Option<Mission>> {
+    let Event::PullRequest { target, event } = event else {
+        return Ok(None);
+    };
+    let Some(pull) = event.subject.pull.as_ref().filter(|_| explicit) else {
+        return Ok(None);
+    };
+    if *target && !triggers.allow_pull_request_target {
+        return Err(Error::config(
+            "`pull_request_target` gives the pull request's code the repository's secrets",
+        )
+        .hint("use `pull_request`, or set `allow-pull-request-target` if that is meant"));
+    }
+    for name in [&pull.head_ref, &pull.base_ref] {
+        refname::check_branch(name).map_err(|why| {
+            Error::config(format!(
+                "the branch `{}` {why}",
+                clean::clean_line(name, 100)
+            ))
+        })?;
+    }
+    let is_own = pull
+        .head_repository
+        .as_deref()
+        .is_some_and(|head| head.eq_ignore_ascii_case(&place.repository));
+    let number = event.subject.number;
+    let mut mission = Mission::at(place.clone());
+    mission.number = Some(number);
+    mission.is_pull = true;
+    mission.head = Some(pull.head_sha.clone());
+    mission.base_ref = Some(pull.base_ref.clone());
+    mission.report_only = !is_own;
+    if !is_own {
+        let note = "The branch is of a fork: nothing is pushed, the work is only reported.";
+        mission.notes.push(note.to_owned());
+    }
+    mission.branch = Some(WorkBranch {
+        name: match is_own {
+            true => pull.head_ref.clone(),
+            false => format!("sprag/pull-{number}"),
+        },
+        at: Some(pull.head_sha.clone()),
+    });
+    Ok(Some(mission))
+}
+
+/// Checks the branch out that the work is done on, unless it is.
+///
+/// # Errors
+/// When the work tree is not clean, or the branch cannot be had.
+pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -> Result<()> {
+    let Some(branch) = &mission.branch else {
+        return Ok(());
+    };
+    let name = BranchName::parse(&branch.name).map_err(|error| Error::config(error.to_string()))?;
+    let private = context.place_for_a_moment("sprag-switch-")?;
+    let location = private.path().join("git");
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::environment(format!("{} cannot be checked out: {error}", branch.name))
+            .hint("start from a clean checkout, and give the job's token `contents: read`")
+    };
+    let mut repo = Repo::create(real.clone(), &location).map_err(|error| failed(&error))?;
+    let base = repo.base();
+    let to = match (&branch.at, base) {
+        (Some(at), _) => RevId(at.clone()),
+        (None, Some(base)) => base,
+        (None, None) => return Ok(()),
+    };
+    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    repo.switch_to(&remote, &name, &to, &Cancel::new())
+        .map_err(|error| failed(&error))?;
+    Ok(())
+}
+
+/// A file as a branch of the remote has it; `None` where it has none.
+///
+/// # Errors
+/// When the branch cannot be had.
+pub fn file_of_branch(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    branch: &str,
+    path: &Path,
+) -> Result<Option<Vec<u8>>> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::environment(format!(
+            "{} of {branch} cannot be read: {error}",
+            path.display()
+        ))
+    };
+    let name = BranchName::parse(branch).map_err(|error| failed(&error))?;
+    let private = context.place_for_a_moment("sprag-read-")?;
+    let repo =
+        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
+    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    let cancel = Cancel::new();
+    let head = repo
+        .ls_remote(&remote, &name.full(), &cancel)
+        .map_err(|error| failed(&error))?
+        .ok_or_else(|| failed(&"there is no such branch"))?;
+    repo.fetch_for(&remote, &head, &cancel)
+        .map_err(|error| failed(&error))?;
+    repo.file_of(&head, path.as_os_str().as_encoded_bytes())
+        .map_err(|error| failed(&error))
+}
+
+/// The repository on GitHub, with the step's own token and nothing of what the checkout left.
+///
+/// # Errors
+/// An address that is none.
+pub fn remote(context: &Context, hub: &Hub) -> Result<Remote, crate::git::RemoteError> {
+    let credential = Credential::token(hub.token.clone());
+    let variables = context
+        .env
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+    Ok(Remote::new(&hub.place.git_url(), Some(credential))?.with_network(variables))
+}

@@ -1,0 +1,241 @@
+//! The run as GitHub shows it while it goes on: one check run, one comment, reactions.
+//!
+//! A thread of its own takes the latest summary from a channel, so that neither a slow answer nor a
+//! wait that GitHub asks for holds the run up, and so that what is overtaken is never sent. What cannot
+//! be published is a sentence for the log; it never fails the run.
+
+mod desk;
+mod scene;
+
+pub use desk::{CHECK_NAME, Desk, Known, Page, Trouble};
+pub use scene::Scene;
+
+use crate::domain::agent::AgentEvent;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::summary::RunSummary;
+use crate::github::api::Client;
+use crate::report::Reporter;
+use crate::secrets::redact::Redactor;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// The least time between two updates of the check run, and of the comment, while the run goes on.
+/// GitHub counts both as content: 80 a minute and 500 an hour are its secondary limits.
+pub const CHECK_EVERY: Duration = Duration::from_secs(15);
+/// As above.
+pub const COMMENT_EVERY: Duration = Duration::from_secs(60);
+
+/// What there is to be shown.
+#[derive(Clone)]
+struct Latest {
+    summary: Arc<RunSummary>,
+    end: Option<Arc<End>>,
+}
+
+/// The end of a run: what is known only then.
+pub struct End {
+    /// What the texts say beside the summary.
+    pub scene: Scene,
+    /// The head that the pull request shows now, where the run has pushed one.
+    pub pushed: Option<String>,
+    /// When the process must have done with it.
+    pub until: Instant,
+    /// Whether that is so soon that the writes follow each other without a pause.
+    pub hurried: bool,
+}
+
+/// What was published in the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Published {
+    /// The page of the check run.
+    pub check_url: Option<String>,
+    /// The page of the comment.
+    pub comment_url: Option<String>,
+    /// Whether everything is where it should be.
+    pub complete: bool,
+    /// Whether annotations are on the check run, so that the log need not carry them.
+    pub annotated: bool,
+    /// What a person should know of how it went.
+    pub incidents: Vec<String>,
+    /// Requests that were sent.
+    pub requests: u64,
+}
+
+/// Publishes a run from a thread of its own.
+pub struct Publisher {
+    latest: watch::Sender<Latest>,
+    thread: JoinHandle<Published>,
+}
+
+impl Publisher {
+    /// Begins to publish. `open` makes the client inside of the thread's runtime.
+    ///
+    /// # Errors
+    /// When there can be no further thread.
+    pub fn start(
+        desk: Desk,
+        open: impl FnOnce() -> Result<Client, crate::github::api::Error> + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (latest, seen) = watch::channel(Latest {
+            summary: Arc::default(),
+            end: None,
+        });
+        let thread = std::thread::Builder::new()
+            .name("github".into())
+            .spawn(move || published(desk, open, seen))?;
+        Ok(Self { latest, thread })
+    }
+
+    /// What is told of every event.
+    pub fn reporter(&self, redactor: Arc<Redactor>) -> Box<dyn Reporter> {
+        Box::new(Feed {
+            latest: self.latest.clone(),
+            redactor,
+        })
+    }
+
+    /// Publishes the end and waits for it, no longer than `end.until` and a little. From the moment
+    /// at which `is_hurried` says so it waits for `hurry` at most.
+    pub fn finish(
+        self,
+        summary: &RunSummary,
+        end: End,
+        is_hurried: impl Fn() -> bool,
+        hurry: Duration,
+    ) -> Published {
+        let until = end.until;
+        let _ = self.latest.send_replace(Latest {
+            summary: Arc::new(summary.clone()),
+            end: Some(Arc::new(end)),
+        });
+        // The thread keeps to its own deadline; this is for one that hangs all the same.
+        let patience = until.saturating_duration_since(Instant::now()) + Duration::from_millis(500);
+        let mut gone_at = Instant::now() + patience;
+        let mut was_hurried = false;
+        while !self.thread.is_finished() && Instant::now() < gone_at {
+            if !was_hurried && is_hurried() {
+                was_hurried = true;
+                gone_at = gone_at.min(Instant::now() + hurry);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let lost = || Published {
+            incidents: vec!["GitHub did not answer in time".into()],
+            ..Published::default()
+        };
+        match self.thread.is_finished() {
+            true => self.thread.join().unwrap_or_else(|_| lost()),
+            false => lost(),
+        }
+    }
+}
+
+/// Hands the summary on where something has happened that shows.
+struct Feed {
+    latest: watch::Sender<Latest>,
+    redactor: Arc<Redactor>,
+}
+
+impl Reporter for Feed {
+    fn report(&mut self, event: &Event, summary: &RunSummary) {
+        if shows(&event.kind) {
+            let _ = self.latest.send_replace(Latest {
+                summary: Arc::new(self.redactor.redact_summary(summary)),
+                end: None,
+            });
+        }
+    }
+}
+
+/// Whether a report looks different after it. The end comes by [`Publisher::finish`], with more.
+fn shows(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::Agent(agent) => matches!(agent, AgentEvent::Todo { .. }),
+        EventKind::RunStarted(_)
+        | EventKind::TaskStarted { .. }
+        | EventKind::TurnStarted { .. }
+        | EventKind::TurnAssessed(_)
+        | EventKind::CheckEnded(_)
+        | EventKind::RetryScheduled { .. }
+        | EventKind::TaskEnded(_) => true,
+        EventKind::TurnEnded { .. }
+        | EventKind::CheckStarted { .. }
+        | EventKind::NudgeResolved { .. }
+        | EventKind::VerificationSkipped { .. }
+        | EventKind::CommitCreated { .. }
+        | EventKind::AgentCommits { .. }
+        | EventKind::CommitRejected { .. }
+        | EventKind::PushEnded(_)
+        | EventKind::CancelRequested { .. }
+        | EventKind::Warning { .. }
+        | EventKind::RunEnded { .. } => false,
+    }
+}
+
+fn published(
+    mut desk: Desk,
+    open: impl FnOnce() -> Result<Client, crate::github::api::Error>,
+    seen: watch::Receiver<Latest>,
+) -> Published {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let failed = |why: String| Published {
+        incidents: vec![why],
+        ..Published::default()
+    };
+    match runtime {
+        Err(error) => failed(format!("GitHub cannot be reached: {error}")),
+        Ok(runtime) => runtime.block_on(async {
+            match open() {
+                Err(error) => failed(format!("GitHub cannot be reached: {error}")),
+                Ok(client) => {
+                    follow(&mut desk, &client, seen).await;
+                    desk.published(&client)
+                }
+            }
+        }),
+    }
+}
+
+/// Shows what is latest, again and again, until the end.
+async fn follow(desk: &mut Desk, client: &Client, mut seen: watch::Receiver<Latest>) {
+    let (mut check_at, mut comment_at) = (None, None);
+    loop {
+        if seen.changed().await.is_err() {
+            // The run ended without a word: its process is about to end with an error of its own.
+            return;
+        }
+        let pause = wait_of(check_at, CHECK_EVERY);
+        if seen.borrow().end.is_none() && !pause.is_zero() {
+            let ended = seen.wait_for(|latest| latest.end.is_some());
+            let _ = tokio::time::timeout(pause, ended).await;
+        }
+        let Latest { summary, end } = seen.borrow_and_update().clone();
+        if let Some(end) = end {
+            let client = match end.hurried {
+                true => client.until(end.until).hurried(),
+                false => client.until(end.until),
+            };
+            desk.end(&client, &summary, &end).await;
+            return;
+        }
+        // What is under way is given up when the end comes.
+        let show_comment = wait_of(comment_at, COMMENT_EVERY).is_zero();
+        let mut end_comes = seen.clone();
+        tokio::select! {
+            () = desk.show(client, &summary, show_comment) => {}
+            _ = end_comes.wait_for(|latest| latest.end.is_some()) => {}
+        }
+        check_at = Some(Instant::now());
+        if show_comment {
+            comment_at = check_at;
+        }
+    }
+}
+
+fn wait_of(last: Option<Instant>, every: Duration) -> Duration {
+    last.map_or(Duration::ZERO, |last| every.saturating_sub(last.elapsed()))
+}

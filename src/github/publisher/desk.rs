@@ -1,0 +1,497 @@
+//! What is where on GitHub: the check run on the head that asked for the run, the final one on the head
+//! that was pushed, the comment, the reactions.
+
+use crate::domain::check_run::{CheckAnnotation, CheckLevel, CheckOutput};
+use crate::domain::outcome::{self, RunStatus, TaskEnd};
+use crate::domain::summary::RunSummary;
+use crate::domain::trigger::marker::{MARKER, State};
+use crate::github::api::{
+    Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Client, Comment, Conclusion,
+    Error, Identity, NewCheckRun, Output, Reaction, Repo, Target,
+};
+use crate::github::publisher::{End, Published, Scene};
+use crate::report::check_annotation::check_annotations;
+use crate::report::markdown::{self, Surroundings};
+use serde::{Deserialize, Serialize};
+
+/// The name of every check run of Sprag.
+pub const CHECK_NAME: &str = "Sprag";
+
+/// What a run has on GitHub, kept for a process that takes it up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Known {
+    /// The check run on the head that asked.
+    pub check: Option<Page>,
+    /// The check run on the head that was pushed.
+    pub final_check: Option<Page>,
+    /// The comment.
+    pub comment: Option<Page>,
+    /// Whether 👀 was said.
+    pub taken: bool,
+}
+
+/// Something on GitHub with a page of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Its id.
+    pub id: u64,
+    /// Its address.
+    pub url: String,
+}
+
+/// What is to be shown where, and what is there already.
+pub struct Desk {
+    /// `owner/name`.
+    pub repository: String,
+    /// The commit that the check run is for; without one there is no check run.
+    pub head: Option<String>,
+    /// The run, as its check runs name it.
+    pub external_id: String,
+    /// The issue or pull request that has the comment.
+    pub number: Option<u64>,
+    /// What is reacted to.
+    pub react_to: Option<Target>,
+    /// What the comment's first line keeps.
+    pub state: State,
+    /// What the texts say beside the summary.
+    pub scene: Scene,
+    /// What is there already.
+    pub known: Known,
+    /// Whether an earlier process of the run may have left more than is known.
+    pub resumed: bool,
+    /// Told of every change of `known`.
+    pub keep: Box<dyn FnMut(&Known) + Send>,
+    /// What could not be published.
+    pub trouble: Trouble,
+}
+
+/// What kept the texts from where they belong, each said once.
+#[derive(Debug, Clone, Default)]
+pub struct Trouble {
+    no_checks: bool,
+    no_comment: bool,
+    incidents: Vec<String>,
+    incomplete: bool,
+    annotated: bool,
+    /// A request was given up before its answer: what it was to make may be there.
+    unsure: bool,
+    /// What an earlier process may have left was looked for.
+    looked: bool,
+    /// A check run that was over is at work again.
+    reopened: bool,
+    identity: Option<Identity>,
+}
+
+impl Trouble {
+    fn say(&mut self, what: &str, error: &Error) {
+        self.incomplete = true;
+        let line = format!("{what}: {error}");
+        if !self.incidents.contains(&line) {
+            self.incidents.push(line);
+        }
+    }
+}
+
+impl Desk {
+    /// Shows where the run stands; the comment only if `comment`.
+    pub(crate) async fn show(&mut self, client: &Client, summary: &RunSummary, comment: bool) {
+        let Some(repo) = self.repo(client) else {
+            return;
+        };
+        if self.resumed && !self.trouble.looked {
+            self.find_again(client, &repo).await;
+        }
+        self.trouble.unsure = true;
+        if !self.known.taken {
+            self.react(&repo, Reaction::Eyes).await;
+            self.known.taken = true;
+            (self.keep)(&self.known);
+        }
+        self.show_check(&repo, summary).await;
+        if comment {
+            self.show_comment(client, &repo, summary, &self.state.clone())
+                .await;
+        }
+        self.trouble.unsure = false;
+    }
+
+    /// Shows how the run ended, and leaves nothing open.
+    pub(crate) async fn end(&mut self, client: &Client, summary: &RunSummary, end: &End) {
+        let Some(repo) = self.repo(client) else {
+            return;
+        };
+        self.scene = end.scene.clone();
+        // What did not come through on the way is made up for now, or not to be had.
+        self.trouble.incomplete = self.trouble.no_checks || self.trouble.no_comment;
+        if self.trouble.unsure || (self.resumed && !self.trouble.looked) {
+            self.find_again(client, &repo).await;
+        }
+        self.end_checks(&repo, summary, end).await;
+        let status = summary.status.unwrap_or(RunStatus::Environment);
+        let mut state = self.state.clone().end(status);
+        state.note_run(&summary.run_id);
+        if end.pushed.is_some() {
+            let tasks = summary.tasks.iter();
+            let done = tasks.filter(|task| task.status == TaskEnd::Done);
+            state.note_done(done.map(|task| task.title.as_str()));
+        }
+        state.check_run_id = self.known.check.as_ref().map(|check| check.id);
+        self.show_comment(client, &repo, summary, &state).await;
+        let good = matches!(
+            status,
+            RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
+        );
+        let reaction = if good {
+            Reaction::Rocket
+        } else {
+            Reaction::Confused
+        };
+        self.react(&repo, reaction).await;
+    }
+
+    /// What it all came to.
+    pub(crate) fn published(&mut self, client: &Client) -> Published {
+        let mut incidents = std::mem::take(&mut self.trouble.incidents);
+        incidents.extend(client.take_incidents());
+        let url = |page: &Option<Page>| page.as_ref().map(|page| page.url.clone());
+        let (last, check) = (url(&self.known.final_check), url(&self.known.check));
+        Published {
+            check_url: last.or(check),
+            comment_url: self.known.comment.as_ref().map(|page| page.url.clone()),
+            complete: !self.trouble.incomplete,
+            annotated: self.trouble.annotated,
+            incidents,
+            requests: client.requests(),
+        }
+    }
+
+    /// What the texts point to: the check run with the whole report, once there is one.
+    fn around<'a>(&'a self, line: Option<&'a str>) -> Surroundings<'a> {
+        let mut around = self.scene.surroundings(&self.known, line);
+        if let Some(page) = &self.known.final_check {
+            around.check_url = Some(&page.url);
+        }
+        around
+    }
+
+    fn repo(&mut self, client: &Client) -> Option<Repo> {
+        match client.repo(&self.repository) {
+            Ok(repo) => Some(repo),
+            Err(error) => {
+                self.trouble.say("nothing is published", &error);
+                None
+            }
+        }
+    }
+
+    async fn react(&mut self, repo: &Repo, reaction: Reaction) {
+        let Some(target) = self.react_to else { return };
+        if let Err(error) = repo.react(target, reaction).await {
+            self.trouble.say("no reaction", &error);
+        }
+    }
+
+    async fn show_check(&mut self, repo: &Repo, summary: &RunSummary) {
+        let Some(head) = self.head.clone().filter(|_| !self.trouble.no_checks) else {
+            return;
+        };
+        let text = markdown::check_run(summary, &self.around(None));
+        let output = plain_output(&text);
+        let shown = match &self.known.check {
+            Some(page) => {
+                let again = self.resumed && !self.trouble.reopened;
+                let update = CheckUpdate {
+                    status: again.then_some(CheckStatus::InProgress),
+                    output: Some(output),
+                    ..CheckUpdate::default()
+                };
+                repo.update_check_run(page.id, &update).await
+            }
+            None => {
+                let new = NewCheckRun {
+                    name: CHECK_NAME.to_owned(),
+                    head_sha: head,
+                    external_id: self.external_id.clone(),
+                    details_url: self.scene.run_url.clone(),
+                    status: CheckStatus::InProgress,
+                    conclusion: None,
+                    output: Some(output),
+                };
+                repo.create_check_run(&new).await
+            }
+        };
+        match shown {
+            Ok(check) => {
+                self.trouble.reopened = true;
+                self.know_check(&check);
+            }
+            Err(error) => self.no_check(&error),
+        }
+    }
+
+    fn know_check(&mut self, check: &CheckRun) {
+        let page = page(check);
+        if self.known.check.as_ref() != Some(&page) {
+            self.known.check = Some(page);
+            (self.keep)(&self.known);
+        }
+    }
+
+    /// A token that may not write checks is no accident: annotations and summary go to the log.
+    fn no_check(&mut self, error: &Error) {
+        let lasting = error.is_permission() || error.is_not_found();
+        self.trouble.no_checks |= lasting;
+        self.trouble.say("no check run", error);
+    }
+
+    async fn show_comment(
+        &mut self,
+        client: &Client,
+        repo: &Repo,
+        summary: &RunSummary,
+        state: &State,
+    ) {
+        let Some(number) = self
+            .number
+            .filter(|_| self.scene.comments && !self.trouble.no_comment)
+        else {
+            return;
+        };
+        let line = state.encode();
+        let body = markdown::comment(summary, &self.around(Some(&line)));
+        let shown = match &self.known.comment {
+            Some(page) => repo.update_comment(page.id, &body).await,
+            None => self.new_comment(client, repo, number, &body).await,
+        };
+        match shown {
+            Ok(comment) => self.know_comment(&comment),
+            Err(error) => {
+                self.trouble.no_comment |= error.is_permission();
+                self.trouble.say("no comment", &error);
+            }
+        }
+    }
+
+    async fn new_comment(
+        &mut self,
+        client: &Client,
+        repo: &Repo,
+        number: u64,
+        body: &str,
+    ) -> Result<Comment, Error> {
+        let identity = self.identity(client).await?;
+        match repo.own_comment(number, MARKER, &identity).await? {
+            Some(comment) => repo.update_comment(comment.id, body).await,
+            None => {
+                let made = repo.create_comment(number, body, MARKER, &identity).await?;
+                // Two runs that begin at once find nothing of each other: the first comment stays.
+                match repo.own_comment(number, MARKER, &identity).await {
+                    Ok(Some(first)) if first.id != made.id => {
+                        repo.delete_comment(made.id).await?;
+                        repo.update_comment(first.id, body).await
+                    }
+                    _ => Ok(made),
+                }
+            }
+        }
+    }
+
+    async fn identity(&mut self, client: &Client) -> Result<Identity, Error> {
+        if let Some(identity) = &self.trouble.identity {
+            return Ok(identity.clone());
+        }
+        let identity = client.identity().await?;
+        self.trouble.identity = Some(identity.clone());
+        Ok(identity)
+    }
+
+    fn know_comment(&mut self, comment: &Comment) {
+        let page = Page {
+            id: comment.id,
+            url: comment.html_url.clone(),
+        };
+        if self.known.comment.as_ref() != Some(&page) {
+            self.known.comment = Some(page);
+            (self.keep)(&self.known);
+        }
+    }
+
+    /// A request that was given up may have been heard: a second check run would stay open.
+    async fn find_again(&mut self, client: &Client, repo: &Repo) {
+        self.trouble.looked = true;
+        if let (None, Some(head)) = (&self.known.check, &self.head)
+            && let Some(check) = self.own_check(repo, head).await
+        {
+            self.know_check(&check);
+        }
+        if let (None, Some(number)) = (&self.known.comment, self.number)
+            && let Ok(identity) = self.identity(client).await
+            && let Ok(Some(comment)) = repo.own_comment(number, MARKER, &identity).await
+        {
+            self.know_comment(&comment);
+        }
+    }
+
+    async fn own_check(&self, repo: &Repo, head: &str) -> Option<CheckRun> {
+        let there = repo.check_runs(head, CHECK_NAME).await.ok()?;
+        let own = |check: &CheckRun| check.external_id == self.external_id;
+        there.into_iter().find(own)
+    }
+
+    /// A pull request shows the checks of its head: what was pushed has a check run of its own with
+    /// the whole report, and the first one leads there.
+    async fn end_checks(&mut self, repo: &Repo, summary: &RunSummary, end: &End) {
+        if self.trouble.no_checks || (self.head.is_none() && end.pushed.is_none()) {
+            return;
+        }
+        let moved = end
+            .pushed
+            .clone()
+            .filter(|new| Some(new) != self.head.as_ref());
+        let Some(head) = moved else {
+            return self.conclude(repo, summary).await;
+        };
+        let new = NewCheckRun {
+            head_sha: head,
+            ..self.concluded(summary)
+        };
+        let there = match self.resumed {
+            true => self.own_check(repo, &new.head_sha).await,
+            false => None,
+        };
+        let shown = match there {
+            Some(check) => repo.update_check_run(check.id, &ending(&new)).await,
+            None => repo.create_check_run(&new).await,
+        };
+        match shown {
+            Ok(check) => {
+                self.known.final_check = Some(page(&check));
+                (self.keep)(&self.known);
+                self.annotate(repo, check.id, check.annotations, summary)
+                    .await;
+                self.supersede(repo, summary, &check).await;
+            }
+            Err(error) => {
+                self.trouble.say("no check run on the pushed head", &error);
+                self.conclude(repo, summary).await;
+            }
+        }
+    }
+
+    /// Ends the check run of the head that asked, or makes one that is over.
+    async fn conclude(&mut self, repo: &Repo, summary: &RunSummary) {
+        let new = self.concluded(summary);
+        let ended = match &self.known.check {
+            Some(page) => repo.update_check_run(page.id, &ending(&new)).await,
+            None => repo.create_check_run(&new).await,
+        };
+        match ended {
+            Ok(check) => {
+                self.know_check(&check);
+                self.annotate(repo, check.id, check.annotations, summary)
+                    .await;
+            }
+            Err(error) => self.no_check(&error),
+        }
+    }
+
+    fn concluded(&self, summary: &RunSummary) -> NewCheckRun {
+        let text = markdown::check_run(summary, &self.around(None));
+        let conclusion = text.conclusion.map_or(Conclusion::Failure, conclusion);
+        NewCheckRun {
+            name: CHECK_NAME.to_owned(),
+            head_sha: self.head.clone().unwrap_or_default(),
+            external_id: self.external_id.clone(),
+            details_url: self.scene.run_url.clone(),
+            status: CheckStatus::Completed,
+            conclusion: Some(conclusion),
+            output: Some(plain_output(&text)),
+        }
+    }
+
+    async fn supersede(&mut self, repo: &Repo, summary: &RunSummary, by: &CheckRun) {
+        let Some(page) = &self.known.check else {
+            return;
+        };
+        let mut surroundings = self.around(None);
+        surroundings.superseded_by = Some(&by.html_url);
+        let update = CheckUpdate {
+            status: Some(CheckStatus::Completed),
+            conclusion: Some(Conclusion::Neutral),
+            output: Some(plain_output(&markdown::check_run(summary, &surroundings))),
+            details_url: None,
+        };
+        if let Err(error) = repo.update_check_run(page.id, &update).await {
+            self.trouble.say("the first check run stays open", &error);
+        }
+    }
+
+    async fn annotate(&mut self, repo: &Repo, check: u64, there: usize, summary: &RunSummary) {
+        let (notes, _) = check_annotations(summary);
+        let notes: Vec<Annotation> = notes.iter().map(annotated).collect();
+        if notes.is_empty() {
+            self.trouble.annotated = true;
+            return;
+        }
+        let output = plain_output(&markdown::check_run(summary, &self.around(None)));
+        match repo.add_annotations(check, &output, &notes, there).await {
+            Ok(_) => self.trouble.annotated = true,
+            Err(error) => self.trouble.say("not every annotation is there", &error),
+        }
+    }
+}
+
+fn page(check: &CheckRun) -> Page {
+    Page {
+        id: check.id,
+        url: check.html_url.clone(),
+    }
+}
+
+/// What makes a check run of one that is there.
+fn ending(new: &NewCheckRun) -> CheckUpdate {
+    CheckUpdate {
+        status: Some(new.status),
+        conclusion: new.conclusion,
+        output: new.output.clone(),
+        details_url: None,
+    }
+}
+
+fn plain_output(text: &CheckOutput) -> Output {
+    Output {
+        title: text.title.clone(),
+        summary: text.summary.clone(),
+        text: Some(text.text.clone()).filter(|text| !text.is_empty()),
+        annotations: Vec::new(),
+    }
+}
+
+fn annotated(note: &CheckAnnotation) -> Annotation {
+    Annotation {
+        path: note.path.clone(),
+        start_line: note.start_line,
+        end_line: note.end_line,
+        start_column: note.start_column,
+        end_column: note.end_column,
+        annotation_level: match note.level {
+            CheckLevel::Failure => AnnotationLevel::Failure,
+            CheckLevel::Warning => AnnotationLevel::Warning,
+            CheckLevel::Notice => AnnotationLevel::Notice,
+        },
+        message: note.message.clone(),
+        title: Some(note.title.clone()),
+    }
+}
+
+fn conclusion(conclusion: outcome::Conclusion) -> Conclusion {
+    match conclusion {
+        outcome::Conclusion::Success => Conclusion::Success,
+        outcome::Conclusion::Neutral => Conclusion::Neutral,
+        outcome::Conclusion::Failure => Conclusion::Failure,
+        outcome::Conclusion::ActionRequired => Conclusion::ActionRequired,
+        outcome::Conclusion::TimedOut => Conclusion::TimedOut,
+        outcome::Conclusion::Cancelled => Conclusion::Cancelled,
+    }
+}

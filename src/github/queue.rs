@@ -1,0 +1,306 @@
+//! `--queue DIR`: the next ready plan of a directory, worked on on a branch of its own.
+
+use crate::context::Context;
+use crate::domain::outcome::RunStatus;
+use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
+use crate::domain::queue::{MAX_FAILED_RUNS, Next, QueuedPlan, branch_of, next};
+use crate::domain::snapshot::RevId;
+use crate::error::{Error, Result};
+use crate::git::{Real, Repo};
+use crate::github::actions_environment::Hub;
+use crate::github::api::Repo as Remote;
+use crate::github::lookup::{Ended, remote};
+use crate::github::request::{Mission, WorkBranch};
+use crate::process::Cancel;
+use crate::settings;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Below it there is a reference for each failed run of a plan as it is written now:
+/// `<slug>/<digest of the plan>-<run>`. They need no branch, no pull request and no issue, and a plan
+/// that is edited has its tries anew.
+const FAILED: &str = "refs/sprag/queue/";
+
+/// How long GitHub may take to count a run.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Files that may be plans, by their ending.
+const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
+
+/// What a queue comes to.
+pub enum Chosen {
+    /// This plan, relative to the work tree; the mission has its branch.
+    Plan(PathBuf),
+    /// No plan.
+    Over(Ended),
+}
+
+/// One plan file and where its work stands.
+struct Entry {
+    path: PathBuf,
+    name: String,
+    plan: Result<Plan>,
+    digest: String,
+    branch: Option<String>,
+}
+
+/// Chooses the next plan, settles the mission's branch, and says of every other plan why not.
+///
+/// # Errors
+/// When the directory or GitHub cannot be read.
+pub async fn choose(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    dir: &str,
+    mission: &mut Mission,
+) -> Result<Chosen> {
+    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
+    let client = hub.client().map_err(asked)?;
+    let github = client.repo(&hub.place.repository).map_err(asked)?;
+    let base_ref = match &mission.base_ref {
+        Some(name) => name.clone(),
+        None => github.facts().await.map_err(asked)?.default_branch,
+    };
+    let branches = github
+        .refs_below("refs/heads/sprag/")
+        .await
+        .map_err(asked)?;
+    let branches: BTreeMap<String, String> = branches.into_iter().collect();
+    let failed = github.refs_below(FAILED).await.map_err(asked)?;
+    let entries = entries(real, dir, &branches)?;
+    let mut queued = Vec::new();
+    for entry in &entries {
+        let (plan, differs) =
+            self::queued(context, hub, real, entry, &failed, &github, &base_ref).await?;
+        if differs {
+            mission.notes.push(format!(
+                "queue: {0}: its branch has another text of the plan than {base_ref}, and is worked on by that; merge {base_ref} into {1} to change it",
+                entry.name,
+                branch_of(&entry.name)
+            ));
+        }
+        queued.push(plan);
+    }
+    let choice = next(&queued);
+    for passed in &choice.passed_over {
+        mission
+            .notes
+            .push(format!("queue: {}: {}", passed.name, passed.why));
+    }
+    mission.base_ref = Some(base_ref);
+    let reasons = || {
+        let lines = choice.passed_over.iter();
+        let lines: Vec<String> = lines
+            .map(|one| format!("{}: {}", one.name, one.why))
+            .collect();
+        lines.join("; ")
+    };
+    match &choice.next {
+        Next::Nothing { reason } => {
+            let all = reasons();
+            let why = if all.is_empty() {
+                reason.clone()
+            } else {
+                format!("{reason} ({all})")
+            };
+            Ok(Chosen::Over(Ended::nothing(why)))
+        }
+        Next::NeedsPerson { .. } => Ok(Chosen::Over(Ended {
+            status: RunStatus::Blocked,
+            why: format!("no plan of {dir} can go on without a person: {}", reasons()),
+            remedy: Some(format!(
+                "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."
+            )),
+            incidents: Vec::new(),
+        })),
+        Next::Run { index, .. } => {
+            let Some(entry) = entries.get(*index) else {
+                return Ok(Chosen::Over(Ended::nothing("there is no plan")));
+            };
+            let name = branch_of(&entry.name);
+            let at = entry.branch.clone();
+            mission.branch = Some(WorkBranch { name, at });
+            mission.queued = Some(failed_prefix(entry));
+            Ok(Chosen::Plan(entry.path.clone()))
+        }
+    }
+}
+
+/// Counts a run of a queue's plan that failed, for the next run to see; one that went well ends the
+/// count. Says what could not be counted.
+pub async fn count_run(
+    context: &Context,
+    mission: &Mission,
+    status: RunStatus,
+    run_id: &str,
+) -> Option<String> {
+    let prefix = mission.queued.as_ref()?;
+    let hub = Hub::of(context)?;
+    let github = hub.client().and_then(|client| {
+        client
+            .until(Instant::now() + PATIENCE)
+            .repo(&hub.place.repository)
+    });
+    let counted = match (github, status) {
+        (Err(error), _) => Err(error),
+        (Ok(github), RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork) => {
+            forget(&github, prefix).await
+        }
+        // Nobody's failure: it is tried again.
+        (_, RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline) => Ok(()),
+        (Ok(github), _) => match &mission.head {
+            Some(head) => github.create_ref(&format!("{prefix}{run_id}"), head).await,
+            None => Ok(()),
+        },
+    };
+    let error = counted.err()?;
+    Some(format!("the failed run could not be counted: {error}"))
+}
+
+async fn forget(
+    github: &Remote,
+    prefix: &str,
+) -> std::result::Result<(), crate::github::api::Error> {
+    for (name, _) in github.refs_below(prefix).await? {
+        github.delete_ref(&name).await?;
+    }
+    Ok(())
+}
+
+fn failed_prefix(entry: &Entry) -> String {
+    let slug = branch_of(&entry.name);
+    let slug = slug.strip_prefix("sprag/").unwrap_or(&slug).to_owned();
+    format!("{FAILED}{slug}/{}-", entry.digest)
+}
+
+fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Result<Vec<Entry>> {
+    let at = real.work_tree().join(dir);
+    let listed = std::fs::read_dir(&at).map_err(|error| {
+        Error::config(format!("the queue {dir} cannot be read: {error}"))
+            .hint("--queue takes a directory of plan files, relative to the work tree")
+    })?;
+    let mut entries = Vec::new();
+    for file in listed {
+        let path = file.map_err(anyhow::Error::from)?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let is_plan = ending.is_some_and(|ending| ENDINGS.contains(&ending)) && path.is_file();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let (true, Some(name)) = (is_plan && !real.ignores(&path), name) else {
+            continue;
+        };
+        let name = name.to_owned();
+        if name.eq_ignore_ascii_case("readme") {
+            continue;
+        }
+        let shown = crate::run::prepare::shown(&path, real.work_tree());
+        let bytes = settings::read_file(&path, "plan")?;
+        let plan = plan::parse(&shown, &bytes).map_err(settings::located);
+        let branch = branches.get(&format!("refs/heads/{}", branch_of(&name)));
+        entries.push(Entry {
+            name,
+            plan: plan.map(|parsed| parsed.value),
+            digest: digest(&shown, &bytes),
+            branch: branch.cloned(),
+            path,
+        });
+    }
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(entries)
+}
+
+/// What there is to know of a plan, and whether its branch has another text of it.
+async fn queued(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    entry: &Entry,
+    failed: &[(String, String)],
+    github: &Remote,
+    base: &str,
+) -> Result<(QueuedPlan, bool)> {
+    let prefix = failed_prefix(entry);
+    let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
+    let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
+    let path = crate::run::prepare::shown(&entry.path, real.work_tree());
+    let plan = match &entry.plan {
+        Ok(plan) => plan,
+        Err(error) => {
+            let plan = QueuedPlan {
+                path,
+                name: entry.name.clone(),
+                id: None,
+                priority: Priority::Medium,
+                depends_on: Vec::new(),
+                all_done: false,
+                failed_runs,
+                open_pull: false,
+                invalid: Some(error.message.clone()),
+            };
+            return Ok((plan, false));
+        }
+    };
+    let (mut all_done, mut open_pull) = (is_done(plan), false);
+    let mut differs = false;
+    if let Some(head) = entry.branch.as_ref().filter(|_| !all_done) {
+        let there = on_branch(context, hub, real, &path, head)?;
+        all_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
+        differs = there.is_some_and(|(_, digest)| digest != entry.digest);
+        let name = branch_of(&entry.name);
+        let pulls = github.open_pulls_of(&name, base).await;
+        open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
+    }
+    let plan = QueuedPlan {
+        path,
+        name: entry.name.clone(),
+        id: plan.id.clone(),
+        priority: plan.priority.unwrap_or(Priority::Medium),
+        depends_on: plan.depends_on.clone(),
+        all_done,
+        failed_runs,
+        open_pull,
+        invalid: None,
+    };
+    Ok((plan, differs))
+}
+
+/// What tells a plan from an edited one, whatever its tasks' states are.
+fn digest(name: &str, bytes: &[u8]) -> String {
+    let own = without_owned_keys(name, bytes);
+    let digest = blake3::hash(format!("{own:?}").as_bytes()).to_hex();
+    digest.chars().take(12).collect()
+}
+
+fn is_done(plan: &Plan) -> bool {
+    plan.tasks
+        .iter()
+        .all(|task| task.status == TaskStatus::Done)
+}
+
+/// The plan as its own branch has it, and its digest.
+fn on_branch(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    path: &str,
+    head: &str,
+) -> Result<Option<(Plan, String)>> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::environment(format!("the branch of {path} cannot be read: {error}"))
+    };
+    let private = context.place_for_a_moment("sprag-queue-")?;
+    let repo =
+        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
+    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    let head = RevId(head.to_owned());
+    repo.fetch_for(&remote, &head, &Cancel::new())
+        .map_err(|error| failed(&error))?;
+    let bytes = repo
+        .file_of(&head, Path::new(path).as_os_str().as_encoded_bytes())
+        .map_err(|error| failed(&error))?;
+    Ok(bytes.and_then(|bytes| {
+        let parsed = plan::parse(path, &bytes).ok()?;
+        Some((parsed.value, digest(path, &bytes)))
+    }))
+}

@@ -1,0 +1,103 @@
+//! A run of the action that does not begin is told where its user looks: in the outputs, in an
+//! annotation and in the step summary.
+
+use crate::context::Context;
+use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::text::fenced;
+use crate::error::{Error, ErrorKind};
+use crate::report::annotation::{Annotation, Level};
+use crate::report::outputs::{ReportStatus, of_no_run};
+use crate::report::shield::neutral;
+use crate::report::text;
+use crate::report::workflow_command::annotation_commands;
+use crate::run::directory::append_only;
+use std::io::Write;
+use std::path::Path;
+
+/// Tells the error; `out` is the log of the step.
+pub fn tell(context: &Context, error: &Error, out: &mut impl Write) {
+    for command in annotation_commands(&[annotation(error)]) {
+        // Without a log there is nowhere left to say it.
+        let _ = writeln!(out, "{command}");
+    }
+    let mut report_status = ReportStatus::Ok;
+    if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY")
+        && append(&path, &step_summary(error)).is_err()
+    {
+        report_status = ReportStatus::Degraded;
+    }
+    if let Some(path) = context.path_var("GITHUB_OUTPUT")
+        && let Err(error) = append(&path, &output_file(error, report_status))
+    {
+        let _ = writeln!(out, "{}", neutral(&format!("no outputs: {error:#}")));
+    }
+}
+
+/// The error for a log in which the runner looks for commands.
+pub fn shielded(error: &Error) -> String {
+    let lines: Vec<String> = error.to_string().lines().map(neutral).collect();
+    lines.join("\n")
+}
+
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    append_only(path)?.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn annotation(error: &Error) -> Annotation {
+    let (path, line, what) = match &error.at {
+        Some(at) => (
+            at.file.clone(),
+            u32::try_from(at.line).ok(),
+            at.what.clone(),
+        ),
+        None => (".github".to_owned(), None, error.message.clone()),
+    };
+    let lines: Vec<String> = std::iter::once(what)
+        .chain(error.hints.iter().cloned())
+        .collect();
+    Annotation {
+        level: Level::Error,
+        path,
+        line,
+        title: "Sprag cannot begin".to_owned(),
+        message: text::block(&lines.join("\n")),
+    }
+}
+
+fn step_summary(error: &Error) -> String {
+    let text = text::block(&error.to_string());
+    format!("## ❌ Sprag cannot begin\n\n{}\n", fenced(&text))
+}
+
+fn output_file(error: &Error, report_status: ReportStatus) -> String {
+    let (status, reason) = match error.kind {
+        ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
+        ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
+        ErrorKind::Internal => (RunStatus::Failed, Reason::Internal),
+    };
+    let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+    of_no_run(status, reason, &error.message, report_status, &delimiter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_runner_would_obey_is_neutral() {
+        let error = Error::config("the work tree is not clean:\n    ::add-mask::x\n    ##[error]y")
+            .hint("::error::z");
+        assert_eq!(
+            shielded(&error),
+            "the work tree is not clean:\n: :add-mask::x\n    ## [error]y\n: :error::z"
+        );
+        let commands = annotation_commands(&[annotation(&error)]);
+        assert_eq!(
+            commands,
+            [
+                "::error file=.github,title=Sprag cannot new_run::the work tree is not clean:%0A: :add-mask::x%0A    ## [error]y%0A: :error::z"
+            ]
+        );
+    }
+}

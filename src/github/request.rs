@@ -1,0 +1,208 @@
+//! What a run is for beyond the repository: who asked, where its work goes, where it is told of.
+
+use crate::domain::event::PullRequestLine;
+use crate::domain::settings::{CommitVia, PullRequest, Report, Settings};
+use crate::domain::trigger::marker::State;
+use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
+use crate::github::actions_environment::Place;
+use crate::github::api::Target;
+use crate::github::publisher::{Page, Scene};
+use crate::settings::DeliveryConfig;
+use serde::{Deserialize, Serialize};
+
+/// Where it is kept for a process that takes the run up or publishes it, relative to the run
+/// directory.
+pub const MISSION: &str = "state/mission.json";
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mission {
+    /// GitHub.
+    pub place: Place,
+    /// The issue or pull request.
+    pub number: Option<u64>,
+    /// Whether it is a pull request.
+    pub is_pull: bool,
+    /// What gets the reactions.
+    pub react_to: Option<ReactTo>,
+    /// Where the work goes.
+    pub branch: Option<WorkBranch>,
+    /// The branch that the work is for.
+    pub base_ref: Option<String>,
+    /// The commit that the first check run is for.
+    pub head: Option<String>,
+    /// Whether nothing may be written to the repository.
+    pub report_only: bool,
+    /// What the comment's first line keeps.
+    pub state: State,
+    /// The comment, where there is one already.
+    pub comment: Option<Page>,
+    /// Who asked.
+    pub asked_by: Option<String>,
+    /// What a comment begins with that asks for something; `None` where no comment is listened to.
+    pub trigger_phrase: Option<String>,
+    /// What a reader of the report should know.
+    pub notes: Vec<String>,
+    /// The plan of a queue.
+    pub queued: Option<String>,
+    /// What becomes of the work; fixed when the run begins.
+    pub delivery: Delivery,
+}
+
+/// Whether and how the work leaves this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Whether it is pushed.
+    pub push: bool,
+    /// The pull request for it.
+    pub pull_request: PullRequest,
+    /// Whether GitHub makes the commits itself.
+    pub via_api: bool,
+    /// Workflows to start on what was pushed.
+    pub dispatch: Vec<String>,
+    /// Whether the run is told of on GitHub.
+    pub report: bool,
+    /// Whether in a comment, too.
+    pub comment: bool,
+}
+
+/// What a reaction is left on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReactTo {
+    /// A comment.
+    Comment(u64),
+    /// A comment on lines of a pull request.
+    ReviewComment(u64),
+    /// An issue or pull request itself.
+    Issue(u64),
+}
+
+/// A branch of the remote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkBranch {
+    /// Its short name.
+    pub name: String,
+    /// Where it was when the run began; `None` where it was not there.
+    pub at: Option<String>,
+}
+
+impl ReactTo {
+    /// What a comment or, without one, the issue or pull request is.
+    pub fn of(comment: Option<CommentRef>, number: Option<u64>) -> Option<Self> {
+        match comment {
+            Some(CommentRef::Issue(id)) => Some(Self::Comment(id)),
+            Some(CommentRef::Review(id)) => Some(Self::ReviewComment(id)),
+            None => number.map(Self::Issue),
+        }
+    }
+
+    /// As the API takes it.
+    pub fn target(self) -> Target {
+        match self {
+            Self::Comment(id) => Target::IssueComment(id),
+            Self::ReviewComment(id) => Target::ReviewComment(id),
+            Self::Issue(number) => Target::Issue(number),
+        }
+    }
+}
+
+impl Mission {
+    /// A run at a place of which nothing else is known.
+    pub fn at(place: Place) -> Self {
+        Self {
+            place,
+            number: None,
+            is_pull: false,
+            react_to: None,
+            branch: None,
+            base_ref: None,
+            head: None,
+            report_only: false,
+            state: State::default(),
+            comment: None,
+            asked_by: None,
+            trigger_phrase: None,
+            notes: Vec::new(),
+            queued: None,
+            delivery: Delivery::default(),
+        }
+    }
+
+    /// Settles whether it may be told on GitHub that the run cannot begin, before the plan is read.
+    pub fn may_tell(&mut self, settings: &Settings, in_actions: bool) {
+        self.delivery.report = match settings.report {
+            Some(Report::None) => false,
+            Some(Report::Github) => true,
+            Some(Report::Auto) | None => in_actions,
+        };
+        self.delivery.comment = settings.status_comment.unwrap_or(true);
+    }
+
+    /// Settles what becomes of the work: what was said, else what fits where the run is. `token`
+    /// says whether there is one.
+    pub fn settle(&mut self, config: &DeliveryConfig, in_actions: bool, token: bool) {
+        let can_push = token && self.branch.is_some() && !self.report_only;
+        let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
+            branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
+        });
+        let opens = on_own_branch && !self.is_pull;
+        self.delivery = Delivery {
+            push: can_push && config.push.unwrap_or(in_actions),
+            pull_request: config.pull_request.unwrap_or(match opens {
+                true => PullRequest::Draft,
+                false => PullRequest::None,
+            }),
+            via_api: config.commit_via == CommitVia::Api,
+            dispatch: config.dispatch_workflows.clone(),
+            report: token
+                && match config.report {
+                    Report::None => false,
+                    Report::Github => true,
+                    Report::Auto => in_actions,
+                },
+            comment: config.status_comment,
+        };
+    }
+
+    /// The pull request that the run works on.
+    pub fn pull_request(&self) -> Option<PullRequestLine> {
+        let number = self.number.filter(|_| self.is_pull)?;
+        let (server, repository) = (&self.place.server_url, &self.place.repository);
+        Some(PullRequestLine {
+            number,
+            url: format!("{server}/{repository}/pull/{number}"),
+            opened: false,
+        })
+    }
+
+    /// What the texts on GitHub say of all this.
+    pub fn scene(&self) -> Scene {
+        Scene {
+            server_url: self.place.server_url.clone(),
+            repository: self.place.repository.clone(),
+            run_url: self.place.run_url(),
+            trigger_phrase: self.trigger_phrase.clone(),
+            plan_commit: self.head.clone(),
+            report_only: self.report_only,
+            asked_by: self.asked_by.clone(),
+            dispatched: Vec::new(),
+            ci_will_not_start: false,
+            notes: self.notes.clone(),
+            comments: self.delivery.comment,
+        }
+    }
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self {
+            push: false,
+            pull_request: PullRequest::None,
+            via_api: false,
+            dispatch: Vec::new(),
+            report: false,
+            comment: false,
+        }
+    }
+}

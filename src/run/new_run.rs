@@ -1,0 +1,224 @@
+//! A new run: its directory, its private git directory, and the last look that nothing is in its way.
+
+use crate::cli::RunArgs;
+use crate::commands::run::Begun;
+use crate::context::Context;
+use crate::error::{Error, ErrorKind, Result};
+use crate::git::{Change, Exempt, Real, Repo, display_path};
+use crate::run::directory::{Manifest, PlanPath, RunDir};
+use crate::run::prepare::{Prepared, Source};
+use crate::run::reporting::Reporting;
+use crate::run::steps::Watched;
+use std::path::{Path, PathBuf};
+
+/// The plan as it was when the run began, relative to the run directory.
+pub(crate) const PLAN_COPY: &str = "state/plan";
+
+const ELSEWHERE: &str = "see to that place, or name another one with --run-dir";
+
+/// The run directory and the private git directory of a new run, after the last look that nothing
+/// is in its way.
+pub(crate) fn begin_new(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+) -> Result<(Begun, Reporting)> {
+    if let Some(closed) = prepared.real.closed() {
+        return Err(
+            Error::environment(format!("{} cannot be written", closed.display()))
+                .hint("run as the user that it belongs to, or change its permissions"),
+        );
+    }
+    let run_id = uuid::Uuid::now_v7().to_string();
+    let root = match &prepared.run.run_dir {
+        Some(dir) => dir.clone(),
+        None => runs_of(context, prepared.real.work_tree()).join(&run_id),
+    };
+    let absolute = resolved(&root);
+    if prepared.real.contains(&absolute) {
+        return Err(Error::usage(format!(
+            "the run directory {} lies inside the repository",
+            root.display()
+        ))
+        .hint("choose a place outside of the work tree: the agent could write there"));
+    }
+    let existed = root.exists();
+    let in_use = std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_some());
+    if in_use || (existed && !root.is_dir()) {
+        return Err(Error::usage(format!(
+            "the run directory {} is there and is not an empty directory",
+            root.display()
+        ))
+        .hint("name a new directory, or add --resume to go on with the run in it"));
+    }
+    let run_dir = RunDir::create(&root)
+        .map_err(|error| Error::environment(format!("{error:#}")))
+        .map_err(|error| error.hint(ELSEWHERE))?;
+    let ready = open_repository(prepared, &run_dir).and_then(|repo| {
+        let reporting = Reporting::open(context, args, &run_dir, None)?;
+        record(context, args, prepared, &run_dir, &run_id)?;
+        Ok((repo, reporting))
+    });
+    let (repo, reporting) = ready.map_err(|error| {
+        discard(&run_dir, existed);
+        match error.kind {
+            ErrorKind::Environment => Error::environment(error.message).hint(ELSEWHERE),
+            _ => error,
+        }
+    })?;
+    run_dir.prune_siblings();
+    let begun = Begun {
+        run_dir,
+        run_id,
+        earlier: None,
+        repo,
+    };
+    Ok((begun, reporting))
+}
+
+/// The work tree is the agent's to write, and what it does is to be committed: better to say so
+/// before an agent has worked.
+pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
+    let of_git = [
+        real.common_dir().to_path_buf(),
+        real.common_dir().join("objects"),
+    ];
+    let written = std::iter::once(real.work_tree().to_path_buf());
+    let written = written.chain(of_git.into_iter().filter(|_| commits));
+    for place in written {
+        if let Err(error) = rustix::fs::access(&place, rustix::fs::Access::WRITE_OK) {
+            let message = format!("{} cannot be written: {error}", place.display());
+            return Err(Error::environment(message)
+                .hint("run as a user that may write there, or mount it writable"));
+        }
+    }
+    Ok(())
+}
+
+/// What is fixed from now on. The manifest comes last: a directory without one is nobody's run.
+fn record(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    run_dir: &RunDir,
+    run_id: &str,
+) -> Result<()> {
+    let manifest = Manifest {
+        v: 1,
+        run_id: run_id.to_owned(),
+        work_tree: prepared.real.work_tree().to_path_buf(),
+        plan: prepared
+            .book
+            .file
+            .as_ref()
+            .map(|file| PlanPath(file.path.clone())),
+        prompt: match &prepared.source {
+            Source::Prompt(text) => Some(text.clone()),
+            Source::File(_) | Source::Known { .. } | Source::Text(_) => None,
+        },
+        text: match &prepared.source {
+            Source::Text(text) => Some(text.clone()),
+            _ => None,
+        },
+        tasks: args.tasks.clone(),
+        config: args
+            .common
+            .config
+            .as_ref()
+            .map(|path| context.cwd.join(path)),
+        flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
+    };
+    run_dir.write(PLAN_COPY, prepared.book.text().as_bytes())?;
+    run_dir.write_manifest(&manifest)?;
+    Ok(())
+}
+
+/// Nothing was run: nothing is left behind. A directory that was there before stays.
+fn discard(run_dir: &RunDir, existed: bool) {
+    let _ = std::fs::remove_dir_all(run_dir.root());
+    if existed {
+        let _ = std::fs::create_dir(run_dir.root());
+    } else if let Some(parent) = run_dir.root().parent() {
+        // It goes only if no other run is in it.
+        let _ = std::fs::remove_dir(parent);
+    }
+}
+
+fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Watched> {
+    let repo = Repo::create(prepared.real.clone(), &run_dir.path("git"))
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let mut repo = Watched::new(repo);
+    if !prepared.run.allow_dirty {
+        refuse_dirty(prepared, &mut repo)?;
+    }
+    Ok(repo)
+}
+
+/// The tree must be clean, so that what is there afterwards is the agent's work. A plan that git
+/// does not know yet is no dirt: it goes into the first commit.
+fn refuse_dirty(prepared: &Prepared, repo: &mut Watched) -> Result<()> {
+    let exempt = Exempt {
+        progress_ignore: prepared.run.progress_ignore.clone(),
+        plan: prepared.book.exempt(),
+        ..Default::default()
+    };
+    let state = repo
+        .look(&exempt)
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let plan = prepared
+        .book
+        .file
+        .as_ref()
+        .and_then(|file| file.in_tree.as_deref());
+    let is_new_plan = |change: &Change| Some(change.path.as_slice()) == plan && change.untracked;
+    // What does not count as progress is dirt all the same: it would be committed.
+    let mut dirty: Vec<&Change> = state.changes.iter().chain(&state.uncounted).collect();
+    dirty.retain(|change| !change.newly_ignored && !is_new_plan(change));
+    dirty.sort_by(|one, other| one.path.cmp(&other.path));
+    let dirty: Vec<String> = dirty
+        .into_iter()
+        .map(|change| display_path(&change.path))
+        .collect();
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let shown = dirty
+        .iter()
+        .take(20)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n    ");
+    let more = match dirty.len() {
+        0..=20 => String::new(),
+        n => format!("\n    and {} more", n - 20),
+    };
+    Err(
+        Error::config(format!("the work tree is not clean:\n    {shown}{more}"))
+            .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)")
+            .hint("to go on with an interrupted run use --resume"),
+    )
+}
+
+/// Where the runs of a repository are kept.
+pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
+    if context.in_actions()
+        && let Some(temp) = context.path_var("RUNNER_TEMP")
+    {
+        return temp.join("sprag");
+    }
+    let name = work_tree
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let hash = blake3::hash(work_tree.as_os_str().as_encoded_bytes()).to_hex();
+    let name = format!("{}-{}", name.unwrap_or_default(), &hash[..8]);
+    context.state_home().join(name)
+}
+
+/// A path of which the last parts need not exist yet, without links in those that do.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(path), _, _) => path,
+        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
+        _ => path.to_path_buf(),
+    }
+}

@@ -1,0 +1,408 @@
+//! From the command line to everything that a run needs, before anything is touched.
+
+use crate::cli::{Common, RunArgs, SettingFlags};
+use crate::context::Context;
+use crate::domain::config_file;
+use crate::domain::plan::{self, Plan, Task, TaskId};
+use crate::domain::settings::{COSTLY_RETRIES, Settings};
+use crate::error::{Error, Result};
+use crate::git::{Real, Repo};
+use crate::run::repository::repository;
+use crate::run::steps::{PlanBook, PlanFile};
+use crate::settings::{self, RunConfig, Sources, TaskConfig};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What a plan is called that is no file, in messages about it.
+const TEXT_NAME: &str = "plan.yaml";
+
+/// Where a plan comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// A file.
+    File(PathBuf),
+    /// A text.
+    Prompt(String),
+    /// A plan that is no file, such as an issue's.
+    Text(String),
+    /// A file whose content is known: a run that is taken up again does not believe what a turn
+    /// that was cut off may have left in it.
+    Known {
+        /// The file's resolved path.
+        path: PathBuf,
+        /// What it holds.
+        content: Vec<u8>,
+    },
+}
+
+/// What is known of an earlier process of the run, by which files and tasks are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Before<'a> {
+    /// The repository, with the last commit that was verified.
+    pub repo: &'a Repo,
+    /// Tasks that were begun and are not over, whatever the plan says of them.
+    pub open: &'a [String],
+}
+
+/// Everything that a run needs, checked.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The repository.
+    pub real: Real,
+    /// Where the plan comes from.
+    pub source: Source,
+    /// The plan and its file.
+    pub book: PlanBook,
+    /// What concerns the whole run.
+    pub run: RunConfig,
+    /// The selected tasks that are not done, in order, with their settings.
+    pub tasks: Vec<(Task, TaskConfig)>,
+    /// Settings of tasks that an earlier process of the run may have done: their checks hold for what
+    /// it committed.
+    pub done: Vec<TaskConfig>,
+    /// All tasks of the plan in order.
+    pub all: Vec<Task>,
+    /// The tasks that were asked for by name.
+    pub named: Vec<TaskId>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// What a run can be given to work on.
+pub const CHOICES: &str = "give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event";
+
+/// Whether the command line or the inputs name a plan or a prompt.
+pub fn has_source(context: &Context, args: &RunArgs) -> bool {
+    let flags = args.plan.is_some() || args.prompt.is_some() || args.prompt_file.is_some();
+    let inputs = ["plan", "prompt", "prompt-file"];
+    flags || inputs.iter().any(|name| context.input(name).is_some())
+}
+
+/// The one source that the command line names.
+///
+/// # Errors
+/// When it names none or several, or standard input cannot be read.
+pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
+    let given = [
+        args.plan.as_ref().map(|_| "--plan"),
+        args.prompt.as_ref().map(|_| "--prompt"),
+        args.prompt_file.as_ref().map(|_| "--prompt-file"),
+    ];
+    let given: Vec<&str> = given.into_iter().flatten().collect();
+    if given.len() > 1 {
+        let message = format!("{} were given together", given.join(" and "));
+        return Err(Error::usage(message).hint(CHOICES));
+    }
+    if let Some(path) = &args.plan {
+        return Ok(Source::File(context.cwd.join(path)));
+    }
+    if let Some(text) = &args.prompt {
+        return Ok(Source::Prompt(text.clone()));
+    }
+    if let Some(path) = &args.prompt_file {
+        return prompt_file(context, path);
+    }
+    source_of_inputs(context, CHOICES)
+}
+
+/// Action inputs name a source when no flag does.
+fn source_of_inputs(context: &Context, choices: &str) -> Result<Source> {
+    let (plan, prompt, file) = (
+        context.input("plan"),
+        context.input("prompt"),
+        context.input("prompt-file"),
+    );
+    match (plan, prompt, file) {
+        (Some(plan), None, None) => Ok(Source::File(context.cwd.join(plan))),
+        (None, Some(prompt), None) => Ok(Source::Prompt(prompt.to_owned())),
+        (None, None, Some(file)) => prompt_file(context, Path::new(file)),
+        (None, None, None) => {
+            Err(Error::usage("nothing to do: no plan and no prompt was given").hint(choices))
+        }
+        _ => Err(
+            Error::usage("several of the inputs plan, prompt and prompt-file were given")
+                .hint(choices),
+        ),
+    }
+}
+
+fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
+    let bytes = if path == Path::new("-") {
+        let limit = u64::try_from(plan::MAX_FILE_BYTES)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Error::usage(format!("standard input cannot be read: {error}")))?;
+        plan::check_size(
+            "standard input",
+            u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+        )
+        .map_err(|located| Error::usage(located.to_string()))?;
+        bytes
+    } else {
+        settings::read_file(&context.cwd.join(path), "prompt file")?
+    };
+    String::from_utf8(bytes)
+        .map(Source::Prompt)
+        .map_err(|_| Error::usage(format!("the prompt {} is not UTF-8 text", path.display())))
+}
+
+/// Reads and checks everything.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn prepare(
+    context: &Context,
+    common: &Common,
+    flags: &SettingFlags,
+    named: &[String],
+    source: Source,
+    is_foreign: bool,
+    before: Option<Before<'_>>,
+) -> Result<Prepared> {
+    let above = settings::above(context, flags)?;
+    let real = repository(context)?;
+    let mut warnings = Vec::new();
+    let repo = before.map(|before| before.repo);
+    let file = config_file(context, common, real.work_tree(), repo, &mut warnings)?;
+    let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
+    if is_foreign && bare(&mut plan) {
+        warnings
+            .push("the plan is of a fork: its settings and setup commands are not followed".into());
+    }
+    let below = plan.settings.clone().or(file.settings);
+    let sources = Sources::new(above, below).within(context);
+    let setup = file
+        .setup
+        .into_iter()
+        .chain(plan.setup.iter().cloned())
+        .collect();
+    let run = settings::run_config(context, &sources, setup)?;
+    let named = named_tasks(&plan, named)?;
+    let all: Vec<Task> = select(&plan, &[])?;
+    let book = PlanBook::new(plan.clone(), plan_file, text);
+    let (mut tasks, mut done) = (Vec::new(), Vec::new());
+    for task in select(&plan, &named)? {
+        let asked_again = named.contains(&task.id);
+        let is_open =
+            before.is_some_and(|before| before.open.iter().any(|id| id == task.id.as_str()));
+        if book.is_done(&task.id) && !asked_again && !is_open {
+            if before.is_some() {
+                done.push(settings::task_config(&sources, &task)?);
+            }
+            continue;
+        }
+        let config = settings::task_config(&sources, &task)?;
+        alone(&task, &named, &book, &mut warnings);
+        costly(&task, &config, &mut warnings);
+        tasks.push((task, config));
+    }
+    if let Err(error) = book.rehearse(tasks.iter().map(|(task, _)| &task.id)) {
+        return Err(Error::config(format!(
+            "the plan's status cannot be written back: {error:#}"
+        ))
+        .hint("write the task as a plain mapping with its keys on lines of their own"));
+    }
+    Ok(Prepared {
+        real,
+        source,
+        book,
+        run,
+        tasks,
+        done,
+        all,
+        named,
+        warnings,
+    })
+}
+
+/// Leaves a plan nothing but what is to be done. Says whether there was more.
+fn bare(plan: &mut Plan) -> bool {
+    let empty = Settings::default();
+    let had = !plan.setup.is_empty()
+        || plan.settings != empty
+        || plan.tasks.iter().any(|task| task.settings != empty);
+    plan.setup.clear();
+    plan.settings = empty.clone();
+    for task in &mut plan.tasks {
+        task.settings = empty.clone();
+    }
+    had
+}
+
+/// Where the configuration file is that is asked for or would be found.
+pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> PathBuf {
+    let asked = common
+        .config
+        .as_deref()
+        .or(context.input("config").map(Path::new));
+    match asked {
+        Some(path) => context.cwd.join(path),
+        None => work_tree.join(settings::DEFAULT_FILE),
+    }
+}
+
+/// The configuration file that is asked for or found. With a repository, what its base holds counts
+/// and not what lies in the work tree.
+///
+/// # Errors
+/// When it cannot be read, or is asked for and not there.
+pub fn config_file(
+    context: &Context,
+    common: &Common,
+    work_tree: &Path,
+    repo: Option<&Repo>,
+    warnings: &mut Vec<String>,
+) -> Result<config_file::ConfigFile> {
+    let asked = common
+        .config
+        .as_deref()
+        .or(context.input("config").map(Path::new));
+    let path = match asked {
+        Some(path) => context.cwd.join(path),
+        None => work_tree.join(settings::DEFAULT_FILE),
+    };
+    let of_base = repo.map(|repo| in_base(repo, &path)).transpose()?.flatten();
+    let bytes = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
+        (Some(bytes), _) => bytes,
+        (None, Some(_)) if asked.is_none() => return Ok(config_file::ConfigFile::default()),
+        _ if asked.is_none() && !path.exists() => return Ok(config_file::ConfigFile::default()),
+        _ => settings::read_file(&path, "configuration file")?,
+    };
+    let name = shown(&path, work_tree);
+    let parsed = config_file::parse(&name, &bytes).map_err(settings::located)?;
+    warnings.extend(parsed.warnings.iter().map(ToString::to_string));
+    Ok(parsed.value)
+}
+
+/// What the run's base holds under a path of the work tree.
+///
+/// # Errors
+/// When the repository cannot be read.
+pub fn in_base(repo: &Repo, path: &Path) -> Result<Option<Vec<u8>>> {
+    let Ok(inside) = path.strip_prefix(repo.real().work_tree()) else {
+        return Ok(None);
+    };
+    repo.base_file(inside.as_os_str().as_bytes())
+        .map_err(|error| Error::environment(error.to_string()))
+}
+
+/// Reads a plan.
+///
+/// # Errors
+/// When it cannot be read or is wrong.
+pub fn read_plan(path: &Path, name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
+    parse_plan(&settings::read_file(path, "plan")?, name, warnings)
+}
+
+fn parse_plan(bytes: &[u8], name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
+    let parsed = plan::parse(name, bytes).map_err(settings::located)?;
+    warnings.extend(parsed.warnings.iter().map(ToString::to_string));
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    Ok((parsed.value, text))
+}
+
+fn load(
+    source: &Source,
+    real: &Real,
+    warnings: &mut Vec<String>,
+) -> Result<(Plan, String, Option<PlanFile>)> {
+    // The resolved path is the one that is written later: a link must not lead elsewhere by then.
+    let resolved = match source {
+        Source::Prompt(text) => return Ok((settings::plan_of_prompt(text)?, String::new(), None)),
+        Source::Text(text) => {
+            let (plan, text) = parse_plan(text.as_bytes(), TEXT_NAME, warnings)?;
+            return Ok((plan, text, None));
+        }
+        Source::File(path) => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
+        Source::Known { path, .. } => path.clone(),
+    };
+    let name = shown(&resolved, real.work_tree());
+    let (plan, text) = match source {
+        Source::Known { content, .. } => parse_plan(content, &name, warnings)?,
+        _ => read_plan(&resolved, &name, warnings)?,
+    };
+    let in_tree = resolved
+        .strip_prefix(real.work_tree())
+        .ok()
+        .filter(|_| !real.ignores(&resolved));
+    let in_tree = in_tree.map(|path| path.as_os_str().as_bytes().to_vec());
+    Ok((
+        plan,
+        text,
+        Some(PlanFile {
+            path: resolved,
+            name,
+            in_tree,
+        }),
+    ))
+}
+
+fn named_tasks(plan: &Plan, named: &[String]) -> Result<Vec<TaskId>> {
+    let known = plan.tasks.iter().map(|task| task.id.as_str());
+    named
+        .iter()
+        .map(
+            |name| match plan.tasks.iter().find(|task| task.id.as_str() == name) {
+                Some(task) => Ok(task.id.clone()),
+                None => {
+                    let nearest = crate::domain::suggest::did_you_mean(name, known.clone());
+                    let all: Vec<&str> = known.clone().take(20).collect();
+                    Err(
+                        Error::usage(format!("--task {name}: the plan has no such task{nearest}"))
+                            .hint(format!("its tasks are {}", all.join(", "))),
+                    )
+                }
+            },
+        )
+        .collect()
+}
+
+fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
+    plan::selection(plan, only)
+        .map(|tasks| tasks.into_iter().cloned().collect())
+        .map_err(|error| Error::usage(error.to_string()))
+}
+
+/// A task that was asked for by name is run whatever it depends on; that is said.
+fn alone(task: &Task, named: &[TaskId], book: &PlanBook, warnings: &mut Vec<String>) {
+    let undone: Vec<&str> = task
+        .depends_on
+        .iter()
+        .filter(|id| !named.is_empty() && !named.contains(id) && !book.is_done(id))
+        .map(TaskId::as_str)
+        .collect();
+    if !undone.is_empty() {
+        warnings.push(format!(
+            "task {} is run alone: it depends on {}, which is not done",
+            task.id,
+            undone.join(", ")
+        ));
+    }
+}
+
+fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
+    if config.max_retries > COSTLY_RETRIES {
+        warnings.push(format!(
+            "task {} may be retried {} times: more than {COSTLY_RETRIES} retries are costly",
+            task.id, config.max_retries
+        ));
+    }
+}
+
+/// A path as a person names it: relative to the work tree where it lies in it.
+pub fn shown(path: &Path, work_tree: &Path) -> String {
+    path.strip_prefix(work_tree)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+/// The settings without a plan, for `sprag check`.
+pub fn without_plan(file: Settings, above: Settings) -> Sources {
+    Sources::new(above, file)
+}

@@ -1,0 +1,338 @@
+//! `sprag run --resume`: what an earlier process of the run has left is read and taken up.
+
+use crate::cli::{Common, RunArgs, SettingFlags};
+use crate::commands::run::{execute, lock};
+use crate::context::Context;
+use crate::domain::attempt::{Record, Spend, fold};
+use crate::domain::event::{Event, EventKind};
+use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::error::{Error, Result, machine_fault, told};
+use crate::git::{Real, Repo};
+use crate::github::request::{MISSION, Mission};
+use crate::process::outlast;
+use crate::run::directory::{ENDED, Manifest, RunDir, newest_unfinished};
+use crate::run::new_run::{PLAN_COPY, runs_of};
+use crate::run::prepare::{Before, Source, in_base, prepare};
+use crate::run::steps::{PlanBook, Watched, finish_landing, undo_move};
+use serde::Deserialize as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// How long a git of the dead process may go on.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An earlier process of this run, as far as it came.
+pub(crate) struct Earlier {
+    /// Tasks that are over: done, or failed in a process that died before it said how the run ended.
+    pub(crate) outcomes: BTreeMap<String, Outcome>,
+    /// What is known of the others.
+    pub(crate) histories: BTreeMap<String, Vec<Record>>,
+    /// Those of the others that were not over.
+    pub(crate) open: Vec<String>,
+    /// Commits that the agent made, by task.
+    pub(crate) agent_commits: BTreeMap<String, Vec<String>>,
+    /// The task that failed last, when no other was begun after it.
+    pub(crate) just_failed: Option<String>,
+    pub(crate) summary: RunSummary,
+    pub(crate) seq: u64,
+}
+
+impl Earlier {
+    /// The task after which the dead process was about to go on, and how it ended.
+    pub(crate) fn just_failed(&self) -> Option<(TaskSummary, Outcome)> {
+        let id = self.just_failed.as_ref()?;
+        Some((
+            self.summary.task(id)?.clone(),
+            self.outcomes.get(id)?.clone(),
+        ))
+    }
+}
+
+/// A run that is taken up again.
+pub(crate) struct TakenUp {
+    pub(crate) run_dir: RunDir,
+    pub(crate) run_id: String,
+    pub(crate) earlier: Earlier,
+    pub(crate) repo: Watched,
+}
+
+pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Result<u8> {
+    let real = crate::run::repository::repository(context)?;
+    let root = match &args.settings.run_dir {
+        Some(dir) => context.cwd.join(dir),
+        None => unfinished(context, &real)?,
+    };
+    let run_dir = RunDir::open(&root).map_err(|error| Error::config(format!("{error:#}")))?;
+    let manifest = run_dir
+        .manifest()
+        .map_err(|error| Error::config(format!("{error:#}")))?;
+    if manifest.work_tree != real.work_tree() {
+        return Err(Error::config(format!(
+            "{} is a run of {}, not of {}",
+            root.display(),
+            manifest.work_tree.display(),
+            real.work_tree().display()
+        )));
+    }
+    let _lock = lock(context, &real)?;
+    let repo = reopen(real, &run_dir)?;
+    let earlier = read_earlier(&run_dir)?;
+    let source = source_again(&repo, &run_dir, &manifest)?;
+    let mission = mission(&run_dir)?;
+    let before = Before {
+        repo: &repo,
+        open: &earlier.open,
+    };
+    let (common, settings) = with_flags_of(&manifest, args)?;
+    let mut prepared = prepare(
+        context,
+        &common,
+        &settings,
+        &manifest.tasks,
+        source,
+        mission.as_ref().is_some_and(|mission| mission.report_only),
+        Some(before),
+    )?;
+    prepared.warnings.extend(changed_plan(
+        &prepared.source,
+        prepared.book.text(),
+        &run_dir,
+    ));
+    let taken_up = TakenUp {
+        run_dir,
+        run_id: manifest.run_id,
+        earlier,
+        repo: Watched::new(repo),
+    };
+    execute(context, args, prepared, mission, Some(taken_up), runtime)
+}
+
+/// What the run is for, where it was asked for on GitHub.
+fn mission(run_dir: &RunDir) -> Result<Option<Mission>> {
+    let path = run_dir.path(MISSION);
+    let Ok(bytes) = std::fs::read(&path) else {
+        return Ok(None);
+    };
+    let read = serde_json::from_slice(&bytes);
+    read.map(Some)
+        .map_err(|error| Error::config(format!("{} is damaged: {error}", path.display())))
+}
+
+/// The repository as the dead process left it, when what that had git do is over.
+fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
+    let private = run_dir.path("git");
+    outlast(&Repo::mark_of_children(&private), PATIENCE);
+    let mut repo = Repo::reopen(real, &private).map_err(|error| {
+        let error = anyhow::Error::from(error);
+        let message = format!("the run cannot be taken up: {}", told(&error));
+        match machine_fault(&error) {
+            Some(remedy) => Error::environment(message).hint(remedy),
+            None => Error::config(message).hint("start a new run; what this one committed stays"),
+        }
+    })?;
+    let settled = finish_landing(&mut repo, run_dir).and_then(|()| undo_move(&mut repo, run_dir));
+    settled.map_err(|error| {
+        let message = format!("the run cannot be taken up: {}", told(&error));
+        let environment = Error::environment(message);
+        machine_fault(&error)
+            .into_iter()
+            .fold(environment, Error::hint)
+    })?;
+    Ok(repo)
+}
+
+/// Says which plan counts when it was edited since the run began.
+fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String> {
+    let (path, other) = match source {
+        Source::Prompt(_) | Source::Text(_) => return None,
+        Source::File(path) => (path, run_dir.path(PLAN_COPY)),
+        Source::Known { path, .. } => (path, path.clone()),
+    };
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let other = std::fs::read(other).ok()?;
+    let same = without_owned_keys(&name, &other) == without_owned_keys(&name, text.as_bytes());
+    let shown = path.display();
+    (!same).then(|| match source {
+        Source::Known { .. } => format!(
+            "{shown} was edited: the run goes on with the plan as it was last committed; start a new run for the edited one"
+        ),
+        _ => format!("{shown} was edited since the run began: the run goes on with it as it is now"),
+    })
+}
+
+fn unfinished(context: &Context, real: &Real) -> Result<PathBuf> {
+    let parent = runs_of(context, real.work_tree());
+    newest_unfinished(&parent, real.work_tree()).ok_or_else(|| {
+        Error::config(format!(
+            "there is no unfinished run in {}",
+            parent.display()
+        ))
+        .hint("start one with sprag run --plan FILE, or name one with --run-dir DIR")
+    })
+}
+
+/// The plan of a run that is taken up: as it was last committed, or as it was when the run began. In
+/// the work tree it may be whatever the agent left.
+fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<Source> {
+    let path = match (&manifest.plan, &manifest.prompt) {
+        (Some(path), _) => path.0.clone(),
+        (None, Some(prompt)) => return Ok(Source::Prompt(prompt.clone())),
+        (None, None) if manifest.text.is_some() => {
+            return Ok(Source::Text(manifest.text.clone().unwrap_or_default()));
+        }
+        (None, None) => {
+            return Err(Error::config(
+                "the run's manifest names neither plan nor prompt",
+            ));
+        }
+    };
+    if !path.starts_with(repo.real().work_tree()) {
+        return Ok(Source::File(path));
+    }
+    let content = match in_base(repo, &path)? {
+        Some(content) => content,
+        None if repo.real().ignores(&path) => return Ok(Source::File(path)),
+        None => crate::settings::read_file(&run_dir.path(PLAN_COPY), "copy of the plan")?,
+    };
+    Ok(Source::Known { path, content })
+}
+
+/// These flags, and those that the run was begun with where these do not say otherwise.
+fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, SettingFlags)> {
+    let common = Common {
+        directory: args.common.directory.clone(),
+        config: args.common.config.clone().or(manifest.config.clone()),
+    };
+    let mut settings = args.settings.clone();
+    if !manifest.flags.is_null() {
+        let earlier = SettingFlags::deserialize(&manifest.flags).map_err(|error| {
+            Error::config(format!("the run's manifest has unknown flags: {error}"))
+        })?;
+        settings.earlier = Some(Box::new(earlier));
+    }
+    Ok((common, settings))
+}
+
+/// What an earlier process of the run has left. A task that failed is taken again with fresh counts,
+/// from where it began, unless the process died before it said how the run ended: then the task's end
+/// stands, as if nothing had happened. One that was stopped goes on.
+fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
+    let damaged =
+        |error: anyhow::Error| Error::config(format!("the run cannot be taken up: {error:#}"));
+    let events = run_dir.read_events().map_err(damaged)?;
+    let ended = std::fs::read_to_string(run_dir.path(ENDED)).ok();
+    let ended = ended.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let by_events = Told::by(&events, ended);
+    let mut outcomes = BTreeMap::new();
+    let mut just_failed = None;
+    let mut histories: BTreeMap<String, Vec<Record>> = BTreeMap::new();
+    for line in run_dir.read_history().map_err(damaged)? {
+        just_failed = None;
+        outcomes.remove(&line.task);
+        let history = histories.entry(line.task.clone()).or_default();
+        match line.record {
+            Record::Finished { outcome } if outcome.ends_run() => {}
+            Record::Finished { outcome } if outcome.task_end() == TaskEnd::Done => {
+                histories.remove(&line.task);
+                outcomes.insert(line.task, outcome);
+            }
+            Record::Finished { outcome } => {
+                history.truncate(1);
+                if by_events.stands.contains(&line.task) {
+                    just_failed = Some(line.task.clone());
+                    outcomes.insert(line.task, outcome);
+                }
+            }
+            record => history.push(record),
+        }
+    }
+    let is_open = |history: &Vec<Record>| history.len() > 1;
+    let open = histories.iter().filter(|(_, history)| is_open(history));
+    let open = open.map(|(task, _)| task.clone()).collect();
+    let summary = RunSummary::of(&events);
+    let seq = events.last().map_or(0, |event| event.seq);
+    Ok(Earlier {
+        outcomes,
+        histories,
+        open,
+        agent_commits: by_events.agent_commits,
+        just_failed,
+        summary,
+        seq,
+    })
+}
+
+/// What only the events tell.
+#[derive(Default)]
+struct Told {
+    /// Tasks that ended since a process last came to its end.
+    stands: BTreeSet<String>,
+    /// Commits that the agent made, by task.
+    agent_commits: BTreeMap<String, Vec<String>>,
+}
+
+impl Told {
+    /// `ended` is the last event of the last process that came to its end.
+    fn by(events: &[Event], ended: u64) -> Self {
+        let mut told = Self::default();
+        for event in events {
+            let task = event.task.clone().unwrap_or_default();
+            match &event.kind {
+                EventKind::TaskEnded(_) if event.seq > ended => drop(told.stands.insert(task)),
+                EventKind::TaskStarted { .. } => drop(told.agent_commits.remove(&task)),
+                EventKind::AgentCommits { commits } => {
+                    told.agent_commits.insert(task, commits.clone());
+                }
+                _ => {}
+            }
+        }
+        told
+    }
+}
+
+/// What the run has spent but for the tasks that are gone on with, whose histories tell it.
+pub(crate) fn spent(earlier: &Earlier) -> Spend {
+    let usage = &earlier.summary.usage;
+    let open = earlier
+        .histories
+        .values()
+        .map(|history| fold(history).spend);
+    let all = Spend {
+        tokens: usage
+            .tokens_in
+            .unwrap_or(0)
+            .saturating_add(usage.tokens_out.unwrap_or(0)),
+        cost_usd: usage.cost_usd.unwrap_or(0.0),
+    };
+    open.fold(all, |left, open| Spend {
+        tokens: left.tokens.saturating_sub(open.tokens),
+        cost_usd: (left.cost_usd - open.cost_usd).max(0.0),
+    })
+}
+
+/// A status that was to ride in a later commit is still to be saved.
+pub(crate) fn recall_statuses(book: &mut PlanBook, earlier: &Earlier, keep_going: bool) {
+    for (id, outcome) in &earlier.outcomes {
+        let Some(task) = book.plan.tasks.iter().find(|task| task.id.as_str() == id) else {
+            continue;
+        };
+        let id = task.id.clone();
+        let status = match outcome.task_end() {
+            TaskEnd::Done if !book.is_done(&id) => TaskStatus::Done,
+            TaskEnd::Failed if keep_going => TaskStatus::Failed,
+            TaskEnd::Blocked if keep_going => TaskStatus::Blocked,
+            _ => continue,
+        };
+        let attempts = earlier.summary.task(id.as_str()).map(|task| task.attempts);
+        let update = StatusUpdate {
+            status,
+            attempts,
+            completed_at: None,
+        };
+        book.set(&id, update);
+    }
+}

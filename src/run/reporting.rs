@@ -1,0 +1,523 @@
+//! Hands every event to every report, and writes what a finished run leaves behind.
+
+use crate::cli::{ColorChoice, Output, RunArgs};
+use crate::context::Context;
+use crate::domain::agent::AgentEvent;
+use crate::domain::event::{Event, EventKind};
+use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::summary::RunSummary;
+use crate::error::{Error, ErrorKind, Result};
+use crate::github::actions_environment::Hub;
+use crate::github::publisher::{Desk, End, Known, Publisher, Trouble};
+use crate::github::request::{Mission, ReactTo};
+use crate::process::Cancel;
+use crate::report::annotation::annotations;
+use crate::report::console::{Color, Console, Size, Style, Verbosity};
+use crate::report::jsonl::Jsonl;
+use crate::report::outlet::Outlet;
+use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
+use crate::report::shield::{Shielded, Token, neutral};
+use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
+use crate::report::{Format, Reporters, html, markdown, render};
+use crate::run::directory::{RunDir, append_only};
+use crate::secrets::redact::Redactor;
+use crate::secrets::redact_stream::Redacting;
+use crate::secrets::sources::redactor;
+use anyhow::Context as _;
+use std::fs::File;
+use std::io::{Write, stderr, stdout};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
+/// is to stop, and a person, who may have stopped the terminal to read.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
+const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
+
+/// How long GitHub may take to hear how the run ended, and the same when the job is being cancelled:
+/// its processes are killed 10 s after the first signal.
+const PATIENCE_OF_REPORT: Duration = Duration::from_secs(90);
+const PATIENCE_OF_CANCELLED_REPORT: Duration = Duration::from_secs(3);
+
+/// What the run has on GitHub, relative to the run directory.
+const ON_GITHUB: &str = "state/github.json";
+
+/// Where the events are kept for a process that takes the run up, relative to the run directory.
+const RECORD: &str = "state/events.jsonl";
+
+/// Where the events of a run go.
+pub struct Reporting {
+    reporters: Reporters,
+    /// Streams whose readers may have stopped reading.
+    outlets: Outlets,
+    summary: RunSummary,
+    /// Events for a process that takes the run up; the agent's own words are not among them.
+    record: Option<File>,
+    record_path: PathBuf,
+    status: ReportStatus,
+    /// Number of the last event.
+    seq: u64,
+    /// What tells GitHub, and what of.
+    publishing: Option<Publishing>,
+    /// Takes secrets out of whatever leaves this process.
+    redactor: Arc<Redactor>,
+    /// Raised by a signal, also after the last task.
+    cancel: Option<Cancel>,
+}
+
+/// A run that GitHub is told of.
+struct Publishing {
+    publisher: Publisher,
+    mission: Mission,
+    /// Whether the token is a job's own, whose pushes start no workflow.
+    is_job_token: bool,
+}
+
+impl Reporting {
+    /// Opens every report.
+    ///
+    /// # Errors
+    /// When a file cannot be opened.
+    pub fn open(
+        context: &Context,
+        args: &RunArgs,
+        run_dir: &RunDir,
+        earlier: Option<&RunSummary>,
+    ) -> Result<Self> {
+        let mut reporters = Reporters::default();
+        let mut outlets = Outlets::default();
+        let events = run_dir.append_lines("events.jsonl")?;
+        let redactor = Arc::new(redactor(context));
+        let events = Redacting::new(events, Arc::clone(&redactor));
+        reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
+        let to_stdout = args.output.events.as_deref() == Some(Path::new("-"));
+        match &args.output.events {
+            Some(_) if to_stdout => {
+                let out = outlets.open("JSONL", &stdout(), context.stdout_is_terminal)?;
+                let out = Redacting::new(out, Arc::clone(&redactor));
+                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(out))));
+            }
+            Some(path) => {
+                let path = context.cwd.join(path);
+                let file = File::create(&path).map_err(|error| {
+                    Error::usage(format!("--events {}: {error}", path.display()))
+                        .hint("name a file in a directory that exists, or - for standard output")
+                })?;
+                // A pipe has a reader, who may stop reading.
+                let out = match file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                    true => Box::new(file),
+                    false => outlets.open("JSONL", &file, false)?,
+                };
+                let out = Redacting::new(out, Arc::clone(&redactor));
+                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(out))));
+            }
+            None => {}
+        }
+        add_log(
+            context,
+            &args.output,
+            to_stdout,
+            &mut outlets,
+            &mut reporters,
+            &redactor,
+        )?;
+        let record = run_dir.append_lines(RECORD)?;
+        Ok(Self {
+            reporters,
+            outlets,
+            summary: earlier.cloned().unwrap_or_default(),
+            record: Some(record),
+            record_path: run_dir.path(RECORD),
+            status: ReportStatus::Ok,
+            seq: 0,
+            publishing: None,
+            redactor,
+            cancel: None,
+        })
+    }
+
+    /// Does not wait long for anybody from the moment at which a signal raises this flag.
+    pub fn heed(&mut self, cancel: &Cancel) {
+        self.cancel = Some(cancel.beyond_deadline());
+    }
+
+    /// Begins to tell GitHub of the run, where that is wanted and there is a token.
+    pub fn publish(
+        &mut self,
+        context: &Context,
+        mission: &Mission,
+        run_dir: &RunDir,
+        run_id: &str,
+        resumed: bool,
+    ) {
+        let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
+            return;
+        };
+        let desk = Desk {
+            resumed,
+            ..desk(mission, run_dir, run_id)
+        };
+        let is_job_token = hub.is_job_token();
+        match Publisher::start(desk, move || hub.client()) {
+            Ok(publisher) => {
+                self.reporters
+                    .add("GitHub", publisher.reporter(Arc::clone(&self.redactor)));
+                // They go to the check run; should that fail, they are told at the end.
+                self.reporters.remove("annotations");
+                self.publishing = Some(Publishing {
+                    publisher,
+                    mission: mission.clone(),
+                    is_job_token,
+                });
+            }
+            Err(error) => self
+                .summary
+                .warnings
+                .push(format!("GitHub is not told of the run: {error}")),
+        }
+    }
+
+    /// Tells GitHub how the run ended. Whatever does not come through is a warning.
+    fn end_publishing(&mut self) {
+        let Some(publishing) = self.publishing.take() else {
+            return;
+        };
+        let push = self.summary.push.as_ref().filter(|push| push.pushed);
+        let mut scene = publishing.mission.scene();
+        if let Some(push) = push {
+            scene.dispatched.clone_from(&push.dispatched);
+            scene.ci_will_not_start = scene.dispatched.is_empty() && publishing.is_job_token;
+        }
+        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
+        let patience = match is_cancelled {
+            true => PATIENCE_OF_CANCELLED_REPORT,
+            false => PATIENCE_OF_REPORT,
+        };
+        let end = End {
+            scene,
+            pushed: push.and_then(|push| push.head.clone()),
+            until: Instant::now() + patience,
+            hurried: is_cancelled,
+        };
+        let published = publishing.publisher.finish(
+            &self.clean(),
+            end,
+            || self.is_stopped(),
+            PATIENCE_OF_CANCELLED_REPORT,
+        );
+        if !published.complete {
+            self.status = ReportStatus::Degraded;
+        }
+        for incident in published.incidents {
+            let warning = format!("GitHub: {incident}");
+            if !self.summary.warnings.contains(&warning) {
+                let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
+                self.summary.warnings.push(warning);
+            }
+        }
+        if !published.annotated {
+            for command in annotation_commands(&annotations(&self.clean())) {
+                let _ = writeln!(stdout(), "{command}");
+            }
+        }
+    }
+
+    /// Takes an event in.
+    ///
+    /// # Errors
+    /// When it cannot be kept for a process that takes the run up. Every report is told all the same.
+    pub fn take(&mut self, event: Event) -> anyhow::Result<()> {
+        self.seq = event.seq;
+        self.summary.apply(&event);
+        let kept = self.keep(&event);
+        for warning in self.reporters.report(&event, &self.summary) {
+            self.status = ReportStatus::Degraded;
+            self.summary.warnings.push(warning);
+        }
+        kept
+    }
+
+    /// Says that the run ended by an error of its own, not by a decision.
+    pub fn broke_off(&mut self, error: &Error) {
+        let (status, reason) = match error.kind {
+            ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
+            ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
+            ErrorKind::Internal => (RunStatus::Environment, Reason::Internal),
+        };
+        let message = error.to_string();
+        let exit_code = error.exit_code();
+        let head = self.summary.head.clone();
+        let changed_files = self.summary.changed_files_so_far().into_iter().collect();
+        let ended = EventKind::RunEnded {
+            status,
+            reason,
+            exit_code,
+            head,
+            changed_files,
+        };
+        for kind in [EventKind::Warning { message }, ended] {
+            self.seq += 1;
+            // What went wrong may be that nothing can be kept.
+            let _ = self.take(Event {
+                seq: self.seq,
+                ts: jiff::Timestamp::now().to_string(),
+                elapsed_ms: self.summary.elapsed_ms,
+                task: None,
+                attempt: None,
+                turn: None,
+                kind,
+            });
+        }
+    }
+
+    /// What the summary is made of is on the disk before the history goes on.
+    fn keep(&mut self, event: &Event) -> anyhow::Result<()> {
+        let is_words = matches!(&event.kind, EventKind::Agent(kind) if !matches!(kind, AgentEvent::Todo { .. }));
+        let Some(file) = self.record.as_mut().filter(|_| !is_words) else {
+            return Ok(());
+        };
+        let mut line = serde_json::to_vec(event)?;
+        line.push(b'\n');
+        let mut written = file.write_all(&line);
+        if written.is_ok() && is_milestone(&event.kind) {
+            written = file.sync_data();
+        }
+        if written.is_err() {
+            // What follows a line that is not whole would be lost with it.
+            self.record = None;
+        }
+        written.with_context(|| format!("{} cannot be written", self.record_path.display()))
+    }
+
+    /// Writes the report, the summary, the step summary and the action's outputs. The exit code
+    /// follows the run and never this: what cannot be written is a warning. Returns the number of the
+    /// last event.
+    pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
+        // Whatever becomes of the rest, what a run leaves behind is there.
+        self.write(run_dir);
+        self.write_page(run_dir);
+        self.drain();
+        self.end_publishing();
+        if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
+            let text = markdown::step_summary(&self.clean(), markdown::STEP_SUMMARY_BYTES);
+            self.append(&path, &text, "step summary");
+        }
+        if let Some(path) = context.path_var("GITHUB_OUTPUT") {
+            let beyond = Beyond {
+                report_status: self.status,
+                report_path: Some(run_dir.path("report.html").display().to_string()),
+            };
+            let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+            let text = github_output(&outputs(&self.clean(), &beyond), &delimiter);
+            self.append(&path, &text, "outputs");
+        }
+        self.write(run_dir);
+        self.seq
+    }
+
+    /// The summary as others may see it.
+    fn clean(&self) -> RunSummary {
+        self.redactor.redact_summary(&self.summary)
+    }
+
+    fn write(&mut self, run_dir: &RunDir) {
+        let summary = self.clean();
+        for (what, name, format) in [
+            ("report", "report.md", Format::Markdown),
+            ("summary", "summary.json", Format::Json),
+        ] {
+            let written = run_dir.write(name, render(&summary, format).as_bytes());
+            self.degrade(what, written.map(drop));
+        }
+    }
+
+    fn write_page(&mut self, run_dir: &RunDir) {
+        let mut sources = crate::run::setting_sources::sources(run_dir.root());
+        for source in &mut sources {
+            source.text = self.redactor.redact(&source.text).into_owned();
+        }
+        let page = html::report(&self.clean(), &sources);
+        let written = run_dir.write("report.html", page.as_bytes());
+        self.degrade("HTML report", written.map(drop));
+    }
+
+    fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {
+        let Err(error) = written else { return };
+        let warning = format!("the {what} could not be written: {error:#}");
+        self.status = ReportStatus::Degraded;
+        if self.summary.warnings.contains(&warning) {
+            return;
+        }
+        // The reports are closed by now, and the summary may be what could not be written.
+        let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
+        self.summary.warnings.push(warning);
+    }
+
+    /// Whether a signal asked for the end.
+    fn is_stopped(&self) -> bool {
+        let cancel = self.cancel.as_ref();
+        cancel.is_some_and(|cancel| cancel.reason().is_some())
+    }
+
+    /// Waits for what was written to arrive.
+    fn drain(&mut self) {
+        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped();
+        for (name, outlet, has_person) in &self.outlets.0 {
+            let patience = match (is_cancelled, has_person) {
+                (true, _) => PATIENCE_OF_CANCELLED,
+                (false, false) => PATIENCE,
+                (false, true) => PATIENCE_WITH_PERSON,
+            };
+            if let Err(error) = outlet.drain(patience) {
+                self.status = ReportStatus::Degraded;
+                self.summary
+                    .warnings
+                    .push(format!("the {name} report is incomplete: {error}"));
+            }
+        }
+    }
+
+    fn append(&mut self, path: &Path, text: &str, what: &str) {
+        let written = append_only(path).and_then(|mut file| {
+            file.write_all(text.as_bytes())
+                .with_context(|| path.display().to_string())
+        });
+        self.degrade(what, written);
+    }
+}
+
+/// What is to be shown where; a run that is taken up goes on with what is there.
+fn desk(mission: &Mission, run_dir: &RunDir, run_id: &str) -> Desk {
+    let kept = std::fs::read(run_dir.path(ON_GITHUB));
+    let mut known: Known = kept
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    if known.comment.is_none() {
+        known.comment.clone_from(&mission.comment);
+    }
+    let mut state = mission.state.clone();
+    state.note_run(run_id);
+    let place = run_dir.clone();
+    Desk {
+        repository: mission.place.repository.clone(),
+        head: mission.head.clone(),
+        external_id: run_id.to_owned(),
+        number: mission.number,
+        react_to: mission.react_to.map(ReactTo::target),
+        state,
+        scene: mission.scene(),
+        known,
+        resumed: false,
+        // What is lost with it is only that a later process looks for it.
+        keep: Box::new(move |known| {
+            if let Ok(bytes) = serde_json::to_vec(known) {
+                let _ = place.write(ON_GITHUB, &bytes);
+            }
+        }),
+        trouble: Trouble::default(),
+    }
+}
+
+/// The streams that reports are written to, with what they are called and whether a person reads.
+#[derive(Default)]
+struct Outlets(Vec<(&'static str, Outlet, bool)>);
+
+impl Outlets {
+    fn open(
+        &mut self,
+        name: &'static str,
+        out: &impl AsFd,
+        is_terminal: bool,
+    ) -> Result<Box<dyn Write + Send>> {
+        let outlet = Outlet::new(out).map_err(anyhow::Error::from)?;
+        self.0.push((name, outlet.clone(), is_terminal));
+        Ok(Box::new(outlet))
+    }
+}
+
+/// Whether the event holds what the history does not: counts, cost, and how things ended.
+fn is_milestone(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::TurnEnded { usage: Some(_), .. }
+            | EventKind::TurnAssessed(_)
+            | EventKind::CommitCreated { .. }
+            | EventKind::TaskEnded(_)
+            | EventKind::RunEnded { .. }
+    )
+}
+
+/// The log for people: in Actions shielded, so that nothing an agent prints is a command to the
+/// runner.
+fn add_log(
+    context: &Context,
+    output: &Output,
+    events_on_stdout: bool,
+    outlets: &mut Outlets,
+    reporters: &mut Reporters,
+    redactor: &Arc<Redactor>,
+) -> Result<()> {
+    let terminal = match events_on_stdout {
+        true => context.stderr_is_terminal,
+        false => context.stdout_is_terminal,
+    };
+    let out = match events_on_stdout {
+        true => outlets.open("log", &stderr(), terminal)?,
+        false => outlets.open("log", &stdout(), terminal)?,
+    };
+    let style = Style {
+        color: color(output.color).enabled(terminal && !is_dumb(context), context.var("NO_COLOR")),
+        verbosity: Verbosity::from_flags(output.verbose, output.quiet),
+        width: None,
+    };
+    let is_live = terminal && !context.in_actions() && !is_dumb(context);
+    // What a person sees on a screen of their own is theirs, and it is drawn, not written in lines.
+    let out: Box<dyn Write + Send> = match is_live {
+        true => out,
+        false => Box::new(Redacting::new(out, Arc::clone(redactor))),
+    };
+    if context.in_actions() && !events_on_stdout {
+        let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
+        let shielded = Shielded::new(out, token);
+        reporters.add(
+            "annotations",
+            Box::new(WorkflowCommands::new(shielded.clone())),
+        );
+        reporters.add("log", Box::new(Console::new(Box::new(shielded), style)));
+    } else if is_live {
+        let size = Box::new(move || size(events_on_stdout));
+        reporters.add("log", Box::new(Console::live(out, style, size)));
+    } else {
+        reporters.add("log", Box::new(Console::new(out, style)));
+    }
+    Ok(())
+}
+
+fn is_dumb(context: &Context) -> bool {
+    context.var("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// The terminal's size; 80 by 24 where it does not tell.
+fn size(of_stderr: bool) -> Size {
+    let told = match of_stderr {
+        true => rustix::termios::tcgetwinsize(stderr()),
+        false => rustix::termios::tcgetwinsize(stdout()),
+    };
+    let (columns, rows) = told.map_or((0, 0), |told| (told.ws_col, told.ws_row));
+    Size {
+        columns: if columns == 0 { 80 } else { columns },
+        rows: if rows == 0 { 24 } else { rows },
+    }
+}
+
+fn color(asked: Option<ColorChoice>) -> Color {
+    match asked.unwrap_or_default() {
+        ColorChoice::Auto => Color::Auto,
+        ColorChoice::Always => Color::Always,
+        ColorChoice::Never => Color::Never,
+    }
+}

@@ -1,0 +1,27 @@
+//! The repository that a command works in.
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::git::{self, Real};
+
+/// The repository that the working directory lies in.
+///
+/// # Errors
+/// When there is none that can be worked in.
+pub fn repository(context: &Context) -> Result<Real> {
+    use git::PreflightError as P;
+    let directory = &context.cwd;
+    if !directory.is_dir() {
+        return Err(
+            Error::config(format!("there is no directory {}", directory.display()))
+                .hint("-C takes the work tree of a repository"),
+        );
+    }
+    let environment = git::Environment::new(context.env.iter().cloned());
+    git::discover(directory, &environment).map_err(|error| match error {
+        P::NoGit | P::OldGit { .. } | P::ForeignOwner { .. } => {
+            Error::environment(error.to_string())
+        }
+        _ => Error::config(error.to_string()),
+    })
+}

@@ -1,0 +1,355 @@
+//! What a run is to work on, for whom and on which branch: from flags, inputs and the GitHub event.
+
+use crate::cli::RunArgs;
+use crate::commands::run::lock;
+use crate::context::Context;
+use crate::domain::settings::{Report, Settings};
+use crate::domain::trigger::issue;
+use crate::domain::trigger::marker::Begin;
+use crate::domain::trigger::{Ask, refname};
+use crate::error::{Error, Result};
+use crate::git::Real;
+use crate::github::actions_environment::{self, Hub, Place};
+use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
+use crate::github::queue::{self, Chosen};
+use crate::github::request::{Mission, WorkBranch};
+use crate::report::shield::neutral;
+use crate::run::lock::RunLock;
+use crate::run::prepare::{self, Source};
+use crate::settings;
+use std::io::{Write as _, stderr};
+use std::path::{Path, PathBuf};
+use tokio::runtime::Runtime;
+
+/// What a command line comes to.
+pub(crate) enum Start {
+    /// The job is over before a run begins.
+    Over(Ended),
+    /// A run begins.
+    Run(Box<Ready>),
+}
+
+/// A run's source and what it is for; its branch is checked out.
+pub(crate) struct Ready {
+    pub(crate) source: Source,
+    pub(crate) mission: Option<Mission>,
+    /// The configuration as it stood before the branch was checked out that the work is done on.
+    pub(crate) config: Option<PathBuf>,
+    /// Taken already where the work tree was switched.
+    pub(crate) lock: Option<RunLock>,
+}
+
+/// What the command line or the inputs ask for.
+enum Asked {
+    Source(Source),
+    Issue(u64),
+    Queue(String),
+    Event,
+}
+
+/// Finds out what to do, and checks the branch out on which it is done.
+///
+/// # Errors
+/// A command line that asks for nothing or too much, or surroundings in which it cannot be done.
+pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
+    let asked = asked(context, args)?;
+    let above = settings::above(context, &args.settings)?;
+    let real = crate::run::repository::repository(context)?;
+    let file = prepare::config_file(
+        context,
+        &args.common,
+        real.work_tree(),
+        None,
+        &mut Vec::new(),
+    )?;
+    let settings = above.or(lookup::without_rights(context, file.settings));
+    let hub = Hub::of(context);
+    let wanted = runtime.block_on(wanted(context, hub.as_ref(), &settings, &real, asked))?;
+    let mut config = None;
+    let (source, mission, lock) = match wanted {
+        Found::Over(ended) => return Ok(Start::Over(ended)),
+        Found::Here(source) => (source, None, None),
+        Found::There(source, mut mission) => {
+            mission.may_tell(&settings, context.in_actions() && !args.dry_run);
+            let held = match (&hub, args.dry_run) {
+                (Some(hub), false) => {
+                    let path = prepare::config_path(context, &args.common, real.work_tree());
+                    let trusted = trusted_config(context, hub, &real, &mission, &path);
+                    let held = trusted.and_then(|trusted| {
+                        let held = on_branch(context, hub, &real, &mission)?;
+                        config = trusted.kept(context, &path)?;
+                        Ok(held)
+                    });
+                    Some(held.inspect_err(|error| tell(context, &mission, error, runtime))?)
+                }
+                _ => None,
+            };
+            (source, Some(*mission), held)
+        }
+    };
+    Ok(Start::Run(Box::new(Ready {
+        source,
+        mission,
+        config,
+        lock,
+    })))
+}
+
+/// The configuration that a run on another branch obeys.
+enum Trusted {
+    /// It lies outside of the work tree, or the work tree is not switched.
+    Elsewhere,
+    /// This text, or no file.
+    Text(Option<Vec<u8>>),
+}
+
+/// The configuration as it is checked out before the switch, or, where what is checked out may be a
+/// fork's, as the branch has it that the work is for. Whoever may change the branch that is worked on
+/// must not choose what is run there.
+fn trusted_config(
+    context: &Context,
+    hub: &Hub,
+    real: &Real,
+    mission: &Mission,
+    path: &Path,
+) -> Result<Trusted> {
+    let inside = path.strip_prefix(real.work_tree()).ok();
+    let Some(inside) = inside.filter(|_| mission.branch.is_some()) else {
+        return Ok(Trusted::Elsewhere);
+    };
+    Ok(Trusted::Text(
+        match (mission.report_only, &mission.base_ref) {
+            (true, Some(base)) => lookup::file_of_branch(context, hub, real, base, inside)?,
+            (true, None) => None,
+            (false, _) if path.exists() => Some(settings::read_file(path, "configuration file")?),
+            (false, _) => None,
+        },
+    ))
+}
+
+impl Trusted {
+    /// A copy of it to be read instead of the file, where that is another one now.
+    fn kept(self, context: &Context, path: &Path) -> Result<Option<PathBuf>> {
+        let Self::Text(text) = self else {
+            return Ok(None);
+        };
+        let now = match path.symlink_metadata() {
+            Ok(_) => settings::read_file(path, "configuration file").ok(),
+            Err(_) => None,
+        };
+        if now == text {
+            return Ok(None);
+        }
+        let place = context.place_for_a_moment("sprag-config-")?.keep();
+        let copy = place.join("config.yaml");
+        let text = text.as_deref().unwrap_or(b"{}\n");
+        std::fs::write(&copy, text).map_err(anyhow::Error::from)?;
+        Ok(Some(copy))
+    }
+}
+
+fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -> Result<RunLock> {
+    let held = lock(context, real)?;
+    lookup::on_branch(context, hub, real, mission)?;
+    Ok(held)
+}
+
+/// Tells whoever asked for a run that it cannot begin.
+pub(crate) fn tell(context: &Context, mission: &Mission, error: &Error, runtime: &Runtime) {
+    for incident in runtime.block_on(lookup::not_begun(context, mission, error)) {
+        let warning = neutral(&format!("warning: GitHub: {incident}"));
+        // Without a log there is nowhere left to say it.
+        let _ = writeln!(stderr(), "{warning}");
+    }
+}
+
+/// The one thing that is asked for.
+fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
+    let named = [
+        args.issue.map(|_| "--issue"),
+        args.queue.as_ref().map(|_| "--queue"),
+        args.event.then_some("--event"),
+    ];
+    let named: Vec<&str> = named.into_iter().flatten().collect();
+    let has_source = prepare::has_source(context, args);
+    if named.len() + usize::from(has_source) > 1 {
+        let all = match has_source {
+            true => format!("{} and a plan or prompt", named.join(" and ")),
+            false => named.join(" and "),
+        };
+        return Err(Error::usage(format!("{all} were given together")).hint(prepare::CHOICES));
+    }
+    if let Some(number) = args.issue {
+        return Ok(Asked::Issue(number));
+    }
+    if let Some(dir) = &args.queue {
+        let dir = dir.display().to_string();
+        let dir = dir.trim_end_matches('/').to_owned();
+        refname::check_path(&dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
+        return Ok(Asked::Queue(dir));
+    }
+    let is_event = args.event
+        || (!has_source && context.in_actions() && actions_environment::event(context).is_some());
+    match is_event {
+        true => Ok(Asked::Event),
+        false => Ok(Asked::Source(prepare::source(context, args)?)),
+    }
+}
+
+enum Found {
+    Over(Ended),
+    /// A run that GitHub has nothing to do with.
+    Here(Source),
+    There(Source, Box<Mission>),
+}
+
+async fn wanted(
+    context: &Context,
+    hub: Option<&Hub>,
+    settings: &Settings,
+    real: &Real,
+    asked: Asked,
+) -> Result<Found> {
+    let has_event = context.in_actions() && actions_environment::event(context).is_some();
+    let is_explicit = matches!(asked, Asked::Source(_) | Asked::Queue(_));
+    let Some(hub) = hub else {
+        return without_hub(context, settings, asked);
+    };
+    let wants = context.in_actions() || reaches_out(settings);
+    let found = match &asked {
+        Asked::Source(source) if !wants => return Ok(Found::Here(source.clone())),
+        Asked::Issue(number) => of_issue(context, hub, settings, *number).await?,
+        Asked::Event => lookup::begin(context, hub, settings, Purpose::Ask).await?,
+        _ if has_event => {
+            let purpose = match is_explicit {
+                true => Purpose::Place,
+                false => Purpose::Ask,
+            };
+            lookup::begin(context, hub, settings, purpose).await?
+        }
+        _ => Beginning::configured(context, hub),
+    };
+    let Wanted {
+        source,
+        mut mission,
+    } = match found.wanted(context) {
+        Ok(wanted) => wanted,
+        Err(ended) => return Ok(Found::Over(ended)),
+    };
+    let queue = match (&asked, &source) {
+        (Asked::Queue(dir), _) => Some(dir.clone()),
+        (_, WantedSource::Queue(dir)) => Some(dir.clone()),
+        _ => None,
+    };
+    if let Some(dir) = queue {
+        mission.branch = None;
+        return Ok(
+            match queue::choose(context, hub, real, &dir, &mut mission).await? {
+                Chosen::Over(ended) => Found::Over(ended),
+                Chosen::Plan(path) => Found::There(Source::File(path), Box::new(mission)),
+            },
+        );
+    }
+    let source = match (asked, source) {
+        (_, WantedSource::Plan(path)) => Source::File(real.work_tree().join(path)),
+        (_, WantedSource::Prompt(text)) => Source::Prompt(text),
+        (_, WantedSource::PlanText(text)) => Source::Text(text),
+        (Asked::Source(source), _) => source,
+        _ => {
+            return Err(
+                Error::usage("nothing to do: the event names no plan and no prompt")
+                    .hint("give the step the input plan, prompt, prompt-file or queue"),
+            );
+        }
+    };
+    Ok(Found::There(source, Box::new(mission)))
+}
+
+/// Whether settings ask for GitHub outside of Actions.
+fn reaches_out(settings: &Settings) -> bool {
+    settings.report == Some(Report::Github) || settings.push == Some(true)
+}
+
+fn without_hub(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
+    let missing = |what: &str| {
+        let error =
+            Error::environment(format!("{what} needs GitHub, and there is no access to it"));
+        let remedy = match Place::of(context) {
+            Some(_) => "give the step the input github-token, or set GITHUB_TOKEN",
+            None => "set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN",
+        };
+        error.hint(remedy)
+    };
+    match asked {
+        Asked::Source(_) if settings.push == Some(true) => Err(missing("--push")),
+        Asked::Source(_) if settings.report == Some(Report::Github) => {
+            Err(missing("--report github"))
+        }
+        Asked::Source(source) => Ok(Found::Here(source)),
+        Asked::Issue(_) => Err(missing("--issue")),
+        Asked::Queue(_) => Err(missing("--queue")),
+        Asked::Event => Err(missing("--event")),
+    }
+}
+
+/// `--issue N`: its checklist or headings as tasks, else the whole of it as one.
+pub(crate) async fn of_issue(
+    context: &Context,
+    hub: &Hub,
+    settings: &Settings,
+    number: u64,
+) -> Result<Beginning> {
+    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
+    let client = hub.client().map_err(asked)?;
+    let repo = client.repo(&hub.place.repository).map_err(asked)?;
+    if context.in_actions() {
+        let mut triggers = lookup::trigger_settings(settings, context);
+        triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
+        if let Some(ended) = lookup::stranger(context, &repo, &triggers, true).await? {
+            return Ok(Beginning::Over(ended));
+        }
+    }
+    let found = repo.issue(number).await.map_err(asked)?;
+    if found.is_pull {
+        return Err(
+            Error::usage(format!("#{number} is a pull request, not an issue"))
+                .hint("comment on it, or give --prompt"),
+        );
+    }
+    if found.state != "open" {
+        return Ok(Beginning::Over(Ended::nothing(format!(
+            "issue #{number} is closed"
+        ))));
+    }
+    let plan = issue::plan(&found.title, &found.body);
+    let mut mission = lookup::at_the_ref(context, hub.place.clone());
+    let name = format!("sprag/issue-{number}");
+    let at = repo.branch(&name).await.map_err(asked)?;
+    mission.branch = Some(WorkBranch {
+        name,
+        at: at.map(|branch| branch.sha),
+    });
+    if mission.base_ref.is_none() {
+        mission.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
+    }
+    mission.number = Some(number);
+    mission.notes = plan.notes;
+    mission.trigger_phrase = Some(lookup::trigger_settings(settings, context).phrase);
+    let identity = client.identity().await;
+    let desk = lookup::Desk {
+        repo: &repo,
+        identity: identity.as_ref().ok(),
+    };
+    desk.recall(&mut mission).await;
+    let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+    mission.state = mission.state.begin(&Begin {
+        day: &day,
+        answers: None,
+        by_machine: false,
+        ask: &Ask::IssuePlan,
+    });
+    Ok(Beginning::Work(Box::new(Wanted {
+        source: WantedSource::PlanText(plan.plan.texts()),
+        mission,
+    })))
+}

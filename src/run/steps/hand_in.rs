@@ -1,0 +1,111 @@
+//! Work of another job on its way to the remote: pushed as it is or kept on a branch of its own, and
+//! never put on top of something else, for that would have to be verified by the project's own code.
+
+use super::deliver::{Stuck, refused, rescued};
+use crate::domain::event::PushLine;
+use crate::domain::snapshot::RevId;
+use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
+use crate::process::Cancel;
+
+/// What is to be pushed where.
+pub struct HandIn<'a> {
+    /// The repository that has the commits.
+    pub repo: &'a Repo,
+    /// The repository on the server.
+    pub remote: &'a Remote,
+    /// The branch there.
+    pub branch: BranchName,
+    /// Where it is; `None` where it is not there.
+    pub expected: Option<RevId>,
+    /// The last of the commits.
+    pub head: RevId,
+    /// How many there are.
+    pub count: usize,
+    /// The run's id, which names the branch that keeps what the meant one does not take.
+    pub run_id: &'a str,
+    /// What ends it before its time.
+    pub cancel: &'a Cancel,
+}
+
+impl HandIn<'_> {
+    /// Pushes the commits to their branch, else to one of their own.
+    pub async fn push(&self) -> PushLine {
+        let mut pauses = RETRY_PAUSES.iter();
+        let spec = PushSpec {
+            branch: self.branch.clone(),
+            new: self.head.clone(),
+            expected: self.expected.clone(),
+        };
+        let stuck = loop {
+            break match self.repo.push(self.remote, &spec, self.cancel) {
+                Ok(PushOutcome::Pushed { head }) => return self.done(head),
+                Ok(PushOutcome::UpToDate) => return self.done(self.head.clone()),
+                Ok(PushOutcome::Moved { now: None }) => {
+                    Stuck::here("the branch is gone from the remote")
+                }
+                Ok(PushOutcome::Moved { .. }) | Err(RemoteError::NotFastForward { .. }) => {
+                    return self.moved();
+                }
+                Ok(PushOutcome::Refused(refusal)) => refused(refusal.kind, &refusal.words),
+                Ok(PushOutcome::Transient { words }) => match pauses.next() {
+                    Some(pause) => {
+                        tokio::select! {
+                            () = tokio::time::sleep(*pause) => continue,
+                            _ = self.cancel.cancelled() => Stuck::everywhere(words),
+                        }
+                    }
+                    None => Stuck::everywhere(words),
+                },
+                Err(error) => Stuck::everywhere(error.to_string()),
+            };
+        };
+        self.kept(&stuck)
+    }
+
+    /// Puts the commits on a branch of their own, because theirs has got others meanwhile.
+    pub fn moved(&self) -> PushLine {
+        self.kept(&Stuck::here(
+            "the branch has moved meanwhile, and this job runs no code of the project to verify the work on top of that",
+        ))
+    }
+
+    /// Says that the branch has the commits.
+    pub fn done(&self, head: RevId) -> PushLine {
+        let word = if self.count == 1 { "commit" } else { "commits" };
+        PushLine {
+            head: Some(head.0),
+            pushed: true,
+            ..self.line(format!("{} {word}", self.count))
+        }
+    }
+
+    fn kept(&self, stuck: &Stuck) -> PushLine {
+        let elsewhere = stuck
+            .elsewhere
+            .then(|| rescued(self.repo, self.remote, self.run_id, &self.head, self.cancel));
+        match elsewhere.flatten() {
+            Some((name, head)) => PushLine {
+                head: Some(head.0),
+                rescue: Some(name),
+                ..self.line(stuck.why.clone())
+            },
+            None => self.line(format!(
+                "{}; the commits are in the bundle of the job that made them",
+                stuck.why
+            )),
+        }
+    }
+
+    fn line(&self, detail: String) -> PushLine {
+        PushLine {
+            branch: self.branch.short().to_owned(),
+            head: None,
+            pushed: false,
+            rescue: None,
+            pull_request: None,
+            detail,
+            rebased: Vec::new(),
+            dispatched: Vec::new(),
+        }
+    }
+}

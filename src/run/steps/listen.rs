@@ -1,0 +1,204 @@
+//! Listening to an agent while its turn runs: what it prints goes to the transcript, to the parser
+//! and, within bounds, into the events.
+
+use super::Emitter;
+use crate::agents::{CliAgent, LineParser};
+use crate::domain::agent::AgentEvent;
+use crate::domain::event::EventKind;
+use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text};
+use memchr::{memchr, memchr_iter, memrchr};
+
+/// The longest line of an agent's protocol that is read whole.
+const LONGEST_LINE: usize = 16 << 20;
+/// How much of the end of stderr is kept for an agent's error.
+const STDERR_TAIL: usize = 16 << 10;
+/// What becomes events of a turn: of the agent's protocol, and of lines that are not of it.
+const PROTOCOL: Allowance = Allowance {
+    events: 50_000,
+    bytes: 32 << 20,
+};
+const RAW: Allowance = Allowance {
+    events: 10_000,
+    bytes: 4 << 20,
+};
+
+/// Hears one turn of an agent.
+pub(super) struct Listener<'l, 'e> {
+    log: Option<CappedLog>,
+    lost: Option<String>,
+    lines: LineSplitter,
+    stderr: Tail,
+    teller: Teller<'l, 'e>,
+}
+
+/// What is known of the turn once it is over.
+pub(super) struct Heard {
+    pub(super) parser: LineParser,
+    /// The end of what it wrote to stderr, as plain text.
+    pub(super) stderr: String,
+    /// Why the transcript is incomplete.
+    pub(super) lost: Option<String>,
+}
+
+impl<'l, 'e> Listener<'l, 'e> {
+    pub(super) fn new(agent: &CliAgent, log: CappedLog, emit: &'l mut Emitter<'e>) -> Self {
+        Self {
+            log: Some(log),
+            lost: None,
+            lines: LineSplitter::new(LONGEST_LINE),
+            stderr: Tail::new(STDERR_TAIL),
+            teller: Teller {
+                parser: LineParser::new(agent),
+                emit,
+                protocol: PROTOCOL,
+                raw: RAW,
+                untold: 0,
+            },
+        }
+    }
+
+    /// Takes output in as it arrives.
+    pub(super) fn hear(&mut self, stream: StreamKind, chunk: &[u8]) {
+        if let Some(log) = &mut self.log
+            && let Err(error) = log.write(chunk)
+        {
+            self.lost = Some(error.to_string());
+            self.log = None;
+        }
+        match stream {
+            StreamKind::Stderr => self.stderr.push(chunk),
+            StreamKind::Stdout => self.stdout(chunk),
+        }
+    }
+
+    fn stdout(&mut self, mut chunk: &[u8]) {
+        let teller = &mut self.teller;
+        while !chunk.is_empty() {
+            // Once raw lines are told no more, there is no need to look at them one by one.
+            if teller.raw.is_used_up() && self.lines.is_at_line_start() {
+                let (plain, rest) = chunk.split_at(plain_lines(chunk));
+                teller.pass_over(plain);
+                chunk = rest;
+            }
+            let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
+            let several = match teller.raw.is_used_up() {
+                true => line,
+                false => chunk.len(),
+            };
+            let (now, later) = chunk.split_at(several);
+            self.lines.push(now, |line| teller.line(&line));
+            chunk = later;
+        }
+    }
+
+    /// Ends listening.
+    pub(super) fn finish(mut self) -> Heard {
+        let mut teller = self.teller;
+        self.lines.finish(|line| teller.line(&line));
+        teller.tell_untold();
+        if let Some(Err(error)) = self.log.map(CappedLog::close) {
+            self.lost = Some(error.to_string());
+        }
+        Heard {
+            parser: teller.parser,
+            stderr: clean_text(&self.stderr.into_bytes()),
+            lost: self.lost,
+        }
+    }
+}
+
+/// Length of the whole lines at the beginning of `chunk` in which there is no `{`: none of them is
+/// of an agent's protocol.
+fn plain_lines(chunk: &[u8]) -> usize {
+    let plain = memchr(b'{', chunk).map_or(chunk, |at| &chunk[..at]);
+    memrchr(b'\n', plain).map_or(0, |end| end + 1)
+}
+
+/// Makes events of lines until there are too many.
+struct Teller<'l, 'e> {
+    parser: LineParser,
+    emit: &'l mut Emitter<'e>,
+    protocol: Allowance,
+    raw: Allowance,
+    /// Events that were not told, or the lines they would have been made of.
+    untold: u64,
+}
+
+impl Teller<'_, '_> {
+    fn line(&mut self, line: &Line<'_>) {
+        let events = match line {
+            Line::Whole(bytes) => self.parser.line(bytes),
+            Line::Cut { head, end, .. } => self.parser.cut_line(head, end),
+        };
+        for event in events {
+            let allowance = match event {
+                AgentEvent::Raw { .. } => &mut self.raw,
+                _ => &mut self.protocol,
+            };
+            if allowance.take(size(&event)) {
+                self.emit.emit(EventKind::Agent(event));
+            } else {
+                self.untold += 1;
+            }
+        }
+    }
+
+    fn pass_over(&mut self, lines: &[u8]) {
+        self.untold += memchr_iter(b'\n', lines).count() as u64;
+        self.parser.plain_lines(lines);
+    }
+
+    fn tell_untold(&mut self) {
+        if self.untold > 0 {
+            let line = format!(
+                "[sprag: {} more lines or events of this turn are in its transcript only]",
+                self.untold
+            );
+            self.emit.emit(EventKind::Agent(AgentEvent::Raw { line }));
+        }
+    }
+}
+
+/// How many more events of a kind there may be in a turn, and how large all of them.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    events: u32,
+    bytes: usize,
+}
+
+impl Allowance {
+    /// Whether there may be an event of this size. After the first that may not be there is none.
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self
+            .events
+            .checked_sub(1)
+            .zip(self.bytes.checked_sub(bytes));
+        match left {
+            Some((events, bytes)) => *self = Self { events, bytes },
+            None => self.events = 0,
+        }
+        left.is_some()
+    }
+
+    fn is_used_up(self) -> bool {
+        self.events == 0
+    }
+}
+
+/// About how many bytes of text an event holds.
+fn size(event: &AgentEvent) -> usize {
+    match event {
+        AgentEvent::SessionStarted { session_id } => session_id.len(),
+        AgentEvent::Message { text } | AgentEvent::Reasoning { text } => text.len(),
+        AgentEvent::ToolCall { name, summary, .. } => name.len() + summary.len(),
+        AgentEvent::ToolResult { summary, .. } => summary.len(),
+        AgentEvent::FileChange { path, kind } => path.len() + kind.len(),
+        AgentEvent::Todo { items } => items.iter().map(|item| 16 + item.text.len()).sum(),
+        AgentEvent::Usage(_) => 0,
+        AgentEvent::Error { message, .. } => message.len(),
+        AgentEvent::Raw { line } => line.len(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! A run taken up again by another process: what the dead one left is found, ended and finished.
+
+use super::commit::LANDING;
+use super::{Performer, TaskStart};
+use crate::domain::attempt::{Step, TaskState, fold};
+use crate::domain::outcome::{Outcome, short};
+use crate::domain::snapshot::{Head, RevId, Snapshot};
+use crate::domain::summary::TaskSummary;
+use crate::error::{Error, Result};
+use crate::git::{Exempt, LandingIntent, Repo};
+use crate::process::kill_marked;
+use crate::run::directory::RunDir;
+
+impl Performer<'_> {
+    /// Ends what the dead process left running, takes up its droppings, and makes sure that HEAD is
+    /// where it stopped.
+    ///
+    /// # Errors
+    /// When somebody has moved HEAD meanwhile.
+    pub fn take_up_run<'r>(&mut self, tasks: impl Iterator<Item = &'r TaskStart>) -> Result<()> {
+        let killed = kill_marked(&self.run_id);
+        if !killed.is_empty() {
+            let count = killed.len();
+            self.warn(format!(
+                "{count} processes of the interrupted run were still there; they were ended"
+            ));
+        }
+        let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();
+        self.recall_droppings();
+        self.ensure_where_it_stopped(&states)
+    }
+
+    /// Makes the room that the dead process was about to make after a task that failed.
+    pub fn make_room_after(&mut self, task: &TaskSummary, outcome: &Outcome) {
+        let id = self.book.plan.tasks.iter().map(|task| &task.id);
+        let id = id.clone().find(|id| id.as_str() == task.id).cloned();
+        if let Some(id) = id {
+            let told = (task.patch.is_some(), task.changed_files.as_slice());
+            self.make_room(&id, outcome, task.attempts, told);
+        }
+    }
+
+    /// A run goes on only from a HEAD that it knows: the last verified commit, or what the agent
+    /// made of it.
+    fn ensure_where_it_stopped(&mut self, states: &[TaskState]) -> Result<()> {
+        let Snapshot::Known(now) = self.look().1 else {
+            return Ok(());
+        };
+        let head = commit_of(&now.head);
+        let base = self.repo.base();
+        let in_turn =
+            |state: &TaskState| matches!(state.open.as_deref(), Some(Step::RunAgent { .. }));
+        let left_there = |state: &TaskState| matches!(&state.current, Some(Snapshot::Known(known)) if known.head == now.head);
+        if head == base
+            || states
+                .iter()
+                .any(|state| in_turn(state) || left_there(state))
+        {
+            return Ok(());
+        }
+        fn name(id: Option<&RevId>) -> &str {
+            id.map_or("no commit", short)
+        }
+        Err(Error::config(format!(
+            "HEAD has moved since the run was interrupted: it was at {}, and is at {}",
+            name(base.as_ref()),
+            name(head.as_ref())
+        ))
+        .hint("start a new run, or go back to that commit and resume"))
+    }
+}
+
+/// Finishes the bookkeeping of a commit that landed just before the run died, and lets go of the refs
+/// that were locked for one.
+///
+/// # Errors
+/// When the repository cannot be read or its index is held.
+pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
+    let path = run_dir.path(LANDING);
+    let Ok(bytes) = std::fs::read(&path) else {
+        return Ok(());
+    };
+    let intent: LandingIntent = serde_json::from_slice(&bytes)?;
+    repo.release_refs(&intent, std::fs::metadata(&path)?.modified()?)?;
+    let head = commit_of(&repo.snapshot(&Exempt::default())?.known.head);
+    if head.as_ref() == Some(&intent.commit) && repo.base().as_ref() != Some(&intent.commit) {
+        repo.finish_landing(&intent)?;
+    }
+    Ok(())
+}
+
+fn commit_of(head: &Head) -> Option<RevId> {
+    match head {
+        Head::At(id) => Some(id.clone()),
+        Head::Unborn => None,
+    }
+}

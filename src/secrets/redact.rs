@@ -1,0 +1,341 @@
+//! Secrets taken out of everything that leaves the run.
+
+use crate::domain::summary::RunSummary;
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use regex::Regex;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::LazyLock;
+
+/// What stands where a secret was.
+pub const MASK: &str = "***";
+
+/// Shortest secret that is looked for, in bytes: shorter ones stand in ordinary text.
+pub const SHORTEST: usize = 8;
+
+/// Takes known secrets, in the forms in which they are usually written, and whatever looks like a
+/// token of a well-known service out of texts, in time linear in the text. A secret that is cut,
+/// reversed or spelled out is not found.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    known: Option<AhoCorasick>,
+    ignored: usize,
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let patterns = self.known.as_ref().map_or(0, AhoCorasick::patterns_len);
+        write!(out, "Redactor({patterns} patterns)")
+    }
+}
+
+impl Redactor {
+    /// Looks for these secrets: as they are, and in Base64 at any offset, hexadecimal, percent
+    /// encoding, as in JSON, HTML and Sprag's own Markdown. Of a secret of several lines each long
+    /// line counts as one, too.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut known = BTreeSet::new();
+        let mut ignored = 0;
+        for secret in secrets.into_iter().map(str::trim) {
+            match secret.len() {
+                0 => {}
+                1..SHORTEST => ignored += 1,
+                _ => known.extend(secrets_apart(secret).flat_map(forms)),
+            }
+        }
+        let built = (!known.is_empty()).then(|| {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(&known)
+        });
+        match built.transpose() {
+            Ok(known) => Self { known, ignored },
+            // Only more than two thousand million bytes of secrets cannot be built.
+            Err(_) => Self {
+                known: None,
+                ignored: usize::MAX,
+            },
+        }
+    }
+
+    /// How many secrets are too short to be looked for. A person should be told.
+    pub fn ignored(&self) -> usize {
+        self.ignored
+    }
+
+    /// The text without secrets.
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let known = match &self.known {
+            Some(known) if known.is_match(text) => Cow::Owned(replaced(known, text)),
+            _ => Cow::Borrowed(text),
+        };
+        match known {
+            Cow::Borrowed(text) => without_tokens(text),
+            Cow::Owned(text) => Cow::Owned(without_tokens(&text).into_owned()),
+        }
+    }
+
+    /// The summary without secrets in any text. Reports are rendered from this one, so that nothing
+    /// that a format escapes hides a secret.
+    pub fn redact_summary(&self, summary: &RunSummary) -> RunSummary {
+        let mut clean = summary.clone();
+        clean.for_each_text(&mut |text| {
+            if let Cow::Owned(redacted) = self.redact(text) {
+                *text = redacted;
+            }
+        });
+        clean
+    }
+}
+
+/// Matches that touch or follow one another are one mask, so that a run of them tells nothing.
+fn replaced(known: &AhoCorasick, text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut end = 0;
+    for found in known.find_iter(text) {
+        out.push_str(text.get(end..found.start()).unwrap_or_default());
+        if end == 0 || found.start() > end {
+            out.push_str(MASK);
+        }
+        end = found.end();
+    }
+    out.push_str(text.get(end..).unwrap_or_default());
+    out
+}
+
+/// A secret and its long lines, each of which tells enough of it.
+pub(crate) fn secrets_apart(secret: &str) -> impl Iterator<Item = &str> {
+    let lines = secret.lines().map(str::trim);
+    std::iter::once(secret).chain(lines.filter(|line| line.len() >= 2 * SHORTEST))
+}
+
+/// Letters, digits and what a URL may hold as it is.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+/// What programs leave alone that encode whole addresses.
+const OF_ADDRESSES: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'<')
+    .add(b'>')
+    .add(b'%')
+    .add(b'#')
+    .add(b'`')
+    .add(b'{')
+    .add(b'}');
+
+/// A secret as it is usually written.
+pub(crate) fn forms(secret: &str) -> Vec<String> {
+    let mut forms = vec![secret.to_owned()];
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    forms.push(hex.to_uppercase());
+    forms.push(hex);
+    for set in [NON_ALPHANUMERIC, UNRESERVED, OF_ADDRESSES] {
+        let encoded = utf8_percent_encode(secret, set).to_string();
+        forms.push(encoded.replace("%20", "+"));
+        forms.push(lower_escapes(&encoded));
+        forms.push(encoded);
+    }
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json
+        .get(1..json.len().saturating_sub(1))
+        .unwrap_or_default();
+    forms.push(json.replace('/', "\\/"));
+    forms.push(json.to_owned());
+    forms.push(
+        serde_json::Value::from(json)
+            .to_string()
+            .trim_matches('"')
+            .to_owned(),
+    );
+    forms.push(
+        secret
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;"),
+    );
+    forms.push(crate::report::markdown::escaped(secret));
+    for shift in 0..3 {
+        forms.extend(base64_forms(secret.as_bytes(), shift));
+    }
+    forms.retain(|form| form.len() >= SHORTEST);
+    forms
+}
+
+fn lower_escapes(encoded: &str) -> String {
+    let mut out = String::with_capacity(encoded.len());
+    let mut escaped = 0;
+    for c in encoded.chars() {
+        escaped = if c == '%' {
+            3_u8
+        } else {
+            escaped.saturating_sub(1)
+        };
+        out.push(if escaped > 0 {
+            c.to_ascii_lowercase()
+        } else {
+            c
+        });
+    }
+    out
+}
+
+/// The characters of Base64 that are the secret's alone, when `shift` bytes of a group of three
+/// stand before it.
+fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
+    let mut bytes = vec![0; shift];
+    bytes.extend_from_slice(secret);
+    let before = [0, 2, 3].get(shift).copied().unwrap_or(0);
+    let after = usize::from(!bytes.len().is_multiple_of(3));
+    let inner = |text: String| {
+        let end = text.len().saturating_sub(after);
+        text.get(before..end).unwrap_or_default().to_owned()
+    };
+    vec![
+        inner(STANDARD_NO_PAD.encode(&bytes)),
+        inner(URL_SAFE_NO_PAD.encode(&bytes)),
+    ]
+}
+
+fn without_tokens(text: &str) -> Cow<'_, str> {
+    let Some(tokens) = TOKENS.as_ref() else {
+        return Cow::Borrowed(text);
+    };
+    tokens.replace_all(text, "${before}***${after}")
+}
+
+/// What the tokens of well-known services look like, private keys, and passwords in addresses.
+static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let shapes = [
+        r"\bgh[a-z]_[A-Za-z0-9_.-]{20,}",
+        r"\bgithub_pat_[A-Za-z0-9_]{20,}",
+        r"\bglpat-[A-Za-z0-9_.-]{20,}",
+        r"\bsk-(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{16,}",
+        r"\bsk-[A-Za-z0-9]{32,}",
+        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+        r"\bAIza[A-Za-z0-9_-]{35}",
+        r"\bxox[a-z]-[A-Za-z0-9-]{10,}",
+        r"\bnpm_[A-Za-z0-9]{36}",
+        r"\bhf_[A-Za-z0-9]{30,}",
+        r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+        r"(?<before>://[^\s/:@]{0,200}:)[^\s/@]{3,500}(?<after>@)",
+    ];
+    Regex::new(&shapes.join("|")).ok()
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use proptest::prelude::*;
+
+    const CANARY: &str = "c4nary/+_\"<&>%-Zz9~ü";
+
+    fn redactor() -> Redactor {
+        Redactor::new([CANARY, "short", ""])
+    }
+
+    #[test]
+    fn every_usual_form_of_a_secret_is_gone() {
+        for form in forms(CANARY) {
+            let text = format!("before {form} after");
+            assert_eq!(redactor().redact(&text), "before *** after", "{form}");
+        }
+        assert_eq!(redactor().ignored(), 1);
+        assert_eq!(redactor().redact("a short word"), "a short word");
+        assert!(!format!("{:?}", redactor()).contains("c4nary"));
+    }
+
+    #[test]
+    fn base64_is_found_wherever_the_secret_stands_in_it() {
+        for before in 0..9 {
+            for after in 0..4 {
+                let text = format!("{}{CANARY}{}", "x".repeat(before), "y".repeat(after));
+                for encoded in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
+                    let redacted = redactor().redact(&encoded).into_owned();
+                    assert!(redacted.contains(MASK), "{text}");
+                    assert!(redacted.len() <= encoded.len() - CANARY.len(), "{redacted}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_lines_of_a_long_secret_are_secrets() {
+        let key = "first line of the key\nsecond line of the key\n}";
+        let redactor = Redactor::new([key]);
+        assert_eq!(redactor.redact("> second line of the key }"), "> *** }");
+        assert_eq!(redactor.redact(&format!("{key}{key}")), MASK);
+    }
+
+    #[test]
+    fn what_looks_like_a_token_is_gone() {
+        let letters = "aB3".repeat(20);
+        for token in [
+            format!("ghp_{letters}"),
+            format!("ghs_12_eyJ{letters}.eyJ{letters}.{letters}"),
+            format!("github_pat_{letters}"),
+            format!("sk-{letters}"),
+            format!("sk-ant-api03-{letters}"),
+            format!("AKIA{}", "ABCD".repeat(4)),
+            format!("xoxb-12-{letters}"),
+            format!("eyJ{letters}.eyJ{letters}.{letters}"),
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{letters}\n-----END RSA PRIVATE KEY-----"),
+            format!("-----BEGIN PRIVATE KEY-----\n{letters}"),
+        ] {
+            let redacted = Redactor::default().redact(&token).into_owned();
+            assert_eq!(redacted, MASK, "{token}");
+        }
+        assert_eq!(
+            Redactor::default().redact("https://x-access-token:abc@github.com/o/r"),
+            "https://x-access-token:***@github.com/o/r"
+        );
+        for text in [
+            "task-implementation-of-the-whole-thing-and-more",
+            "12:30 a@b.c",
+            "sk-learn",
+        ] {
+            assert_eq!(Redactor::default().redact(text), text);
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_summary_and_no_report_of_it_keeps_a_secret() {
+        let summary = samples::every_text(&format!("x {CANARY} y"));
+        let clean = redactor().redact_summary(&summary);
+        let around = samples::surroundings();
+        let check = crate::report::markdown::check_run(&clean, &around);
+        for text in [
+            serde_json::to_string(&clean).unwrap(),
+            crate::report::markdown::comment(&clean, &around),
+            check.title + &check.summary + &check.text,
+        ] {
+            assert!(text.contains(MASK) && !text.contains("c4nary"), "{text}");
+        }
+        // What is rendered before it is redacted hides nothing but what was cut.
+        let late = crate::report::markdown::comment(&summary, &around);
+        let late = redactor().redact(&late).into_owned();
+        for form in [CANARY, &crate::report::markdown::escaped(CANARY)] {
+            assert!(!late.contains(form), "{late}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_of_a_secret_stays(secret in "[!-~]{8,40}", before in ".{0,30}", after in ".{0,30}") {
+            let redactor = Redactor::new([secret.as_str()]);
+            let text = format!("{before}{secret}{after}");
+            prop_assert!(!redactor.redact(&text).contains(&secret));
+            let twice = redactor.redact(&text).into_owned();
+            prop_assert!(!redactor.redact(&twice).contains(&secret));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A stream of lines from which secrets are taken out on their way.
+
+use crate::secrets::redact::Redactor;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// A line that is longer is not kept whole: a secret across its cut could pass.
+const LONGEST: usize = 1 << 20;
+
+/// Writes whole lines without secrets. What follows the last line end is written when the stream is
+/// dropped.
+pub struct Redacting<W: Write> {
+    out: W,
+    redactor: Arc<Redactor>,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Redacting<W> {
+    /// Everything written goes to `out`, without secrets.
+    pub fn new(out: W, redactor: Arc<Redactor>) -> Self {
+        Self {
+            out,
+            redactor,
+            line: Vec::new(),
+        }
+    }
+
+    fn pass_on(&mut self, length: usize) -> io::Result<()> {
+        let line: Vec<u8> = self.line.drain(..length).collect();
+        match std::str::from_utf8(&line) {
+            Ok(text) => self.out.write_all(self.redactor.redact(text).as_bytes()),
+            Err(_) => {
+                let text = String::from_utf8_lossy(&line);
+                self.out.write_all(self.redactor.redact(&text).as_bytes())
+            }
+        }
+    }
+}
+
+impl<W: Write> Write for Redacting<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = memchr::memrchr(b'\n', &self.line) {
+            self.pass_on(end + 1)?;
+        } else if self.line.len() > LONGEST {
+            self.pass_on(self.line.len())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Drop for Redacting<W> {
+    fn drop(&mut self) {
+        // Nobody is left to be told of a failure.
+        let _ = self.pass_on(self.line.len());
+        let _ = self.out.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(parts: &[&[u8]]) -> String {
+        let redactor = Arc::new(Redactor::new(["canary-secret-1234"]));
+        let mut out = Vec::new();
+        let mut stream = Redacting::new(&mut out, redactor);
+        for part in parts {
+            stream.write_all(part).unwrap();
+            stream.flush().unwrap();
+        }
+        drop(stream);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_secret_that_comes_in_pieces_does_not_pass() {
+        let parts: [&[u8]; 3] = [b"a canary-se", b"cret-1234 b\nnext ", b"canary-secret-1234"];
+        assert_eq!(written(&parts), "a *** b\nnext ***");
+    }
+
+    #[test]
+    fn what_is_no_secret_passes_as_it_is() {
+        let text = "one\ntwo\r\n\u{1F980} three";
+        assert_eq!(written(&[text.as_bytes()]), text);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_hide_nothing() {
+        let told = written(&[b"\xff canary-secret-1234\n"]);
+        assert!(told.ends_with(" ***\n"), "{told:?}");
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_for_ever() {
+        let redactor = Arc::new(Redactor::new(["canary-secret-1234"]));
+        let mut stream = Redacting::new(Vec::new(), redactor);
+        stream.write_all(&vec![b'x'; LONGEST + 1]).unwrap();
+        assert!(stream.line.is_empty());
+    }
+}
