@@ -1,9 +1,0 @@
-//! The features of rafa that Sprag takes over: the executor commits, with the plan's status, or not
-//! at all.
-
-mod commits;
-mod messages;
-mod plans;
-mod refusals;
-mod resume;
-mod signals;
