@@ -222,7 +222,7 @@ pub(super) fn beginning(line: &str) -> &str {
         .unwrap_or(line)
 }
 
-fn bounded(message: &str) -> String {
+pub(super) fn bounded(message: &str) -> String {
     let mut lines = message.trim().lines();
     let mut text = lines
         .by_ref()
@@ -235,6 +235,6 @@ fn bounded(message: &str) -> String {
     text::cap_chars(&text, MAX_MESSAGE).into_owned()
 }
 
-fn number(digits: &str) -> Option<u32> {
+pub(super) fn number(digits: &str) -> Option<u32> {
     digits.parse().ok().filter(|n| *n > 0)
 }

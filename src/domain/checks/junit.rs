@@ -5,13 +5,13 @@
 
 use super::counts::Counts;
 use super::diagnostic::{self, Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
+use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::path;
 use super::tools::plain;
 use crate::pattern::{Pattern, group};
 use crate::text;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use std::collections::BTreeSet;
 
 /// The largest report that is read, in bytes: 8 MiB.
 pub const MAX_REPORT_BYTES: usize = 8 << 20;
@@ -19,8 +19,6 @@ pub const MAX_REPORT_BYTES: usize = 8 << 20;
 /// Most of a failure's text, and of a name, that is kept, in bytes.
 const MAX_BODY: usize = 16 << 10;
 const MAX_NAME: usize = 500;
-/// Most names of failing tests that are kept.
-const MAX_NAMES: usize = 10_000;
 
 static PLACED: Pattern = Pattern::new(
     r#"(?:^|[\s("'`])((?:file://)?(?:[A-Za-z]:)?[^\s:()<>"'`]+\.[A-Za-z]\w{0,9}):(\d{1,7})(?::(\d{1,6}))?(?:[:)\s,"'`]|$)"#,
@@ -32,7 +30,7 @@ pub struct Report {
     /// One for each failing test, at most [`MAX_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
     /// The tests that failed.
-    pub failing_tests: BTreeSet<String>,
+    pub failing_tests: Vec<FailingTest>,
     /// Tests that passed, not counting those that were skipped.
     pub passed: u64,
     /// Tests that failed or ended with an error.
@@ -99,9 +97,8 @@ impl Report {
         self.skipped = self.skipped.saturating_add(other.skipped);
         self.diagnostics.extend(other.diagnostics);
         self.diagnostics.truncate(MAX_DIAGNOSTICS);
-        let room = MAX_NAMES.saturating_sub(self.failing_tests.len());
-        self.failing_tests
-            .extend(other.failing_tests.into_iter().take(room));
+        self.failing_tests.extend(other.failing_tests);
+        self.failing_tests = failing_test::distinct(std::mem::take(&mut self.failing_tests));
         self.problem = self.problem.take().or(other.problem);
     }
 }
@@ -124,7 +121,7 @@ struct Failure {
 
 struct State<'a> {
     sink: Sink<'a>,
-    names: BTreeSet<String>,
+    tests: Vec<FailingTest>,
     numbers: [u64; 3],
     suites: bool,
     case: Option<Case>,
@@ -136,7 +133,7 @@ impl<'a> State<'a> {
     fn new(root: &'a str) -> Self {
         Self {
             sink: Sink::new(root),
-            names: BTreeSet::new(),
+            tests: Vec::new(),
             numbers: [0; 3],
             suites: false,
             case: None,
@@ -212,8 +209,9 @@ impl<'a> State<'a> {
                 if self.sink.found.len() < MAX_DIAGNOSTICS {
                     case.push(failure, &mut self.sink);
                 }
-                if self.names.len() < MAX_NAMES && !case.name.is_empty() {
-                    self.names.insert(case.name);
+                if self.tests.len() < MAX_FAILING_TESTS {
+                    self.tests
+                        .extend(case.failing_test(failure, self.sink.root));
                 }
             }
             None if case.skipped => *skipped += 1,
@@ -226,12 +224,20 @@ impl<'a> State<'a> {
         let [passed, failed, skipped] = self.numbers;
         Report {
             diagnostics: self.sink.finish(),
-            failing_tests: self.names,
+            failing_tests: failing_test::distinct(self.tests),
             passed,
             failed,
             skipped,
             ..report
         }
+    }
+}
+
+impl Failure {
+    fn said(&self) -> String {
+        let said = [self.message.trim(), self.body.trim(), "failed"];
+        let said = said.into_iter().find(|said| !said.is_empty());
+        text::plain(said.unwrap_or_default()).into_owned()
     }
 }
 
@@ -250,20 +256,28 @@ impl Case {
 
     fn push(&self, failure: &Failure, sink: &mut Sink<'_>) {
         let body = text::plain(&failure.body);
+        let place = self.place(&body, sink.root).unwrap_or_default();
+        let message = format!("{}: {}", self.name, failure.said());
+        let at = sink.found.len();
+        sink.push(at, place, Severity::Error, None, &message, Tool::Junit);
+    }
+
+    fn failing_test(&self, failure: &Failure, root: &str) -> Option<FailingTest> {
+        let body = text::plain(&failure.body);
+        let place = self.place(&body, root).unwrap_or_default();
+        let test = FailingTest::named(&self.name)?;
+        Some(test.at(place, root).saying(&failure.said()))
+    }
+
+    /// Where the failure's text says that it failed, else where the report says that the test
+    /// begins.
+    fn place<'a>(&'a self, body: &'a str, root: &str) -> Option<Place<'a>> {
         let own = Place {
             path: &self.file,
             line: &self.line,
             column: "",
         };
-        let place = placed(&body, sink.root);
-        // The report names where the test begins, the text where it failed.
-        let place = place.or_else(|| sink.relative(own.path).map(|_| own));
-        let said = [failure.message.trim(), body.trim(), "failed"];
-        let said = said.into_iter().find(|said| !said.is_empty());
-        let message = format!("{}: {}", self.name, text::plain(said.unwrap_or_default()));
-        let at = sink.found.len();
-        let place = place.unwrap_or_default();
-        sink.push(at, place, Severity::Error, None, &message, Tool::Junit);
+        placed(body, root).or_else(|| path::relative(own.path, root).map(|_| own))
     }
 }
 

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod diagnostic;
 mod errors;
 mod excerpt;
+mod failing_test;
 mod fingerprint;
 mod fold;
 mod hints;
@@ -23,6 +24,7 @@ pub mod verdict;
 
 pub use errors::{first_errors, first_errors_of};
 pub use excerpt::{FailingCheck, excerpt, excerpts};
+pub use failing_test::{FailingTest, MAX_FAILING_TESTS};
 pub use fingerprint::{check_fingerprint, combined, fingerprint};
 pub use hints::hints;
 pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};

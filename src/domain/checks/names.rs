@@ -1,23 +1,24 @@
 //! The names of the tests that failed.
 
+use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use crate::pattern::{Pattern, group};
 use crate::text;
 use std::collections::BTreeSet;
 
-/// Longest name that is kept, in characters.
-const MAX_NAME: usize = 300;
-/// Most names that are kept of one output.
-const MAX_NAMES: usize = 10_000;
-
 /// The tests (and files of tests that could not even start) that `output` reports as failed, each
 /// named as its tool names it. Empty when the output has no form that is known.
-pub fn failing_tests(output: &str) -> BTreeSet<String> {
+pub fn failing_tests(output: &str) -> Vec<FailingTest> {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
-    of_lines(&lines)
+    tests_of(&lines)
 }
 
+/// The names of the tests that `lines` report as failed.
 pub(super) fn of_lines(lines: &[&str]) -> BTreeSet<String> {
+    failing_test::names(&tests_of(lines))
+}
+
+fn tests_of(lines: &[&str]) -> Vec<FailingTest> {
     let mut names = Names::default();
     rust(lines, &mut names);
     pytest(lines, &mut names);
@@ -25,17 +26,16 @@ pub(super) fn of_lines(lines: &[&str]) -> BTreeSet<String> {
     jest(lines, &mut names);
     mocha(lines, &mut names);
     single_lines(lines, &mut names);
-    names.0
+    failing_test::distinct(names.0)
 }
 
 #[derive(Default)]
-struct Names(BTreeSet<String>);
+struct Names(Vec<FailingTest>);
 
 impl Names {
     fn add(&mut self, name: &str) {
-        let name = text::one_line(name, MAX_NAME);
-        if !name.is_empty() && self.0.len() < MAX_NAMES {
-            self.0.insert(name);
+        if self.0.len() < MAX_FAILING_TESTS {
+            self.0.extend(FailingTest::named(name));
         }
     }
 }

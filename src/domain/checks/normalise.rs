@@ -41,6 +41,19 @@ pub(super) fn line(line: &str) -> Option<String> {
     (!folded.is_empty()).then_some(folded)
 }
 
+/// The name of a test without what changes from run to run. Dates and numbers in it stay: they tell
+/// the cases of one test apart.
+pub(super) fn name(name: &str) -> String {
+    let text = volatile_ids(name);
+    let text = places(&text);
+    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if folded.is_empty() {
+        name.to_owned()
+    } else {
+        folded
+    }
+}
+
 fn is_comparison(line: &str) -> bool {
     static COMPARES: Pattern = Pattern::new(
         r"(?i)\b(?:left|right|expected|expect|actual|received|got|want|assert\w*|should|equals?)\b|[!=]==?|^\s*[-+] |^E ",

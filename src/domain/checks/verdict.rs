@@ -3,7 +3,7 @@
 use super::counts::{Counts, counts};
 use super::diagnostic::{self, Diagnostic};
 use super::junit::Report;
-use super::{FailingCheck, Matcher};
+use super::{FailingCheck, FailingTest, Matcher};
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -140,8 +140,8 @@ pub struct CheckResult {
     pub log: Option<String>,
     /// Places in the code that it speaks of. Empty when it passed.
     pub diagnostics: Vec<Diagnostic>,
-    /// The tests that failed, as far as the output tells.
-    pub failing_tests: BTreeSet<String>,
+    /// The tests that failed, as far as its reports or its output tell, in the order of their ids.
+    pub failing_tests: Vec<FailingTest>,
     /// The part of the output for a prompt, at most [`MAX_EXCERPT`] characters. Empty when it
     /// passed.
     pub excerpt: String,
@@ -206,7 +206,7 @@ impl CheckResult {
             failing_tests: if failed {
                 evidence.failing_tests()
             } else {
-                BTreeSet::new()
+                Vec::new()
             },
             excerpt: if failed {
                 super::excerpt(output, MAX_EXCERPT)
@@ -221,6 +221,19 @@ impl CheckResult {
             fingerprint: failed.then(|| super::check_fingerprint(&check.name, &outcome, output)),
             diagnostics,
             outcome,
+        }
+    }
+
+    /// What failed, as values that another run of the same check can be compared with: the ids of
+    /// the failing tests or, where none can be told, the failure's fingerprint. Empty when nothing
+    /// failed.
+    pub fn failure_ids(&self) -> BTreeSet<String> {
+        let ids = self.failing_tests.iter().map(|test| test.id.clone());
+        let ids: BTreeSet<String> = ids.collect();
+        if ids.is_empty() {
+            self.fingerprint.iter().cloned().collect()
+        } else {
+            ids
         }
     }
 
@@ -259,7 +272,7 @@ impl Evidence<'_> {
         }
     }
 
-    fn failing_tests(&self) -> BTreeSet<String> {
+    fn failing_tests(&self) -> Vec<FailingTest> {
         match self.report {
             Some(report) if report.failed > 0 => report.failing_tests.clone(),
             _ => super::failing_tests(self.output),
@@ -342,7 +355,7 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
             build: failed.iter().any(|it| it.kind == CheckKind::Build),
             tests: failed
                 .iter()
-                .flat_map(|it| it.failing_tests.iter().cloned())
+                .flat_map(|it| it.failing_tests.iter().map(|test| test.name.clone()))
                 .collect(),
         }
     } else if any(CheckOutcome::is_timeout) {

@@ -9,7 +9,10 @@ fn print(output: &str) -> String {
 }
 
 fn names(output: &str) -> Vec<String> {
-    failing_tests(output).into_iter().collect()
+    failing_tests(output)
+        .into_iter()
+        .map(|test| test.name)
+        .collect()
 }
 
 #[test]

@@ -4,7 +4,11 @@ use crate::checks::junit::{MAX_REPORT_BYTES, Report, read};
 use proptest::prelude::*;
 
 fn names(report: &Report) -> Vec<&str> {
-    report.failing_tests.iter().map(String::as_str).collect()
+    report
+        .failing_tests
+        .iter()
+        .map(|test| test.name.as_str())
+        .collect()
 }
 
 #[test]

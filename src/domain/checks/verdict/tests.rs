@@ -156,7 +156,7 @@ fn a_passing_check_carries_counts_and_nothing_else() {
         elapsed_ms: 7,
         log: None,
         diagnostics: Vec::new(),
-        failing_tests: BTreeSet::new(),
+        failing_tests: Vec::new(),
         excerpt: String::new(),
         errors: Vec::new(),
         fingerprint: None,
@@ -238,10 +238,16 @@ fn a_report_tells_numbers_names_and_places() {
         .collect();
     assert_eq!(messages, ["seen", "b: n"]);
     assert_eq!(result.counts, Counts::of(1, 2));
+    let placed = |test: &FailingTest| (test.id.clone(), test.file.clone(), test.line);
     assert_eq!(
-        result.failing_tests,
-        BTreeSet::from(["a".to_owned(), "b".to_owned()])
+        result.failing_tests.iter().map(placed).collect::<Vec<_>>(),
+        [
+            ("a".into(), Some("t/x.py".into()), Some(3)),
+            ("b".into(), Some("t/y.py".into()), Some(4)),
+        ]
     );
+    let ids = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+    assert_eq!(result.failure_ids(), ids);
     let passed = CheckResult::of_evidence(&check, CheckOutcome::Passed, &evidence, 1);
     assert_eq!(
         (passed.counts, passed.diagnostics.len()),
