@@ -1,7 +1,7 @@
 //! The one place that starts git.
 
-use super::error::GitError;
-use super::traps::traps_in;
+use crate::git::error::GitError;
+use crate::git::special_files::traps_in;
 use crate::process::Cancel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -226,7 +226,7 @@ impl<'a> Call<'a> {
 
     #[expect(
         clippy::disallowed_methods,
-        reason = "the seam through which all of vcs runs git: short-lived, bounded, synchronous"
+        reason = "the seam through which everything runs git: short-lived, bounded, synchronous"
     )]
     fn spawn(&self) -> Result<Child, GitError> {
         let stdin = match self.stdin.is_empty() {

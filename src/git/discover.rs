@@ -1,8 +1,8 @@
 //! Finding the repository, and refusing what cannot be worked on safely.
 
-use super::bytes::as_path;
-use super::command::GitProgram;
-use super::error::GitError;
+use crate::git::bytes::as_path;
+use crate::git::command::GitProgram;
+use crate::git::error::GitError;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;

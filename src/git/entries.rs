@@ -1,8 +1,8 @@
 //! What is at a path of the work tree: looked at without following links, hashed in parallel.
 
-use super::Repo;
-use super::bytes::as_path;
-use super::head::plain_nested_head;
+use crate::git::Repo;
+use crate::git::bytes::as_path;
+use crate::git::private::head::plain_nested_head;
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};

@@ -1,6 +1,6 @@
 //! What can go wrong between Sprag and git.
 
-use super::bytes::display_paths;
+use crate::git::bytes::display_paths;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

@@ -5,76 +5,50 @@
 //! goes through a private directory made before the first turn. The repository itself is touched
 //! only to read and move refs, with everything switched off that could run a program.
 
-mod api_changes;
-mod blobs;
-mod bundle;
 mod bytes;
-mod command;
 mod commit;
-mod config;
-mod contents;
-mod convert;
-mod credentials;
+mod private;
+mod remote;
+mod snapshot;
+mod command;
 mod discover;
 mod entries;
 mod error;
-mod guard;
-mod head;
-mod hooks;
-mod ignore;
-mod land;
-mod layout;
-mod mirror;
-mod patch;
-mod plan_text;
-mod private_dir;
-mod push;
-mod raw_commit;
-mod rebase;
-mod refs;
-mod refusal;
-mod remote;
-mod restore;
-mod seal;
-mod snapshot;
-mod staged;
-mod status;
+mod copy_tree;
 mod survey;
-mod switch;
 #[cfg(test)]
 mod tests;
-mod traps;
-mod witness;
+mod special_files;
 
-pub use api_changes::{ApiChanges, ApiChangesError};
-pub use bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
+pub use remote::api_changes::{ApiChanges, ApiChangesError};
+pub use remote::bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
 pub use bytes::{display_path, display_paths};
-pub use commit::{CommitError, CommitRequest, Identity, PlanContent, Stage, Staged};
-pub use credentials::{
+pub use commit::stage::{CommitError, CommitRequest, Identity, PlanContent, Stage, Staged};
+pub use private::credentials::{
     PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,
 };
 pub use discover::{Environment, Operation, PreflightError, Real, discover};
 pub use error::GitError;
-pub use guard::{AgentCommit, TurnMark, TurnReport, Violation};
-pub use hooks::{Hook, HookInvocation};
-pub use land::LandingIntent;
-pub use push::{PushOutcome, PushSpec};
-pub use raw_commit::Signature;
-pub use rebase::{RebaseError, Rebased, Rewritten};
-pub use refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};
-pub use remote::{BranchName, Credential, Remote, RemoteError, rescue_branch};
-pub use restore::Restored;
-pub use snapshot::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
+pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
+pub use commit::hooks::{Hook, HookInvocation};
+pub use commit::land::LandingIntent;
+pub use remote::push::{PushOutcome, PushSpec};
+pub use commit::raw_commit::Signature;
+pub use commit::rebase::{RebaseError, Rebased, Rewritten};
+pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};
+pub use remote::exchange::{BranchName, Credential, Remote, RemoteError, rescue_branch};
+pub use commit::restore::Restored;
+pub use snapshot::take::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use survey::{
     Checkout, Dirt, GitVersion, Nested, checkout, dirt, git_version, identity_of, nested,
 };
-pub use switch::{MoveIntent, SwitchError};
-pub use witness::Seen;
+pub use remote::switch::{MoveIntent, SwitchError};
+pub use commit::read_back::Seen;
 
 use crate::domain::snapshot::RevId;
 use command::Call;
 use error::io_error;
-use private_dir::PrivateDir;
+use private::directory::PrivateDir;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -85,13 +59,13 @@ use std::time::Duration;
 pub struct Repo {
     real: Real,
     private: PrivateDir,
-    layout: layout::LayoutCache,
-    staged: staged::StagedCache,
-    blobs: blobs::BlobCache,
-    verdicts: convert::Verdicts,
+    layout: snapshot::layout::LayoutCache,
+    staged: snapshot::staged::StagedCache,
+    blobs: snapshot::blobs::BlobCache,
+    verdicts: snapshot::convert::Verdicts,
     /// The tree that the index of staging holds, from [`Repo::stage`] until it has landed.
     staged_tree: Option<String>,
-    seal: seal::Seal,
+    seal: private::seal::Seal,
     /// How long another process may hold the repository's index before we give up.
     lock_wait: Duration,
 }
@@ -113,7 +87,7 @@ impl Repo {
     /// `location`, and of no other process.
     pub fn mark_of_children(location: &Path) -> OsString {
         let mut entry = OsString::from("HOME=");
-        entry.push(location.join(private_dir::HOME));
+        entry.push(location.join(private::directory::HOME));
         entry
     }
 
@@ -126,20 +100,20 @@ impl Repo {
         let private = PrivateDir::reopen(&real, location)?;
         let mut repo = Self::over(real, private);
         repo.recover()?;
-        repo.seal = seal::Seal::new(&repo.private.root);
+        repo.seal = private::seal::Seal::new(&repo.private.root);
         Ok(repo)
     }
 
     fn over(real: Real, private: PrivateDir) -> Self {
-        let seal = seal::Seal::new(&private.root);
+        let seal = private::seal::Seal::new(&private.root);
         Self {
             real,
             private,
             seal,
-            layout: layout::LayoutCache::default(),
-            staged: staged::StagedCache::default(),
-            blobs: blobs::BlobCache::default(),
-            verdicts: convert::Verdicts::default(),
+            layout: snapshot::layout::LayoutCache::default(),
+            staged: snapshot::staged::StagedCache::default(),
+            blobs: snapshot::blobs::BlobCache::default(),
+            verdicts: snapshot::convert::Verdicts::default(),
             staged_tree: None,
             lock_wait: LOCK_WAIT,
         }
@@ -190,10 +164,10 @@ impl Repo {
 }
 
 fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> {
-    let dir = private_dir::git_dir(root);
+    let dir = private::directory::git_dir(root);
     real.git
         .call(&real.work_tree)
-        .env("HOME", root.join(private_dir::HOME))
+        .env("HOME", root.join(private::directory::HOME))
         .env("TMPDIR", root.join("tmp"))
         .env("GIT_INDEX_FILE", dir.join("index"))
         .env("GIT_DIR", dir)
@@ -227,7 +201,7 @@ impl<'a> RealCall<'a> {
             .real
             .git
             .call(&self.real.work_tree)
-            .env("HOME", self.root.join(private_dir::HOME))
+            .env("HOME", self.root.join(private::directory::HOME))
             .env("GIT_DIR", &self.real.git_dir)
             .env("GIT_WORK_TREE", &self.real.work_tree)
             .env("GIT_OPTIONAL_LOCKS", "0")

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::git::ChangeKind::*;
-use crate::git::head::{HeadState, read_head};
+use crate::git::private::head::{HeadState, read_head};
 use crate::git::{Environment, Real, Repo, discover, real_call};
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,0 +1,426 @@
+//! Moving the branch: the commit point, and the bookkeeping after it.
+
+use crate::git::Repo;
+use crate::git::bytes::as_path;
+use crate::git::commit::stage::{CommitError, Identity, hex};
+use crate::git::entries::{Looker, OnDisk, look_at, split};
+use crate::git::error::{GitError, io_error};
+use crate::git::copy_tree::{make_dir, remove};
+use crate::git::private::directory::{tree_of, write};
+use crate::git::private::refs::HeadState;
+use crate::domain::snapshot::RevId;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long a ref's lock must lie untouched to be nobody's.
+const STALE_AFTER: Duration = Duration::from_secs(1);
+const LOCK_POLL: Duration = Duration::from_millis(25);
+
+/// A commit that is made and about to become HEAD. Kept on disk, it lets a restart find out
+/// whether that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandingIntent {
+    /// The commit.
+    pub commit: RevId,
+    /// Its tree, where it was kept.
+    #[serde(default)]
+    pub(in crate::git) tree: Option<String>,
+    /// Where HEAD is expected to be; `None` for a first commit.
+    pub old: Option<RevId>,
+    /// The branch to be moved; `None` when HEAD is detached.
+    pub branch: Option<String>,
+    /// First line of the message.
+    pub subject: String,
+    pub(in crate::git) identity: Identity,
+    pub(in crate::git) plan: Option<PlanLanding>,
+}
+
+/// The plan file, whose new content is in the commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::git) struct PlanLanding {
+    pub(in crate::git) path: Vec<u8>,
+    /// Digest of the content in the work tree that it replaces.
+    pub(in crate::git) before: Option<String>,
+}
+
+impl Repo {
+    /// Moves HEAD's branch to the commit, if it still is where the intent expects it, and finishes
+    /// the bookkeeping. Landing what has landed already only finishes.
+    ///
+    /// Returns what was put right on the way, for warnings.
+    ///
+    /// # Errors
+    /// [`CommitError::Locked`] and [`CommitError::HeadMoved`] leave everything as it was; an error
+    /// after the branch moved leaves the rest to [`Repo::finish_landing`].
+    pub fn land(&mut self, intent: &LandingIntent) -> Result<Vec<String>, CommitError> {
+        let _open = self.unseal()?;
+        let warnings = self.restore_metadata()?;
+        let lock = self.lock_index()?;
+        let head = self.head_state()?;
+        if head.oid.as_ref() != Some(&intent.commit.0) {
+            let expected = HeadState {
+                branch: intent.branch.clone(),
+                oid: intent.old.as_ref().map(|old| old.0.clone()),
+            };
+            if head != expected {
+                return Err(CommitError::HeadMoved {
+                    expected: described(&expected),
+                    found: described(&head),
+                });
+            }
+            self.move_head(intent)?;
+        }
+        self.finish(intent, lock)?;
+        Ok(warnings)
+    }
+
+    /// Whether the commit is in the history of the branch it was made for.
+    ///
+    /// # Errors
+    /// When the repository cannot be read.
+    pub fn landed(&self, intent: &LandingIntent) -> Result<bool, GitError> {
+        let _open = self.unseal()?;
+        let name = intent.branch.as_deref().unwrap_or("HEAD");
+        self.ensure_in_place()?;
+        let call = self
+            .real_call()
+            .git()
+            .args(["rev-parse", "-q", "--verify", name]);
+        let tip = call.status()?;
+        if tip.status != Some(0) {
+            return Ok(false);
+        }
+        let exists = self
+            .call()
+            .args(["cat-file", "-e", &intent.commit.0])
+            .status()?;
+        if exists.status != Some(0) {
+            return Ok(false);
+        }
+        self.is_ancestor(&intent.commit.0, &tip.line())
+    }
+
+    /// Lets go of the refs that a git of ours had locked when it was killed on the way to this commit.
+    /// A lock is taken for ours when it came after the intent, written at `since`, and holds nothing
+    /// but the commit, and nobody touches it for a while. No process of the run may be alive.
+    ///
+    /// # Errors
+    /// When a lock cannot be read or removed.
+    pub fn release_refs(&self, intent: &LandingIntent, since: SystemTime) -> Result<(), GitError> {
+        if self.base().as_ref() == Some(&intent.commit) {
+            return Ok(());
+        }
+        let branch = intent.branch.as_deref().unwrap_or("HEAD");
+        let locks = [
+            self.real.common_dir.join(format!("{branch}.lock")),
+            self.real.git_dir.join("HEAD.lock"),
+        ];
+        let left = |path: &PathBuf| -> Option<(u64, SystemTime)> {
+            let meta = path.symlink_metadata().ok()?;
+            let modified = meta.modified().ok()?;
+            let content = fs::read_to_string(path).ok()?;
+            let ours = content.is_empty() || content.trim_end() == intent.commit.0;
+            (meta.is_file() && ours && modified >= since).then_some((meta.ino(), modified))
+        };
+        let seen = locks.map(|path| (left(&path), path));
+        if seen.iter().any(|(left, _)| left.is_some()) {
+            thread::sleep(STALE_AFTER);
+        }
+        for (before, path) in seen {
+            if before.is_some() && before == left(&path) {
+                remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what follows the move of the branch: the plan file, both indexes, the new base. May be
+    /// repeated.
+    ///
+    /// # Errors
+    /// When the index is held or a file cannot be written.
+    pub fn finish_landing(&mut self, intent: &LandingIntent) -> Result<(), CommitError> {
+        let _open = self.unseal()?;
+        let lock = self.lock_index()?;
+        self.finish(intent, lock)
+    }
+
+    /// Takes a commit of the agent's as the new base, when there is nothing to add to it.
+    ///
+    /// # Errors
+    /// When the commit cannot be read.
+    pub fn advance_base(&mut self, commit: &RevId) -> Result<(), GitError> {
+        let _open = self.unseal()?;
+        let index = self.private.index();
+        self.read_tree_into(&index, &commit.0)?;
+        self.set_base(&commit.0, None)
+    }
+
+    fn move_head(&self, intent: &LandingIntent) -> Result<(), GitError> {
+        let old = intent
+            .old
+            .as_ref()
+            .map_or_else(|| self.no_object(), |old| old.0.clone());
+        let initial = if intent.old.is_none() {
+            " (initial)"
+        } else {
+            ""
+        };
+        let reason = format!("commit{initial}: {}", intent.subject);
+        let name = intent.branch.as_deref().unwrap_or("HEAD");
+        let args = [
+            "update-ref",
+            "--no-deref",
+            "-m",
+            &reason,
+            name,
+            &intent.commit.0,
+            &old,
+        ];
+        let call = self.move_ref(name)?.args(args).durably();
+        let call = call.env("GIT_COMMITTER_NAME", &intent.identity.name);
+        call.env("GIT_COMMITTER_EMAIL", &intent.identity.email)
+            .run()
+            .map(drop)
+    }
+
+    fn finish(&mut self, intent: &LandingIntent, lock: IndexLock) -> Result<(), CommitError> {
+        if let Some(plan) = &intent.plan {
+            self.write_plan(&intent.commit.0, plan)?;
+        }
+        let index = self.stage_index();
+        let staged = self.staged_tree.take();
+        if staged.is_some() && staged == intent.tree && index.exists() {
+            self.refresh_plan(&index, intent.plan.as_ref())?;
+        } else {
+            if !index.exists() {
+                fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
+            }
+            self.read_tree_into(&index, &intent.commit.0)?;
+        }
+        lock.replace(&index)?;
+        let own = self.private.index();
+        fs::rename(&index, &own).map_err(io_error("write", &own))?;
+        self.set_base(&intent.commit.0, intent.tree.clone())?;
+        Ok(())
+    }
+
+    /// The index of staging holds the commit as it is; only the plan went into it without the stat
+    /// data of its file, which was not written then.
+    fn refresh_plan(&self, index: &Path, plan: Option<&PlanLanding>) -> Result<(), GitError> {
+        let Some(plan) = plan else { return Ok(()) };
+        let refresh = ["add", "--refresh", "--"];
+        let call = self.call().env("GIT_INDEX_FILE", index).args(refresh);
+        call.args([as_path(&plan.path)]).status().map(drop)
+    }
+
+    /// Gives an index the entries of a commit, keeping the stat data of what is the same.
+    pub(in crate::git) fn read_tree_into(&self, index: &Path, commit: &str) -> Result<(), GitError> {
+        let read = ["read-tree", "--reset", "-i", commit];
+        self.call().env("GIT_INDEX_FILE", index).args(read).run()?;
+        let refresh = ["update-index", "-q", "--refresh", "--ignore-submodules"];
+        self.call()
+            .env("GIT_INDEX_FILE", index)
+            .args(refresh)
+            .status()
+            .map(drop)
+    }
+
+    /// Changes are told against this commit from here on. `tree` is the commit's, where it is known.
+    pub(in crate::git) fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<(), GitError> {
+        self.private.state.base_tree = match tree {
+            Some(tree) => tree,
+            None => tree_of(&self.real, &self.private.root, commit)?,
+        };
+        self.private.state.base = Some(commit.to_owned());
+        self.private.point_head()?;
+        self.private.save()
+    }
+
+    /// Writes the plan file as the commit has it, unless somebody changed it meanwhile.
+    fn write_plan(&self, commit: &str, plan: &PlanLanding) -> Result<(), GitError> {
+        let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
+        let now = match seen.first() {
+            Some(OnDisk::File { digest, .. }) => Some(hex(digest)),
+            Some(OnDisk::Missing) => None,
+            _ => return Ok(()),
+        };
+        let is_real = Looker::new(&self.real.work_tree).is_real(split(&plan.path).0);
+        if now != plan.before || !is_real {
+            return Ok(());
+        }
+        let wanted = [commit.as_bytes(), b":", &plan.path].concat();
+        let call = self
+            .call()
+            .args(["cat-file", "--filters"])
+            .args([as_path(&wanted)]);
+        let content = call.run()?.stdout;
+        let path = self.real.work_tree.join(as_path(&plan.path));
+        let in_git_dir = replace_file(&path, &content, &self.real.git_dir);
+        let parent = path.parent().unwrap_or(&self.real.work_tree);
+        in_git_dir
+            .or_else(|_| replace_file(&path, &content, parent))
+            .map_err(io_error("write", &path))
+    }
+}
+
+/// Replaces a file of the work tree in one step, keeping its permissions. The new content is made
+/// in `workshop`: best the git directory, where a crash leaves nothing that looks like work.
+pub(in crate::git) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let permissions = fs::symlink_metadata(path).map_or_else(
+        |_| fs::Permissions::from_mode(0o644),
+        |meta| meta.permissions(),
+    );
+    let mut file = tempfile::NamedTempFile::new_in(workshop)?;
+    file.write_all(content)?;
+    file.as_file().set_permissions(permissions)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_parent(path)
+}
+
+/// Puts the names in a path's directory on the disk.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    File::open(parent)?.sync_all()
+}
+
+fn described(head: &HeadState) -> String {
+    let branch = head.branch.as_deref().map_or("detached", |name| {
+        name.strip_prefix("refs/heads/").unwrap_or(name)
+    });
+    let oid = head.oid.as_deref().unwrap_or("no commit yet");
+    format!("{branch} at {oid}")
+}
+
+/// The repository's own `index.lock`, as every git process takes it. A note in the private
+/// directory says that it is ours, so that a restart after a kill can let it go.
+pub(in crate::git) struct IndexLock {
+    path: PathBuf,
+    file: File,
+    index: PathBuf,
+    note: PathBuf,
+    replaced: bool,
+}
+
+impl Repo {
+    /// Waits a while for the repository's index to be free.
+    ///
+    /// The lock is made under another name, noted as ours and then given its own name, so that a
+    /// kill at any moment leaves no lock that nobody knows.
+    pub(in crate::git) fn lock_index(&self) -> Result<IndexLock, CommitError> {
+        self.ensure_in_place()?;
+        let path = self.real.git_dir.join("index.lock");
+        let ours = self.own_lock();
+        remove(&ours)?;
+        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let mut lock = IndexLock {
+            file: create(&ours).map_err(io_error("create", &ours))?,
+            path: ours.clone(),
+            index: self.real.git_dir.join("index"),
+            note: self.private.root.join("index-lock"),
+            replaced: false,
+        };
+        let owned = file_identity(&ours).unwrap_or_default();
+        write(&lock.note, owned.as_bytes())?;
+        let deadline = Instant::now() + self.lock_wait;
+        loop {
+            let taken = match fs::hard_link(&ours, &path) {
+                // Not every file system has hard links.
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => create(&path)
+                    .and_then(|file| {
+                        lock.file = file;
+                        let owned = file_identity(&path).unwrap_or_default();
+                        fs::write(&lock.note, owned)
+                    }),
+                other => other,
+            };
+            match taken {
+                Ok(()) => break,
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(io_error("create", &path)(error).into());
+                }
+                Err(_) if Instant::now() >= deadline => return Err(CommitError::Locked(path)),
+                Err(_) => thread::sleep(LOCK_POLL),
+            }
+        }
+        lock.path = path;
+        remove(&ours)?;
+        Ok(lock)
+    }
+
+    /// Where the lock is made ready.
+    fn own_lock(&self) -> PathBuf {
+        self.real.git_dir.join("sprag-index.lock")
+    }
+
+    /// Lets go of what an earlier process of this run held when it was killed.
+    pub(in crate::git) fn recover(&self) -> Result<(), GitError> {
+        for name in [
+            "index.lock",
+            "index.stage.lock",
+            "HEAD.lock",
+            "packed-refs.lock",
+        ] {
+            remove(&self.private.git_dir().join(name))?;
+        }
+        let branch = self
+            .private
+            .state
+            .branch
+            .as_ref()
+            .map(|name| format!("{name}.lock"));
+        if let Some(branch) = &branch {
+            remove(&self.private.git_dir().join(branch))?;
+        }
+        let tmp = self.private.root.join("tmp");
+        remove(&tmp)?;
+        make_dir(&tmp)?;
+        let note = self.private.root.join("index-lock");
+        let lock = self.real.git_dir.join("index.lock");
+        let owned = fs::read_to_string(&note).ok();
+        if owned.is_some() && owned == file_identity(&lock) {
+            remove(&lock)?;
+        }
+        remove(&self.own_lock())?;
+        remove(&note)
+    }
+}
+
+fn file_identity(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.symlink_metadata().ok()?;
+    Some(format!("{}:{}", meta.dev(), meta.ino()))
+}
+
+impl IndexLock {
+    /// Makes the repository's index a copy of `from`, and lets the lock go.
+    pub(in crate::git) fn replace(mut self, from: &Path) -> Result<(), GitError> {
+        let content = fs::read(from).map_err(io_error("read", from))?;
+        self.file
+            .write_all(&content)
+            .map_err(io_error("write", &self.path))?;
+        self.file
+            .sync_all()
+            .map_err(io_error("write", &self.path))?;
+        fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))?;
+        self.replaced = true;
+        sync_parent(&self.index).map_err(io_error("write", &self.index))?;
+        Ok(())
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        if !self.replaced {
+            let _ = fs::remove_file(&self.path);
+        }
+        let _ = fs::remove_file(&self.note);
+    }
+}

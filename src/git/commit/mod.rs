@@ -1,0 +1,9 @@
+//! Staging what was verified, commits made of it, and the work tree put back.
+
+pub(in crate::git) mod hooks;
+pub(in crate::git) mod land;
+pub(in crate::git) mod raw_commit;
+pub(in crate::git) mod read_back;
+pub(in crate::git) mod rebase;
+pub(in crate::git) mod restore;
+pub(in crate::git) mod stage;

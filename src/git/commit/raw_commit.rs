@@ -1,0 +1,102 @@
+//! A commit as git stores it.
+
+use crate::git::Repo;
+use crate::git::error::GitError;
+use crate::git::remote::exchange::{RemoteError, checked_id};
+use crate::domain::snapshot::RevId;
+
+/// Who made a commit and when, in git's own form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// Display name; what is not UTF-8 is replaced.
+    pub name: String,
+    /// Address.
+    pub email: String,
+    /// Seconds since 1970 and the offset, as in `1700000000 +0100`.
+    pub when: String,
+}
+
+/// The parts of a commit that are kept when it is made anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) struct RawCommit {
+    pub(in crate::git) tree: String,
+    pub(in crate::git) parents: Vec<String>,
+    pub(in crate::git) author: Signature,
+    pub(in crate::git) committer: Signature,
+    pub(in crate::git) encoding: Option<String>,
+    pub(in crate::git) message: Vec<u8>,
+}
+
+impl RawCommit {
+    pub(in crate::git) fn parse(content: &[u8]) -> Option<Self> {
+        let end = memchr::memmem::find(content, b"\n\n")?;
+        let (headers, message) = (&content[..end], &content[end + 2..]);
+        let lines = || headers.split(|byte| *byte == b'\n');
+        let all = |name: &'static [u8]| {
+            lines().filter_map(move |line| line.strip_prefix(name)?.strip_prefix(b" "))
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some(Self {
+            tree: text(all(b"tree").next()?),
+            parents: all(b"parent").map(text).collect(),
+            author: Signature::parse(&text(all(b"author").next()?))?,
+            committer: Signature::parse(&text(all(b"committer").next()?))?,
+            encoding: all(b"encoding").next().map(text),
+            message: message.to_vec(),
+        })
+    }
+}
+
+impl Signature {
+    /// `name <email> seconds offset`
+    fn parse(line: &str) -> Option<Self> {
+        let (name, rest) = line.split_once('<')?;
+        let (email, when) = rest.rsplit_once('>')?;
+        Some(Self {
+            name: name.trim().to_owned(),
+            email: email.to_owned(),
+            when: when.trim().to_owned(),
+        })
+    }
+}
+
+impl Repo {
+    /// A commit's message; bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// When there is no such commit.
+    pub fn message_of(&self, commit: &RevId) -> Result<String, RemoteError> {
+        let id = checked_id(commit)?;
+        let _open = self.unseal()?;
+        let commit = self.raw_commit(id)?;
+        Ok(String::from_utf8_lossy(&commit.message).into_owned())
+    }
+
+    pub(in crate::git) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
+        let content = self.apart().args(["cat-file", "commit", oid]).run()?.stdout;
+        RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {
+            command: "cat-file",
+            what: format!("commit {oid}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_read_as_git_writes_it() {
+        let text = b"tree aa\nparent bb\nparent cc\nauthor A B <a@b> 1 +0100\ncommitter C <> 2 -0200\ngpgsig x\n y\nencoding latin1\n\nSubject\n\nparent dd\n";
+        let commit = RawCommit::parse(text).unwrap();
+        assert_eq!(commit.parents, ["bb", "cc"]);
+        assert_eq!(
+            (commit.author.name.as_str(), commit.author.when.as_str()),
+            ("A B", "1 +0100")
+        );
+        assert_eq!(commit.committer.email, "");
+        assert_eq!(commit.encoding.as_deref(), Some("latin1"));
+        assert_eq!(commit.message, b"Subject\n\nparent dd\n");
+        assert_eq!(RawCommit::parse(b"tree aa\n\n"), None);
+    }
+}

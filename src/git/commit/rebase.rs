@@ -1,0 +1,177 @@
+//! Commits made anew on top of another one, without touching the work tree.
+
+use crate::git::Repo;
+use crate::git::bytes::{display_paths, nul_fields};
+use crate::git::error::GitError;
+use crate::git::commit::raw_commit::RawCommit;
+use crate::git::remote::exchange::{RemoteError, checked_id, is_id};
+use crate::domain::snapshot::RevId;
+
+/// A commit and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    /// The commit.
+    pub old: RevId,
+    /// The one made of it; `None` when its change is there already.
+    pub new: Option<RevId>,
+}
+
+/// Commits on top of another one. Nothing points to them yet: see [`Repo::move_to`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebased {
+    /// One for each commit that was made anew or dropped, in order.
+    pub commits: Vec<Rewritten>,
+    /// The last of the new ones, or the commit they were to be put on.
+    pub head: RevId,
+}
+
+/// Why commits could not be put on top of another one. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RebaseError {
+    /// Both sides changed the same.
+    #[error(
+        "{commit} conflicts with what is there now in {}",
+        display_paths(paths)
+    )]
+    Conflict {
+        /// The commit that does not fit.
+        commit: RevId,
+        /// Where.
+        paths: Vec<Vec<u8>>,
+    },
+    /// A merge, or a commit without a parent.
+    #[error("{0} is a merge or a first commit and is not put on top of another one")]
+    NotLinear(RevId),
+    /// `git merge-tree --merge-base` is not there.
+    #[error(
+        "the commits cannot be put on top of the new head: git is too old; install git 2.40 or later"
+    )]
+    OldGit,
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Not the id of a commit.
+    #[error(transparent)]
+    BadId(#[from] RemoteError),
+}
+
+/// What `git merge-tree` ends with when it does not know an option.
+const USAGE: i32 = 129;
+
+impl Repo {
+    /// Puts commits, oldest first, on top of `onto`. Author, committer, their dates, message and
+    /// encoding stay; signatures are made anew where commits are signed.
+    ///
+    /// # Errors
+    /// [`RebaseError`].
+    pub fn rebase(&self, onto: &RevId, commits: &[RevId]) -> Result<Rebased, RebaseError> {
+        let _open = self.unseal()?;
+        self.refresh_shallow()?;
+        let mut head = checked_id(onto)?.to_owned();
+        let mut done = Vec::new();
+        for old in commits {
+            let commit = self.raw_commit(checked_id(old)?)?;
+            let [parent] = commit.parents.as_slice() else {
+                return Err(RebaseError::NotLinear(old.clone()));
+            };
+            let tree = self.merged_tree(parent, &head, old)?;
+            let is_empty = tree == self.raw_commit(&head)?.tree;
+            let new = match is_empty {
+                true => None,
+                false => Some(self.commit_anew(&commit, &tree, &head)?),
+            };
+            if let Some(new) = &new {
+                head.clone_from(new);
+            }
+            let (old, new) = (old.clone(), new.map(RevId));
+            done.push(Rewritten { old, new });
+        }
+        Ok(Rebased {
+            commits: done,
+            head: RevId(head),
+        })
+    }
+
+    /// Gives a line of commits on top of `base`, oldest first, these messages. Everything else of them
+    /// stays; a commit that nothing changes keeps its id.
+    ///
+    /// # Errors
+    /// [`RebaseError`].
+    pub fn reword(
+        &self,
+        base: &RevId,
+        commits: &[(RevId, Vec<u8>)],
+    ) -> Result<Rebased, RebaseError> {
+        let _open = self.unseal()?;
+        let mut head = checked_id(base)?.to_owned();
+        let mut done = Vec::new();
+        for (old, message) in commits {
+            let mut commit = self.raw_commit(checked_id(old)?)?;
+            if commit.parents == [head.as_str()] && commit.message == *message {
+                head.clone_from(&old.0);
+                continue;
+            }
+            commit.message.clone_from(message);
+            head = self.commit_anew(&commit, &commit.tree, &head)?;
+            let (old, new) = (old.clone(), Some(RevId(head.clone())));
+            done.push(Rewritten { old, new });
+        }
+        Ok(Rebased {
+            commits: done,
+            head: RevId(head),
+        })
+    }
+
+    fn merged_tree(&self, parent: &str, onto: &str, commit: &RevId) -> Result<String, RebaseError> {
+        let base = format!("--merge-base={parent}");
+        let args = [
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--no-messages",
+        ];
+        let call = self.apart().args(args).args([&base, onto, &commit.0]);
+        let output = call.durably().status()?;
+        let mut fields = nul_fields(&output.stdout);
+        let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
+        let tree = tree.trim().to_owned();
+        match output.status {
+            Some(0) | Some(1) if !is_id(&tree) => Err(RebaseError::Git(GitError::Malformed {
+                command: "merge-tree",
+                what: tree,
+            })),
+            Some(0) => Ok(tree),
+            Some(1) => Err(RebaseError::Conflict {
+                commit: commit.clone(),
+                paths: fields.map(<[u8]>::to_vec).collect(),
+            }),
+            Some(USAGE) => Err(RebaseError::OldGit),
+            status => Err(RebaseError::Git(GitError::Failed {
+                command: "merge-tree".to_owned(),
+                status,
+                stderr: output.stderr,
+            })),
+        }
+    }
+
+    fn commit_anew(
+        &self,
+        commit: &RawCommit,
+        tree: &str,
+        parent: &str,
+    ) -> Result<String, GitError> {
+        let mut call = self.apart();
+        for (role, who) in [("AUTHOR", &commit.author), ("COMMITTER", &commit.committer)] {
+            call = call.env(format!("GIT_{role}_NAME"), &who.name);
+            call = call.env(format!("GIT_{role}_EMAIL"), &who.email);
+            call = call.env(format!("GIT_{role}_DATE"), format!("@{}", who.when));
+        }
+        if let Some(encoding) = &commit.encoding {
+            call = call.args(["-c", &format!("i18n.commitEncoding={encoding}")]);
+        }
+        call = call.args(["commit-tree", tree, "-p", parent, "-F", "-"]);
+        let call = self.signed(call).durably();
+        call.stdin(commit.message.clone()).line()
+    }
+}

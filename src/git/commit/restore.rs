@@ -1,0 +1,167 @@
+//! Putting the work tree, the index and HEAD back to the base.
+
+use crate::git::Repo;
+use crate::git::bytes::{as_path, display_path, nul_joined};
+use crate::git::commit::stage::CommitError;
+use crate::git::entries::{Looker, split};
+use crate::git::error::{GitError, io_error};
+use crate::git::copy_tree::is_absence;
+use crate::git::snapshot::take::{Change, ChangeKind, Exempt};
+use std::fs;
+
+/// What a restore did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Files that are as in the base again.
+    pub restored: Vec<Vec<u8>>,
+    /// Files that were new, and are gone.
+    pub removed: Vec<Vec<u8>>,
+    /// What was left as it is, for warnings.
+    pub left: Vec<String>,
+}
+
+impl Repo {
+    /// Undoes every change since the base: tracked files come back, new ones that are not ignored
+    /// go, droppings and nested repositories stay. Nothing is followed out of the work tree. HEAD
+    /// and the repository's index go back too.
+    ///
+    /// # Errors
+    /// When the index is held or a file cannot be written; repeating is safe.
+    pub fn restore_tree(&mut self, exempt: &Exempt) -> Result<Restored, CommitError> {
+        let _open = self.unseal()?;
+        let snapshot = self.snapshot(exempt)?;
+        let lock = self.lock_index()?;
+        let mut done = Restored::default();
+        let mut back: Vec<&[u8]> = Vec::new();
+        let changes: Vec<&Change> = snapshot.changes.iter().chain(&snapshot.uncounted).collect();
+        for change in changes.iter().rev() {
+            let path = display_path(&change.path);
+            match change.kind {
+                ChangeKind::Submodule => {
+                    done.left.push(format!("submodule {path} was not restored"))
+                }
+                ChangeKind::Added if self.is_directory(&change.path) => {
+                    done.left
+                        .push(format!("nested repository {path} was not removed"));
+                }
+                ChangeKind::Added => {
+                    self.remove_added(&change.path)?;
+                    done.removed.push(change.path.clone());
+                }
+                _ => back.push(&change.path),
+            }
+        }
+        if let Some(plan) = exempt
+            .plan
+            .as_ref()
+            .filter(|plan| !back.contains(&plan.path.as_slice()))
+        {
+            let tracked = self
+                .call()
+                .args(["ls-files", "-z", "--"])
+                .args([as_path(&plan.path)]);
+            if !tracked.run()?.stdout.is_empty() {
+                back.push(&plan.path);
+            }
+        }
+        if !back.is_empty() {
+            let args = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
+            self.call()
+                .args(args)
+                .stdin(nul_joined(back.iter().copied()))
+                .run()?;
+        }
+        done.restored = back.into_iter().map(<[u8]>::to_vec).collect();
+        done.restored.sort();
+        done.removed.sort();
+        let base = self.private.state.base.clone();
+        self.point_head_to(base.as_deref())?;
+        lock.replace(&self.private.index())?;
+        Ok(done)
+    }
+
+    /// Takes a failed task's commits off the branch: they stay reachable under the returned ref,
+    /// the work tree stays as it is.
+    ///
+    /// # Errors
+    /// When git fails; then nothing has moved.
+    pub fn set_aside(&mut self, run: &str, task: &str) -> Result<Option<String>, GitError> {
+        let _open = self.unseal()?;
+        let head = self.head_state()?;
+        let Some(tip) = head
+            .oid
+            .filter(|tip| Some(tip) != self.private.state.base.as_ref())
+        else {
+            return Ok(None);
+        };
+        let kept = format!("refs/sprag/{}/{}", ref_component(run), ref_component(task));
+        self.real_call()
+            .git()
+            .args(["update-ref", "--no-deref", &kept, &tip])
+            .run()?;
+        self.point_head_to(self.private.state.base.as_deref())?;
+        Ok(Some(kept))
+    }
+
+    /// The agent's commits are on the branch from the base to this one.
+    pub(in crate::git) fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
+        let head = self.head_state()?;
+        if head.oid.as_deref() == commit {
+            return Ok(());
+        }
+        let name = head.branch.as_deref().unwrap_or("HEAD");
+        let old = head.oid.unwrap_or_else(|| self.no_object());
+        let git = self.real_call();
+        let call = git
+            .git()
+            .args(["update-ref", "--no-deref", "-m", "sprag: back to the base"]);
+        match commit {
+            Some(commit) => call.args([name, commit, &old]).run().map(drop),
+            None => call.args(["-d", name, &old]).run().map(drop),
+        }
+    }
+
+    fn is_directory(&self, path: &[u8]) -> bool {
+        let path = self.real.work_tree.join(as_path(path));
+        path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+    }
+
+    /// Removes a new file, and the directories that it leaves empty.
+    pub(in crate::git) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
+        let mut looker = Looker::new(&self.real.work_tree);
+        if !looker.is_real(split(path).0) {
+            return Ok(());
+        }
+        let full = self.real.work_tree.join(as_path(path));
+        match fs::remove_file(&full) {
+            Err(error) if !is_absence(&error) => return Err(io_error("remove", &full)(error)),
+            _ => {}
+        }
+        let layout = self.layout()?;
+        let mut directory = split(path).0;
+        while !directory.is_empty() && !layout.directories.contains(directory) {
+            if fs::remove_dir(self.real.work_tree.join(as_path(directory))).is_err() {
+                break;
+            }
+            directory = split(directory).0;
+        }
+        Ok(())
+    }
+}
+
+/// Any text as one component of a ref's name.
+pub(in crate::git) fn ref_component(text: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = text.chars().take(80).map(safe).collect();
+    if name.is_empty() {
+        "-".to_owned()
+    } else {
+        name
+    }
+}

@@ -1,0 +1,526 @@
+//! Staging exactly what was verified, and making a commit of it that nothing points to yet.
+
+use crate::git::Repo;
+use crate::git::bytes::{as_path, display_paths, nul_fields, nul_joined};
+use crate::git::command::Call;
+use crate::git::discover::Operation;
+use crate::git::entries::{Digest, Looker, OnDisk, look_at, open_regular};
+use crate::git::error::{GitError, io_error};
+use crate::git::commit::land::{LandingIntent, PlanLanding};
+use crate::git::private::directory::tree_of;
+use crate::git::snapshot::take::{Change, ChangeKind, RawSnapshot};
+use crate::git::snapshot::status::GITLINK;
+use crate::domain::snapshot::{Head, RevId};
+use crate::permit::Committable;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A signing program that asks for a passphrase would wait for ever.
+const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
+/// What `git update-index` says of a path that it leaves out, which it takes for no error.
+const IGNORED: &str = "Ignoring path ";
+const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
+
+/// Author and committer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Display name.
+    pub name: String,
+    /// Address.
+    pub email: String,
+}
+
+/// The plan file with the status that is true once the commit is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanContent {
+    /// Relative to the top of the work tree.
+    pub path: Vec<u8>,
+    /// The whole file, as it will lie in the work tree.
+    pub content: Vec<u8>,
+}
+
+/// What is to be committed on top of what.
+#[derive(Debug)]
+pub struct CommitRequest<'a> {
+    /// The verified state: its changes, and only they, are committed.
+    pub snapshot: &'a RawSnapshot,
+    /// Put into the commit, and into the work tree once the commit has landed.
+    pub plan: Option<PlanContent>,
+    /// Usually where HEAD is; the base, when the agent's own commits are to be squashed.
+    pub parent: Option<RevId>,
+}
+
+/// Why nothing was committed. The repository is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The token was minted for another tree than the snapshot's.
+    #[error("the tree to be committed is not the one that was verified")]
+    NotVerified,
+    /// The repository is in the middle of something.
+    #[error("{0} is in progress; finish or abort it before committing")]
+    InProgress(Operation),
+    /// There are conflicts.
+    #[error("unresolved conflicts in {}", display_paths(.0))]
+    Conflicts(Vec<Vec<u8>>),
+    /// Files to be committed cannot be read.
+    #[error("cannot read {}", display_paths(.0))]
+    Unreadable(Vec<Vec<u8>>),
+    /// git takes no files of these names, `.GIT/config` for one.
+    #[error("git does not take files of these names: {}", display_paths(.0))]
+    Impossible(Vec<Vec<u8>>),
+    /// Files changed between verification and commit.
+    #[error("changed while committing: {}", display_paths(.0))]
+    ChangedMeanwhile(Vec<Vec<u8>>),
+    /// Somebody else is at work on the repository's index.
+    #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
+    Locked(PathBuf),
+    /// HEAD is not where the commit was to go.
+    #[error("HEAD moved while committing: expected {expected}, found {found}")]
+    HeadMoved {
+        /// Where it should be.
+        expected: String,
+        /// Where it is.
+        found: String,
+    },
+}
+
+/// What staging came to.
+#[derive(Debug)]
+pub enum Stage {
+    /// The parent has this tree already: nothing to commit, which is a success.
+    Nothing,
+    /// A tree to be committed.
+    Ready(Staged),
+}
+
+/// A tree that may be committed: proof that it is the one verified.
+#[derive(Debug)]
+pub struct Staged {
+    tree: String,
+    parent: Option<String>,
+    old: Option<String>,
+    branch: Option<String>,
+    plan: Option<PlanLanding>,
+}
+
+impl Staged {
+    /// The tree's id.
+    pub fn tree(&self) -> &str {
+        &self.tree
+    }
+}
+
+/// An index, and where the objects go that staging into it makes.
+pub(in crate::git) struct Target<'a> {
+    pub(in crate::git) index: &'a Path,
+    pub(in crate::git) objects: PathBuf,
+}
+
+impl Repo {
+    /// Stages the snapshot's changes and the plan, and writes their tree. Files are added as they
+    /// lie in the work tree, by the filters configured at the start of the run.
+    ///
+    /// # Errors
+    /// When the token is not for this tree, when there are conflicts, or when git fails.
+    pub fn stage(
+        &mut self,
+        token: Committable,
+        request: &CommitRequest<'_>,
+    ) -> Result<Stage, CommitError> {
+        let _open = self.unseal()?;
+        let snapshot = request.snapshot;
+        self.ensure_permitted(&token, snapshot)?;
+        self.refuse_links(snapshot.known.branch.as_deref().unwrap_or("HEAD"))?;
+        self.refuse_conflicts(snapshot)?;
+        let changes: Vec<&Change> = committed(snapshot).collect();
+        refuse_unreadable(&changes)?;
+        self.staged_tree = None;
+        let index = self.stage_index();
+        fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
+        let target = Target {
+            index: &index,
+            objects: self.real.common_dir.join("objects"),
+        };
+        let left_out = self.stage_changes(&target, &changes)?;
+        if !left_out.is_empty() {
+            return Err(CommitError::Impossible(left_out));
+        }
+        let plan = request.plan.as_ref();
+        let plan = plan
+            .map(|plan| self.stage_plan(&target, plan))
+            .transpose()?;
+        let tree = self
+            .staging(&target)
+            .args(["write-tree", "--missing-ok"])
+            .durably()
+            .line()?;
+        self.refuse_changed_meanwhile(snapshot, &changes, plan.as_ref())?;
+        let parent = request.parent.as_ref().map(|parent| parent.0.clone());
+        let parent_tree = match &parent {
+            Some(commit) if parent != self.private.state.base => {
+                tree_of(&self.real, &self.private.root, commit)?
+            }
+            _ => self.private.state.base_tree.clone(),
+        };
+        if tree == parent_tree {
+            return Ok(Stage::Nothing);
+        }
+        self.staged_tree = Some(tree.clone());
+        let old = match &snapshot.known.head {
+            Head::Unborn => None,
+            Head::At(rev) => Some(rev.0.clone()),
+        };
+        let branch = snapshot.known.branch.clone();
+        Ok(Stage::Ready(Staged {
+            tree,
+            parent,
+            old,
+            branch,
+            plan,
+        }))
+    }
+
+    /// Makes the commit. Nothing points to it before [`Repo::land`]: keep the intent on disk
+    /// first.
+    ///
+    /// # Errors
+    /// When git or the signing program fails.
+    pub fn commit_tree(
+        &self,
+        staged: Staged,
+        message: &str,
+        identity: &Identity,
+    ) -> Result<LandingIntent, CommitError> {
+        let _open = self.unseal()?;
+        let mut call = self
+            .call()
+            .env("GIT_OBJECT_DIRECTORY", self.real.common_dir.join("objects"));
+        for role in ["AUTHOR", "COMMITTER"] {
+            call = call.env(format!("GIT_{role}_NAME"), &identity.name);
+            call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
+        }
+        call = call.args(["commit-tree", &staged.tree, "-F", "-"]);
+        if let Some(parent) = &staged.parent {
+            call = call.args(["-p", parent]);
+        }
+        call = self.signed(call).durably();
+        let message = format!("{}\n", message.trim_end());
+        let subject = message.lines().next().unwrap_or_default().to_owned();
+        let commit = call.stdin(message.into_bytes()).line()?;
+        Ok(LandingIntent {
+            commit: RevId(commit),
+            tree: Some(staged.tree),
+            old: staged.old.map(RevId),
+            branch: staged.branch,
+            subject,
+            identity: identity.clone(),
+            plan: staged.plan,
+        })
+    }
+
+    /// Has `git commit-tree` sign, where commits are signed.
+    pub(in crate::git) fn signed<'a>(&self, mut call: Call<'a>) -> Call<'a> {
+        if !self.private.state.sign {
+            return call;
+        }
+        for (name, value) in self.real.environment.signing() {
+            call = call.env(name, value);
+        }
+        call.args(["-S"]).timeout(SIGNING_TIMEOUT)
+    }
+
+    pub(in crate::git) fn stage_index(&self) -> PathBuf {
+        self.private.git_dir().join("index.stage")
+    }
+
+    fn staging(&self, target: &Target<'_>) -> Call<'_> {
+        let call = self.call().env("GIT_INDEX_FILE", target.index);
+        call.env("GIT_OBJECT_DIRECTORY", &target.objects)
+    }
+
+    fn ensure_permitted(
+        &self,
+        token: &Committable,
+        snapshot: &RawSnapshot,
+    ) -> Result<(), CommitError> {
+        let is_own = self.fingerprint_of(snapshot) == snapshot.known.tree;
+        let permitted = match token.tree() {
+            Some(tree) => *tree == snapshot.known.tree,
+            None => snapshot.changes.iter().all(|change| change.newly_ignored),
+        };
+        if is_own && permitted {
+            Ok(())
+        } else {
+            Err(CommitError::NotVerified)
+        }
+    }
+
+    /// Stages paths one by one: no directory is descended into, no ignore rule applies, and a
+    /// submodule is its commit. Returns the files that git does not take.
+    pub(in crate::git) fn stage_changes(
+        &self,
+        target: &Target<'_>,
+        changes: &[&Change],
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let mut looker = Looker::new(&self.real.work_tree);
+        let (mut records, mut files) = (Vec::new(), Vec::new());
+        for change in changes {
+            match self.shape(&mut looker, change) {
+                Shape::Gone => records.push(record(0, self.no_object(), &change.path)),
+                Shape::Submodule(head) => records.push(record(GITLINK, head, &change.path)),
+                Shape::File => files.push(change.path.as_slice()),
+            }
+        }
+        if !records.is_empty() {
+            let call = self
+                .staging(target)
+                .args(["update-index", "-z", "--index-info"]);
+            call.stdin(records.concat()).run()?;
+        }
+        if !files.is_empty() {
+            let args = [
+                "update-index",
+                "--add",
+                "--remove",
+                "--replace",
+                "-z",
+                "--stdin",
+            ];
+            let call = self.staging(target).args(args);
+            let call = match self.has_big(&files) {
+                true => call.durably(),
+                false => call.durably_together(),
+            };
+            let told = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
+            if told.contains(IGNORED) {
+                return self.left_out(target, files);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn has_big(&self, files: &[&[u8]]) -> bool {
+        files.iter().any(|path| {
+            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            meta.is_ok_and(|meta| meta.len() >= Call::BIG)
+        })
+    }
+
+    /// Of these files those that are not in the index.
+    fn left_out(&self, target: &Target<'_>, files: Vec<&[u8]>) -> Result<Vec<Vec<u8>>, GitError> {
+        let listed = self.staging(target).args(["ls-files", "-z"]).run()?.stdout;
+        let there: HashSet<&[u8]> = nul_fields(&listed).collect();
+        let missing = files.into_iter().filter(|path| !there.contains(path));
+        Ok(missing.map(<[u8]>::to_vec).collect())
+    }
+
+    fn shape(&self, looker: &mut Looker<'_>, change: &Change) -> Shape {
+        let is_real = looker.is_real(crate::git::entries::split(&change.path).0);
+        let path = self.real.work_tree.join(as_path(&change.path));
+        match path.symlink_metadata() {
+            _ if change.kind == ChangeKind::Deleted => Shape::Gone,
+            Ok(meta) if is_real && (meta.is_file() || meta.is_symlink()) => Shape::File,
+            Ok(meta) if is_real && meta.is_dir() => self
+                .nested_head(&change.path)
+                .map_or(Shape::Gone, Shape::Submodule),
+            _ => Shape::Gone,
+        }
+    }
+
+    pub(in crate::git) fn no_object(&self) -> String {
+        "0".repeat(self.private.state.base_tree.len())
+    }
+
+    /// The plan goes into the commit with its new status while the file in the work tree keeps
+    /// the old one: nothing is called done before the commit has landed.
+    fn stage_plan(&self, target: &Target<'_>, plan: &PlanContent) -> Result<PlanLanding, GitError> {
+        let path = [b"--path=", plan.path.as_slice()].concat();
+        let call = self.staging(target).args(["hash-object", "-w", "--stdin"]);
+        let oid = call
+            .args([as_path(&path)])
+            .durably()
+            .stdin(plan.content.clone())
+            .line()?;
+        let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
+        let (mode, before) = match seen.first() {
+            Some(OnDisk::File {
+                executable, digest, ..
+            }) => (self.file_mode(*executable, None), Some(hex(digest))),
+            _ => (0o100_644, None),
+        };
+        let call = self
+            .staging(target)
+            .args(["update-index", "-z", "--index-info"]);
+        call.stdin(record(mode, oid, &plan.path)).run()?;
+        Ok(PlanLanding {
+            path: plan.path.clone(),
+            before,
+        })
+    }
+
+    fn refuse_conflicts(&self, snapshot: &RawSnapshot) -> Result<(), CommitError> {
+        let operation = Operation::under_way(&self.real.git_dir);
+        if let Some(operation) = operation.filter(|operation| *operation != Operation::Bisect) {
+            return Err(CommitError::InProgress(operation));
+        }
+        if !snapshot.unmerged.is_empty() {
+            return Err(CommitError::Conflicts(snapshot.unmerged.clone()));
+        }
+        let modified = |change: &&Change| change.kind == ChangeKind::Modified && !change.unreadable;
+        let mut marked = Vec::new();
+        for change in committed(snapshot).filter(modified) {
+            let path = self.real.work_tree.join(as_path(&change.path));
+            let has = open_regular(&path).is_ok_and(|file| has_conflict(BufReader::new(file)));
+            if has && !self.base_has_conflict(&change.path)? {
+                marked.push(change.path.clone());
+            }
+        }
+        if marked.is_empty() {
+            Ok(())
+        } else {
+            Err(CommitError::Conflicts(marked))
+        }
+    }
+
+    /// A file about conflicts may show one, if it did before.
+    fn base_has_conflict(&self, path: &[u8]) -> Result<bool, GitError> {
+        let content = self.base_file(path)?.unwrap_or_default();
+        Ok(has_conflict(content.as_slice()))
+    }
+
+    /// Whether a directory is the submodule that was verified, at the same commit.
+    fn is_submodule_of(&self, snapshot: &RawSnapshot, path: &[u8]) -> bool {
+        let Some(entry) = snapshot.entries.get(path) else {
+            return false;
+        };
+        let head = self.nested_head(path);
+        let same =
+            head.is_some_and(|head| *blake3::hash(head.as_bytes()).as_bytes() == entry.digest);
+        same || entry.mode == 0
+    }
+
+    /// What was staged must be what was verified.
+    fn refuse_changed_meanwhile(
+        &self,
+        snapshot: &RawSnapshot,
+        changes: &[&Change],
+        plan: Option<&PlanLanding>,
+    ) -> Result<(), CommitError> {
+        let is_plan = |path: &[u8]| plan.is_some_and(|plan| plan.path == path);
+        let compared: Vec<&&Change> = changes
+            .iter()
+            .filter(|change| !is_plan(&change.path))
+            .collect();
+        let paths: Vec<&[u8]> = compared
+            .iter()
+            .map(|change| change.path.as_slice())
+            .collect();
+        let seen = look_at(&self.real.work_tree, &paths);
+        let differs = |(path, on_disk): &(&&[u8], &OnDisk)| match on_disk {
+            OnDisk::File { digest, .. } | OnDisk::Link { digest } => snapshot
+                .entries
+                .get(**path)
+                .is_none_or(|entry| entry.digest != *digest),
+            OnDisk::Directory => !self.is_submodule_of(snapshot, path),
+            _ => snapshot
+                .entries
+                .get(**path)
+                .is_none_or(|entry| entry.mode != 0),
+        };
+        let changed: Vec<Vec<u8>> = paths
+            .iter()
+            .zip(&seen)
+            .filter(differs)
+            .map(|(path, _)| path.to_vec())
+            .collect();
+        if changed.is_empty() {
+            Ok(())
+        } else {
+            Err(CommitError::ChangedMeanwhile(changed))
+        }
+    }
+}
+
+/// How a path is staged.
+enum Shape {
+    Gone,
+    File,
+    Submodule(String),
+}
+
+/// All that is committed of a snapshot: what counts, and what only progress leaves out.
+pub(in crate::git) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = &Change> {
+    snapshot
+        .changes
+        .iter()
+        .chain(&snapshot.uncounted)
+        .filter(|change| !change.newly_ignored)
+}
+
+fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
+    let unreadable: Vec<Vec<u8>> = changes
+        .iter()
+        .filter(|change| change.unreadable)
+        .map(|change| change.path.clone())
+        .collect();
+    if unreadable.is_empty() {
+        Ok(())
+    } else {
+        Err(CommitError::Unreadable(unreadable))
+    }
+}
+
+/// `mode SP oid TAB path NUL`
+fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
+    let mut record = format!("{mode:06o} {oid}\t").into_bytes();
+    record.extend_from_slice(path);
+    record.push(0);
+    record
+}
+
+pub(in crate::git) fn hex(digest: &Digest) -> String {
+    blake3::Hash::from_bytes(*digest).to_hex().to_string()
+}
+
+/// Whether the three markers of a conflict begin lines, in their order.
+fn has_conflict(text: impl BufRead) -> bool {
+    let mut markers = [b"<<<<<<< ".as_slice(), b"=======", b">>>>>>> "]
+        .into_iter()
+        .peekable();
+    let lines = text
+        .take(MARKERS_LOOKED_FOR_UP_TO)
+        .split(b'\n')
+        .map_while(Result::ok);
+    for line in lines {
+        if markers.next_if(|marker| line.starts_with(marker)).is_some() && markers.peek().is_none()
+        {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_conflict_is_one() {
+        assert!(has_conflict(
+            b"a\n<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> other\n".as_slice()
+        ));
+        assert!(!has_conflict(
+            b"Title\n=======\n>>>>>>> quoted\n<<<<<<< HEAD\n".as_slice()
+        ));
+        assert!(!has_conflict(
+            b" <<<<<<< HEAD\n =======\n >>>>>>> b\n".as_slice()
+        ));
+    }
+}

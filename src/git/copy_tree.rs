@@ -1,0 +1,140 @@
+//! Exact copies of files and directories, links left as links.
+
+use crate::git::error::{GitError, io_error};
+use std::fs::{self, DirBuilder, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::path::Path;
+
+/// Makes `to` what `from` is: a file, a link, a directory with all below, or nothing.
+pub(super) fn mirror(from: &Path, to: &Path) -> Result<(), GitError> {
+    remove(to)?;
+    let Some(meta) = look(from)? else {
+        return Ok(());
+    };
+    if let Some(parent) = to.parent() {
+        make_dir(parent)?;
+    }
+    if meta.is_symlink() {
+        let target = fs::read_link(from).map_err(io_error("read", from))?;
+        symlink(target, to).map_err(io_error("write", to))
+    } else if meta.is_dir() {
+        make_dir(to)?;
+        for name in names(from)? {
+            mirror(&from.join(&name), &to.join(&name))?;
+        }
+        Ok(())
+    } else if meta.is_file() {
+        fs::copy(from, to)
+            .map(drop)
+            .map_err(io_error("copy to", to))
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether two places hold the same: kind, executable bit, content, and so on below.
+pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
+    let (a, b) = match (look(one)?, look(other)?) {
+        (None, None) => return Ok(true),
+        (Some(a), Some(b)) => (a, b),
+        _ => return Ok(false),
+    };
+    if a.is_symlink() && b.is_symlink() {
+        let link = |path: &Path| fs::read_link(path).map_err(io_error("read", path));
+        Ok(link(one)? == link(other)?)
+    } else if a.is_dir() && b.is_dir() {
+        let listed = (names(one)?, names(other)?);
+        if listed.0 != listed.1 {
+            return Ok(false);
+        }
+        for name in listed.0 {
+            if !same(&one.join(&name), &other.join(&name))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    } else if a.is_file() && b.is_file() {
+        Ok(is_executable(&a) == is_executable(&b)
+            && a.len() == b.len()
+            && read(one)? == read(other)?)
+    } else {
+        Ok(false)
+    }
+}
+
+/// Removes whatever is at `path`, never what a link points to.
+pub(super) fn remove(path: &Path) -> Result<(), GitError> {
+    match look(path)? {
+        None => Ok(()),
+        Some(meta) if meta.is_dir() => fs::remove_dir_all(path).map_err(io_error("remove", path)),
+        Some(_) => fs::remove_file(path).map_err(io_error("remove", path)),
+    }
+}
+
+/// Makes a directory for nobody else, and its parents.
+pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(io_error("create", path))
+}
+
+/// What is at `path` itself, `None` if nothing is.
+pub(super) fn look(path: &Path) -> Result<Option<Metadata>, GitError> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+pub(super) fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+    let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
+    let names: Result<Vec<_>, io::Error> = entries
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect();
+    let mut names = names.map_err(io_error("read", dir))?;
+    names.sort();
+    Ok(names)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, GitError> {
+    fs::read(path).map_err(io_error("read", path))
+}
+
+fn is_executable(meta: &Metadata) -> bool {
+    meta.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_is_the_same_until_anything_in_it_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("deep/to"));
+        fs::create_dir_all(from.join("sub")).unwrap();
+        fs::write(from.join("sub/file"), "x").unwrap();
+        symlink("/etc", from.join("link")).unwrap();
+        mirror(&from, &to).unwrap();
+        assert!(same(&from, &to).unwrap());
+        assert!(fs::symlink_metadata(to.join("link")).unwrap().is_symlink());
+
+        fs::set_permissions(from.join("sub/file"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(!same(&from, &to).unwrap());
+        mirror(&to, &from).unwrap();
+        assert!(same(&from, &to).unwrap());
+
+        remove(&from).unwrap();
+        assert!(!same(&from, &to).unwrap());
+        mirror(&from, &to).unwrap();
+        assert!(same(&from, &to).unwrap(), "nothing mirrored is nothing");
+    }
+}

@@ -1,0 +1,262 @@
+//! Credentials that a checkout left in git's configuration: found, and out of use while an agent works.
+//!
+//! An agent of the same user can still read files. What this takes away is the push that works without
+//! being asked for anything.
+
+use crate::git::Repo;
+use crate::git::bytes::as_path;
+use crate::git::private::config::start_call;
+use crate::git::discover::Real;
+use crate::git::entries::open_regular;
+use crate::git::error::{GitError, io_error};
+use crate::git::commit::land::replace_file;
+use crate::git::copy_tree::{make_dir, mirror, remove};
+use crate::git::private::directory::{recorded_places, write_atomically};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// What holds the credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PersistedKind {
+    /// `http.<url>.extraheader`, as actions/checkout leaves it.
+    Header,
+    /// The address of a remote.
+    Address,
+    /// A rule that rewrites addresses.
+    Rewriting,
+}
+
+/// A credential in git's configuration: where it is, never what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersistedCredential {
+    /// The key, without what may be secret in it.
+    pub key: String,
+    /// The file.
+    pub file: PathBuf,
+    /// What holds it.
+    pub kind: PersistedKind,
+    /// Whether the repository's own configuration has or includes it, and not the user's.
+    pub local: bool,
+}
+
+/// A value with a credential, as it is.
+struct Found {
+    shown: PersistedCredential,
+    key: OsString,
+    value: Vec<u8>,
+}
+
+/// A file whose credential is out of use, and the name of its original in the private directory.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Hidden {
+    file: Vec<u8>,
+    original: String,
+}
+
+/// A configuration file that is longer holds more than a configuration.
+const FILE_LIMIT: u64 = 4 << 20;
+
+/// The credentials that git finds in its configuration without being given any. To be asked before
+/// the first turn.
+///
+/// # Errors
+/// When the configuration cannot be read.
+pub fn persisted_credentials(real: &Real) -> Result<Vec<PersistedCredential>, GitError> {
+    Ok(found(real)?.into_iter().map(|found| found.shown).collect())
+}
+
+fn found(real: &Real) -> Result<Vec<Found>, GitError> {
+    let args = [
+        "config",
+        "--list",
+        "-z",
+        "--includes",
+        "--show-scope",
+        "--show-origin",
+    ];
+    let listed = start_call(real).args(args).run()?.stdout;
+    let mut fields = listed.split(|byte| *byte == 0);
+    let mut all = Vec::new();
+    while let (Some(scope), Some(origin), Some(entry)) =
+        (fields.next(), fields.next(), fields.next())
+    {
+        let Some(file) = origin.strip_prefix(b"file:") else {
+            continue;
+        };
+        let file = real.work_tree.join(as_path(file));
+        let Some(end) = memchr::memchr(b'\n', entry) else {
+            continue;
+        };
+        let (key, value) = (&entry[..end], &entry[end + 1..]);
+        if let Some(kind) = kind_of(key, value) {
+            let shown = PersistedCredential {
+                key: without_userinfo(&String::from_utf8_lossy(key)),
+                file,
+                kind,
+                local: matches!(scope, b"local" | b"worktree"),
+            };
+            let (key, value) = (OsString::from_vec(key.to_vec()), value.to_vec());
+            all.push(Found { shown, key, value });
+        }
+    }
+    Ok(all)
+}
+
+fn kind_of(key: &[u8], value: &[u8]) -> Option<PersistedKind> {
+    let (key, value) = (String::from_utf8_lossy(key), String::from_utf8_lossy(value));
+    let lower = key.to_lowercase();
+    let has_password = |text: &str| without_userinfo(text) != text;
+    if lower.starts_with("http.") && lower.ends_with(".extraheader") {
+        let is_credential = value
+            .trim_start()
+            .to_lowercase()
+            .starts_with("authorization:");
+        return is_credential.then_some(PersistedKind::Header);
+    }
+    let is_address = [".url", ".pushurl"].iter().any(|end| lower.ends_with(end));
+    if lower.starts_with("remote.") && is_address && has_password(&value) {
+        return Some(PersistedKind::Address);
+    }
+    (lower.starts_with("url.") && has_password(&key)).then_some(PersistedKind::Rewriting)
+}
+
+/// An address of HTTP without what is before its host.
+pub fn without_userinfo(text: &str) -> String {
+    let Some(start) = text.find("://").map(|at| at + 3) else {
+        return text.to_owned();
+    };
+    let scheme = text.get(..start).unwrap_or_default();
+    let rest = text.get(start..).unwrap_or_default();
+    if !scheme.ends_with("https://") && !scheme.ends_with("http://") {
+        return text.to_owned();
+    }
+    let authority = rest.split('/').next().unwrap_or(rest);
+    match authority.rfind('@') {
+        Some(at) => format!("{scheme}{}", rest.get(at + 1..).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+impl Repo {
+    /// Takes the credentials of the repository's own configuration out of use, before the first turn:
+    /// headers go, addresses lose what is before their host. The files as they were are kept in the
+    /// private directory until [`Repo::restore_credentials`]. Repeating it after a crash is safe.
+    ///
+    /// Returns what is still in use, for a warning: the user's own configuration is not touched.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn hide_credentials(&mut self) -> Result<Vec<PersistedCredential>, GitError> {
+        let _open = self.unseal()?;
+        let mut hidden = self.hidden()?;
+        let found = found(&self.real)?;
+        let (mut left, mut files) = (Vec::new(), Vec::new());
+        for one in &found {
+            let hideable = one.shown.local
+                && one.shown.kind != PersistedKind::Rewriting
+                && open_regular(&one.shown.file).is_ok();
+            match hideable {
+                true if files.contains(&one.shown.file) => {}
+                true => files.push(one.shown.file.clone()),
+                false => left.push(one.shown.clone()),
+            }
+        }
+        for file in &files {
+            let of_file = found.iter().filter(|one| one.shown.file == *file);
+            self.hide(file, of_file, &mut hidden)?;
+        }
+        Ok(left)
+    }
+
+    /// Puts back what [`Repo::hide_credentials`] took out of use, if it did.
+    ///
+    /// # Errors
+    /// When a file cannot be written; repeating is safe.
+    pub fn restore_credentials(&mut self) -> Result<(), GitError> {
+        let _open = self.unseal()?;
+        for one in self.hidden()? {
+            let content = read(&self.hidden_dir().join(&one.original))?;
+            self.replace(as_path(&one.file), &content)?;
+        }
+        remove(&self.hidden_dir())
+    }
+
+    fn hide<'a>(
+        &self,
+        file: &Path,
+        found: impl Iterator<Item = &'a Found>,
+        hidden: &mut Vec<Hidden>,
+    ) -> Result<(), GitError> {
+        let content = read(file)?;
+        let dir = self.hidden_dir();
+        make_dir(&dir)?;
+        if !hidden.iter().any(|one| as_path(&one.file) == file) {
+            let original = format!("{}.original", hidden.len());
+            write_atomically(&dir.join(&original), &content)?;
+            let file = file.as_os_str().as_bytes().to_vec();
+            hidden.push(Hidden { file, original });
+            let list = serde_json::to_vec(&hidden).unwrap_or_default();
+            write_atomically(&dir.join("list.json"), &list)?;
+        }
+        let copy = dir.join("edited");
+        write_atomically(&copy, &content)?;
+        for one in found {
+            let call = self.apart().args(["config", "--file"]).args([&copy]);
+            let value = without_userinfo(&String::from_utf8_lossy(&one.value));
+            let call = match one.shown.kind {
+                PersistedKind::Header => call.args(["--unset-all"]).args([&one.key]),
+                PersistedKind::Address => {
+                    call.args(["--replace-all"]).args([&one.key]).args([value])
+                }
+                PersistedKind::Rewriting => continue,
+            };
+            call.status()?;
+        }
+        let edited = read(&copy)?;
+        remove(&copy)?;
+        self.replace(file, &edited)
+    }
+
+    /// Writes a configuration file, and what the guard takes for its right content.
+    fn replace(&self, file: &Path, content: &[u8]) -> Result<(), GitError> {
+        let parent = file.parent().unwrap_or(Path::new("/"));
+        if !parent.is_dir() {
+            return Ok(());
+        }
+        replace_file(file, content, parent).map_err(io_error("write", file))?;
+        for (place, copy) in recorded_places(&self.real, &self.private.root) {
+            if place == file {
+                mirror(&place, &copy)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn hidden_dir(&self) -> PathBuf {
+        self.private.root.join("hidden")
+    }
+
+    fn hidden(&self) -> Result<Vec<Hidden>, GitError> {
+        let list = self.hidden_dir().join("list.json");
+        if list.symlink_metadata().is_err() {
+            return Ok(Vec::new());
+        }
+        let text = read(&list)?;
+        serde_json::from_slice(&text).map_err(|error| GitError::Private {
+            path: list.clone(),
+            why: error.to_string(),
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, GitError> {
+    let file = open_regular(path).map_err(io_error("read", path))?;
+    let mut content = Vec::new();
+    let mut file = file.take(FILE_LIMIT);
+    file.read_to_end(&mut content)
+        .map_err(io_error("read", path))?;
+    Ok(content)
+}

@@ -1,0 +1,524 @@
+//! The git directory of our own: made before the first turn, out of the agent's reach.
+
+use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::private::config::{Setting, Settings, render, setting};
+use crate::git::discover::Real;
+use crate::git::error::{GitError, io_error};
+use crate::git::copy_tree::{look, make_dir, mirror};
+use crate::git::private::refs::{HeadState, links, read_head};
+use crate::git::{private_call, real_call};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+const VERSION: u32 = 1;
+
+/// The home of every git that works for the run, relative to the private directory.
+pub(in crate::git) const HOME: &str = "home";
+
+/// Where the private directory lies, and what it remembers.
+#[derive(Debug)]
+pub(in crate::git) struct PrivateDir {
+    pub(in crate::git) root: PathBuf,
+    pub(in crate::git) state: State,
+}
+
+/// What must survive a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::git) struct State {
+    version: u32,
+    /// Digest of the repository's paths, so that a directory is never used with another one.
+    repository: String,
+    /// The commit against which changes are told; `None` while there is none.
+    pub(in crate::git) base: Option<String>,
+    /// Its tree (the empty tree while there is none).
+    pub(in crate::git) base_tree: String,
+    /// The branch that was checked out at the start.
+    pub(in crate::git) branch: Option<String>,
+    pub(in crate::git) file_mode: bool,
+    pub(in crate::git) sign: bool,
+    /// Whether files may be converted even where no `.gitattributes` file is.
+    pub(in crate::git) converts: bool,
+    pub(in crate::git) identity: Option<(String, String)>,
+    /// Parts of the repository's git directory that were links at the start.
+    pub(in crate::git) links: Vec<Vec<u8>>,
+    /// The copied hooks, relative to the private directory's root.
+    hooks: Option<Vec<u8>>,
+}
+
+impl PrivateDir {
+    /// Makes the directory at `root`, which must lie outside of the repository.
+    pub(in crate::git) fn create(real: &Real, root: &Path) -> Result<Self, GitError> {
+        refuse_location(real, root)?;
+        for dir in [HOME, "no-hooks", "tmp"] {
+            make_dir(&root.join(dir))?;
+        }
+        let settings = Settings::read(real)?;
+        let head = read_head(&real_call(real, root))?;
+        init(real, root, &settings)?;
+        copy_rules(real, root, &settings)?;
+        write_alternates(real, root)?;
+        point_head(root, head.branch.as_deref(), head.oid.as_deref())?;
+        let base_tree = match &head.oid {
+            Some(oid) => tree_of(real, root, oid)?,
+            None => empty_tree(real, root)?,
+        };
+        let sparse = settings.is_true("core.sparsecheckout", false);
+        copy_index(real, root, &head, sparse)?;
+        for (place, copy) in recorded_places(real, root) {
+            mirror(&place, &copy)?;
+        }
+        let identity = settings.text("user.name").zip(settings.text("user.email"));
+        let written = head.branch.as_deref().unwrap_or("HEAD");
+        let links = links(real, written)
+            .into_iter()
+            .map(|path| path.into_os_string().into_vec());
+        let state = State {
+            links: links.collect(),
+            version: VERSION,
+            repository: digest(real),
+            base: head.oid,
+            base_tree,
+            branch: head.branch,
+            file_mode: settings.is_true("core.filemode", true),
+            sign: settings.is_true("commit.gpgsign", false),
+            converts: converts(root, &settings),
+            identity,
+            hooks: copy_hooks(real, root, &settings)?,
+        };
+        let private = Self {
+            root: root.to_path_buf(),
+            state,
+        };
+        private.save()?;
+        Ok(private)
+    }
+
+    /// Opens a directory that an earlier process of the same run made.
+    pub(in crate::git) fn reopen(real: &Real, root: &Path) -> Result<Self, GitError> {
+        let path = root.join("state.json");
+        let text = fs::read(&path).map_err(io_error("read", &path))?;
+        let unusable = |why: String| GitError::Private {
+            path: root.to_path_buf(),
+            why,
+        };
+        let state: State =
+            serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
+        if state.version != VERSION {
+            return Err(unusable(format!("it is of version {}", state.version)));
+        }
+        if state.repository != digest(real) {
+            return Err(unusable("it belongs to another repository".to_owned()));
+        }
+        let private = Self {
+            root: root.to_path_buf(),
+            state,
+        };
+        private.point_head()?;
+        Ok(private)
+    }
+
+    /// Makes HEAD and its branch in the private directory what the state says. They follow from it
+    /// and are made anew when a directory is opened, so they need not outlive a crash.
+    pub(in crate::git) fn point_head(&self) -> Result<(), GitError> {
+        let (branch, base) = (&self.state.branch, &self.state.base);
+        point_head(&self.root, branch.as_deref(), base.as_deref())
+    }
+
+    /// Writes the state so that a crash leaves the old or the new one.
+    pub(in crate::git) fn save(&self) -> Result<(), GitError> {
+        let path = self.root.join("state.json");
+        let text = serde_json::to_vec(&self.state).map_err(|error| GitError::Private {
+            path: self.root.clone(),
+            why: error.to_string(),
+        })?;
+        write_atomically(&path, &text)
+    }
+
+    pub(in crate::git) fn git_dir(&self) -> PathBuf {
+        git_dir(&self.root)
+    }
+
+    pub(in crate::git) fn index(&self) -> PathBuf {
+        git_dir(&self.root).join("index")
+    }
+
+    pub(in crate::git) fn hook(&self, name: &str) -> Option<PathBuf> {
+        let hooks = self.state.hooks.as_ref()?;
+        Some(self.root.join(as_path(hooks)).join(name))
+    }
+}
+
+pub(in crate::git) fn git_dir(root: &Path) -> PathBuf {
+    root.join("git")
+}
+
+/// Replaces a file's content in one step, on the disk before the name changes.
+pub(in crate::git) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitError> {
+    let parent = path.parent().unwrap_or(Path::new("."));
+    let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        fs::File::open(parent)?.sync_all()
+    });
+    written.map_err(io_error("write", path))
+}
+
+/// What an agent may not change in the repository's git directory, and where its copy is kept.
+pub(in crate::git) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let shared = ["config", "hooks", "info", "objects/info/alternates"];
+    let own = ["config.worktree", "info", "commondir", "gitdir"];
+    let recorded = root.join("recorded");
+    let mut places: Vec<(PathBuf, PathBuf)> = shared
+        .iter()
+        .map(|name| {
+            (
+                real.common_dir.join(name),
+                recorded.join("shared").join(name),
+            )
+        })
+        .collect();
+    for name in own {
+        let place = real.git_dir.join(name);
+        if places.iter().all(|(known, _)| *known != place) {
+            places.push((place, recorded.join("own").join(name)));
+        }
+    }
+    let dot_git = real.work_tree.join(".git");
+    if fs::symlink_metadata(&dot_git).is_ok_and(|meta| !meta.is_dir())
+        || recorded.join("dot-git").symlink_metadata().is_ok()
+    {
+        places.push((dot_git, recorded.join("dot-git")));
+    }
+    places
+}
+
+fn refuse_location(real: &Real, root: &Path) -> Result<(), GitError> {
+    let parent = root.parent().unwrap_or(root);
+    make_dir(parent)?;
+    let resolved = fs::canonicalize(parent).map_err(io_error("resolve", parent))?;
+    let refuse = |why: &str| {
+        Err(GitError::Private {
+            path: root.to_path_buf(),
+            why: why.to_owned(),
+        })
+    };
+    if real.contains(&resolved) {
+        return refuse("it lies inside the repository");
+    }
+    if look(root)?.is_some() {
+        return refuse("something is there already");
+    }
+    Ok(())
+}
+
+fn digest(real: &Real) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for path in [&real.work_tree, &real.git_dir, &real.common_dir] {
+        hasher.update(path.as_os_str().as_bytes()).update(&[0]);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn converts(root: &Path, settings: &Settings) -> bool {
+    let info = git_dir(root).join("info");
+    let has = |name: &str| info.join(name).metadata().is_ok_and(|meta| meta.len() > 0);
+    let configured = ["core.autocrlf", "core.eol"]
+        .iter()
+        .any(|key| settings.last(key).is_some());
+    configured || has("attributes") || has("global-attributes")
+}
+
+/// A git directory is these directories, a configuration and a HEAD (gitrepository-layout(5)). Made
+/// by hand it keeps its refs in files, whichever way git would choose.
+fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
+    let dir = git_dir(root);
+    for name in ["info", "objects/info", "objects/pack", "refs/heads"] {
+        make_dir(&dir.join(name))?;
+    }
+    let inside = |name: &str| root.join(name).into_os_string().into_vec();
+    let sha256 = real.object_format != "sha1";
+    let mut lines = vec![
+        setting(
+            "core.repositoryformatversion",
+            if sha256 { "1" } else { "0" },
+        ),
+        setting("core.bare", "false"),
+    ];
+    if sha256 {
+        lines.push(setting(
+            "extensions.objectformat",
+            real.object_format.as_str(),
+        ));
+    }
+    if settings.last("lfs.storage").is_none() {
+        let storage = real.common_dir.join("lfs").into_os_string().into_vec();
+        lines.push(setting("lfs.storage", storage));
+    }
+    lines.extend(settings.taken_over().cloned());
+    lines.extend([
+        setting("core.excludesfile", inside("git/info/global-exclude")),
+        setting("core.attributesfile", inside("git/info/global-attributes")),
+        setting("core.hookspath", inside("no-hooks")),
+        setting("core.fsmonitor", "false"),
+        setting("core.untrackedcache", "false"),
+        setting("core.splitindex", "false"),
+        setting("core.commitgraph", "false"),
+        setting("core.logallrefupdates", "false"),
+        setting("index.sparse", "false"),
+        setting("gc.auto", "0"),
+    ]);
+    write(&dir.join("config"), &render(&lines as &[Setting]))
+}
+
+/// Ignore, attribute and sparse rules that lie outside of the work tree, as they stand now.
+fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
+    let info = git_dir(root).join("info");
+    mirror_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
+    mirror_content(
+        &real.common_dir.join("info/attributes"),
+        &info.join("attributes"),
+    )?;
+    mirror_content(
+        &real.git_dir.join("info/sparse-checkout"),
+        &info.join("sparse-checkout"),
+    )?;
+    mirror_content(
+        &real.git_dir.join("shallow"),
+        &git_dir(root).join("shallow"),
+    )?;
+    mirror_content(
+        &real.common_dir.join("shallow"),
+        &git_dir(root).join("shallow"),
+    )?;
+    for (key, default, copy) in [
+        ("core.excludesfile", "git/ignore", "global-exclude"),
+        ("core.attributesfile", "git/attributes", "global-attributes"),
+    ] {
+        write(&info.join(copy), b"")?;
+        let configured = settings
+            .path(real, key)?
+            .map(|path| real.work_tree.join(as_path(&path)));
+        if let Some(path) =
+            configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)))
+        {
+            mirror_content(&path, &info.join(copy))?;
+        }
+    }
+    Ok(())
+}
+
+fn user_config_dir(real: &Real) -> Option<PathBuf> {
+    let xdg = real
+        .environment
+        .get("XDG_CONFIG_HOME")
+        .filter(|dir| !dir.is_empty());
+    xdg.map(PathBuf::from).or_else(|| {
+        real.environment
+            .get("HOME")
+            .map(|home| Path::new(home).join(".config"))
+    })
+}
+
+/// Copies what a file contains, if it is there; a link is followed, as git would.
+fn mirror_content(from: &Path, to: &Path) -> Result<(), GitError> {
+    if !from.is_file() {
+        return Ok(());
+    }
+    let content = fs::read(from).map_err(io_error("read", from))?;
+    write(to, &content)
+}
+
+pub(in crate::git) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
+    fs::write(path, content).map_err(io_error("write", path))
+}
+
+/// git follows relative alternates at the first level only, so the whole chain is written out.
+fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
+    let mut chain = vec![real.common_dir.join("objects")];
+    let mut next = 0;
+    while next < chain.len() && chain.len() < 32 {
+        let list = fs::read(chain[next].join("info/alternates")).unwrap_or_default();
+        for line in list.split(|byte| *byte == b'\n') {
+            if line.is_empty() || line.starts_with(b"#") {
+                continue;
+            }
+            let path = chain[next].join(as_path(line));
+            let path = fs::canonicalize(&path).unwrap_or(path);
+            if !chain.contains(&path) {
+                chain.push(path);
+            }
+        }
+        next += 1;
+    }
+    let mut text = Vec::new();
+    for path in chain {
+        text.extend(quoted_if_needed(path.as_os_str().as_bytes()));
+        text.push(b'\n');
+    }
+    write(&git_dir(root).join("objects/info/alternates"), &text)
+}
+
+/// An alternate's path in C quotes, when it could be misread without.
+fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
+    if !path
+        .iter()
+        .any(|byte| matches!(byte, b'"' | b'\n' | b'\\' | b'#'))
+    {
+        return path.to_vec();
+    }
+    let mut quoted = vec![b'"'];
+    for byte in path {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+/// Gives the private directory a HEAD, and the branch that it is on a commit.
+fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result<(), GitError> {
+    let line = |text: &str| format!("{text}\n").into_bytes();
+    let branch = match (branch, commit) {
+        (None, Some(commit)) => return write_ref(root, "HEAD", &line(commit)),
+        (None, None) => "refs/heads/main",
+        (Some(branch), _) => branch,
+    };
+    if let Some(commit) = commit {
+        write_ref(root, branch, &line(commit))?;
+    }
+    write_ref(root, "HEAD", &line(&format!("ref: {branch}")))
+}
+
+/// Replaces a ref of the private directory in one step.
+pub(in crate::git) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
+    let stays_inside = Path::new(name)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    if !stays_inside || !(name == "HEAD" || name.starts_with("refs/")) {
+        return Err(GitError::Private {
+            path: root.to_path_buf(),
+            why: format!("`{name}` is no name of a ref"),
+        });
+    }
+    let path = git_dir(root).join(name);
+    let tmp = root.join("tmp");
+    make_dir(&tmp)?;
+    if let Some(parent) = path.parent() {
+        make_dir(parent)?;
+    }
+    let written = tempfile::NamedTempFile::new_in(&tmp).and_then(|mut file| {
+        file.write_all(content)?;
+        file.persist(&path).map(drop).map_err(|error| error.error)
+    });
+    written.map_err(io_error("write", &path))
+}
+
+pub(in crate::git) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<String, GitError> {
+    let wanted = format!("{commit}^{{tree}}");
+    private_call(real, root)
+        .args(["rev-parse", "--verify", "--quiet", &wanted])
+        .line()
+}
+
+/// The empty tree, written into the private directory so that it can be compared with.
+fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
+    private_call(real, root)
+        .args(["hash-object", "-w", "-t", "tree", "--stdin"])
+        .line()
+}
+
+/// Takes over the stat data of the repository's index, and nothing that hides a change: the private
+/// configuration has split indexes, untracked caches and file system monitors off, so that git takes
+/// none of them over as it reads and writes the index.
+fn copy_index(real: &Real, root: &Path, head: &HeadState, sparse: bool) -> Result<(), GitError> {
+    let index = git_dir(root).join("index");
+    let Some(base) = &head.oid else {
+        return private_call(real, root)
+            .args(["read-tree", "--empty"])
+            .run()
+            .map(drop);
+    };
+    mirror_content(&real.git_dir.join("index"), &index)?;
+    for name in shared_indexes(&real.git_dir)? {
+        mirror_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
+    }
+    private_call(real, root)
+        .args(["read-tree", "--reset", "-i", base])
+        .run()?;
+    clear_flags(real, root, sparse)
+}
+
+fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+    let entries = fs::read_dir(git_dir).map_err(io_error("read", git_dir))?;
+    let names = entries.filter_map(|entry| entry.ok().map(|entry| entry.file_name()));
+    Ok(names
+        .filter(|name| name.as_bytes().starts_with(b"sharedindex."))
+        .collect())
+}
+
+/// Assume-unchanged bits hide changes; skip-worktree bits do, where no sparse checkout needs them.
+fn clear_flags(real: &Real, root: &Path, sparse: bool) -> Result<(), GitError> {
+    let listed = private_call(real, root)
+        .args(["ls-files", "-v", "-z"])
+        .run()?
+        .stdout;
+    let (mut assumed, mut skipped) = (BTreeSet::new(), BTreeSet::new());
+    for line in nul_fields(&listed) {
+        let (Some(tag), Some(path)) = (line.first(), line.get(2..)) else {
+            continue;
+        };
+        if tag.is_ascii_lowercase() {
+            assumed.insert(path);
+        }
+        if tag.eq_ignore_ascii_case(&b'S') && !sparse {
+            skipped.insert(path);
+        }
+    }
+    for (flag, paths) in [
+        ("--no-assume-unchanged", assumed),
+        ("--no-skip-worktree", skipped),
+    ] {
+        if !paths.is_empty() {
+            let call = private_call(real, root).args(["update-index", flag, "-z", "--stdin"]);
+            call.stdin(nul_joined(paths)).run()?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies the hooks, and returns where they are below `root`. Hooks inside the work tree bring
+/// their parent along, because such scripts reach for their neighbours (`$(dirname "$0")/..`).
+fn copy_hooks(real: &Real, root: &Path, settings: &Settings) -> Result<Option<Vec<u8>>, GitError> {
+    let configured = settings.path(real, "core.hookspath")?;
+    let hooks = match configured {
+        Some(path) => real.work_tree.join(as_path(&path)),
+        None => real.common_dir.join("hooks"),
+    };
+    let Ok(hooks) = fs::canonicalize(&hooks) else {
+        return Ok(None);
+    };
+    if real.work_tree.starts_with(&hooks) {
+        return Err(GitError::Private {
+            path: hooks,
+            why: "core.hooksPath is the work tree itself; give the hooks a directory".to_owned(),
+        });
+    }
+    let parent = hooks.parent().filter(|parent| {
+        **parent != real.work_tree
+            && parent.starts_with(&real.work_tree)
+            && !parent.starts_with(&real.common_dir)
+    });
+    let copied = parent.unwrap_or(&hooks);
+    let top = Path::new("hooks").join(copied.file_name().unwrap_or_default());
+    mirror(copied, &root.join(&top))?;
+    let below = hooks.strip_prefix(copied).unwrap_or(Path::new(""));
+    Ok(Some(top.join(below).into_os_string().into_vec()))
+}

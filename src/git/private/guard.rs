@@ -1,0 +1,374 @@
+//! What a turn did to the repository itself: put right, told, or called a violation.
+
+use crate::git::Repo;
+use crate::git::discover::Operation;
+use crate::git::entries::open_regular;
+use crate::git::error::GitError;
+use crate::git::copy_tree::{look, mirror, remove, same};
+use crate::git::private::directory::recorded_places;
+use crate::git::private::refs::{HeadState, Refs};
+use crate::domain::snapshot::{Head, RevId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// What a fetch, a stash or a bisect of the agent's own may move.
+const FREE_REFS: [&str; 5] = [
+    "refs/remotes/",
+    "refs/stash",
+    "refs/bisect/",
+    "refs/rewritten/",
+    "refs/prefetch/",
+];
+/// What `git gc` writes into `info` for clients of the dumb HTTP protocol; git itself does not read it.
+const SERVED: &str = "refs";
+/// No fetch lists that much.
+const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
+const SYMBOLIC: &str = "ref:";
+
+/// HEAD and refs at the start of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnMark {
+    branch: Option<String>,
+    oid: Option<String>,
+    refs: Refs,
+    locks: BTreeSet<String>,
+    fetched: Option<String>,
+}
+
+/// What a turn must not do to the repository. It has been undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Violation {
+    /// HEAD points elsewhere.
+    BranchSwitched {
+        /// Branch or commit at the start.
+        from: String,
+        /// Branch or commit found.
+        to: String,
+    },
+    /// The branch lost commits that it had.
+    HistoryRewritten {
+        /// Where it was.
+        from: String,
+        /// Where it was found; `None` when it was deleted.
+        to: Option<String>,
+    },
+    /// A ref that is not the agent's was created, moved or deleted.
+    RefChanged {
+        /// Its full name.
+        name: String,
+        /// Where it was; `None` when it is new.
+        from: Option<String>,
+        /// Where it was found; `None` when it was deleted.
+        to: Option<String>,
+    },
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BranchSwitched { from, to } => write!(f, "HEAD was switched from {from} to {to}"),
+            Self::HistoryRewritten { from, to: Some(to) } => {
+                write!(
+                    f,
+                    "history was rewritten: {to} does not descend from {from}"
+                )
+            }
+            Self::HistoryRewritten { from, to: None } => {
+                write!(f, "the branch was deleted (it was at {from})")
+            }
+            Self::RefChanged {
+                name, from: None, ..
+            } => write!(f, "{name} was created"),
+            Self::RefChanged { name, to: None, .. } => write!(f, "{name} was deleted"),
+            Self::RefChanged { name, .. } => write!(f, "{name} was moved"),
+        }
+    }
+}
+
+/// A commit that the agent made itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentCommit {
+    /// The commit.
+    pub id: RevId,
+    /// `Name <address>` as the commit has it.
+    pub author: String,
+    /// First line of its message.
+    pub subject: String,
+}
+
+/// What was found after a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnReport {
+    /// What was put right or left behind, one line each, for warnings.
+    pub warnings: Vec<String>,
+    /// What a policy violation consists of.
+    pub violations: Vec<Violation>,
+    /// Commits on top of the turn's start, newest first.
+    pub agent_commits: Vec<AgentCommit>,
+    /// A merge or the like that the agent left unfinished.
+    pub operation: Option<Operation>,
+    /// HEAD as it is now, after violations were undone.
+    pub head: Head,
+}
+
+impl Repo {
+    /// Notes HEAD and refs before a turn.
+    ///
+    /// # Errors
+    /// When the repository cannot be read.
+    pub fn mark_turn(&self) -> Result<TurnMark, GitError> {
+        let _open = self.unseal()?;
+        let head = self.head_state()?;
+        let mut mark = TurnMark {
+            locks: BTreeSet::new(),
+            fetched: self.fetch_mark(),
+            refs: self.refs()?,
+            branch: head.branch,
+            oid: head.oid,
+        };
+        mark.locks = self.locks(&mark);
+        Ok(mark)
+    }
+
+    /// Finds out what a turn did to the repository, and undoes what it must not.
+    ///
+    /// # Errors
+    /// When the repository is gone or cannot be read or put right.
+    pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
+        let _open = self.unseal()?;
+        let mut warnings = self.restore_metadata()?;
+        for name in self.locks(mark).difference(&mark.locks) {
+            for dir in [&self.real.git_dir, &self.real.common_dir] {
+                remove(&dir.join(name))?;
+            }
+            warnings.push(format!("a lock left behind was removed: .git/{name}"));
+        }
+        let mut violations = Vec::new();
+        self.check_refs(mark, &mut violations, &mut warnings)?;
+        let mut head = self.head_state()?;
+        if self.check_head(mark, &head, &mut violations)? {
+            head = self.head_state()?;
+        }
+        let undone = violations.len();
+        let agent_commits = self.check_history(mark, &head, &mut violations)?;
+        if violations.len() > undone {
+            head = self.head_state()?;
+        }
+        Ok(TurnReport {
+            warnings,
+            violations,
+            agent_commits,
+            operation: Operation::under_way(&self.real.git_dir),
+            head: head.head(),
+        })
+    }
+
+    /// Puts configuration, hooks and the like back as they were at the start of the run, and
+    /// names what differed.
+    pub(in crate::git) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
+        self.ensure_in_place()?;
+        let mut warnings = self.restore_places(|_| true)?;
+        warnings.extend(self.clear_git_dirs()?);
+        Ok(warnings)
+    }
+
+    /// As [`Repo::restore_metadata`], of what git reads whatever it is asked.
+    pub(in crate::git) fn restore_configuration(&self) -> Result<Vec<String>, GitError> {
+        let many = ["hooks", "info"];
+        self.restore_places(|place| !many.iter().any(|name| place.ends_with(name)))
+    }
+
+    fn restore_places(&self, wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>, GitError> {
+        let mut warnings = Vec::new();
+        let recorded = recorded_places(&self.real, &self.private.root).into_iter();
+        for (place, copy) in recorded.filter(|(place, _)| wanted(place)) {
+            if place.ends_with("info") && is_directory(&place)? {
+                mirror(&copy.join(SERVED), &place.join(SERVED))?;
+            }
+            if !same(&place, &copy).unwrap_or(false) {
+                mirror(&copy, &place)?;
+                warnings.push(format!("changes to {} were undone", self.shown(&place)));
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn shown(&self, place: &Path) -> String {
+        place
+            .strip_prefix(&self.real.work_tree)
+            .unwrap_or(place)
+            .display()
+            .to_string()
+    }
+
+    /// Lock files that a killed git leaves behind.
+    fn locks(&self, mark: &TurnMark) -> BTreeSet<String> {
+        let branch = mark.branch.as_ref().map(|branch| format!("{branch}.lock"));
+        let fixed = ["index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"];
+        let names = fixed.into_iter().map(str::to_owned).chain(branch);
+        names
+            .filter(|name| {
+                [&self.real.git_dir, &self.real.common_dir]
+                    .iter()
+                    .any(|dir| dir.join(name).symlink_metadata().is_ok())
+            })
+            .collect()
+    }
+
+    fn fetch_mark(&self) -> Option<String> {
+        let file = open_regular(&self.real.git_dir.join("FETCH_HEAD")).ok()?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(file.take(FETCH_HEAD_LIMIT)).ok()?;
+        Some(hasher.finalize().to_hex().to_string())
+    }
+
+    fn check_refs(
+        &self,
+        mark: &TurnMark,
+        violations: &mut Vec<Violation>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), GitError> {
+        let now = self.readable_refs(warnings)?;
+        let fetched = self.fetch_mark() != mark.fetched;
+        let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
+        for name in names {
+            let (from, to) = (mark.refs.get(name), now.get(name));
+            if from == to || self.is_own_branch(mark, name, to) {
+                continue;
+            }
+            if FREE_REFS.iter().any(|free| name.starts_with(free)) {
+                if name == "refs/stash" {
+                    warnings.push("the agent changed the stash (refs/stash)".to_owned());
+                }
+                continue;
+            }
+            if fetched && from.is_none() && name.starts_with("refs/tags/") {
+                warnings.push(format!("{name} is new, from a fetch"));
+                continue;
+            }
+            self.put_ref(name, from)?;
+            let (name, from, to) = (name.clone(), from.cloned(), to.cloned());
+            violations.push(Violation::RefChanged { name, from, to });
+        }
+        Ok(())
+    }
+
+    /// The refs; packed ones that git cannot read are given up, and put back one by one.
+    fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<Refs, GitError> {
+        let packed = self.real.common_dir.join("packed-refs");
+        self.refs().or_else(|error| {
+            if look(&packed)?.is_none() {
+                return Err(error);
+            }
+            remove(&packed)?;
+            warnings.push(format!(
+                "{} was unreadable and removed: {error}",
+                self.shown(&packed)
+            ));
+            self.refs()
+        })
+    }
+
+    /// The checked-out branch may move forward, which is judged by its history; it may not become
+    /// a link to another one.
+    fn is_own_branch(&self, mark: &TurnMark, name: &String, to: Option<&String>) -> bool {
+        mark.branch.as_ref() == Some(name) && to.is_none_or(|to| !to.starts_with(SYMBOLIC))
+    }
+
+    fn put_ref(&self, name: &str, value: Option<&String>) -> Result<(), GitError> {
+        let call = self.move_ref(name)?;
+        let call = match value.map(|value| (value, value.strip_prefix(SYMBOLIC))) {
+            None => call.args(["update-ref", "--no-deref", "-d", name]),
+            Some((_, Some(target))) => call.args(["symbolic-ref", name, target]),
+            Some((oid, None)) => call.args(["update-ref", "--no-deref", name, oid]),
+        };
+        call.run().map(drop)
+    }
+
+    /// Puts HEAD back on its branch. Returns whether it did.
+    fn check_head(
+        &self,
+        mark: &TurnMark,
+        head: &HeadState,
+        violations: &mut Vec<Violation>,
+    ) -> Result<bool, GitError> {
+        if head.branch == mark.branch {
+            return Ok(false);
+        }
+        let call = self.move_ref("HEAD")?;
+        match (&mark.branch, &mark.oid) {
+            (Some(branch), _) => call.args(["symbolic-ref", "HEAD", branch]).run()?,
+            (None, Some(oid)) => call.args(["update-ref", "--no-deref", "HEAD", oid]).run()?,
+            (None, None) => return Ok(false),
+        };
+        let from = named(mark.branch.as_ref(), mark.oid.as_ref());
+        let to = named(head.branch.as_ref(), head.oid.as_ref());
+        violations.push(Violation::BranchSwitched { from, to });
+        Ok(true)
+    }
+
+    fn check_history(
+        &self,
+        mark: &TurnMark,
+        head: &HeadState,
+        violations: &mut Vec<Violation>,
+    ) -> Result<Vec<AgentCommit>, GitError> {
+        if head.oid == mark.oid {
+            return Ok(Vec::new());
+        }
+        let forward = match (&mark.oid, &head.oid) {
+            (None, Some(_)) => true,
+            (Some(old), Some(new)) => self.is_ancestor(old, new).unwrap_or(false),
+            (_, None) => false,
+        };
+        if let Some(tip) = head.oid.as_ref().filter(|_| forward) {
+            return self.commits(mark.oid.as_deref(), tip);
+        }
+        let name = mark.branch.as_deref().unwrap_or("HEAD");
+        self.put_ref(name, mark.oid.as_ref())?;
+        let from = mark.oid.clone().unwrap_or_default();
+        violations.push(Violation::HistoryRewritten {
+            from,
+            to: head.oid.clone(),
+        });
+        Ok(Vec::new())
+    }
+
+    fn commits(&self, from: Option<&str>, to: &str) -> Result<Vec<AgentCommit>, GitError> {
+        let format = "--format=%H%x00%an <%ae>%x00%s";
+        let mut call = self
+            .call()
+            .args(["log", "--no-mailmap", "--no-show-signature"]);
+        call = call.args(["--encoding=UTF-8", "--max-count=1000", format, to]);
+        if let Some(from) = from {
+            call = call.args([format!("^{from}")]);
+        }
+        let listed = call.args(["--"]).run()?.stdout;
+        let text = String::from_utf8_lossy(&listed);
+        let commit = |line: &str| {
+            let mut fields = line.splitn(3, '\0').map(str::to_owned);
+            let id = RevId(fields.next()?);
+            Some(AgentCommit {
+                id,
+                author: fields.next()?,
+                subject: fields.next()?,
+            })
+        };
+        Ok(text.lines().filter_map(commit).collect())
+    }
+}
+
+fn named(branch: Option<&String>, oid: Option<&String>) -> String {
+    let branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
+    branch
+        .or_else(|| oid.cloned())
+        .unwrap_or_else(|| "nothing".to_owned())
+}
+
+fn is_directory(place: &Path) -> Result<bool, GitError> {
+    Ok(look(place)?.is_some_and(|found| found.is_dir()))
+}

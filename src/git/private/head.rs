@@ -1,0 +1,253 @@
+//! HEAD of the repository, read from its files where these are of the plainest form.
+//!
+//! Whatever is not of that form (a link, another ref storage, a ref to a ref, nothing at all) is
+//! left to git, which is slower by a process or three.
+
+use crate::git::RealCall;
+use crate::git::discover::Real;
+use crate::git::entries::open_regular;
+use crate::git::error::GitError;
+use crate::domain::snapshot::{Head, RevId};
+use memchr::memmem;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Where the repository's HEAD points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) struct HeadState {
+    /// Full name of the branch; `None` when detached.
+    pub(in crate::git) branch: Option<String>,
+    /// The commit; `None` while there is none.
+    pub(in crate::git) oid: Option<String>,
+}
+
+/// Longer files are no HEAD and no ref that git writes.
+const REF_FILE_LIMIT: u64 = 4 * 1024;
+const PACKED_REFS_LIMIT: u64 = 8 * 1024 * 1024;
+
+impl HeadState {
+    pub(in crate::git) fn head(&self) -> Head {
+        self.oid
+            .clone()
+            .map_or(Head::Unborn, |oid| Head::At(RevId(oid)))
+    }
+}
+
+pub(in crate::git) fn read_head(call: &RealCall<'_>) -> Result<HeadState, GitError> {
+    let Real {
+        git_dir,
+        common_dir,
+        object_format,
+        ..
+    } = call.real;
+    if let Some(head) = plain_head(git_dir, common_dir, object_format) {
+        return Ok(head);
+    }
+    match asked_at_once(call)? {
+        Some(head) => Ok(head),
+        None => asked_one_by_one(call),
+    }
+}
+
+/// HEAD of a repository inside of the work tree, which must be one in git's eyes too.
+pub(in crate::git) fn plain_nested_head(git_dir: &Path, object_format: &str) -> Option<HeadState> {
+    let is_whole = ["objects", "refs"]
+        .iter()
+        .all(|dir| git_dir.join(dir).is_dir());
+    if !is_whole || !is_absent(&git_dir.join("commondir")) {
+        return None;
+    }
+    plain_head(git_dir, git_dir, object_format)
+}
+
+/// HEAD as the files have it; `None` when git has to be asked.
+fn plain_head(git_dir: &Path, common_dir: &Path, object_format: &str) -> Option<HeadState> {
+    let other_storage = |dir: &&Path| !is_absent(&dir.join("reftable"));
+    if [git_dir, common_dir].iter().any(other_storage) {
+        return None;
+    }
+    let length = if object_format == "sha1" { 40 } else { 64 };
+    let head = read_bounded(&git_dir.join("HEAD"), REF_FILE_LIMIT).ok()?;
+    let line = head.strip_suffix(b"\n")?;
+    let Some(branch) = line.strip_prefix(b"ref: ") else {
+        let oid = Some(plain_oid(line, length)?);
+        return Some(HeadState { branch: None, oid });
+    };
+    let branch = plain_branch(branch)?;
+    let oid = match read_bounded(&common_dir.join(branch), REF_FILE_LIMIT) {
+        Ok(content) => plain_oid(content.strip_suffix(b"\n")?, length)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let packed = common_dir.join("packed-refs");
+            packed_oid(
+                &read_bounded(&packed, PACKED_REFS_LIMIT).ok()?,
+                branch,
+                length,
+            )?
+        }
+        Err(_) => return None,
+    };
+    Some(HeadState {
+        branch: Some(branch.to_owned()),
+        oid: Some(oid),
+    })
+}
+
+fn is_absent(path: &Path) -> bool {
+    let found = path.symlink_metadata();
+    found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// The content of a regular file that is not a link and not longer than `limit` bytes.
+fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = open_regular(path)?;
+    file.take(limit + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > limit {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(content)
+}
+
+/// An object id as git writes it; the zero id stands for none.
+fn plain_oid(text: &[u8], length: usize) -> Option<String> {
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let plain = text.len() == length && text.iter().all(is_hex) && text.iter().any(|b| *b != b'0');
+    let text = std::str::from_utf8(text).ok()?;
+    plain.then(|| text.to_owned())
+}
+
+/// The full name of a branch, of characters that mean nothing to git or to a file system.
+fn plain_branch(name: &[u8]) -> Option<&str> {
+    let name = std::str::from_utf8(name).ok()?;
+    let is_plain = |c: char| c.is_alphanumeric() || "-_+=.".contains(c);
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.chars().all(is_plain)
+            && !part.starts_with('.')
+            && !part.ends_with('.')
+            && !part.ends_with(".lock")
+            && !part.contains("..")
+    };
+    let short = name.strip_prefix("refs/heads/")?;
+    short.split('/').all(is_part).then_some(name)
+}
+
+/// What `packed-refs` has for `branch`, where it has one line for it.
+fn packed_oid(packed: &[u8], branch: &str, length: usize) -> Option<String> {
+    let wanted = format!(" {branch}\n");
+    let mut found = memmem::find_iter(packed, wanted.as_bytes());
+    let (at, None) = (found.next()?, found.next()) else {
+        return None;
+    };
+    let start = at.checked_sub(length)?;
+    let starts_line = start == 0 || packed[start - 1] == b'\n';
+    plain_oid(&packed[start..at], length).filter(|_| starts_line)
+}
+
+/// One question for the usual answers: an id, and the branch or `HEAD`.
+fn asked_at_once(call: &RealCall<'_>) -> Result<Option<HeadState>, GitError> {
+    let args = ["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"];
+    let output = call.git().args(args).status()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    let (Some(0), Some(oid), Some(name), None) =
+        (output.status, lines.next(), lines.next(), lines.next())
+    else {
+        return Ok(None);
+    };
+    let branch = (name != "HEAD").then(|| name.to_owned());
+    let known = branch.as_ref().is_none_or(|name| name.starts_with("refs/"));
+    Ok(known.then(|| HeadState {
+        branch,
+        oid: Some(oid.to_owned()),
+    }))
+}
+
+/// Tells an unborn branch and a HEAD that leads nowhere.
+fn asked_one_by_one(call: &RealCall<'_>) -> Result<HeadState, GitError> {
+    let branch = call.git().args(["symbolic-ref", "-q", "HEAD"]).status()?;
+    let oid = call
+        .git()
+        .args(["rev-parse", "-q", "--verify", "HEAD"])
+        .status()?;
+    let text = |output: crate::git::command::Output| match output.status {
+        Some(0) => Some(output.line()),
+        _ => None,
+    };
+    Ok(HeadState {
+        branch: text(branch),
+        oid: text(oid),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_names_that_mean_nothing_else_are_read_as_branches() {
+        for plain in ["main", "feature/x-1", "é", "v1.2_rc+3", "a/b/c"] {
+            let name = format!("refs/heads/{plain}");
+            assert_eq!(plain_branch(name.as_bytes()), Some(name.as_str()));
+        }
+        for odd in [
+            "", ".invalid", "../x", "a/../b", "a//b", "a/", "x.lock", "x.lock/y", "a b", "a\n",
+            "a\0", "a@{1}", "a~1", "*", "a\\b", "x.",
+        ] {
+            let name = format!("refs/heads/{odd}");
+            assert_eq!(plain_branch(name.as_bytes()), None, "{odd:?}");
+        }
+        assert_eq!(plain_branch(b"refs/bisect/bad"), None);
+        assert_eq!(plain_branch(b"refs/heads/\xff"), None);
+    }
+
+    #[test]
+    fn only_ids_as_git_writes_them_are_taken() {
+        assert_eq!(plain_oid(b"00ab", 4), Some("00ab".to_owned()));
+        for odd in [
+            b"00AB".as_slice(),
+            b"0000",
+            b"00a",
+            b"00abc",
+            b"00a ",
+            b"-0ab",
+        ] {
+            assert_eq!(plain_oid(odd, 4), None);
+        }
+    }
+
+    #[test]
+    fn a_packed_ref_is_one_whole_line() {
+        let of = |packed: &str| packed_oid(packed.as_bytes(), "refs/heads/x", 4);
+        let header = "# pack-refs with: peeled fully-peeled sorted \n";
+        assert_eq!(
+            of(&format!(
+                "{header}00aa refs/heads/w\n00ab refs/heads/x\n^00ac\n"
+            )),
+            Some("00ab".to_owned())
+        );
+        assert_eq!(of("00ab refs/heads/x\n"), Some("00ab".to_owned()));
+        for odd in [
+            "",
+            "00ab refs/heads/x",
+            "00ab refs/heads/xy\n",
+            "100ab refs/heads/x\n",
+            "ab refs/heads/x\n",
+            "00ab refs/heads/x\n00ac refs/heads/x\n",
+        ] {
+            assert_eq!(of(odd), None, "{odd:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reader_fail(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = packed_oid(&bytes, "refs/heads/x", 4);
+            let _ = plain_oid(&bytes, 40);
+            if let Some(name) = plain_branch(&bytes) {
+                prop_assert!(name.starts_with("refs/heads/") && !name.contains(".."));
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The repository's own HEAD and refs.
+
+use crate::git::Repo;
+use crate::git::bytes::as_path;
+use crate::git::command::Call;
+use crate::git::discover::Real;
+use crate::git::error::GitError;
+pub(in crate::git) use crate::git::private::head::{HeadState, read_head};
+use crate::git::copy_tree::{look, mirror};
+use crate::git::remote::exchange::{RemoteError, checked_id};
+use crate::domain::snapshot::RevId;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Every ref by full name: its object, or `ref:` and the ref that it stands for.
+pub(in crate::git) type Refs = BTreeMap<String, String>;
+
+/// Places that git writes to when it moves a ref or stores an object, as `name` has them.
+fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
+    let tops = ["packed-refs", "objects", "logs", "logs/HEAD"]
+        .into_iter()
+        .map(|top| dir.join(top));
+    let below = ["", "logs"].into_iter().flat_map(move |top| {
+        let parts: Vec<&str> = name.split('/').collect();
+        // The ref itself is replaced, never written through; its log is appended to.
+        let depths = if top.is_empty() {
+            1..parts.len()
+        } else {
+            1..parts.len() + 1
+        };
+        depths
+            .map(move |depth| dir.join(top).join(parts[..depth].join("/")))
+            .collect::<Vec<_>>()
+    });
+    tops.chain(below)
+}
+
+/// Links among the places that are written, as some set-ups have them from the start.
+pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
+    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]
+        .into_iter()
+        .flat_map(|dir| written_for(dir, name).filter(is_link).collect::<Vec<_>>())
+        .collect();
+    let objects = real.common_dir.join("objects");
+    links.extend(
+        (0..256)
+            .map(|fan| objects.join(format!("{fan:02x}")))
+            .filter(is_link),
+    );
+    links
+}
+
+impl Repo {
+    /// A command that moves the ref `name`, refused when its files or logs lead elsewhere.
+    pub(in crate::git) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
+        self.refuse_links(name)?;
+        Ok(self.real_call().git())
+    }
+
+    /// Fails when something was turned into a link that `git` would write through.
+    pub(in crate::git) fn refuse_links(&self, name: &str) -> Result<(), GitError> {
+        self.ensure_in_place()?;
+        let known = &self.private.state.links;
+        let is_new = |path: &PathBuf| !known.iter().any(|known| as_path(known) == path);
+        match links(&self.real, name).into_iter().find(is_new) {
+            Some(path) => Err(GitError::Linked { path }),
+            None => Ok(()),
+        }
+    }
+
+    /// HEAD of the repository itself.
+    pub(in crate::git) fn head_state(&self) -> Result<HeadState, GitError> {
+        self.ensure_in_place()?;
+        read_head(&self.real_call())
+    }
+
+    pub(in crate::git) fn refs(&self) -> Result<Refs, GitError> {
+        let format = "--format=%(objectname)%00%(symref)%00%(refname)";
+        let listed = self
+            .real_call()
+            .git()
+            .args(["for-each-ref", format])
+            .run()?
+            .stdout;
+        let text = String::from_utf8_lossy(&listed);
+        let refs = text.lines().filter_map(|line| {
+            let mut fields = line.split('\0');
+            match (fields.next(), fields.next(), fields.next()) {
+                (Some(oid), Some(""), Some(name)) => Some((name.to_owned(), oid.to_owned())),
+                (_, Some(target), Some(name)) => Some((name.to_owned(), format!("ref:{target}"))),
+                _ => None,
+            }
+        });
+        Ok(refs.collect())
+    }
+
+    /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private
+    /// directory, whose configuration nobody else writes.
+    pub(in crate::git) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
+        self.refresh_shallow()?;
+        let args = ["merge-base", "--is-ancestor", ancestor, descendant];
+        let output = self.call().args(args).status()?;
+        match output.status {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => output
+                .expect_success("merge-base".to_owned())
+                .map(|_| false),
+        }
+    }
+
+    /// Whether a commit is in the history of another one; `false` also where that cannot be told.
+    pub fn contains_commit(&self, descendant: &RevId, ancestor: &RevId) -> bool {
+        let ids = checked_id(ancestor).and_then(|old| Ok((old, checked_id(descendant)?)));
+        let Ok((ancestor, descendant)) = ids else {
+            return false;
+        };
+        let Ok(_open) = self.unseal() else {
+            return false;
+        };
+        self.is_ancestor(ancestor, descendant).unwrap_or(false)
+    }
+
+    /// The commits that `head` has and `base` has not, oldest first.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn commits_between(&self, base: &RevId, head: &RevId) -> Result<Vec<RevId>, RemoteError> {
+        let range = format!("{}..{}", checked_id(base)?, checked_id(head)?);
+        let _open = self.unseal()?;
+        self.refresh_shallow()?;
+        let call = self
+            .call()
+            .args(["rev-list", "--reverse", "--topo-order", &range]);
+        let said = String::from_utf8_lossy(&call.run()?.stdout).into_owned();
+        Ok(said.lines().map(|line| RevId(line.to_owned())).collect())
+    }
+
+    /// A fetch during the turn may have moved the borders of a shallow clone.
+    pub(in crate::git) fn refresh_shallow(&self) -> Result<(), GitError> {
+        let (from, copy) = (
+            self.real.common_dir.join("shallow"),
+            self.private.git_dir().join("shallow"),
+        );
+        match look(&from)? {
+            Some(meta) if !meta.is_file() => Ok(()),
+            _ => mirror(&from, &copy),
+        }
+    }
+}

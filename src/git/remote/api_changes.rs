@@ -1,0 +1,96 @@
+//! A commit's change in the form that GitHub's `createCommitOnBranch` takes.
+
+use crate::git::Repo;
+use crate::git::bytes::display_path;
+use crate::git::error::GitError;
+use crate::git::remote::exchange::{RemoteError, checked_id};
+use crate::git::snapshot::status::{GITLINK, RawDiff, SYMLINK};
+use crate::domain::snapshot::RevId;
+
+/// Files to be written and removed, by paths from the top.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApiChanges {
+    /// Whole contents of files that are new or changed.
+    pub additions: Vec<(String, Vec<u8>)>,
+    /// Files that go.
+    pub deletions: Vec<String>,
+}
+
+/// Why a change cannot be made through the API.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiChangesError {
+    /// The API cannot express it; an ordinary push can.
+    #[error("{why}")]
+    NotExpressible {
+        /// What is in the way, for people.
+        why: String,
+    },
+    /// Not the id of a commit.
+    #[error(transparent)]
+    BadId(#[from] RemoteError),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Contents beyond this many bytes in all are not sent: in base64 they are 40 MB, and larger requests
+/// are at the API's mercy.
+const CONTENT_LIMIT: u64 = 30_000_000;
+const EXECUTABLE: u32 = 0o100_755;
+
+impl Repo {
+    /// The difference between a commit and its parent.
+    ///
+    /// # Errors
+    /// [`ApiChangesError::NotExpressible`] for executables that are written, links, submodules, changes
+    /// of mode, paths that are not UTF-8, and too much content.
+    pub fn changes(&self, parent: &RevId, commit: &RevId) -> Result<ApiChanges, ApiChangesError> {
+        let (parent, commit) = (checked_id(parent)?, checked_id(commit)?);
+        let _open = self.unseal()?;
+        let diffs = self.diff_trees(parent, commit)?;
+        let (mut changes, mut written) = (ApiChanges::default(), Vec::new());
+        for diff in &diffs {
+            let path = expressible(diff).map_err(|why| not_expressible(&diff.path, why))?;
+            match diff.after.mode {
+                0 => changes.deletions.push(path.to_owned()),
+                _ => written.push((path.to_owned(), diff.after.oid.as_str())),
+            }
+        }
+        let oids: Vec<&str> = written.iter().map(|(_, oid)| *oid).collect();
+        let sizes = self.blob_sizes(&oids)?;
+        let total: u64 = oids.iter().filter_map(|oid| sizes.get(*oid)).sum();
+        if total > CONTENT_LIMIT {
+            let why = format!("{total} bytes are more than the API takes in one commit");
+            return Err(ApiChangesError::NotExpressible { why });
+        }
+        for (path, oid) in written {
+            let call = self.apart().args(["cat-file", "blob", oid]);
+            changes.additions.push((path, call.run()?.stdout));
+        }
+        Ok(changes)
+    }
+}
+
+fn not_expressible(path: &[u8], why: &str) -> ApiChangesError {
+    ApiChangesError::NotExpressible {
+        why: format!("{}: {why}", display_path(path)),
+    }
+}
+
+/// The path, where the API can make the change.
+fn expressible(diff: &RawDiff) -> Result<&str, &'static str> {
+    let (before, after) = (diff.before.mode, diff.after.mode);
+    if [before, after].contains(&GITLINK) {
+        return Err("the API cannot change submodules");
+    }
+    if after == SYMLINK {
+        return Err("the API cannot write symbolic links");
+    }
+    if after == EXECUTABLE {
+        return Err("the API cannot write executable files");
+    }
+    if before != 0 && after != 0 && before != after {
+        return Err("the API cannot change the mode of a file");
+    }
+    std::str::from_utf8(&diff.path).map_err(|_| "the API takes paths in UTF-8 only")
+}

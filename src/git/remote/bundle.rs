@@ -1,0 +1,352 @@
+//! Commits in a file, for the job that may push. The file that is read comes from a job that ran
+//! foreign code: nothing in it is believed before it was checked.
+
+use crate::git::Repo;
+use crate::git::command::Call;
+use crate::git::entries::open_regular;
+use crate::git::error::{GitError, io_error};
+use crate::git::copy_tree::{make_dir, remove};
+use crate::git::private::directory::{write, write_ref};
+use crate::git::commit::raw_commit::Signature;
+use crate::git::remote::exchange::{RemoteError, checked_id, is_id};
+use crate::domain::snapshot::RevId;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// The one ref of a bundle.
+const RESULT: &str = "refs/sprag/result";
+/// Bytes of a bundle. GitHub refuses pushes of more than two gigabytes and warns far below; an agent's
+/// work is kilobytes.
+const SIZE_LIMIT: u64 = 100 << 20;
+const HEADER_LIMIT: usize = 16 * 1024;
+const OBJECT_LIMIT: u32 = 200_000;
+const COMMIT_LIMIT: usize = 1000;
+/// Inflating and checking a bundle within the limits takes seconds.
+const CHECK_LIMIT: Duration = Duration::from_secs(120);
+
+/// A path that a commit changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPath {
+    /// From the top of the tree.
+    pub path: Vec<u8>,
+    /// Mode before, 0 when it is new.
+    pub before: u32,
+    /// Mode after, 0 when it is gone.
+    pub after: u32,
+}
+
+/// What is known of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitFacts {
+    /// The commit.
+    pub id: RevId,
+    /// Its one parent.
+    pub parents: Vec<RevId>,
+    /// Who wrote it.
+    pub author: Signature,
+    /// Who made it.
+    pub committer: Signature,
+    /// The whole message.
+    pub message: Vec<u8>,
+    /// What it changes, against its parent.
+    pub changed: Vec<ChangedPath>,
+}
+
+/// What was in a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleFacts {
+    /// The last commit.
+    pub head: RevId,
+    /// All of them, oldest first.
+    pub commits: Vec<CommitFacts>,
+}
+
+/// Why a bundle was not written or not taken. The repository is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// There is nothing between base and head.
+    #[error("there are no commits to bundle")]
+    Empty,
+    /// It is larger than what is looked at.
+    #[error("the bundle has more {0} than are taken")]
+    TooLarge(&'static str),
+    /// It is not what a run of Sprag writes.
+    #[error("the bundle is refused: {0}")]
+    Refused(String),
+    /// The repository has not got the commit that the bundle continues.
+    #[error("the repository does not have {0}, which the bundle continues; check it out")]
+    NoBase(RevId),
+    /// Not the id of a commit.
+    #[error(transparent)]
+    BadId(#[from] RemoteError),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+fn refused(why: impl Into<String>) -> BundleError {
+    BundleError::Refused(why.into())
+}
+
+impl Repo {
+    /// Writes the commits after `base` up to `head` into a file at `path`, which must not lie in the
+    /// repository.
+    ///
+    /// # Errors
+    /// [`BundleError::Empty`], or when git fails.
+    pub fn bundle(&self, path: &Path, base: &RevId, head: &RevId) -> Result<(), BundleError> {
+        let (base, head) = (checked_id(base)?, checked_id(head)?);
+        let _open = self.unseal()?;
+        if base == head {
+            return Err(BundleError::Empty);
+        }
+        self.refresh_shallow()?;
+        let root = &self.private.root;
+        write_ref(root, RESULT, format!("{head}\n").as_bytes())?;
+        let call = self.apart().args(["bundle", "create", "--quiet"]);
+        let made = call
+            .args([path.as_os_str()])
+            .args([RESULT, &format!("^{base}")]);
+        let made = made.run();
+        remove(&self.private.git_dir().join(RESULT))?;
+        made?;
+        Ok(())
+    }
+
+    /// The commit that a bundle says it continues. That is the word of whoever wrote the file: what is
+    /// made of it is for the caller to judge.
+    ///
+    /// # Errors
+    /// [`BundleError`], where it is no bundle of exactly one line of commits.
+    pub fn bundle_base(path: &Path) -> Result<RevId, BundleError> {
+        let content = read_bounded(path)?;
+        match Header::parse(&content)?.prerequisites.as_slice() {
+            [base] if is_id(base) => Ok(RevId((*base).to_owned())),
+            _ => Err(refused("it does not continue exactly one commit")),
+        }
+    }
+
+    /// Takes the commits of a bundle into the repository, after they were found to be a line of
+    /// ordinary commits on top of `expected_base` and their objects sound. No ref is made of them.
+    ///
+    /// # Errors
+    /// [`BundleError`]; nothing of the bundle is then in the repository.
+    pub fn unbundle(&self, path: &Path, expected_base: &RevId) -> Result<BundleFacts, BundleError> {
+        let base = checked_id(expected_base)?;
+        let _open = self.unseal()?;
+        self.refresh_shallow()?;
+        let commit = format!("{base}^{{commit}}");
+        if self
+            .call()
+            .args(["cat-file", "-e", &commit])
+            .status()?
+            .status
+            != Some(0)
+        {
+            return Err(BundleError::NoBase(expected_base.clone()));
+        }
+        let content = read_bounded(path)?;
+        let header = Header::parse(&content)?;
+        if header.prerequisites != [base] {
+            return Err(refused(
+                "it does not continue the expected commit, and only that",
+            ));
+        }
+        let quarantine = self.quarantine(&content[header.length..])?;
+        let facts = self.facts(&quarantine, base, header.head)?;
+        self.adopt(&quarantine, base, header.head)?;
+        Ok(facts)
+    }
+
+    /// The objects of a pack in a directory of their own, each of them checked as a server would.
+    fn quarantine(&self, pack: &[u8]) -> Result<tempfile::TempDir, BundleError> {
+        let count = pack
+            .get(8..12)
+            .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+        let count = count.map(u32::from_be_bytes);
+        match count {
+            _ if !pack.starts_with(b"PACK") => return Err(refused("it has no pack")),
+            Some(..=OBJECT_LIMIT) => {}
+            Some(_) => return Err(BundleError::TooLarge("objects")),
+            None => return Err(refused("its pack is cut off")),
+        }
+        let tmp = self.private.root.join("tmp");
+        let dir = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+        for name in ["info", "pack"] {
+            make_dir(&dir.path().join(name))?;
+        }
+        let own = self.private.git_dir().join("objects");
+        let alternates = [own.as_os_str().as_bytes(), b"\n"].concat();
+        write(&dir.path().join("info/alternates"), &alternates)?;
+        let size = format!("--max-input-size={SIZE_LIMIT}");
+        let args = [
+            "index-pack",
+            "--stdin",
+            "--fix-thin",
+            "--strict",
+            "--threads=1",
+            &size,
+        ];
+        let call = self.inside(&dir).args(args).stdin(pack.to_vec());
+        let output = call.timeout(CHECK_LIMIT).status()?;
+        if output.status != Some(0) {
+            return Err(refused(output.stderr));
+        }
+        Ok(dir)
+    }
+
+    fn inside(&self, quarantine: &tempfile::TempDir) -> Call<'_> {
+        self.apart().env("GIT_OBJECT_DIRECTORY", quarantine.path())
+    }
+
+    fn facts(
+        &self,
+        quarantine: &tempfile::TempDir,
+        base: &str,
+        head: &str,
+    ) -> Result<BundleFacts, BundleError> {
+        let max = format!("--max-count={}", COMMIT_LIMIT + 1);
+        let not_base = format!("^{base}");
+        let args = [
+            "rev-list",
+            "--topo-order",
+            "--parents",
+            &max,
+            head,
+            &not_base,
+            "--",
+        ];
+        let listed = self.inside(quarantine).args(args).status()?;
+        if listed.status != Some(0) {
+            return Err(refused(listed.stderr));
+        }
+        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > COMMIT_LIMIT {
+            return Err(BundleError::TooLarge("commits"));
+        }
+        if lines.iter().any(|line| line.split(' ').count() != 2) {
+            return Err(refused("it holds a merge or a commit without a parent"));
+        }
+        let (mut commits, mut parent) = (Vec::new(), base);
+        for (id, found) in lines.iter().rev().filter_map(|line| line.split_once(' ')) {
+            if found != parent {
+                return Err(refused(
+                    "its commits are not one line from the expected commit",
+                ));
+            }
+            commits.push(self.commit_facts(quarantine, id, parent)?);
+            parent = id;
+        }
+        if commits.is_empty() || parent != head {
+            return Err(refused("it holds no commits after the expected one"));
+        }
+        let head = RevId(head.to_owned());
+        Ok(BundleFacts { head, commits })
+    }
+
+    fn commit_facts(
+        &self,
+        quarantine: &tempfile::TempDir,
+        id: &str,
+        parent: &str,
+    ) -> Result<CommitFacts, BundleError> {
+        let content = self
+            .inside(quarantine)
+            .args(["cat-file", "commit", id])
+            .run()?;
+        let commit = crate::git::commit::raw_commit::RawCommit::parse(&content.stdout)
+            .ok_or_else(|| refused(format!("commit {id} cannot be read")))?;
+        let diffs = self.diff_trees_by(self.inside(quarantine), parent, id)?;
+        let changed = diffs.into_iter().map(|diff| ChangedPath {
+            path: diff.path,
+            before: diff.before.mode,
+            after: diff.after.mode,
+        });
+        Ok(CommitFacts {
+            id: RevId(id.to_owned()),
+            parents: vec![RevId(parent.to_owned())],
+            author: commit.author,
+            committer: commit.committer,
+            message: commit.message,
+            changed: changed.collect(),
+        })
+    }
+
+    /// Copies what the commits consist of into the repository, and nothing else of the pack.
+    fn adopt(
+        &self,
+        quarantine: &tempfile::TempDir,
+        base: &str,
+        head: &str,
+    ) -> Result<(), GitError> {
+        let packs = self.real.common_dir.join("objects/pack");
+        make_dir(&packs)?;
+        let args = ["pack-objects", "--quiet", "--revs", "--threads=1"];
+        let call = self
+            .inside(quarantine)
+            .args(args)
+            .args([packs.join("pack")]);
+        let wanted = format!("{head}\n^{base}\n").into_bytes();
+        call.durably().stdin(wanted).run().map(drop)
+    }
+}
+
+/// The text at a bundle's beginning (gitformat-bundle(5)).
+struct Header<'a> {
+    prerequisites: Vec<&'a str>,
+    head: &'a str,
+    length: usize,
+}
+
+impl<'a> Header<'a> {
+    fn parse(content: &'a [u8]) -> Result<Self, BundleError> {
+        let start = content.get(..HEADER_LIMIT).unwrap_or(content);
+        let end =
+            memchr::memmem::find(start, b"\n\n").ok_or_else(|| refused("it has no header"))?;
+        let text =
+            std::str::from_utf8(&content[..end]).map_err(|_| refused("its header is no text"))?;
+        let mut lines = text.split('\n');
+        if !matches!(lines.next(), Some("# v2 git bundle" | "# v3 git bundle")) {
+            return Err(refused("it is no git bundle"));
+        }
+        let (mut prerequisites, mut refs) = (Vec::new(), Vec::new());
+        for line in lines {
+            if line.starts_with('@') {
+                let known = ["@object-format=sha1", "@object-format=sha256"];
+                if !known.contains(&line) {
+                    return Err(refused("it asks for a capability that no run uses"));
+                }
+            } else if let Some(rest) = line.strip_prefix('-') {
+                prerequisites.push(rest.split(' ').next().unwrap_or(rest));
+            } else {
+                refs.push(line);
+            }
+        }
+        let [only] = refs.as_slice() else {
+            return Err(refused("it does not hold exactly one ref"));
+        };
+        match only.split_once(' ') {
+            Some((head, RESULT)) if is_id(head) => Ok(Self {
+                prerequisites,
+                head,
+                length: end + 2,
+            }),
+            _ => Err(refused(format!("its ref is not {RESULT}"))),
+        }
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, BundleError> {
+    let file = open_regular(path).map_err(io_error("read", path))?;
+    let mut content = Vec::new();
+    let mut file = file.take(SIZE_LIMIT + 1);
+    file.read_to_end(&mut content)
+        .map_err(io_error("read", path))?;
+    if content.len() as u64 > SIZE_LIMIT {
+        return Err(BundleError::TooLarge("bytes"));
+    }
+    Ok(content)
+}

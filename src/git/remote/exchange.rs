@@ -1,0 +1,562 @@
+//! Remotes: asking and fetching, by the URL and the credential that the caller gives and nothing else.
+//!
+//! Every exchange runs in the private git directory with an empty work tree, so that no remote, URL
+//! rewriting, proxy, credential helper or hook of the repository has a say in it.
+
+use crate::git::command::Call;
+use crate::git::error::GitError;
+use crate::git::private::directory::{HOME, git_dir, write_atomically};
+use crate::git::remote::refusal::{Refusal, Trouble, classify};
+use crate::git::{Repo, error::io_error};
+use crate::domain::snapshot::RevId;
+use crate::process::Cancel;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use secrecy::{ExposeSecret, SecretString};
+use std::fs;
+use std::time::Duration;
+
+/// Limit of a question to a remote.
+const ASK_LIMIT: Duration = Duration::from_secs(60);
+/// Limit of a transfer of objects: as any git command.
+pub(in crate::git) const TRANSFER_LIMIT: Duration = Duration::from_secs(600);
+
+/// What a remote is asked with.
+#[derive(Debug, Clone)]
+pub struct Credential {
+    user: String,
+    token: SecretString,
+}
+
+impl Credential {
+    /// A token of GitHub's, of an App or of a person.
+    pub fn token(token: SecretString) -> Self {
+        Self {
+            user: "x-access-token".to_owned(),
+            token,
+        }
+    }
+
+    fn basic(&self) -> String {
+        STANDARD.encode(format!("{}:{}", self.user, self.token.expose_secret()))
+    }
+}
+
+/// A repository on a server.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    url: String,
+    credential: Option<Credential>,
+    protocols: &'static str,
+    network: Vec<(String, String)>,
+}
+
+impl Remote {
+    /// The repository at `url`, which is of the form `https://host/path` and holds no credential.
+    /// Plain `http` is taken too: a server of one's own may have nothing else.
+    ///
+    /// # Errors
+    /// [`RemoteError::BadUrl`] for any other form.
+    pub fn new(url: &str, credential: Option<Credential>) -> Result<Self, RemoteError> {
+        let protocols = match url.split_once("://") {
+            Some(("https", rest)) if is_plain_location(rest) => "https",
+            Some(("http", rest)) if is_plain_location(rest) => "http:https",
+            _ => return Err(RemoteError::BadUrl),
+        };
+        Ok(Self {
+            url: url.to_owned(),
+            credential,
+            protocols,
+            network: Vec::new(),
+        })
+    }
+
+    /// Hands these variables of the environment that Sprag was started with on to git: those that
+    /// name a proxy or the certificates to trust. All others are left out.
+    #[must_use]
+    pub fn with_network(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let of_network = |(name, _): &(String, String)| NETWORK.contains(&name.as_str());
+        self.network = variables.into_iter().filter(of_network).collect();
+        self
+    }
+
+    /// A repository in a directory, for tests.
+    #[cfg(test)]
+    pub(in crate::git) fn local(path: &std::path::Path) -> Self {
+        Self {
+            url: format!("file://{}", path.display()),
+            credential: None,
+            protocols: "file",
+            network: Vec::new(),
+        }
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// `text` without the credential, should git or the remote have repeated it.
+    pub(in crate::git) fn clean(&self, text: &str) -> String {
+        let Some(credential) = &self.credential else {
+            return text.to_owned();
+        };
+        let token = credential.token.expose_secret();
+        let mut text = text.replace(&credential.basic(), "***");
+        if !token.is_empty() {
+            text = text.replace(token, "***");
+        }
+        text
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let fixed = REMOTE_SETTINGS
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let header = self.credential.as_ref().map(|credential| {
+            let value = format!("AUTHORIZATION: basic {}", credential.basic());
+            (format!("http.{}.extraHeader", self.url), value)
+        });
+        fixed.chain(header).collect()
+    }
+}
+
+/// Variables that lead to the network and decide nothing else.
+const NETWORK: &[&str] = &[
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+];
+
+/// No redirection is followed, for the credential would go with it; no helper is asked; the object
+/// store that the agent can write to tells nothing of its own refs.
+const REMOTE_SETTINGS: &[(&str, &str)] = &[
+    ("http.followRedirects", "false"),
+    ("http.sslVerify", "true"),
+    ("http.lowSpeedLimit", "1"),
+    ("http.lowSpeedTime", "60"),
+    ("credential.helper", ""),
+    ("core.alternateRefsCommand", "true"),
+    ("core.askPass", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("push.followTags", "false"),
+    ("push.gpgSign", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+];
+
+fn is_plain_location(rest: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:[]%+".contains(c);
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    !host.is_empty() && !path.is_empty() && !host.starts_with('-') && rest.chars().all(is_plain)
+}
+
+/// Why a remote could not be asked, or not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// Not the address of a repository.
+    #[error("the remote's address is not of the form https://host/owner/repository.git")]
+    BadUrl,
+    /// Not a name that git takes.
+    #[error("`{}` is not a name that git takes for a branch", .0.escape_debug())]
+    BadName(String),
+    /// Not the full name of an object.
+    #[error("`{}` is not the id of a commit", .0.escape_debug())]
+    BadId(String),
+    /// The commit to be pushed does not continue the branch. Nothing was sent.
+    #[error("{new} does not descend from {expected}, and a branch is never rewritten")]
+    NotFastForward {
+        /// Where the branch is.
+        expected: RevId,
+        /// What was to be pushed.
+        new: RevId,
+    },
+    /// The remote says no; repeating it changes nothing.
+    #[error("the remote refused: {}", .0.words)]
+    Refused(Refusal),
+    /// The network or the server failed; see [`crate::git::RETRY_PAUSES`].
+    #[error("the remote could not be reached: {0}")]
+    Transient(String),
+    /// git itself failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// The name of a branch that git takes and that is nothing but a name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BranchName(String);
+
+impl BranchName {
+    /// Reads a short name (`feature/x`, not `refs/heads/feature/x`) by git's own rules, which are
+    /// those of git-check-ref-format(1).
+    ///
+    /// # Errors
+    /// [`RemoteError::BadName`].
+    pub fn parse(name: &str) -> Result<Self, RemoteError> {
+        if !name.starts_with("refs/") && is_ref_name(name) && name != "HEAD" {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(RemoteError::BadName(name.to_owned()))
+        }
+    }
+
+    /// The branch that keeps the work of a run whose own branch cannot be pushed.
+    pub fn rescue(run_id: &str) -> Self {
+        Self(rescue_branch(run_id))
+    }
+
+    /// The short name.
+    pub fn short(&self) -> &str {
+        &self.0
+    }
+
+    /// The full name, below `refs/heads/`.
+    pub fn full(&self) -> String {
+        format!("refs/heads/{}", self.0)
+    }
+}
+
+/// `sprag/rescue/<run>`, with what a ref's name cannot hold replaced.
+pub fn rescue_branch(run_id: &str) -> String {
+    format!("sprag/rescue/{}", crate::git::commit::restore::ref_component(run_id))
+}
+
+/// The rules of git-check-ref-format(1), and a length that every file system takes.
+fn is_ref_name(name: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && part.len() <= 200
+    };
+    let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    !name.starts_with('-')
+        && !name.ends_with('.')
+        && !name.contains("..")
+        && !name.contains("@{")
+        && name != "@"
+        && name.len() <= 1000
+        && !name.contains(is_bad)
+        && name.split('/').all(is_part)
+}
+
+pub(in crate::git) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
+    if is_id(&rev.0) {
+        Ok(&rev.0)
+    } else {
+        Err(RemoteError::BadId(rev.0.clone()))
+    }
+}
+
+/// Whether a text is an object's full name, and not that of no object.
+pub(in crate::git) fn is_id(text: &str) -> bool {
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    matches!(text.len(), 40 | 64)
+        && text.as_bytes().iter().all(is_hex)
+        && text.bytes().any(|byte| byte != b'0')
+}
+
+fn checked_ref(name: &str) -> Result<&str, RemoteError> {
+    if name.starts_with("refs/") && is_ref_name(name) {
+        Ok(name)
+    } else {
+        Err(RemoteError::BadName(name.to_owned()))
+    }
+}
+
+impl Repo {
+    /// Where the ref of this full name is on the remote; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; only [`RemoteError::Transient`] is worth another try.
+    pub fn ls_remote(
+        &self,
+        remote: &Remote,
+        refname: &str,
+        cancel: &Cancel,
+    ) -> Result<Option<RevId>, RemoteError> {
+        let refname = checked_ref(refname)?;
+        let _open = self.unseal()?;
+        let call = self.remote_call(remote, cancel).timeout(ASK_LIMIT);
+        let call = call.args(["ls-remote", "--quiet", &remote.url, refname]);
+        let answer = told(remote, call.status())?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let found = text.lines().find_map(|line| {
+            let (id, name) = line.split_once('\t')?;
+            (name == refname && is_id(id)).then(|| RevId(id.to_owned()))
+        });
+        Ok(found)
+    }
+
+    /// Brings a ref of the remote by its full name, or a commit by its id, into the repository, and
+    /// returns the commit. `depth` bounds how much history comes along; what is shallow stays so.
+    /// Neither a ref nor `FETCH_HEAD` is written.
+    ///
+    /// # Errors
+    /// [`RemoteError`]; only [`RemoteError::Transient`] is worth another try.
+    pub fn fetch(
+        &self,
+        remote: &Remote,
+        wanted: &str,
+        depth: Option<u32>,
+        cancel: &Cancel,
+    ) -> Result<RevId, RemoteError> {
+        let id = if is_id(wanted) {
+            RevId(wanted.to_owned())
+        } else {
+            let found = self.ls_remote(remote, wanted, cancel)?;
+            found.ok_or_else(|| {
+                RemoteError::Refused(Refusal {
+                    kind: crate::git::remote::refusal::RefusalKind::NotFound,
+                    words: format!("there is no {wanted}"),
+                })
+            })?
+        };
+        let _open = self.unseal()?;
+        self.refresh_shallow()?;
+        let mut call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        call = call.args(FETCH).durably();
+        if let Some(depth) = depth {
+            call = call.args([format!("--depth={}", depth.max(1))]);
+        }
+        told(remote, call.args([remote.url.as_str(), &id.0]).status())?;
+        self.share_shallow()?;
+        let commit = format!("{}^{{commit}}", id.0);
+        let is_there = self.call().args(["cat-file", "-e", &commit]).status()?;
+        is_there.expect_success("fetch".to_owned())?;
+        Ok(id)
+    }
+
+    /// Brings a commit of the remote into the repository, with no more history than there is already.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn fetch_for(
+        &self,
+        remote: &Remote,
+        commit: &RevId,
+        cancel: &Cancel,
+    ) -> Result<RevId, RemoteError> {
+        let depth = self.is_shallow().then_some(1);
+        self.fetch(remote, &commit.0, depth, cancel)
+    }
+
+    /// A command that talks to `remote`: the private directory, no work tree, objects where the
+    /// repository has them, and the credential in the environment of this one process.
+    pub(in crate::git) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
+        let mut call = self.apart().cancelled_by(cancel);
+        call = call.env("GIT_ALLOW_PROTOCOL", remote.protocols);
+        for (name, value) in &remote.network {
+            call = call.env(name, value);
+        }
+        let settings = remote.settings();
+        call = call.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (number, (key, value)) in settings.into_iter().enumerate() {
+            call = call.env(format!("GIT_CONFIG_KEY_{number}"), key);
+            call = call.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        call
+    }
+
+    /// A command in the private directory that sees no work tree and so no `.gitmodules`, attributes
+    /// or nested repository of one. New objects go to the repository.
+    pub(in crate::git) fn apart(&self) -> Call<'_> {
+        let root = &self.private.root;
+        let call = self.real.git.call(root);
+        call.env("HOME", root.join(HOME))
+            .env("TMPDIR", root.join("tmp"))
+            .env("GIT_DIR", git_dir(root))
+            .env("GIT_WORK_TREE", root.join("no-hooks"))
+            .env("GIT_OBJECT_DIRECTORY", self.real.common_dir.join("objects"))
+    }
+
+    /// Tells the repository of the borders of its history that a fetch drew anew.
+    fn share_shallow(&self) -> Result<(), GitError> {
+        let own = self.private.git_dir().join("shallow");
+        let shared = self.real.common_dir.join("shallow");
+        let Ok(borders) = fs::read(&own) else {
+            // A fetch that brought all of the history leaves no border.
+            return match shared.symlink_metadata() {
+                Ok(meta) if meta.is_file() => {
+                    fs::remove_file(&shared).map_err(io_error("remove", &shared))
+                }
+                _ => Ok(()),
+            };
+        };
+        match shared.symlink_metadata() {
+            Ok(meta) if !meta.is_file() => return Ok(()),
+            Ok(_) if fs::read(&shared).map_err(io_error("read", &shared))? == borders => {
+                return Ok(());
+            }
+            _ => {}
+        }
+        write_atomically(&shared, &borders)
+    }
+}
+
+const FETCH: [&str; 7] = [
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+    "--no-auto-maintenance",
+    "--no-show-forced-updates",
+];
+
+/// Makes a remote's refusal of a failed command. The error output is freed of the credential first.
+pub(in crate::git) fn told(
+    remote: &Remote,
+    output: Result<crate::git::command::Output, GitError>,
+) -> Result<crate::git::command::Output, RemoteError> {
+    let output = match output {
+        Err(error @ GitError::TimedOut { .. }) => {
+            return Err(RemoteError::Transient(error.to_string()));
+        }
+        other => other?,
+    };
+    if output.status == Some(0) {
+        return Ok(output);
+    }
+    match classify(&remote.clean(&output.stderr)) {
+        Trouble::Refused(refusal) => Err(RemoteError::Refused(refusal)),
+        Trouble::Transient(words) => Err(RemoteError::Transient(words)),
+        Trouble::Moved => Err(RemoteError::Transient(remote.clean(&output.stderr))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remote() -> Remote {
+        let credential = Credential::token(SecretString::from("s3cret-token"));
+        Remote::new("https://example.org/o/r.git", Some(credential)).unwrap()
+    }
+
+    #[test]
+    fn the_credential_is_shown_nowhere() {
+        let remote = remote();
+        let basic = STANDARD.encode("x-access-token:s3cret-token");
+        assert!(!format!("{remote:?}").contains("s3cret"));
+        let said = format!("fatal: header AUTHORIZATION: basic {basic} for s3cret-token");
+        assert_eq!(
+            remote.clean(&said),
+            "fatal: header AUTHORIZATION: basic *** for ***"
+        );
+        let (key, value) = remote.settings().pop().unwrap();
+        assert_eq!(key, "http.https://example.org/o/r.git.extraHeader");
+        assert_eq!(value, format!("AUTHORIZATION: basic {basic}"));
+    }
+
+    #[test]
+    fn only_plain_addresses_are_remotes() {
+        for good in [
+            "https://github.com/o/r.git",
+            "http://127.0.0.1:8080/o/r.git",
+            "https://ghe.example.org:8443/o/r",
+        ] {
+            assert!(Remote::new(good, None).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "file:///etc",
+            "ext::sh -c x",
+            "--upload-pack=x",
+            "git@github.com:o/r.git",
+            "ssh://github.com/o/r",
+            "https://user:token@github.com/o/r.git",
+            "https://github.com",
+            "https:///o/r",
+            "https://-x/o/r",
+            "https://github.com/o/r.git\nx",
+            "https://github.com/o/r.git?x=1",
+        ] {
+            assert!(
+                matches!(Remote::new(bad, None), Err(RemoteError::BadUrl)),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_what_leads_to_the_network_is_handed_on() {
+        let given = [
+            ("https_proxy", "http://p"),
+            ("GIT_SSH_COMMAND", "x"),
+            ("LD_PRELOAD", "y"),
+        ];
+        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let remote = remote().with_network(given);
+        assert_eq!(
+            remote.network,
+            [("https_proxy".to_owned(), "http://p".to_owned())]
+        );
+    }
+
+    #[test]
+    fn only_names_of_branches_are_taken() {
+        for good in [
+            "main",
+            "feature/x-1",
+            "é",
+            "sprag/rescue/r1",
+            "a@b",
+            "$(x)",
+            "a;b",
+            "x'y",
+        ] {
+            assert_eq!(
+                BranchName::parse(good).unwrap().full(),
+                format!("refs/heads/{good}")
+            );
+        }
+        for bad in [
+            "",
+            "@",
+            "HEAD",
+            "-x",
+            "--upload-pack=x",
+            "refs/heads/x",
+            "a..b",
+            "a b",
+            "a\nb",
+            "a:b",
+            "a~1",
+            "a^",
+            "a?",
+            "a*",
+            "a[",
+            "a\\b",
+            "a@{1}",
+            ".a",
+            "a/.b",
+            "a.lock",
+            "a.lock/b",
+            "a/",
+            "/a",
+            "a//b",
+            "a.",
+            "\u{7f}",
+        ] {
+            assert!(
+                matches!(BranchName::parse(bad), Err(RemoteError::BadName(_))),
+                "{bad:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn any_run_has_a_rescue_branch() {
+        assert_eq!(rescue_branch("0198-ab"), "sprag/rescue/0198-ab");
+        let odd = rescue_branch("https://x/../y z~");
+        assert!(BranchName::parse(&odd).is_ok(), "{odd}");
+        assert!(BranchName::parse(&rescue_branch("")).is_ok());
+    }
+}

@@ -1,0 +1,8 @@
+//! Remotes, commits handed over in files, and HEAD moved onto a branch of a remote.
+
+pub(in crate::git) mod api_changes;
+pub(in crate::git) mod bundle;
+pub(in crate::git) mod exchange;
+pub(in crate::git) mod push;
+pub(in crate::git) mod refusal;
+pub(in crate::git) mod switch;

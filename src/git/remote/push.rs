@@ -1,0 +1,257 @@
+//! Pushing: one branch forward, from where it is expected to be, read back afterwards.
+
+use crate::git::Repo;
+use crate::git::command::Output;
+use crate::git::error::GitError;
+use crate::git::remote::refusal::{Refusal, RefusalKind, Trouble, classify};
+use crate::git::remote::exchange::{BranchName, Remote, RemoteError, TRANSFER_LIMIT, checked_id};
+use crate::domain::snapshot::RevId;
+use crate::process::Cancel;
+
+/// What is to be pushed where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushSpec {
+    /// The branch of the remote.
+    pub branch: BranchName,
+    /// The commit that it is to be at.
+    pub new: RevId,
+    /// Where it is expected to be; `None` when it must not exist.
+    pub expected: Option<RevId>,
+}
+
+/// What came of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PushOutcome {
+    /// The remote has the commit, read back after the push. `head` is where the branch is: the commit,
+    /// or a descendant that somebody has pushed on top of it meanwhile.
+    Pushed {
+        /// Where the branch is now.
+        head: RevId,
+    },
+    /// The branch was at the commit already.
+    UpToDate,
+    /// The branch is not where it was expected; nothing was pushed.
+    Moved {
+        /// Where it is; `None` when it does not exist.
+        now: Option<RevId>,
+    },
+    /// The remote does not take it, however often it is tried.
+    Refused(Refusal),
+    /// The network or the server failed, and the branch was not seen at the commit afterwards. To
+    /// repeat the push is safe even if it landed after all; the caller does, after
+    /// [`crate::git::RETRY_PAUSES`].
+    Transient {
+        /// What failed.
+        words: String,
+    },
+}
+
+impl Repo {
+    /// Moves the branch of the remote forward to a commit, with a lease on where it is expected and
+    /// never to anything but a descendant of that. Tried once; what the remote has is read back
+    /// before anything is said.
+    ///
+    /// # Errors
+    /// [`RemoteError::NotFastForward`] before anything is sent; else when git cannot be run or the run
+    /// is cancelled, and then it is not known whether the push landed.
+    pub fn push(
+        &self,
+        remote: &Remote,
+        spec: &PushSpec,
+        cancel: &Cancel,
+    ) -> Result<PushOutcome, RemoteError> {
+        let new = checked_id(&spec.new)?;
+        let expected = spec.expected.as_ref().map(checked_id).transpose()?;
+        let _open = self.unseal()?;
+        if let Some(expected) = expected
+            && !self.is_ancestor(expected, new).unwrap_or(false)
+        {
+            return Err(RemoteError::NotFastForward {
+                expected: RevId(expected.to_owned()),
+                new: spec.new.clone(),
+            });
+        }
+        let name = spec.branch.full();
+        let lease = format!("--force-with-lease={name}:{}", expected.unwrap_or_default());
+        let refspec = format!("{new}:{name}");
+        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        let call = call.args(PUSH).args([&lease, remote.url(), &refspec]);
+        let said = match call.status() {
+            Ok(output) => Said::of(remote, &output, &name),
+            Err(error @ GitError::TimedOut { .. }) => Said::Trouble(error.to_string()),
+            Err(error) => return Err(error.into()),
+        };
+        match said {
+            Said::UpToDate => Ok(PushOutcome::UpToDate),
+            Said::Done => self.seen_at_remote(remote, spec, None, cancel),
+            Said::Trouble(words) => self.seen_at_remote(remote, spec, Some(words), cancel),
+        }
+    }
+
+    /// Compares what git said of a push with what the remote has. `trouble` is what git said when it
+    /// did not succeed; an answer may be lost after the branch was moved.
+    fn seen_at_remote(
+        &self,
+        remote: &Remote,
+        spec: &PushSpec,
+        trouble: Option<String>,
+        cancel: &Cancel,
+    ) -> Result<PushOutcome, RemoteError> {
+        let now = match self.ls_remote(remote, &spec.branch.full(), cancel) {
+            Ok(now) => now,
+            Err(RemoteError::Git(error)) => return Err(error.into()),
+            Err(error) => return Ok(unread(trouble, &error)),
+        };
+        if now.as_ref() == Some(&spec.new) {
+            let head = spec.new.clone();
+            return Ok(PushOutcome::Pushed { head });
+        }
+        let Some(words) = trouble else {
+            return self.passed_by(remote, spec, now, cancel);
+        };
+        let in_place = now == spec.expected;
+        Ok(match classify(&words) {
+            Trouble::Transient(words) if in_place => PushOutcome::Transient { words },
+            Trouble::Moved if in_place => PushOutcome::Transient { words },
+            Trouble::Refused(refusal) if in_place || is_final(refusal.kind) => {
+                PushOutcome::Refused(refusal)
+            }
+            _ => PushOutcome::Moved { now },
+        })
+    }
+
+    /// The push was accepted, and the branch is elsewhere: somebody went on from there, or put it
+    /// somewhere else.
+    fn passed_by(
+        &self,
+        remote: &Remote,
+        spec: &PushSpec,
+        now: Option<RevId>,
+        cancel: &Cancel,
+    ) -> Result<PushOutcome, RemoteError> {
+        if let Some(head) = &now {
+            self.fetch(remote, &head.0, None, cancel)?;
+            if self.is_ancestor(&spec.new.0, &head.0)? {
+                let head = head.clone();
+                return Ok(PushOutcome::Pushed { head });
+            }
+        }
+        Ok(PushOutcome::Moved { now })
+    }
+}
+
+const PUSH: [&str; 6] = [
+    "push",
+    "--porcelain",
+    "--no-verify",
+    "--no-recurse-submodules",
+    "--no-signed",
+    "--no-follow-tags",
+];
+
+/// Refusals that hold wherever the branch is.
+fn is_final(kind: RefusalKind) -> bool {
+    !matches!(
+        kind,
+        RefusalKind::Locked | RefusalKind::Other | RefusalKind::Hook
+    )
+}
+
+/// The remote could not be read back: git's own word is all there is.
+fn unread(trouble: Option<String>, error: &RemoteError) -> PushOutcome {
+    match trouble.as_deref().map(classify) {
+        Some(Trouble::Refused(refusal)) => PushOutcome::Refused(refusal),
+        _ => PushOutcome::Transient {
+            words: match trouble {
+                Some(words) => format!("{words}\n{error}"),
+                None => format!("it may have landed, but {error}"),
+            },
+        },
+    }
+}
+
+/// What git says of a push.
+#[derive(Debug, PartialEq, Eq)]
+enum Said {
+    Done,
+    UpToDate,
+    Trouble(String),
+}
+
+impl Said {
+    fn of(remote: &Remote, output: &Output, name: &str) -> Self {
+        let stdout = remote.clean(&String::from_utf8_lossy(&output.stdout));
+        let line = stdout.lines().find_map(|line| Line::parse(line, name));
+        match line {
+            Some(line) if line.flag == '=' => Self::UpToDate,
+            Some(line) if line.flag != '!' && output.status == Some(0) => Self::Done,
+            line => {
+                let summary = line.map(|line| line.summary).unwrap_or_default();
+                Self::Trouble(format!("{}\n{summary}", remote.clean(&output.stderr)))
+            }
+        }
+    }
+}
+
+/// A line of `git push --porcelain`: flag, refs and summary, separated by tabs.
+struct Line<'a> {
+    flag: char,
+    summary: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a str, name: &str) -> Option<Self> {
+        let mut fields = line.splitn(3, '\t');
+        let flag = fields.next()?.chars().next()?;
+        let (_, to) = fields.next()?.split_once(':')?;
+        let summary = fields.next()?;
+        (to == name).then_some(Self { flag, summary })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn said(status: i32, stdout: &str, stderr: &str) -> Said {
+        let output = Output {
+            status: Some(status),
+            stdout: stdout.as_bytes().to_vec(),
+            stderr: stderr.to_owned(),
+        };
+        Said::of(&Remote::local(Path::new("/r")), &output, "refs/heads/x")
+    }
+
+    #[test]
+    fn only_the_line_of_the_branch_counts() {
+        assert_eq!(
+            said(0, "To /r\n \taaaa:refs/heads/x\ta..b\nDone\n", ""),
+            Said::Done
+        );
+        assert_eq!(
+            said(0, "*\taaaa:refs/heads/x\t[new branch]\n", ""),
+            Said::Done
+        );
+        assert_eq!(
+            said(0, "=\taaaa:refs/heads/x\t[up to date]\n", ""),
+            Said::UpToDate
+        );
+        assert_eq!(
+            said(
+                1,
+                "!\taaaa:refs/heads/x\t[rejected] (stale info)\n",
+                "error: no"
+            ),
+            Said::Trouble("error: no\n[rejected] (stale info)".to_owned())
+        );
+        assert_eq!(
+            said(0, " \taaaa:refs/heads/y\ta..b\nDone\n", ""),
+            Said::Trouble("\n".to_owned())
+        );
+        assert_eq!(
+            said(128, "", "fatal: x"),
+            Said::Trouble("fatal: x\n".to_owned())
+        );
+    }
+}

@@ -1,0 +1,310 @@
+//! Moving HEAD, the branch and the work tree to another commit, when nothing in the tree is lost by it.
+
+use crate::git::Repo;
+use crate::git::bytes::{as_path, display_paths};
+use crate::git::commit::stage::CommitError;
+use crate::git::discover::Operation;
+use crate::git::entries::{Looker, split};
+use crate::git::error::GitError;
+use crate::git::private::refs::{HeadState, links};
+use crate::git::remote::exchange::{BranchName, Remote, RemoteError, checked_id};
+use crate::git::commit::restore::Restored;
+use crate::git::snapshot::take::Exempt;
+use crate::git::snapshot::status::RawDiff;
+use crate::domain::snapshot::RevId;
+use crate::process::Cancel;
+use serde::{Deserialize, Serialize};
+use std::os::unix::ffi::OsStringExt;
+
+/// Why the work tree was not moved. But for [`SwitchError::Restore`], nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum SwitchError {
+    /// The remote, or git.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// There is uncommitted work.
+    #[error("the work tree has uncommitted changes: {}", display_paths(.0))]
+    Dirty(Vec<Vec<u8>>),
+    /// Ignored files or droppings lie where the other commit has files.
+    #[error("files that are not under version control lie where the other commit has files: {}", display_paths(.0))]
+    InTheWay(Vec<Vec<u8>>),
+    /// A merge or the like is under way.
+    #[error("{0} is in progress; finish or abort it first")]
+    InProgress(Operation),
+    /// HEAD is neither where the move starts nor where it ends.
+    #[error("HEAD is at {found} and not where it was left")]
+    HeadMoved {
+        /// The commit, or nothing.
+        found: String,
+    },
+    /// The files could not be put in place; to repeat it is safe.
+    #[error(transparent)]
+    Restore(CommitError),
+}
+
+impl From<GitError> for SwitchError {
+    fn from(error: GitError) -> Self {
+        Self::Remote(RemoteError::Git(error))
+    }
+}
+
+/// A branch about to be moved. Kept on disk before [`Repo::move_to`], it lets a restart finish or undo
+/// the move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveIntent {
+    /// Where it is.
+    pub from: RevId,
+    /// Where it goes.
+    pub to: RevId,
+    /// Full name of the branch; `None` when HEAD is detached.
+    pub branch: Option<String>,
+}
+
+impl MoveIntent {
+    /// The way back.
+    #[must_use]
+    pub fn reversed(&self) -> Self {
+        Self {
+            from: self.to.clone(),
+            to: self.from.clone(),
+            branch: self.branch.clone(),
+        }
+    }
+}
+
+impl Repo {
+    /// Brings a clean work tree onto a branch at a commit of the remote, before a run: the commit is
+    /// fetched, the local branch made or moved, and checked out by the filters configured before and
+    /// without hooks. What a local branch of that name had and the commit has not stays reachable
+    /// below `refs/sprag/switched/`. The base is the commit from here on.
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn switch_to(
+        &mut self,
+        remote: &Remote,
+        branch: &BranchName,
+        to: &RevId,
+        cancel: &Cancel,
+    ) -> Result<Restored, SwitchError> {
+        let to = checked_id(to)?.to_owned();
+        let _open = self.unseal()?;
+        if let Some(operation) = Operation::under_way(&self.real.git_dir) {
+            return Err(SwitchError::InProgress(operation));
+        }
+        self.refuse_dirty(&Exempt::default())?;
+        let depth = self.is_shallow().then_some(1);
+        self.fetch(remote, &to, depth, cancel)?;
+        let changes = self.way_to(&to)?;
+        let name = branch.full();
+        self.know_links(&name);
+        self.put_branch(&name, &to)?;
+        let call = self.move_ref("HEAD")?;
+        let reason = "sprag: onto the branch of the pull request";
+        call.args(["symbolic-ref", "-m", reason, "HEAD", &name])
+            .run()?;
+        self.private.state.branch = Some(name);
+        self.settle(&to, &changes, &Exempt::default())
+    }
+
+    /// What [`Repo::move_to`] will do, from the base to `to`, which is in the repository already.
+    ///
+    /// # Errors
+    /// When HEAD is not at the base.
+    pub fn plan_move(&self, to: &RevId) -> Result<MoveIntent, SwitchError> {
+        let _open = self.unseal()?;
+        let to = RevId(checked_id(to)?.to_owned());
+        let head = self.head_state()?;
+        match (head.oid, self.base()) {
+            (Some(from), Some(base)) if from == base.0 => Ok(MoveIntent {
+                from: base,
+                to,
+                branch: head.branch,
+            }),
+            (found, _) => Err(moved(found)),
+        }
+    }
+
+    /// Moves the branch, the work tree and the base as planned, so that what lies there can be
+    /// verified again. Ignored files and droppings stay. A move that was cut off is finished by
+    /// repeating it, and a finished one is undone by [`Repo::move_back`].
+    ///
+    /// # Errors
+    /// [`SwitchError`].
+    pub fn move_to(
+        &mut self,
+        intent: &MoveIntent,
+        exempt: &Exempt,
+    ) -> Result<Restored, SwitchError> {
+        let (from, to) = (checked_id(&intent.from)?, checked_id(&intent.to)?);
+        let _open = self.unseal()?;
+        self.restore_metadata()?;
+        let head = self.head_state()?;
+        if head.branch != intent.branch || ![Some(from), Some(to)].contains(&head.oid.as_deref()) {
+            return Err(moved(head.oid));
+        }
+        let is_begun = self.private.state.base.as_deref() != head.oid.as_deref();
+        let changes = self.diff_trees(from, to)?;
+        if head.oid.as_deref() == Some(from) && !is_begun {
+            self.refuse_dirty(exempt)?;
+            self.refuse_in_the_way(&changes)?;
+        }
+        self.move_branch(&head, to)?;
+        self.settle(to, &changes, exempt)
+    }
+
+    /// Undoes a finished move. What was changed since must have been restored.
+    ///
+    /// # Errors
+    /// As [`Repo::move_to`].
+    pub fn move_back(
+        &mut self,
+        intent: &MoveIntent,
+        exempt: &Exempt,
+    ) -> Result<Restored, SwitchError> {
+        self.move_to(&intent.reversed(), exempt)
+    }
+
+    /// Whether the repository has not got all of its history.
+    pub fn is_shallow(&self) -> bool {
+        let borders = self.real.common_dir.join("shallow");
+        borders.metadata().is_ok_and(|meta| meta.len() > 0)
+    }
+
+    fn refuse_dirty(&self, exempt: &Exempt) -> Result<(), SwitchError> {
+        let snapshot = self.snapshot(exempt)?;
+        let changed = snapshot.changes.iter().chain(&snapshot.uncounted);
+        let paths: Vec<Vec<u8>> = changed.map(|change| change.path.clone()).collect();
+        match paths.is_empty() {
+            true => Ok(()),
+            false => Err(SwitchError::Dirty(paths)),
+        }
+    }
+
+    /// What differs between the base and a commit, none of whose new files has anything in its way.
+    fn way_to(&self, to: &str) -> Result<Vec<RawDiff>, SwitchError> {
+        let changes = self.diff_trees(&self.private.state.base_tree, to)?;
+        self.refuse_in_the_way(&changes)?;
+        Ok(changes)
+    }
+
+    fn refuse_in_the_way(&self, changes: &[RawDiff]) -> Result<(), SwitchError> {
+        let mut looker = Looker::new(&self.real.work_tree);
+        let added = changes.iter().filter(|change| change.before.mode == 0);
+        let freed = |path: &[u8]| {
+            changes
+                .iter()
+                .any(|one| one.after.mode == 0 && one.path == path)
+        };
+        let mut paths = Vec::new();
+        for change in added {
+            let full = self.real.work_tree.join(as_path(&change.path));
+            let there = full.symlink_metadata().ok();
+            let is_empty = |path: &std::path::Path| {
+                std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+            };
+            let occupied = there.is_some_and(|meta| !meta.is_dir() || !is_empty(&full))
+                && looker.is_real(split(&change.path).0)
+                && !self.will_be_freed(changes, &change.path);
+            if occupied || self.parent_in_the_way(&change.path, &freed) {
+                paths.push(change.path.clone());
+            }
+        }
+        match paths.is_empty() {
+            true => Ok(()),
+            false => Err(SwitchError::InTheWay(paths)),
+        }
+    }
+
+    /// A directory whose tracked files all go, where a file is to be. What else lies in it then keeps
+    /// it, and git refuses.
+    fn will_be_freed(&self, changes: &[RawDiff], path: &[u8]) -> bool {
+        let below = [path, b"/"].concat();
+        changes
+            .iter()
+            .any(|one| one.after.mode == 0 && one.path.starts_with(&below))
+    }
+
+    /// Whether something that is no directory lies above a path, and does not go away.
+    fn parent_in_the_way(&self, path: &[u8], freed: &dyn Fn(&[u8]) -> bool) -> bool {
+        let mut parent = split(path).0;
+        while !parent.is_empty() {
+            let meta = self.real.work_tree.join(as_path(parent)).symlink_metadata();
+            if meta.is_ok_and(|meta| !meta.is_dir()) {
+                return !freed(parent);
+            }
+            parent = split(parent).0;
+        }
+        false
+    }
+
+    /// Links that were there before the branch was first written are the owner's.
+    fn know_links(&mut self, name: &str) {
+        let found = links(&self.real, name).into_iter();
+        let found: Vec<Vec<u8>> = found.map(|path| path.into_os_string().into_vec()).collect();
+        let known = &mut self.private.state.links;
+        known.extend(found);
+        known.sort();
+        known.dedup();
+    }
+
+    fn put_branch(&self, name: &str, to: &str) -> Result<(), GitError> {
+        let args = ["rev-parse", "-q", "--verify", name];
+        let before = self.real_call().git().args(args).status()?;
+        let before = (before.status == Some(0)).then(|| before.line());
+        if let Some(before) = &before
+            && !self.is_ancestor(before, to).unwrap_or(false)
+        {
+            let kept = format!("refs/sprag/switched/{before}");
+            let call = self.move_ref(&kept)?;
+            call.args(["update-ref", "--no-deref", &kept, before])
+                .run()?;
+        }
+        let old = before.unwrap_or_else(|| self.no_object());
+        let reason = "sprag: the head of the pull request";
+        let args = ["update-ref", "--no-deref", "-m", reason, name, to, &old];
+        let call = self.move_ref(name)?.args(args).durably();
+        call.run().map(drop)
+    }
+
+    fn move_branch(&self, head: &HeadState, to: &str) -> Result<(), GitError> {
+        if head.oid.as_deref() == Some(to) {
+            return Ok(());
+        }
+        let name = head.branch.as_deref().unwrap_or("HEAD");
+        let old = head.oid.clone().unwrap_or_else(|| self.no_object());
+        let args = [
+            "update-ref",
+            "--no-deref",
+            "-m",
+            "sprag: rebased",
+            name,
+            to,
+            &old,
+        ];
+        let call = self.move_ref(name)?.args(args).durably();
+        call.run().map(drop)
+    }
+
+    /// Makes base, indexes and files what `to` has; HEAD is there already.
+    fn settle(
+        &mut self,
+        to: &str,
+        changes: &[RawDiff],
+        exempt: &Exempt,
+    ) -> Result<Restored, SwitchError> {
+        for change in changes {
+            if change.after.mode == 0 && change.before.mode != crate::git::snapshot::status::GITLINK {
+                self.remove_added(&change.path)?;
+            }
+        }
+        self.advance_base(&RevId(to.to_owned()))?;
+        self.restore_tree(exempt).map_err(SwitchError::Restore)
+    }
+}
+
+fn moved(found: Option<String>) -> SwitchError {
+    SwitchError::HeadMoved {
+        found: found.unwrap_or_else(|| "no commit".to_owned()),
+    }
+}

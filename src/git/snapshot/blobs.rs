@@ -1,0 +1,317 @@
+//! Comparing work-tree content with recorded blobs, in bounded memory.
+
+use crate::git::Repo;
+use crate::git::bytes::as_path;
+use crate::git::entries::{Digest, OnDisk};
+use crate::git::error::GitError;
+use crate::git::remote::exchange::{RemoteError, checked_id};
+use crate::git::snapshot::take::Candidate;
+use crate::git::snapshot::status::{GITLINK, Recorded};
+use crate::domain::snapshot::RevId;
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+/// The blobs that the last look compared with: what an id names does not change.
+#[derive(Debug, Default)]
+pub(in crate::git) struct BlobCache(Mutex<HashMap<String, Blob>>);
+
+/// The digest is known once some file had the same size.
+#[derive(Debug, Clone, Copy)]
+struct Blob {
+    size: u64,
+    digest: Option<Digest>,
+}
+
+impl Repo {
+    /// For each candidate whether the bytes on disk are those of its base's blob. git lists a
+    /// file whose content it would normalise although nobody has changed it; that is no change.
+    pub(in crate::git) fn same_as_base(
+        &self,
+        candidates: &[Candidate],
+        seen: &[OnDisk],
+    ) -> Result<Vec<bool>, GitError> {
+        let pairs: Vec<Option<(&Recorded, Digest, Option<u64>)>> = candidates
+            .iter()
+            .zip(seen)
+            .map(|(one, on_disk)| comparable(one, on_disk))
+            .collect();
+        let mut known = self.blobs.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed: HashSet<&str> = pairs
+            .iter()
+            .flatten()
+            .map(|(base, ..)| base.oid.as_str())
+            .collect();
+        known.retain(|oid, _| listed.contains(oid.as_str()));
+        let new = listed.into_iter().filter(|oid| !known.contains_key(*oid));
+        let sizes = self.blob_sizes(&new.collect::<Vec<_>>())?;
+        known.extend(
+            sizes
+                .into_iter()
+                .map(|(oid, size)| (oid, Blob { size, digest: None })),
+        );
+        let may_be_same = |(base, _, length): &&(&Recorded, Digest, Option<u64>)| {
+            known.get(&base.oid).is_some_and(|blob| {
+                blob.digest.is_none() && length.is_none_or(|length| length == blob.size)
+            })
+        };
+        let undigested: HashSet<&str> = pairs
+            .iter()
+            .flatten()
+            .filter(may_be_same)
+            .map(|(base, ..)| base.oid.as_str())
+            .collect();
+        for (oid, digest) in self.blob_digests(&undigested.into_iter().collect::<Vec<_>>())? {
+            if let Some(blob) = known.get_mut(&oid) {
+                blob.digest = Some(digest);
+            }
+        }
+        let same = |(base, digest, _): &(&Recorded, Digest, Option<u64>)| {
+            known
+                .get(&base.oid)
+                .is_some_and(|blob| blob.digest == Some(*digest))
+        };
+        Ok(pairs
+            .iter()
+            .map(|pair| pair.as_ref().is_some_and(same))
+            .collect())
+    }
+
+    /// A file's content in the base; `None` when the base has no such file.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        let _open = self.unseal()?;
+        let wanted = [self.private.state.base_tree.as_bytes(), b":", path].concat();
+        let call = self.call().args(["cat-file", "blob"]);
+        let output = call.args([as_path(&wanted)]).status()?;
+        Ok((output.status == Some(0)).then_some(output.stdout))
+    }
+
+    /// What a commit that is in the repository holds under a path.
+    ///
+    /// # Errors
+    /// When git cannot be run, or the commit's id is none.
+    pub fn file_of(&self, commit: &RevId, path: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
+        let _open = self.unseal()?;
+        let wanted = [checked_id(commit)?.as_bytes(), b":", path].concat();
+        let call = self.call().args(["cat-file", "blob"]);
+        let output = call.args([as_path(&wanted)]).status()?;
+        Ok((output.status == Some(0)).then_some(output.stdout))
+    }
+
+    /// Sizes of blobs; one that is not there has none.
+    pub(in crate::git) fn blob_sizes(&self, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
+        if oids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let call = self
+            .call()
+            .args(["cat-file", "--batch-check=%(objectname) %(objectsize)"]);
+        let listed = call.stdin(lines(oids)).run()?.stdout;
+        let text = String::from_utf8_lossy(&listed);
+        let size = |line: &str| {
+            let (oid, size) = line.split_once(' ')?;
+            Some((oid.to_owned(), size.parse().ok()?))
+        };
+        Ok(text.lines().filter_map(size).collect())
+    }
+
+    /// Of these blobs those whose content is what their names say.
+    pub(in crate::git) fn sound_blobs(&self, oids: &[&str]) -> Result<HashSet<String>, GitError> {
+        Ok(self.blob_digests(oids)?.into_keys().collect())
+    }
+
+    fn blob_digests(&self, oids: &[&str]) -> Result<HashMap<String, Digest>, GitError> {
+        if oids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let mut digests = BatchDigests::default();
+        let call = self
+            .call()
+            .args(["cat-file", "--batch=%(objectname) %(objectsize)"]);
+        call.stdin(lines(oids))
+            .stream(&mut |chunk| digests.read(chunk))?
+            .expect_success("cat-file".to_owned())?;
+        Ok(digests.done)
+    }
+}
+
+fn comparable<'a>(
+    candidate: &'a Candidate,
+    on_disk: &OnDisk,
+) -> Option<(&'a Recorded, Digest, Option<u64>)> {
+    let base = candidate
+        .base
+        .as_ref()
+        .filter(|base| base.mode != GITLINK)?;
+    match on_disk {
+        OnDisk::File { digest, length, .. } => Some((base, *digest, Some(*length))),
+        OnDisk::Link { digest } => Some((base, *digest, None)),
+        _ => None,
+    }
+}
+
+fn lines(oids: &[&str]) -> Vec<u8> {
+    let mut text = oids.join("\n").into_bytes();
+    text.push(b'\n');
+    text
+}
+
+/// Reads `oid size LF content LF …` as it comes. A blob whose content is not what its name says is
+/// left out: git does not look when it reads one, and whoever can write the object store could make
+/// the base agree with any file.
+#[derive(Default)]
+struct BatchDigests {
+    done: HashMap<String, Digest>,
+    header: Vec<u8>,
+    current: Option<Incoming>,
+    after_content: bool,
+}
+
+struct Incoming {
+    oid: String,
+    left: u64,
+    digest: blake3::Hasher,
+    name: ObjectName,
+}
+
+/// Computes a blob's name.
+enum ObjectName {
+    Sha1(Sha1),
+    Sha256(Sha256),
+}
+
+impl ObjectName {
+    fn of_blob(hex_length: usize, size: u64) -> Self {
+        let header = format!("blob {size}\0");
+        if hex_length == 64 {
+            Self::Sha256(Sha256::new_with_prefix(header))
+        } else {
+            Self::Sha1(Sha1::new_with_prefix(header))
+        }
+    }
+
+    fn update(&mut self, content: &[u8]) {
+        match self {
+            Self::Sha1(hasher) => hasher.update(content),
+            Self::Sha256(hasher) => hasher.update(content),
+        }
+    }
+
+    fn hex(self) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        match self {
+            Self::Sha1(hasher) => hex(&hasher.finalize()),
+            Self::Sha256(hasher) => hex(&hasher.finalize()),
+        }
+    }
+}
+
+impl BatchDigests {
+    fn read(&mut self, mut chunk: &[u8]) {
+        while !chunk.is_empty() {
+            chunk = if self.after_content {
+                self.after_content = false;
+                &chunk[1..]
+            } else if self.current.is_some() {
+                self.read_content(chunk)
+            } else {
+                self.read_header(chunk)
+            };
+        }
+    }
+
+    fn read_header<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
+        let Some(end) = chunk.iter().position(|byte| *byte == b'\n') else {
+            self.header.extend_from_slice(chunk);
+            return b"";
+        };
+        self.header.extend_from_slice(&chunk[..end]);
+        let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).into_owned();
+        if let Some((oid, size)) = header.split_once(' ')
+            && let Ok(size) = size.parse()
+        {
+            self.current = Some(Incoming {
+                oid: oid.to_owned(),
+                left: size,
+                digest: blake3::Hasher::new(),
+                name: ObjectName::of_blob(oid.len(), size),
+            });
+            self.finish_if_complete();
+        }
+        &chunk[end + 1..]
+    }
+
+    fn read_content<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
+        let Some(blob) = &mut self.current else {
+            return b"";
+        };
+        let left = usize::try_from(blob.left).unwrap_or(usize::MAX);
+        let taken = left.min(chunk.len());
+        blob.digest.update(&chunk[..taken]);
+        blob.name.update(&chunk[..taken]);
+        blob.left -= taken as u64;
+        self.finish_if_complete();
+        &chunk[taken..]
+    }
+
+    fn finish_if_complete(&mut self) {
+        if let Some(blob) = self.current.take_if(|blob| blob.left == 0) {
+            if blob.name.hex() == blob.oid {
+                self.done
+                    .insert(blob.oid, *blob.digest.finalize().as_bytes());
+            }
+            self.after_content = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn blobs_are_told_apart_however_the_stream_is_cut(
+            blobs in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6),
+            cut in 1_usize..50,
+        ) {
+            let mut stream = Vec::new();
+            let mut expected = HashMap::new();
+            for (number, blob) in blobs.iter().enumerate() {
+                let mut name = ObjectName::of_blob(if number % 2 == 0 { 40 } else { 64 }, blob.len() as u64);
+                name.update(blob);
+                let oid = name.hex();
+                let forged = "0".repeat(oid.len());
+                for oid in [&oid, &forged] {
+                    stream.extend(format!("{oid} {}\n", blob.len()).into_bytes());
+                    stream.extend(blob);
+                    stream.push(b'\n');
+                }
+                stream.extend(format!("gone{number} missing\n").into_bytes());
+                expected.insert(oid, *blake3::hash(blob).as_bytes());
+            }
+            let mut digests = BatchDigests::default();
+            stream.chunks(cut).for_each(|chunk| digests.read(chunk));
+            prop_assert_eq!(digests.done, expected);
+        }
+    }
+
+    #[test]
+    fn names_are_those_that_git_gives() {
+        let name = |length| {
+            let mut name = ObjectName::of_blob(length, 5);
+            name.update(b"text\n");
+            name.hex()
+        };
+        assert_eq!(name(40), "8e27be7d6154a1f68ea9160ef0e18691d20560dc");
+        assert_eq!(
+            name(64),
+            "b3266f5722b0701cf93ece47c374b0513e8eb55d41b19c767833040319c82187"
+        );
+    }
+}

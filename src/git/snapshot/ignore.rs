@@ -1,0 +1,176 @@
+//! Ignore rules of the base, so that an edited `.gitignore` hides nothing.
+
+use crate::git::Repo;
+use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::entries::split;
+use crate::git::error::{GitError, io_error};
+use crate::git::snapshot::layout::Layout;
+use crate::git::snapshot::status::{Listed, RawDiff, Recorded, Status};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+impl Repo {
+    /// Files that the agent took out of its index or commits, with what the base has of them, and
+    /// that rules ignore now. One that is not ignored would be added again.
+    pub(in crate::git) fn given_up(
+        &self,
+        staged: &[RawDiff],
+        committed: &[RawDiff],
+    ) -> Result<Vec<(Vec<u8>, Recorded)>, GitError> {
+        let is_there = |path: &[u8]| {
+            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
+        };
+        let gone: BTreeMap<&[u8], &Recorded> = staged
+            .iter()
+            .chain(committed)
+            .filter(|diff| diff.status == b'D' && is_there(&diff.path))
+            .map(|diff| (diff.path.as_slice(), &diff.before))
+            .collect();
+        if gone.is_empty() {
+            return Ok(Vec::new());
+        }
+        let args = ["check-ignore", "--no-index", "-z", "--stdin"];
+        let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
+        let ignored = asked.stdin(nul_joined(gone.keys().copied())).status()?;
+        let ignored = nul_fields(&ignored.stdout);
+        let known = ignored.filter_map(|path| Some((path.to_vec(), (*gone.get(path)?).clone())));
+        Ok(known.collect())
+    }
+
+    /// Untracked files that only the ignore rules of the work tree hide, not those of the base.
+    /// Costs a second listing, made only when a `.gitignore` differs.
+    pub(in crate::git) fn newly_ignored(
+        &self,
+        status: &Status,
+        layout: &Layout,
+        stray_rules: bool,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let is_rules = |one: &Listed| split(&one.path).1 == b".gitignore";
+        if !stray_rules && !status.listed.iter().any(is_rules) {
+            return Ok(Vec::new());
+        }
+        let known: BTreeSet<&[u8]> = status
+            .listed
+            .iter()
+            .map(|one| one.path.as_slice())
+            .collect();
+        let mut hidden = self.untracked_by_base_rules(layout)?;
+        hidden.retain(|path| !known.contains(path.as_slice()));
+        Ok(hidden)
+    }
+
+    /// Whether there is a `.gitignore` beside tracked files that the base does not have, which can
+    /// hide itself and work. In a directory without tracked files that is how tools keep their
+    /// caches out of the way.
+    pub(in crate::git) fn has_stray_rules(&self, layout: &Layout) -> bool {
+        let is_known = |path: &[u8]| layout.ignore_files.contains_key(path);
+        self.has_stray(b".gitignore", layout, is_known)
+    }
+
+    /// Untracked files, nested repositories apart, as if the ignore rules were those of the base.
+    pub(in crate::git) fn untracked_by_base_rules(
+        &self,
+        layout: &Layout,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let tmp = self.private.root.join("tmp");
+        let rules = tempfile::NamedTempFile::new_in(&tmp).map_err(io_error("create", &tmp))?;
+        let text = match layout.ignore_rules.get() {
+            Some(text) => text,
+            None => {
+                let text = self.base_rules(layout)?;
+                layout.ignore_rules.get_or_init(|| text)
+            }
+        };
+        fs::write(rules.path(), text).map_err(io_error("write", rules.path()))?;
+        let args = ["ls-files", "--others", "-z", "-X"];
+        let listed = self.call().args(args).args([rules.path()]).run()?.stdout;
+        let files = nul_fields(&listed).filter(|path| !path.ends_with(b"/"));
+        Ok(files.map(<[u8]>::to_vec).collect())
+    }
+
+    /// All of the base's rules as one list, lowest precedence first.
+    fn base_rules(&self, layout: &Layout) -> Result<Vec<u8>, GitError> {
+        let info = self.private.git_dir().join("info");
+        let mut rules = Vec::new();
+        for name in ["global-exclude", "exclude"] {
+            rules.extend(fs::read(info.join(name)).unwrap_or_default());
+            rules.push(b'\n');
+        }
+        let mut files: Vec<(&[u8], &String)> = layout
+            .ignore_files
+            .iter()
+            .map(|(path, oid)| (split(path).0, oid))
+            .collect();
+        files.sort_by_key(|(directory, _)| depth(directory));
+        for (directory, oid) in files {
+            let content = self.call().args(["cat-file", "blob", oid]).run()?.stdout;
+            for line in content.split(|byte| *byte == b'\n') {
+                rules.extend(anchored(directory, line));
+                rules.push(b'\n');
+            }
+        }
+        Ok(rules)
+    }
+}
+
+fn depth(directory: &[u8]) -> usize {
+    if directory.is_empty() {
+        0
+    } else {
+        1 + directory.iter().filter(|byte| **byte == b'/').count()
+    }
+}
+
+/// One line of a `.gitignore` in `directory`, as a line of a list that applies at the top.
+fn anchored(directory: &[u8], line: &[u8]) -> Vec<u8> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if directory.is_empty() || line.is_empty() || line.starts_with(b"#") {
+        return line.to_vec();
+    }
+    let (negation, pattern): (&[u8], &[u8]) = match line.strip_prefix(b"!") {
+        Some(pattern) => (b"!", pattern),
+        None => (b"", line),
+    };
+    let trimmed = pattern.trim_ascii_end();
+    let body = trimmed.strip_suffix(b"/").unwrap_or(trimmed);
+    if body.is_empty() {
+        return Vec::new();
+    }
+    let between: &[u8] = if body.contains(&b'/') { b"/" } else { b"/**/" };
+    let pattern = pattern.strip_prefix(b"/").unwrap_or(pattern);
+    [negation, b"/", &escaped(directory), between, pattern].concat()
+}
+
+fn escaped(directory: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(directory.len());
+    for byte in directory {
+        if matches!(byte, b'*' | b'?' | b'[' | b'\\') {
+            text.push(b'\\');
+        }
+        text.push(*byte);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_keep_their_meaning_when_moved_to_the_top() {
+        let moved = |directory: &str, line: &str| {
+            String::from_utf8(anchored(directory.as_bytes(), line.as_bytes())).unwrap()
+        };
+        assert_eq!(moved("", "*.o\r"), "*.o");
+        assert_eq!(moved("a/b", "*.o"), "/a/b/**/*.o");
+        assert_eq!(moved("a", "!keep/"), "!/a/**/keep/");
+        assert_eq!(moved("a", "/top"), "/a/top");
+        assert_eq!(moved("a", "x/y"), "/a/x/y");
+        assert_eq!(moved("a[1]*", "x"), "/a\\[1]\\*/**/x");
+        assert_eq!(moved("a", "# comment"), "# comment");
+        assert_eq!(moved("a", "\\#x"), "/a/**/\\#x");
+        assert_eq!(moved("a", "/"), "");
+    }
+}

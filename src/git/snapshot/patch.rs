@@ -1,0 +1,73 @@
+//! The difference from the base as a patch.
+
+use crate::git::Repo;
+use crate::git::commit::stage::{Target, committed};
+use crate::git::error::{GitError, io_error};
+use crate::git::private::directory::write;
+use crate::git::snapshot::take::{Change, RawSnapshot};
+use std::os::unix::ffi::OsStrExt;
+
+impl Repo {
+    /// The snapshot's changes as a patch for `git apply --binary`, untracked files included,
+    /// handed to `sink` piece by piece. Leaves neither objects nor index entries behind. Files
+    /// that cannot be read are left out.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn write_patch(
+        &self,
+        snapshot: &RawSnapshot,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GitError> {
+        let _open = self.unseal()?;
+        let tmp = self.private.root.join("tmp");
+        let scratch = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+        let info = scratch.path().join("info");
+        crate::git::copy_tree::make_dir(&info)?;
+        let own = self.private.git_dir().join("objects");
+        write(
+            &info.join("alternates"),
+            &[own.as_os_str().as_bytes(), b"\n"].concat(),
+        )?;
+        let index = self.scratch_index(&self.private.index())?;
+        let target = Target {
+            index: &index,
+            objects: scratch.path().to_path_buf(),
+        };
+        let changes: Vec<&Change> = committed(snapshot)
+            .filter(|change| !change.unreadable)
+            .collect();
+        self.stage_changes(&target, &changes)?;
+        let args = [
+            "diff-index",
+            "--cached",
+            "-p",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+        ];
+        self.call()
+            .env("GIT_INDEX_FILE", &index)
+            .env("GIT_OBJECT_DIRECTORY", scratch.path())
+            .args(args)
+            .args([
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+                &self.private.state.base_tree,
+            ])
+            .stream(sink)?
+            .expect_success("diff-index".to_owned())
+            .map(drop)
+    }
+
+    /// As [`Repo::write_patch`], in memory.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn patch(&self, snapshot: &RawSnapshot) -> Result<Vec<u8>, GitError> {
+        let mut patch = Vec::new();
+        self.write_patch(snapshot, &mut |chunk| patch.extend_from_slice(chunk))?;
+        Ok(patch)
+    }
+}

@@ -1,0 +1,108 @@
+//! What the agent staged in the repository's own index, read anew only when the index's bytes are
+//! other ones than at the last look.
+
+use crate::git::Repo;
+use crate::git::entries::{Digest, hash, open_regular};
+use crate::git::error::{GitError, io_error};
+use crate::git::snapshot::status::{GITLINK, RawDiff};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A larger index is read by git each time: nobody has one, but an agent can make one.
+const INDEX_LIMIT: u64 = 1024 * 1024 * 1024;
+
+/// What was found at the last look.
+#[derive(Debug, Default)]
+pub(in crate::git) struct StagedCache(Mutex<Option<Seen>>);
+
+/// What one index, by the digest of its bytes, has beyond one base tree.
+#[derive(Debug)]
+struct Seen {
+    base_tree: String,
+    index: Digest,
+    staged: Arc<Vec<RawDiff>>,
+}
+
+impl StagedCache {
+    fn get(&self, tree: &str, index: &Digest) -> Option<Arc<Vec<RawDiff>>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = known.as_ref()?;
+        (seen.base_tree == tree && seen.index == *index).then(|| Arc::clone(&seen.staged))
+    }
+
+    fn put(&self, tree: &str, index: Digest, staged: &Arc<Vec<RawDiff>>) {
+        let seen = Seen {
+            base_tree: tree.to_owned(),
+            index,
+            staged: Arc::clone(staged),
+        };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
+}
+
+impl Repo {
+    /// Paths that the repository's own index adds to the base, its submodules and its conflicts.
+    pub(in crate::git) fn staged(&self) -> Result<Arc<Vec<RawDiff>>, GitError> {
+        let index = self.real.git_dir.join("index");
+        let Some(digest) = self.whole_index(&index) else {
+            return Ok(Arc::new(relevant(self.diff_real_index()?)));
+        };
+        let tree = &self.private.state.base_tree;
+        if let Some(staged) = self.staged.get(tree, &digest) {
+            return Ok(staged);
+        }
+        match self.diff_copied_index(&index) {
+            Ok((digest, staged)) => {
+                let staged = Arc::new(relevant(staged));
+                self.staged.put(tree, digest, &staged);
+                Ok(staged)
+            }
+            Err(_) => Ok(Arc::new(relevant(self.diff_real_index()?))),
+        }
+    }
+
+    /// Digest of the index; `None` when that does not tell all: it is a link, too large, not there,
+    /// or may have a part in another file.
+    fn whole_index(&self, index: &Path) -> Option<Digest> {
+        let names = fs::read_dir(&self.real.git_dir).ok()?;
+        for entry in names {
+            if entry
+                .ok()?
+                .file_name()
+                .as_bytes()
+                .starts_with(b"sharedindex")
+            {
+                return None;
+            }
+        }
+        copy_hashed(index, &mut io::sink()).ok()
+    }
+
+    /// Asks about a copy, so that the digest is of the very bytes that git reads.
+    fn diff_copied_index(&self, index: &Path) -> Result<(Digest, Vec<RawDiff>), GitError> {
+        let dir = self.private.root.join("tmp");
+        let copy = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
+        let digest = copy_hashed(index, &mut copy.as_file()).map_err(io_error("copy", index))?;
+        Ok((digest, self.diff_private_index(copy.path())?))
+    }
+}
+
+fn copy_hashed(from: &Path, to: &mut impl Write) -> io::Result<Digest> {
+    let file = open_regular(from)?;
+    if file.metadata()?.len() > INDEX_LIMIT {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    hash(&mut file.take(INDEX_LIMIT), to)
+}
+
+/// What is only changed in the index says nothing that the work tree does not.
+fn relevant(mut staged: Vec<RawDiff>) -> Vec<RawDiff> {
+    staged.retain(|diff| {
+        let tracks = diff.before.mode == 0 || diff.after.mode == GITLINK;
+        matches!(diff.status, b'U' | b'D') || (diff.after.mode != 0 && tracks)
+    });
+    staged
+}

@@ -1,0 +1,591 @@
+//! The state of the working copy, told from content alone.
+
+use crate::git::Repo;
+use crate::git::bytes::{as_path, display_path};
+use crate::git::entries::{Digest, OnDisk, look_at};
+use crate::git::error::GitError;
+use crate::git::snapshot::layout::Layout;
+use crate::git::private::refs::HeadState;
+use crate::git::snapshot::status::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
+use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
+use globset::GlobSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::thread;
+
+/// GitHub refuses a push with a larger file.
+const HUGE: u64 = 100 << 20;
+
+/// Removes from a plan file's content what only Sprag writes; `None` when it is no such file.
+pub type StripOwned = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
+
+/// What does not count as change.
+#[derive(Debug, Default)]
+pub struct Exempt {
+    /// Paths that the configuration leaves out of progress.
+    pub progress_ignore: GlobSet,
+    /// Untracked files that only verification created.
+    pub droppings: BTreeSet<Vec<u8>>,
+    /// The plan file, whose status is Sprag's own.
+    pub plan: Option<PlanExempt>,
+}
+
+/// A plan file inside the work tree.
+pub struct PlanExempt {
+    /// Relative to the top of the work tree.
+    pub path: Vec<u8>,
+    /// Leaves only what an agent may change.
+    pub strip: StripOwned,
+}
+
+impl fmt::Debug for PlanExempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanExempt")
+            .field("path", &display_path(&self.path))
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a path differs from the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// It is not in the base.
+    Added,
+    /// Its content differs.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// It was a file and is a link, or the other way round.
+    TypeChanged,
+    /// Only its executable bit differs.
+    ModeChanged,
+    /// A submodule has another commit checked out.
+    Submodule,
+}
+
+/// One path that differs from the base.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Relative to the top of the work tree.
+    pub path: Vec<u8>,
+    /// How it differs.
+    pub kind: ChangeKind,
+    /// Whether git does not track it yet.
+    pub untracked: bool,
+    /// Whether it is ignored by a rule that the base does not have: it counts as change, but is
+    /// not committed.
+    pub newly_ignored: bool,
+    /// Whether it could not be read: only its size and time were compared.
+    pub unreadable: bool,
+}
+
+/// A snapshot with what it was made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawSnapshot {
+    /// The part that is compared.
+    pub known: KnownSnapshot,
+    /// What counts as change, by path.
+    pub changes: Vec<Change>,
+    /// What `progress.ignore` leaves out of the fingerprint. It is committed all the same.
+    pub uncounted: Vec<Change>,
+    /// Droppings that are there now.
+    pub droppings: Vec<Vec<u8>>,
+    /// Untracked repositories inside the work tree. They are never committed.
+    pub nested: Vec<Vec<u8>>,
+    /// Paths that the repository's own index holds as conflicts.
+    pub unmerged: Vec<Vec<u8>>,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+    pub(in crate::git) entries: BTreeMap<Vec<u8>, Entry>,
+}
+
+impl RawSnapshot {
+    /// The paths that hold something else than in the earlier snapshot, in order.
+    pub fn changed_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
+        let now = self.entries.iter();
+        let differ = now.filter(|(path, entry)| earlier.entries.get(*path) != Some(entry));
+        let gone = earlier.entries.keys();
+        let gone = gone.filter(|path| !self.entries.contains_key(*path));
+        let mut paths: Vec<Vec<u8>> = differ.map(|(path, _)| path).chain(gone).cloned().collect();
+        paths.sort();
+        paths
+    }
+}
+
+/// What a changed path holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) struct Entry {
+    pub(in crate::git) mode: u32,
+    pub(in crate::git) digest: Digest,
+}
+
+/// What is asked for at the same time.
+struct Listings {
+    status: Status,
+    beside: Beside,
+}
+
+/// What takes little beside the status.
+struct Beside {
+    head: HeadState,
+    layout: Arc<Layout>,
+    staged: Result<Arc<Vec<RawDiff>>, GitError>,
+    stray_rules: bool,
+}
+
+/// A path to be looked at.
+#[derive(Clone)]
+pub(in crate::git) struct Candidate {
+    pub(in crate::git) path: Vec<u8>,
+    pub(in crate::git) base: Option<Recorded>,
+    newly_ignored: bool,
+    tracked_by: TrackedBy,
+    gitlink: bool,
+    /// The agent made git stop tracking it, and it is ignored: it lies there and is gone all the same.
+    given_up: bool,
+}
+
+/// Where the agent made git track a path that the base does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum TrackedBy {
+    Nothing,
+    Index,
+    Commit,
+}
+
+impl Candidate {
+    fn new(path: Vec<u8>, base: Option<Recorded>) -> Self {
+        Self {
+            path,
+            base,
+            newly_ignored: false,
+            tracked_by: TrackedBy::Nothing,
+            gitlink: false,
+            given_up: false,
+        }
+    }
+
+    /// Takes over what else is known of the path.
+    fn absorb(&mut self, other: &Self) {
+        self.tracked_by = self.tracked_by.max(other.tracked_by);
+        self.newly_ignored &= other.newly_ignored;
+        self.gitlink |= other.gitlink;
+        self.given_up |= other.given_up;
+    }
+
+    fn given_up((path, base): (Vec<u8>, Recorded)) -> Self {
+        Self {
+            given_up: true,
+            ..Self::new(path, Some(base))
+        }
+    }
+}
+
+impl RawSnapshot {
+    /// The tree's fingerprint.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.known.tree
+    }
+
+    /// Paths that a clean working copy would not have: all changes but what is ignored.
+    pub fn dirty_paths(&self) -> Vec<Vec<u8>> {
+        let dirty = self.changes.iter().filter(|change| !change.newly_ignored);
+        dirty.map(|change| change.path.clone()).collect()
+    }
+}
+
+impl Repo {
+    /// Takes a snapshot. Writes nothing but the private index's stat data, and puts right what git
+    /// could not read the repository for.
+    ///
+    /// # Errors
+    /// When git fails or the repository is gone: the caller takes the state as unknown.
+    pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
+        let _open = self.unseal()?;
+        self.ensure_in_place()?;
+        let mut told = self.restore_configuration()?;
+        told.extend(self.clear_entrances()?);
+        let mut taken = self.take_snapshot(exempt);
+        if let Err(GitError::Trapped { paths, .. }) = &taken {
+            told.extend(self.clear_found(paths)?);
+            taken = self.take_snapshot(exempt);
+        }
+        let mut raw = taken?;
+        raw.warnings.splice(0..0, told);
+        Ok(raw)
+    }
+
+    fn take_snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
+        let Listings { status, beside } = self.listings()?;
+        let Beside { head, layout, .. } = beside;
+        let mut warnings = status.warnings.clone();
+        if let Err(error @ GitError::Trapped { .. }) = beside.staged {
+            return Err(error);
+        }
+        let staged = beside.staged.unwrap_or_else(|error| {
+            warnings.push(format!("the repository's index cannot be read: {error}"));
+            Arc::default()
+        });
+        let unmerged: BTreeSet<Vec<u8>> = staged
+            .iter()
+            .filter(|diff| diff.status == b'U')
+            .map(|diff| diff.path.clone())
+            .collect();
+        let committed = self.agent_tree(&head)?;
+        let newly_ignored = self.newly_ignored(&status, &layout, beside.stray_rules)?;
+        let Status {
+            listed, mut nested, ..
+        } = status;
+        let given_up = self.given_up(&staged, &committed)?;
+        let mut candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
+        candidates.extend(given_up.into_iter().map(Candidate::given_up));
+        let candidates = united(candidates);
+        let gitlinks: BTreeSet<&[u8]> = candidates
+            .iter()
+            .filter(|one| one.gitlink)
+            .map(|one| one.path.as_slice())
+            .collect();
+        nested.retain(|path| !gitlinks.contains(path.as_slice()));
+        let mut raw = RawSnapshot {
+            known: KnownSnapshot {
+                head: head.head(),
+                branch: head.branch.clone(),
+                tree: Fingerprint(String::new()),
+                dirty: false,
+            },
+            changes: Vec::new(),
+            uncounted: Vec::new(),
+            droppings: Vec::new(),
+            nested,
+            unmerged: unmerged.into_iter().collect(),
+            warnings,
+            entries: BTreeMap::new(),
+        };
+        self.compare(candidates, exempt, &mut raw)?;
+        raw.known.tree = self.fingerprint_of(&raw);
+        raw.known.dirty = self.is_dirty(&head, exempt, &raw)?;
+        Ok(raw)
+    }
+
+    fn listings(&self) -> Result<Listings, GitError> {
+        let lost = |_| GitError::Malformed {
+            command: "status",
+            what: "lost".to_owned(),
+        };
+        thread::scope(|scope| {
+            let beside = scope.spawn(|| self.beside_status());
+            let status = self.status(&self.private.index());
+            let beside = beside.join().map_err(lost).and_then(|beside| beside)?;
+            Ok(Listings {
+                status: status?,
+                beside,
+            })
+        })
+    }
+
+    fn beside_status(&self) -> Result<Beside, GitError> {
+        let layout = self.layout()?;
+        Ok(Beside {
+            head: self.head_state()?,
+            staged: self.staged(),
+            stray_rules: self.has_stray_rules(&layout),
+            layout,
+        })
+    }
+
+    fn agent_tree(&self, head: &HeadState) -> Result<Vec<RawDiff>, GitError> {
+        match &head.oid {
+            Some(oid) if head.oid != self.private.state.base => {
+                self.diff_trees(&self.private.state.base_tree, &format!("{oid}^{{tree}}"))
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Looks at the candidates and keeps those that differ.
+    fn compare(
+        &self,
+        candidates: Vec<Candidate>,
+        exempt: &Exempt,
+        raw: &mut RawSnapshot,
+    ) -> Result<(), GitError> {
+        let is_dropping = |one: &Candidate| {
+            let uncommitted = one.base.is_none() && one.tracked_by != TrackedBy::Commit;
+            uncommitted && exempt.droppings.contains(&one.path)
+        };
+        let (dropped, kept): (Vec<Candidate>, Vec<Candidate>) =
+            candidates.into_iter().partition(is_dropping);
+        let paths: Vec<&[u8]> = kept.iter().map(|one| one.path.as_slice()).collect();
+        raw.warnings.extend(self.clear_beside(&paths)?);
+        let seen = look_at(&self.real.work_tree, &paths);
+        let mut unchanged = self.same_as_base(&kept, &seen)?;
+        self.convert(&kept, &seen, &mut unchanged)?;
+        raw.droppings = dropped.into_iter().map(|one| one.path).collect();
+        for ((candidate, on_disk), same) in kept.into_iter().zip(seen).zip(unchanged) {
+            self.judge(candidate, on_disk, same, exempt, raw)?;
+        }
+        Ok(())
+    }
+
+    fn judge(
+        &self,
+        candidate: Candidate,
+        on_disk: OnDisk,
+        same_content: bool,
+        exempt: &Exempt,
+        raw: &mut RawSnapshot,
+    ) -> Result<(), GitError> {
+        let found = self.entry(&candidate, &on_disk, same_content, raw);
+        let Some((mut entry, kind)) = found else {
+            return Ok(());
+        };
+        let change = Change {
+            kind,
+            untracked: candidate.base.is_none() && candidate.tracked_by == TrackedBy::Nothing,
+            newly_ignored: candidate.newly_ignored,
+            unreadable: matches!(on_disk, OnDisk::Unreadable { .. }),
+            path: candidate.path,
+        };
+        if let OnDisk::File { length, .. } = on_disk
+            && length > HUGE
+        {
+            raw.warnings.push(format!(
+                "{} has {} MiB; GitHub takes no file of more than 100 MiB",
+                display_path(&change.path),
+                length >> 20
+            ));
+        }
+        if change.unreadable {
+            raw.warnings
+                .push(format!("{} cannot be read", display_path(&change.path)));
+        }
+        if let Some(plan) = exempt.plan.as_ref().filter(|plan| plan.path == change.path)
+            && matches!(on_disk, OnDisk::File { .. })
+        {
+            let stripped = self.stripped_plan(plan)?;
+            let base = candidate
+                .base
+                .as_ref()
+                .map(|base| self.stripped_base(plan, &base.oid));
+            if let Some(stripped) = stripped {
+                if base.transpose()?.flatten().as_ref() == Some(&stripped)
+                    && kind == ChangeKind::Modified
+                {
+                    return Ok(());
+                }
+                entry.digest = *blake3::hash(&stripped).as_bytes();
+            }
+        }
+        if exempt.progress_ignore.is_match(as_path(&change.path)) {
+            raw.uncounted.push(change.clone());
+        } else {
+            raw.changes.push(change.clone());
+        }
+        raw.entries.insert(change.path, entry);
+        Ok(())
+    }
+
+    /// What a candidate holds and how it differs; `None` when it does not.
+    fn entry(
+        &self,
+        candidate: &Candidate,
+        on_disk: &OnDisk,
+        same_content: bool,
+        raw: &mut RawSnapshot,
+    ) -> Option<(Entry, ChangeKind)> {
+        let base = candidate.base.as_ref();
+        let of = |mode, digest| Entry { mode, digest };
+        let added_or = |kind| {
+            if base.is_none() {
+                ChangeKind::Added
+            } else {
+                kind
+            }
+        };
+        let retyped = |mode: u32| base.is_some_and(|base| base.mode >> 12 != mode >> 12);
+        match on_disk {
+            OnDisk::File { digest, .. } | OnDisk::Link { digest } if candidate.given_up => {
+                Some((of(0, *digest), ChangeKind::Deleted))
+            }
+            OnDisk::Directory if candidate.gitlink => self.gitlink(candidate, raw),
+            OnDisk::Missing | OnDisk::Directory | OnDisk::Special => {
+                base.map(|_| (of(0, [0; 32]), ChangeKind::Deleted))
+            }
+            OnDisk::Link { .. } if same_content && !retyped(SYMLINK) => None,
+            OnDisk::Link { digest } => {
+                let kind = if retyped(SYMLINK) {
+                    ChangeKind::TypeChanged
+                } else {
+                    ChangeKind::Modified
+                };
+                Some((of(SYMLINK, *digest), added_or(kind)))
+            }
+            OnDisk::File {
+                executable, digest, ..
+            } => {
+                let mode = self.file_mode(*executable, base);
+                let kind = match base {
+                    None => ChangeKind::Added,
+                    Some(_) if retyped(mode) => ChangeKind::TypeChanged,
+                    Some(base) if base.mode != mode && same_content => ChangeKind::ModeChanged,
+                    Some(base) if base.mode == mode && same_content => return None,
+                    Some(_) => ChangeKind::Modified,
+                };
+                Some((of(mode, *digest), kind))
+            }
+            OnDisk::Unreadable { digest } => {
+                Some((of(0o100_644, *digest), added_or(ChangeKind::Modified)))
+            }
+        }
+    }
+
+    /// The executable bit counts only where the file system keeps it.
+    pub(in crate::git) fn file_mode(&self, executable: bool, base: Option<&Recorded>) -> u32 {
+        let regular = base.map(|base| base.mode).filter(|mode| mode >> 12 == 0o10);
+        match (self.private.state.file_mode, regular) {
+            (false, Some(mode)) => mode,
+            (false, None) => 0o100_644,
+            (true, _) if executable => 0o100_755,
+            (true, _) => 0o100_644,
+        }
+    }
+
+    /// A submodule that is not checked out is as it was.
+    fn gitlink(&self, candidate: &Candidate, raw: &mut RawSnapshot) -> Option<(Entry, ChangeKind)> {
+        let shown = display_path(&candidate.path);
+        let head = self.nested_head(&candidate.path);
+        let base = candidate.base.as_ref().filter(|base| base.mode == GITLINK);
+        let Some(head) = head else {
+            if candidate.base.is_none() {
+                raw.warnings
+                    .push(format!("submodule {shown} has no commit checked out"));
+            }
+            return None;
+        };
+        if base.is_some_and(|base| base.oid == head) {
+            return None;
+        }
+        let digest = *blake3::hash(head.as_bytes()).as_bytes();
+        let kind = if base.is_some() {
+            ChangeKind::Submodule
+        } else {
+            ChangeKind::Added
+        };
+        if base.is_none() {
+            raw.warnings.push(format!("{shown} is a new submodule"));
+        }
+        Some((
+            Entry {
+                mode: GITLINK,
+                digest,
+            },
+            kind,
+        ))
+    }
+
+    pub(in crate::git) fn fingerprint_of(&self, raw: &RawSnapshot) -> Fingerprint {
+        let mut hasher = blake3::Hasher::new();
+        hasher
+            .update(b"sprag tree 1\0")
+            .update(self.private.state.base_tree.as_bytes());
+        for change in &raw.changes {
+            let Some(entry) = raw.entries.get(&change.path) else {
+                continue;
+            };
+            hasher
+                .update(&(change.path.len() as u64).to_le_bytes())
+                .update(&change.path);
+            hasher
+                .update(&entry.mode.to_le_bytes())
+                .update(&entry.digest);
+        }
+        Fingerprint(hasher.finalize().to_hex().to_string())
+    }
+
+    /// Whether the working copy differs from HEAD, which the agent may have moved past the base.
+    fn is_dirty(
+        &self,
+        head: &HeadState,
+        exempt: &Exempt,
+        raw: &RawSnapshot,
+    ) -> Result<bool, GitError> {
+        let Some(oid) = head
+            .oid
+            .as_ref()
+            .filter(|_| head.oid != self.private.state.base)
+        else {
+            return Ok(raw.changes.iter().any(|change| !change.newly_ignored));
+        };
+        let index = self.scratch_index(&self.private.index())?;
+        let read = ["read-tree", "--reset", "-i", oid];
+        self.call().env("GIT_INDEX_FILE", &index).args(read).run()?;
+        for one in self.status(&index)?.listed {
+            let plan = exempt.plan.as_ref().filter(|plan| plan.path == one.path);
+            let exempted = exempt.progress_ignore.is_match(as_path(&one.path))
+                || (one.indexed.is_none() && exempt.droppings.contains(&one.path));
+            let indexed = one.indexed.as_ref();
+            if exempted || self.is_same_plan(plan, indexed)? || one.staged_only {
+                continue;
+            }
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// Every path that may differ from the base.
+fn candidates(
+    listed: Vec<Listed>,
+    newly_ignored: Vec<Vec<u8>>,
+    layout: &Layout,
+    staged: &[RawDiff],
+    committed: &[RawDiff],
+) -> Vec<Candidate> {
+    let listed = listed
+        .into_iter()
+        .map(|one| Candidate::new(one.path, one.indexed));
+    let mut found: Vec<Candidate> = listed.collect();
+    found.extend(layout.gitlinks.iter().map(|(path, oid)| {
+        let base = Recorded {
+            mode: GITLINK,
+            oid: oid.clone(),
+        };
+        Candidate {
+            gitlink: true,
+            ..Candidate::new(path.clone(), Some(base))
+        }
+    }));
+    found.extend(newly_ignored.into_iter().map(|path| Candidate {
+        newly_ignored: true,
+        ..Candidate::new(path, None)
+    }));
+    for (diffs, tracked_by) in [(staged, TrackedBy::Index), (committed, TrackedBy::Commit)] {
+        for diff in diffs.iter().filter(|diff| diff.after.mode != 0) {
+            let gitlink = diff.after.mode == GITLINK;
+            if diff.before.mode == 0 || gitlink {
+                let base = (diff.before.mode != 0).then(|| diff.before.clone());
+                found.push(Candidate {
+                    gitlink,
+                    tracked_by,
+                    ..Candidate::new(diff.path.clone(), base)
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Every path once and in order.
+fn united(mut found: Vec<Candidate>) -> Vec<Candidate> {
+    // The sort is stable: of a path that was found twice, the first has its base.
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup_by(|later, first| {
+        let is_same = later.path == first.path;
+        if is_same {
+            first.absorb(later);
+        }
+        is_same
+    });
+    found
+}
