@@ -6,44 +6,44 @@
 //! only to read and move refs, with everything switched off that could run a program.
 
 mod bytes;
-mod commit;
-mod private;
-mod remote;
-mod snapshot;
 mod command;
+mod commit;
+mod copy_tree;
 mod discover;
 mod entries;
 mod error;
-mod copy_tree;
+mod private;
+mod remote;
+mod snapshot;
+mod special_files;
 mod survey;
 #[cfg(test)]
 mod tests;
-mod special_files;
 
-pub use remote::api_changes::{ApiChanges, ApiChangesError};
-pub use remote::bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
 pub use bytes::{display_path, display_paths};
+pub use commit::hooks::{Hook, HookInvocation};
+pub use commit::land::LandingIntent;
+pub use commit::raw_commit::Signature;
+pub use commit::read_back::Seen;
+pub use commit::rebase::{RebaseError, Rebased, Rewritten};
+pub use commit::restore::Restored;
 pub use commit::stage::{CommitError, CommitRequest, Identity, PlanContent, Stage, Staged};
+pub use discover::{Environment, Operation, PreflightError, Real, discover};
+pub use error::GitError;
 pub use private::credentials::{
     PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,
 };
-pub use discover::{Environment, Operation, PreflightError, Real, discover};
-pub use error::GitError;
 pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
-pub use commit::hooks::{Hook, HookInvocation};
-pub use commit::land::LandingIntent;
-pub use remote::push::{PushOutcome, PushSpec};
-pub use commit::raw_commit::Signature;
-pub use commit::rebase::{RebaseError, Rebased, Rewritten};
-pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};
+pub use remote::api_changes::{ApiChanges, ApiChangesError};
+pub use remote::bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
 pub use remote::exchange::{BranchName, Credential, Remote, RemoteError, rescue_branch};
-pub use commit::restore::Restored;
+pub use remote::push::{PushOutcome, PushSpec};
+pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};
+pub use remote::switch::{MoveIntent, SwitchError};
 pub use snapshot::take::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use survey::{
     Checkout, Dirt, GitVersion, Nested, checkout, dirt, git_version, identity_of, nested,
 };
-pub use remote::switch::{MoveIntent, SwitchError};
-pub use commit::read_back::Seen;
 
 use crate::domain::snapshot::RevId;
 use command::Call;

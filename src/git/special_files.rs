@@ -5,9 +5,9 @@
 
 use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path};
+use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::entries::{open_regular, resolve_gitfile, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::private::directory::{write, write_atomically};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -2,8 +2,8 @@
 
 use crate::git::Repo;
 use crate::git::commit::stage::Staged;
-use crate::git::error::{GitError, io_error};
 use crate::git::copy_tree::{make_dir, mirror};
+use crate::git::error::{GitError, io_error};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

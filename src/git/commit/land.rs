@@ -1,14 +1,14 @@
 //! Moving the branch: the commit point, and the bookkeeping after it.
 
+use crate::domain::snapshot::RevId;
 use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::commit::stage::{CommitError, Identity, hex};
+use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::{Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::copy_tree::{make_dir, remove};
 use crate::git::private::directory::{tree_of, write};
 use crate::git::private::refs::HeadState;
-use crate::domain::snapshot::RevId;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -220,7 +220,11 @@ impl Repo {
     }
 
     /// Gives an index the entries of a commit, keeping the stat data of what is the same.
-    pub(in crate::git) fn read_tree_into(&self, index: &Path, commit: &str) -> Result<(), GitError> {
+    pub(in crate::git) fn read_tree_into(
+        &self,
+        index: &Path,
+        commit: &str,
+    ) -> Result<(), GitError> {
         let read = ["read-tree", "--reset", "-i", commit];
         self.call().env("GIT_INDEX_FILE", index).args(read).run()?;
         let refresh = ["update-index", "-q", "--refresh", "--ignore-submodules"];
@@ -232,7 +236,11 @@ impl Repo {
     }
 
     /// Changes are told against this commit from here on. `tree` is the commit's, where it is known.
-    pub(in crate::git) fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<(), GitError> {
+    pub(in crate::git) fn set_base(
+        &mut self,
+        commit: &str,
+        tree: Option<String>,
+    ) -> Result<(), GitError> {
         self.private.state.base_tree = match tree {
             Some(tree) => tree,
             None => tree_of(&self.real, &self.private.root, commit)?,

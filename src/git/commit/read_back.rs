@@ -1,9 +1,9 @@
 //! A second pair of eyes: what is said of a commit is read back from the repository by libgit2,
 //! which never runs a program and shares no code with the git that made it.
 
+use crate::domain::snapshot::RevId;
 use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path};
-use crate::domain::snapshot::RevId;
 use git2::{DiffOptions, Oid, Repository, RepositoryOpenFlags, StatusOptions};
 use std::ffi::OsStr;
 

@@ -3,9 +3,9 @@
 use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path, nul_joined};
 use crate::git::commit::stage::CommitError;
+use crate::git::copy_tree::is_absence;
 use crate::git::entries::{Looker, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::copy_tree::is_absence;
 use crate::git::snapshot::take::{Change, ChangeKind, Exempt};
 use std::fs;
 

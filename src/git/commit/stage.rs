@@ -1,16 +1,16 @@
 //! Staging exactly what was verified, and making a commit of it that nothing points to yet.
 
+use crate::domain::snapshot::{Head, RevId};
 use crate::git::Repo;
 use crate::git::bytes::{as_path, display_paths, nul_fields, nul_joined};
 use crate::git::command::Call;
+use crate::git::commit::land::{LandingIntent, PlanLanding};
 use crate::git::discover::Operation;
 use crate::git::entries::{Digest, Looker, OnDisk, look_at, open_regular};
 use crate::git::error::{GitError, io_error};
-use crate::git::commit::land::{LandingIntent, PlanLanding};
 use crate::git::private::directory::tree_of;
-use crate::git::snapshot::take::{Change, ChangeKind, RawSnapshot};
 use crate::git::snapshot::status::GITLINK;
-use crate::domain::snapshot::{Head, RevId};
+use crate::git::snapshot::take::{Change, ChangeKind, RawSnapshot};
 use crate::permit::Committable;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;

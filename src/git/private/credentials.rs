@@ -5,12 +5,12 @@
 
 use crate::git::Repo;
 use crate::git::bytes::as_path;
-use crate::git::private::config::start_call;
+use crate::git::commit::land::replace_file;
+use crate::git::copy_tree::{make_dir, mirror, remove};
 use crate::git::discover::Real;
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
-use crate::git::commit::land::replace_file;
-use crate::git::copy_tree::{make_dir, mirror, remove};
+use crate::git::private::config::start_call;
 use crate::git::private::directory::{recorded_places, write_atomically};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;

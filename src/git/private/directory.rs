@@ -1,10 +1,10 @@
 //! The git directory of our own: made before the first turn, out of the agent's reach.
 
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
-use crate::git::private::config::{Setting, Settings, render, setting};
+use crate::git::copy_tree::{look, make_dir, mirror};
 use crate::git::discover::Real;
 use crate::git::error::{GitError, io_error};
-use crate::git::copy_tree::{look, make_dir, mirror};
+use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::refs::{HeadState, links, read_head};
 use crate::git::{private_call, real_call};
 use serde::{Deserialize, Serialize};

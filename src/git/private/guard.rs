@@ -1,13 +1,13 @@
 //! What a turn did to the repository itself: put right, told, or called a violation.
 
+use crate::domain::snapshot::{Head, RevId};
 use crate::git::Repo;
+use crate::git::copy_tree::{look, mirror, remove, same};
 use crate::git::discover::Operation;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
-use crate::git::copy_tree::{look, mirror, remove, same};
 use crate::git::private::directory::recorded_places;
 use crate::git::private::refs::{HeadState, Refs};
-use crate::domain::snapshot::{Head, RevId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;

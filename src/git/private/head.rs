@@ -3,11 +3,11 @@
 //! Whatever is not of that form (a link, another ref storage, a ref to a ref, nothing at all) is
 //! left to git, which is slower by a process or three.
 
+use crate::domain::snapshot::{Head, RevId};
 use crate::git::RealCall;
 use crate::git::discover::Real;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
-use crate::domain::snapshot::{Head, RevId};
 use memchr::memmem;
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,14 +1,14 @@
 //! The repository's own HEAD and refs.
 
+use crate::domain::snapshot::RevId;
 use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
+use crate::git::copy_tree::{look, mirror};
 use crate::git::discover::Real;
 use crate::git::error::GitError;
 pub(in crate::git) use crate::git::private::head::{HeadState, read_head};
-use crate::git::copy_tree::{look, mirror};
 use crate::git::remote::exchange::{RemoteError, checked_id};
-use crate::domain::snapshot::RevId;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -97,7 +97,11 @@ impl Repo {
 
     /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private
     /// directory, whose configuration nobody else writes.
-    pub(in crate::git) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
+    pub(in crate::git) fn is_ancestor(
+        &self,
+        ancestor: &str,
+        descendant: &str,
+    ) -> Result<bool, GitError> {
         self.refresh_shallow()?;
         let args = ["merge-base", "--is-ancestor", ancestor, descendant];
         let output = self.call().args(args).status()?;

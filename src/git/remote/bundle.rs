@@ -1,15 +1,15 @@
 //! Commits in a file, for the job that may push. The file that is read comes from a job that ran
 //! foreign code: nothing in it is believed before it was checked.
 
+use crate::domain::snapshot::RevId;
 use crate::git::Repo;
 use crate::git::command::Call;
+use crate::git::commit::raw_commit::Signature;
+use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
-use crate::git::copy_tree::{make_dir, remove};
 use crate::git::private::directory::{write, write_ref};
-use crate::git::commit::raw_commit::Signature;
 use crate::git::remote::exchange::{RemoteError, checked_id, is_id};
-use crate::domain::snapshot::RevId;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

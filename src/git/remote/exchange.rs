@@ -3,12 +3,12 @@
 //! Every exchange runs in the private git directory with an empty work tree, so that no remote, URL
 //! rewriting, proxy, credential helper or hook of the repository has a say in it.
 
+use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
 use crate::git::error::GitError;
 use crate::git::private::directory::{HOME, git_dir, write_atomically};
 use crate::git::remote::refusal::{Refusal, Trouble, classify};
 use crate::git::{Repo, error::io_error};
-use crate::domain::snapshot::RevId;
 use crate::process::Cancel;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -227,7 +227,10 @@ impl BranchName {
 
 /// `sprag/rescue/<run>`, with what a ref's name cannot hold replaced.
 pub fn rescue_branch(run_id: &str) -> String {
-    format!("sprag/rescue/{}", crate::git::commit::restore::ref_component(run_id))
+    format!(
+        "sprag/rescue/{}",
+        crate::git::commit::restore::ref_component(run_id)
+    )
 }
 
 /// The rules of git-check-ref-format(1), and a length that every file system takes.

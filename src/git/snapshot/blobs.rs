@@ -1,13 +1,13 @@
 //! Comparing work-tree content with recorded blobs, in bounded memory.
 
+use crate::domain::snapshot::RevId;
 use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::entries::{Digest, OnDisk};
 use crate::git::error::GitError;
 use crate::git::remote::exchange::{RemoteError, checked_id};
-use crate::git::snapshot::take::Candidate;
 use crate::git::snapshot::status::{GITLINK, Recorded};
-use crate::domain::snapshot::RevId;
+use crate::git::snapshot::take::Candidate;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -103,7 +103,10 @@ impl Repo {
     }
 
     /// Sizes of blobs; one that is not there has none.
-    pub(in crate::git) fn blob_sizes(&self, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
+    pub(in crate::git) fn blob_sizes(
+        &self,
+        oids: &[&str],
+    ) -> Result<HashMap<String, u64>, GitError> {
         if oids.is_empty() {
             return Ok(HashMap::new());
         }

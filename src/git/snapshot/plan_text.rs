@@ -4,12 +4,15 @@ use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
-use crate::git::snapshot::take::PlanExempt;
 use crate::git::snapshot::status::Recorded;
+use crate::git::snapshot::take::PlanExempt;
 use std::io::Read;
 
 impl Repo {
-    pub(in crate::git) fn stripped_plan(&self, plan: &PlanExempt) -> Result<Option<Vec<u8>>, GitError> {
+    pub(in crate::git) fn stripped_plan(
+        &self,
+        plan: &PlanExempt,
+    ) -> Result<Option<Vec<u8>>, GitError> {
         let path = self.real.work_tree.join(as_path(&plan.path));
         let mut content = Vec::new();
         open_regular(&path)

@@ -67,7 +67,10 @@ impl Repo {
 
     /// Of tracked paths, those whose content differs once it is converted as for a commit. Status
     /// lists a file of another size without looking further.
-    pub(in crate::git) fn truly_modified(&self, paths: &[&[u8]]) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    pub(in crate::git) fn truly_modified(
+        &self,
+        paths: &[&[u8]],
+    ) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let args = [
             "diff",
             "--name-only",
@@ -86,7 +89,11 @@ impl Repo {
     }
 
     /// Differences of two trees.
-    pub(in crate::git) fn diff_trees(&self, from: &str, to: &str) -> Result<Vec<RawDiff>, GitError> {
+    pub(in crate::git) fn diff_trees(
+        &self,
+        from: &str,
+        to: &str,
+    ) -> Result<Vec<RawDiff>, GitError> {
         self.diff_trees_by(self.call(), from, to)
     }
 
@@ -116,7 +123,10 @@ impl Repo {
     }
 
     /// Differences of the base and an index that has no part in another file.
-    pub(in crate::git) fn diff_private_index(&self, index: &Path) -> Result<Vec<RawDiff>, GitError> {
+    pub(in crate::git) fn diff_private_index(
+        &self,
+        index: &Path,
+    ) -> Result<Vec<RawDiff>, GitError> {
         self.diff_index(self.call().env("GIT_INDEX_FILE", index))
     }
 

@@ -1,13 +1,13 @@
 //! The state of the working copy, told from content alone.
 
+use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::entries::{Digest, OnDisk, look_at};
 use crate::git::error::GitError;
-use crate::git::snapshot::layout::Layout;
 use crate::git::private::refs::HeadState;
+use crate::git::snapshot::layout::Layout;
 use crate::git::snapshot::status::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
-use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
