@@ -20,11 +20,11 @@ use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
 use crate::error::{Error, Result};
 use crate::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path};
-use crate::github::actions_environment::{self, Hub};
+use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use crate::github::queue::{self, Chosen};
-use crate::github::request::{Mission, WorkBranch};
+use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::RunDir;
 use crate::run::reporting::Reporting;
@@ -49,7 +49,7 @@ const NOTE: &str = "The work was done in another job, which could not write to t
 /// A run directory that is damaged or is not of this workflow run, and surroundings in which nothing
 /// can be published.
 pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
-    let hub = Hub::of(context).ok_or_else(|| {
+    let actions = ActionsEnvironment::of(context).ok_or_else(|| {
         Error::environment("sprag publish needs GitHub, and there is no access to it")
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
@@ -61,24 +61,24 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let found = runtime.block_on(asked(context, &hub, &set.settings, &real, args))?;
-    let (mut mission, plan) = match found {
+    let found = runtime.block_on(asked(context, &actions, &set.settings, &real, args))?;
+    let (mut request, plan) = match found {
         Asked::Over(ended) => return Ok(lookup::ended(context, &not_asked(ended), &mut stdout())),
-        Asked::Publish(mission, plan) => (*mission, plan),
+        Asked::Publish(request, plan) => (*request, plan),
     };
-    mission.settle(&set.delivery, context.in_actions(), true);
-    mission.notes.push(NOTE.to_owned());
+    request.settle(&set.delivery, context.in_actions(), true);
+    request.notes.push(NOTE.to_owned());
     let own = new_run::runs_of(context, real.work_tree());
     let own = RunDir::create(&own.join(uuid::Uuid::now_v7().to_string()))
         .map_err(|error| Error::environment(format!("{error:#}")))?;
-    let summary = begun(&handed.summary, &mission, &own);
+    let summary = begun(&handed.summary, &request, &own);
     let mut reporting = Reporting::open(context, &RunArgs::default(), &own, Some(&summary))?;
-    reporting.publish(context, &mission, &own, &summary.run_id, false);
+    reporting.publish(context, &request, &own, &summary.run_id, false);
     let job = Job {
         context,
-        hub: &hub,
+        actions: &actions,
         real: &real,
-        mission: &mission,
+        request: &request,
         summary: &summary,
         worked_on: handed.summary.branch.as_deref(),
         protected: &set.protected,
@@ -131,26 +131,26 @@ impl Set {
 /// What this job's own event says of the run.
 enum Asked {
     Over(Ended),
-    /// The mission, and the plan's path from the top of the tree.
-    Publish(Box<Mission>, Option<String>),
+    /// The request, and the plan's path from the top of the tree.
+    Publish(Box<RunRequest>, Option<String>),
 }
 
 async fn asked(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     settings: &Settings,
     real: &Real,
     args: &PublishArgs,
 ) -> Result<Asked> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let found = match args.issue {
-        Some(number) => of_issue(context, hub, settings, number).await?,
-        None if has_event => lookup::begin(context, hub, settings, Purpose::Publish).await?,
-        None => Beginning::configured(context, hub),
+        Some(number) => of_issue(context, actions, settings, number).await?,
+        None if has_event => lookup::begin(context, actions, settings, Purpose::Publish).await?,
+        None => Beginning::configured(context, actions),
     };
     let Wanted {
         source,
-        mut mission,
+        mut request,
     } = match found.wanted(context) {
         Ok(wanted) => wanted,
         Err(ended) => return Ok(Asked::Over(ended)),
@@ -167,13 +167,13 @@ async fn asked(
     if let Some(dir) = queue {
         let dir = dir.trim_end_matches('/');
         refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
-        mission.branch = None;
-        let chosen = queue::choose(context, hub, real, dir, &mut mission).await?;
+        request.branch = None;
+        let chosen = queue::choose(context, actions, real, dir, &mut request).await?;
         return Ok(match chosen {
             Chosen::Over(ended) => Asked::Over(ended),
             Chosen::Plan(path) => {
                 let path = prepare::shown(&path, real.work_tree());
-                Asked::Publish(Box::new(mission), Some(path))
+                Asked::Publish(Box::new(request), Some(path))
             }
         });
     }
@@ -182,7 +182,7 @@ async fn asked(
         (None, WantedSource::Plan(path)) => Some(path),
         _ => None,
     };
-    Ok(Asked::Publish(Box::new(mission), plan))
+    Ok(Asked::Publish(Box::new(request), plan))
 }
 
 /// An event that asks for nothing has brought no run about: what there is to publish is of another.
@@ -202,10 +202,10 @@ fn not_asked(ended: Ended) -> Ended {
 
 /// The summary as it is told of here: what the run says of the remote and of places on its machine is
 /// left out.
-fn begun(summary: &RunSummary, mission: &Mission, own: &RunDir) -> RunSummary {
+fn begun(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
     RunSummary {
         push: None,
-        branch: mission.branch.as_ref().map(|branch| branch.name.clone()),
+        branch: request.branch.as_ref().map(|branch| branch.name.clone()),
         run_dir: own.root().display().to_string(),
         ..summary.clone()
     }
@@ -240,9 +240,9 @@ struct Taken {
 /// Everything that is the same for the whole job.
 struct Job<'a> {
     context: &'a Context,
-    hub: &'a Hub,
+    actions: &'a ActionsEnvironment,
     real: &'a Real,
-    mission: &'a Mission,
+    request: &'a RunRequest,
     summary: &'a RunSummary,
     /// The branch that the run says it was on.
     worked_on: Option<&'a str>,
@@ -257,7 +257,7 @@ impl Job<'_> {
         let mut sink = |event| reporting.take(event);
         let mut emit = Emitter::new(&mut sink, 0, self.summary.elapsed_ms);
         let bundle = handed.bundle.as_deref();
-        let bundle = bundle.filter(|_| self.mission.delivery.push);
+        let bundle = bundle.filter(|_| self.request.delivery.push);
         let (delivered, facts) = match bundle {
             None => (Delivered::Not, None),
             Some(path) => match self.deliver(path, &mut emit).await {
@@ -276,9 +276,9 @@ impl Job<'_> {
             self.summary.status.unwrap_or(RunStatus::Environment),
             self.summary.reason.unwrap_or(Reason::Environment),
         );
-        if self.mission.queued.is_some() {
+        if self.request.queued.is_some() {
             let run_id = &self.summary.run_id;
-            let uncounted = queue::count_run(self.context, self.mission, ended.0, run_id).await;
+            let uncounted = queue::count_run(self.context, self.request, ended.0, run_id).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
         let stopped = self.cancel.reason().is_some();
@@ -326,7 +326,7 @@ impl Job<'_> {
         let place = place.map_err(Error::from)?;
         let repo = Repo::create(self.real.clone(), &place.path().join("git"));
         let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
-        let remote = lookup::remote(self.context, self.hub);
+        let remote = lookup::remote(self.context, self.actions);
         let remote = remote.map_err(|error| Error::config(error.to_string()))?;
         let taken = self.take(&repo, &remote, branch, bundle)?;
         let run = HandIn {
@@ -346,7 +346,7 @@ impl Job<'_> {
             _ if taken.fits => run.push().await,
             _ => run.moved(),
         };
-        if self.mission.delivery.via_api {
+        if self.request.delivery.via_api {
             emit.warn("the commits are pushed as they are, without GitHub's signature: `sprag publish` does not make them by the API");
         }
         push.rebased = taken.rebased;
@@ -362,8 +362,8 @@ impl Job<'_> {
         emit: &mut Emitter<'_>,
     ) -> bool {
         let after = AfterPush {
-            hub: self.hub,
-            mission: self.mission,
+            actions: self.actions,
+            request: self.request,
             branch,
             summary: self.summary,
             patience: PATIENCE,
@@ -375,7 +375,7 @@ impl Job<'_> {
 
     /// The branch that this job's event says the work is for; the run has to have meant the same.
     fn branch(&self) -> Result<&WorkBranch> {
-        match &self.mission.branch {
+        match &self.request.branch {
             None => Err(Error::config("this event has no branch for the work")
                 .hint("give sprag publish the --issue or --queue of the run")),
             Some(branch) if self.worked_on == Some(branch.name.as_str()) => Ok(branch),
@@ -448,7 +448,7 @@ impl Job<'_> {
             ));
             return Err(error.into());
         }
-        let page = self.hub.place.run_url();
+        let page = self.actions.place.run_url();
         let page = page.filter(|_| self.context.in_actions());
         let policy = Policy {
             protected: self.protected,

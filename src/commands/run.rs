@@ -10,11 +10,11 @@ use crate::domain::schedule::Rules;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::error::{Error, Result};
 use crate::git::Real;
-use crate::github::actions_environment::{self, Hub};
+use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{Delivered, deliver, end_of};
 use crate::github::lookup;
 use crate::github::queue::count_run;
-use crate::github::request::{MISSION, Mission};
+use crate::github::request::{RUN_REQUEST, RunRequest};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::{ENDED, FINISHED, RunDir};
 use crate::run::lock::{LockError, RunLock};
@@ -53,7 +53,7 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
     }
     let Ready {
         source,
-        mission,
+        request,
         config,
         lock: held,
     } = match source::begin(context, args, &runtime)? {
@@ -65,7 +65,7 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         args.common.config = config;
     }
     let args = &args;
-    let is_foreign = mission.as_ref().is_some_and(|mission| mission.report_only);
+    let is_foreign = request.as_ref().is_some_and(|request| request.report_only);
     let prepared = prepare(
         context,
         &args.common,
@@ -76,7 +76,7 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         None,
     );
     let prepared =
-        prepared.inspect_err(|error| not_begun(context, mission.as_ref(), error, &runtime))?;
+        prepared.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
     if args.dry_run {
         return crate::commands::small::dry_run(context, &prepared);
     }
@@ -84,12 +84,12 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         Some(held) => held,
         None => lock(context, &prepared.real)?,
     };
-    let mission = mission.map(|mut mission| {
-        let token = Hub::of(context).is_some();
-        mission.settle(&prepared.run.delivery, context.in_actions(), token);
-        mission
+    let request = request.map(|mut request| {
+        let token = ActionsEnvironment::of(context).is_some();
+        request.settle(&prepared.run.delivery, context.in_actions(), token);
+        request
     });
-    execute(context, args, prepared, mission, None, runtime)
+    execute(context, args, prepared, request, None, runtime)
 }
 
 /// One run per repository on a machine.
@@ -112,24 +112,24 @@ pub(crate) fn execute(
     context: &Context,
     args: &RunArgs,
     prepared: Prepared,
-    mission: Option<Mission>,
+    request: Option<RunRequest>,
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
     let begun = begun(context, args, &prepared, taken_up);
-    let begun = begun.inspect_err(|error| not_begun(context, mission.as_ref(), error, &runtime));
+    let begun = begun.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));
     let (begun, mut reporting, recorder) = begun?;
     let run_dir = begun.run_dir.clone();
-    if let Some(mission) = &mission {
+    if let Some(request) = &request {
         run_dir.write(
-            MISSION,
-            &serde_json::to_vec_pretty(mission).map_err(anyhow::Error::from)?,
+            RUN_REQUEST,
+            &serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?,
         )?;
         let resumed = begun.earlier.is_some();
-        reporting.publish(context, mission, &run_dir, &begun.run_id, resumed);
+        reporting.publish(context, request, &run_dir, &begun.run_id, resumed);
     }
     let begun = (begun, recorder);
-    let working = work(context, prepared, begun, mission.as_ref(), &mut reporting);
+    let working = work(context, prepared, begun, request.as_ref(), &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -163,9 +163,9 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-fn not_begun(context: &Context, mission: Option<&Mission>, error: &Error, runtime: &Runtime) {
-    if let Some(mission) = mission {
-        source::tell(context, mission, error, runtime);
+fn not_begun(context: &Context, request: Option<&RunRequest>, error: &Error, runtime: &Runtime) {
+    if let Some(request) = request {
+        source::tell(context, request, error, runtime);
     }
 }
 
@@ -228,7 +228,7 @@ async fn work(
     context: &Context,
     prepared: Prepared,
     (mut begun, recorder): (Begun, Option<Recorder>),
-    mission: Option<&Mission>,
+    request: Option<&RunRequest>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = ends(context, prepared.run.deadline)?;
@@ -274,7 +274,7 @@ async fn work(
     }
     // Setup, agent, checks and services run code that nobody has looked at.
     performer.hide_credentials();
-    let worked = work_off(context, &mut performer, &plan, &done, mission, no_changes).await;
+    let worked = work_off(context, &mut performer, &plan, &done, request, no_changes).await;
     performer.restore_credentials();
     let (outcomes, delivered) = worked?;
     Ok(end(&mut performer, &outcomes, no_changes, delivered))
@@ -286,7 +286,7 @@ async fn work_off(
     performer: &mut Performer<'_>,
     plan: &RunPlan,
     done: &[TaskConfig],
-    mission: Option<&Mission>,
+    request: Option<&RunRequest>,
     no_changes: NoChanges,
 ) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
     let outcomes = match performer.setup(!plan.tasks.is_empty()).await? {
@@ -299,18 +299,18 @@ async fn work_off(
     {
         performer.warn(format!("the plan's status could not be saved: {error:#}"));
     }
-    let delivered = match mission {
-        Some(mission) => deliver(context, performer, mission, plan, done, &outcomes).await?,
+    let delivered = match request {
+        Some(request) => deliver(context, performer, request, plan, done, &outcomes).await?,
         None => {
             keep_if_unpushed(context, performer)?;
             Delivered::Not
         }
     };
     // A run that tells GitHub nothing is counted by the job that publishes it.
-    let counts = |mission: &&Mission| mission.delivery.push || mission.delivery.report;
-    if let Some(mission) = mission.filter(|it| it.queued.is_some()).filter(counts) {
+    let counts = |request: &&RunRequest| request.delivery.push || request.delivery.report;
+    if let Some(request) = request.filter(|it| it.queued.is_some()).filter(counts) {
         let (status, _) = run_end(&in_plan_order(&performer.book.plan, &outcomes), no_changes);
-        let uncounted = count_run(context, mission, status, &performer.run_id).await;
+        let uncounted = count_run(context, request, status, &performer.run_id).await;
         uncounted.into_iter().for_each(|why| performer.warn(why));
     }
     Ok((outcomes, delivered))

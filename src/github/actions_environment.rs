@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// GitHub, as far as the surroundings tell.
 #[derive(Debug, Clone)]
-pub struct Hub {
+pub struct ActionsEnvironment {
     /// Where it is.
     pub place: Place,
     /// The token that was given to this step.
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-impl Hub {
+impl ActionsEnvironment {
     /// GitHub, where repository and token are told.
     pub fn of(context: &Context) -> Option<Self> {
         let mut limits = Limits::default();

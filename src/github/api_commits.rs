@@ -3,7 +3,7 @@
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::snapshot::RevId;
 use crate::error::Result;
-use crate::github::actions_environment::Hub;
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{CommitOnBranch, Repo};
 use crate::run::steps::{Parcel, Performer};
 
@@ -13,11 +13,11 @@ use crate::run::steps::{Parcel, Performer};
 /// # Errors
 /// When the run's own state cannot be written.
 pub(crate) async fn commit(
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     performer: &mut Performer<'_>,
     parcel: &Parcel<'_>,
 ) -> Result<Option<PushLine>> {
-    match tried(hub, performer, parcel).await {
+    match tried(actions, performer, parcel).await {
         Ok(line) => Ok(line),
         Err(why) => {
             performer.warn(format!(
@@ -29,7 +29,7 @@ pub(crate) async fn commit(
 }
 
 async fn tried(
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     performer: &mut Performer<'_>,
     parcel: &Parcel<'_>,
 ) -> std::result::Result<Option<PushLine>, String> {
@@ -49,9 +49,9 @@ async fn tried(
         changes.push(change.map_err(|error| told(&error))?);
         parent = commit.clone();
     }
-    let repo = hub
+    let repo = actions
         .client()
-        .and_then(|client| client.repo(&hub.place.repository))
+        .and_then(|client| client.repo(&actions.place.repository))
         .map_err(|error| told(&error))?;
     let mut at = ready(&repo, parcel).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();

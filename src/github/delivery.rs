@@ -9,11 +9,11 @@ use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::error::Result;
 use crate::git::BranchName;
-use crate::github::actions_environment::Hub;
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, PullChange, Repo};
 use crate::github::lookup::remote;
 use crate::github::publisher::Known;
-use crate::github::request::{Mission, WorkBranch};
+use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
 use crate::report::markdown::pull_request;
 use crate::run::RunPlan;
@@ -46,7 +46,7 @@ pub(crate) enum Delivered {
 pub(crate) async fn deliver(
     context: &Context,
     performer: &mut Performer<'_>,
-    mission: &Mission,
+    request: &RunRequest,
     plan: &RunPlan,
     done: &[TaskConfig],
     outcomes: &BTreeMap<String, Outcome>,
@@ -54,8 +54,8 @@ pub(crate) async fn deliver(
     let Some(start) = performer.begun_at()? else {
         return Ok(Delivered::Not);
     };
-    let pushes = mission.delivery.push;
-    let (true, Some(hub), Some(branch)) = (pushes, Hub::of(context), &mission.branch) else {
+    let pushes = request.delivery.push;
+    let (true, Some(actions), Some(branch)) = (pushes, ActionsEnvironment::of(context), &request.branch) else {
         performer.keep_for_publish(&start)?;
         return Ok(Delivered::Not);
     };
@@ -69,7 +69,7 @@ pub(crate) async fn deliver(
         .map(|(_, start)| start.config.clone())
         .chain(done.iter().cloned())
         .collect();
-    let mut push = match push(context, &hub, performer, mission, branch, start, &checks).await? {
+    let mut push = match push(context, &actions, performer, request, branch, start, &checks).await? {
         Sent::Nothing => return Ok(Delivered::Not),
         Sent::Impossible => return Ok(Delivered::Failed),
         Sent::Line(line) => *line,
@@ -81,16 +81,16 @@ pub(crate) async fn deliver(
     };
     let summary =
         redactor(context).redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
-    let desk = AfterPush {
-        hub: &hub,
-        mission,
+    let after = AfterPush {
+        actions: &actions,
+        request,
         branch,
         summary: &summary,
         patience,
     };
     let followed = tokio::select! {
         biased;
-        followed = desk.follow_up(&mut push) => Some(followed),
+        followed = after.follow_up(&mut push) => Some(followed),
         () = hurried(&stopped) => None,
     };
     let (done, troubles) = followed.unwrap_or_else(|| {
@@ -135,8 +135,8 @@ pub(crate) fn end_of(
 
 /// What follows a push on GitHub.
 pub(crate) struct AfterPush<'a> {
-    pub(crate) hub: &'a Hub,
-    pub(crate) mission: &'a Mission,
+    pub(crate) actions: &'a ActionsEnvironment,
+    pub(crate) request: &'a RunRequest,
     pub(crate) branch: &'a WorkBranch,
     pub(crate) summary: &'a RunSummary,
     pub(crate) patience: Duration,
@@ -146,12 +146,12 @@ impl AfterPush<'_> {
     /// Opens or updates the pull request and starts workflows, if the branch has the work. Says
     /// whether all is where it was meant to be, and what a person should know.
     pub(crate) async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
-        let mission = self.mission;
+        let request = self.request;
         let mut troubles = Vec::new();
-        let repo = self.hub.client().and_then(|client| {
+        let repo = self.actions.client().and_then(|client| {
             client
                 .until(Instant::now() + self.patience)
-                .repo(&mission.place.repository)
+                .repo(&request.place.repository)
         });
         let repo = match repo {
             Ok(repo) => repo,
@@ -161,8 +161,8 @@ impl AfterPush<'_> {
             }
         };
         let mut done = push.pushed;
-        if push.pushed && mission.delivery.pull_request != PullRequest::None {
-            match opened(&repo, mission, self.branch, self.summary).await {
+        if push.pushed && request.delivery.pull_request != PullRequest::None {
+            match opened(&repo, request, self.branch, self.summary).await {
                 Ok(pull) => push.pull_request = Some(pull),
                 Err(error) => {
                     done = false;
@@ -170,10 +170,10 @@ impl AfterPush<'_> {
                 }
             }
         }
-        if push.pushed && mission.is_pull {
-            push.pull_request = mission.pull_request();
+        if push.pushed && request.is_pull {
+            push.pull_request = request.pull_request();
         }
-        for file in mission.delivery.dispatch.iter().filter(|_| push.pushed) {
+        for file in request.delivery.dispatch.iter().filter(|_| push.pushed) {
             let started = repo
                 .dispatch_workflow(file, &self.branch.name, &BTreeMap::new())
                 .await;
@@ -200,15 +200,15 @@ enum Sent {
 
 async fn push(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     performer: &mut Performer<'_>,
-    mission: &Mission,
+    request: &RunRequest,
     branch: &WorkBranch,
     start: RevId,
     checks: &[TaskConfig],
 ) -> Result<Sent> {
     let named = BranchName::parse(&branch.name);
-    let (remote, name) = match (remote(context, hub), named) {
+    let (remote, name) = match (remote(context, actions), named) {
         (Ok(remote), Ok(name)) => (remote, name),
         (Err(error), _) | (_, Err(error)) => {
             performer.warn(format!("nothing can be pushed: {error}"));
@@ -221,11 +221,11 @@ async fn push(
         expected: branch.at.clone().map(RevId),
         start,
         checks,
-        pauses: &hub.pauses,
+        pauses: &actions.pauses,
         cancel: performer.cancel.beyond_deadline(),
     };
-    let pushed = match mission.delivery.via_api {
-        true => crate::github::api_commits::commit(hub, performer, &parcel).await?,
+    let pushed = match request.delivery.via_api {
+        true => crate::github::api_commits::commit(actions, performer, &parcel).await?,
         false => None,
     };
     let pushed = match pushed {
@@ -237,17 +237,17 @@ async fn push(
 
 async fn opened(
     repo: &Repo,
-    mission: &Mission,
+    request: &RunRequest,
     branch: &WorkBranch,
     summary: &RunSummary,
 ) -> Result<PullRequestLine, Error> {
-    let scene = mission.scene();
+    let scene = request.scene();
     let (title, body) = pull_request(summary, &scene.surroundings(&Known::default(), None));
-    let body = match mission.number.filter(|_| !mission.is_pull) {
+    let body = match request.number.filter(|_| !request.is_pull) {
         Some(number) => format!("{body}\n\nCloses #{number}.\n"),
         None => body,
     };
-    let base = mission.base_ref.clone().unwrap_or_default();
+    let base = request.base_ref.clone().unwrap_or_default();
     let there = repo.open_pulls_of(&branch.name, &base).await?;
     if let Some(pull) = there.first() {
         let change = PullChange {
@@ -266,7 +266,7 @@ async fn opened(
         body,
         head: branch.name.clone(),
         base,
-        draft: mission.delivery.pull_request == PullRequest::Draft,
+        draft: request.delivery.pull_request == PullRequest::Draft,
     };
     let pull = repo.create_pull(&new).await?;
     Ok(PullRequestLine {

@@ -14,12 +14,12 @@ use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Triage, triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
-use crate::github::actions_environment::{self, Hub};
+use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::publisher::Page;
-use crate::github::request::{Mission, ReactTo};
+use crate::github::request::{RunRequest, ReactTo};
 pub use answer::{Ended, declined, ended, not_begun};
-pub use fetch::Desk;
+pub use fetch::EventLookup;
 pub use place::{at_the_ref, file_of_branch, on_branch, remote};
 use serde_json::Value;
 use std::fs::File;
@@ -57,7 +57,7 @@ impl Beginning {
             Self::Over(ended) => return Err(ended),
             Self::Work(wanted) => *wanted,
         };
-        let head = &mut wanted.mission.head;
+        let head = &mut wanted.request.head;
         if head.is_none() {
             *head = context.var("GITHUB_SHA").map(str::to_owned);
         }
@@ -65,10 +65,10 @@ impl Beginning {
     }
 
     /// What the step itself names, on the branch that the workflow run is for.
-    pub fn configured(context: &Context, hub: &Hub) -> Self {
+    pub fn configured(context: &Context, actions: &ActionsEnvironment) -> Self {
         Self::Work(Box::new(Wanted {
             source: WantedSource::Configured,
-            mission: at_the_ref(context, hub.place.clone()),
+            request: at_the_ref(context, actions.place.clone()),
         }))
     }
 }
@@ -78,7 +78,7 @@ pub struct Wanted {
     /// As what.
     pub source: WantedSource,
     /// For whom and where.
-    pub mission: Mission,
+    pub request: RunRequest,
 }
 
 /// What a run works on, before the branch is checked out that it lies in.
@@ -227,7 +227,7 @@ fn payload_of(path: &Path) -> Result<Value> {
 /// When the event cannot be read or there is no token to ask GitHub with.
 pub async fn begin(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     settings: &Settings,
     purpose: Purpose,
 ) -> Result<Beginning> {
@@ -238,7 +238,7 @@ pub async fn begin(
         Err(_) if explicit && is_of_a_writer(context) => {
             return Ok(Beginning::Work(Box::new(Wanted {
                 source: WantedSource::Configured,
-                mission: at_the_ref(context, hub.place.clone()),
+                request: at_the_ref(context, actions.place.clone()),
             })));
         }
         Err(error) => return Err(error),
@@ -247,36 +247,36 @@ pub async fn begin(
     if purpose == Purpose::Place {
         triggers.queue = None;
     }
-    let client = hub
+    let client = actions
         .client()
         .map_err(|error| Error::environment(error.to_string()))?;
     let repo = client
-        .repo(&hub.place.repository)
+        .repo(&actions.place.repository)
         .map_err(|error| Error::environment(error.to_string()))?;
     let identity = client.identity().await;
     triggers.own_login = identity
         .as_ref()
         .ok()
         .map(|identity| identity.login.clone());
-    let desk = Desk {
+    let lookup = EventLookup {
         repo: &repo,
         identity: identity.as_ref().ok(),
     };
     let (candidate, unfit) = match triage(&event, &triggers) {
         Triage::Candidate(candidate) => (candidate, None),
         Triage::Nothing { reason } => {
-            let mission = place::of_pull_event(&event, &hub.place, explicit, &triggers)?;
-            let Some(mut mission) = mission else {
+            let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
+            let Some(mut request) = request else {
                 return Ok(Beginning::Over(Ended::nothing(reason)));
             };
             let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
             if let Some(ended) = stranger(context, &repo, &triggers, is_target).await? {
                 return Ok(Beginning::Over(ended));
             }
-            desk.recall(&mut mission).await;
+            lookup.recall(&mut request).await;
             return Ok(Beginning::Work(Box::new(Wanted {
                 source: WantedSource::Configured,
-                mission,
+                request,
             })));
         }
         Triage::Refused {
@@ -285,7 +285,7 @@ pub async fn begin(
         } => (candidate, Some(refusal)),
         Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
     };
-    let mut found = desk.facts(context, &candidate).await;
+    let mut found = lookup.facts(context, &candidate).await;
     if let Some(why) = found.unread.take() {
         // Without what the comment remembers nothing keeps a request from being served again and again.
         return Ok(Beginning::Over(Ended::refused(&Refusal {
@@ -316,8 +316,8 @@ pub async fn begin(
     match decided {
         Ok(authorised) => {
             let asked = Asked {
-                hub,
-                desk,
+                actions,
+                lookup,
                 candidate: &candidate,
                 triggers: &triggers,
                 comment: found.comment,
@@ -330,7 +330,7 @@ pub async fn begin(
             let told = answer::Told {
                 repo: &repo,
                 identity: identity.as_ref().ok(),
-                place: &hub.place,
+                place: &actions.place,
                 react_to: ReactTo::of(candidate.comment, None),
                 number: candidate.subject.as_ref().map(|subject| subject.number),
                 comment: found.comment,
@@ -399,8 +399,8 @@ fn of_repository(ask: &Ask) -> Option<WantedSource> {
 
 /// Somebody who may has asked for something.
 struct Asked<'a> {
-    hub: &'a Hub,
-    desk: Desk<'a>,
+    actions: &'a ActionsEnvironment,
+    lookup: EventLookup<'a>,
     candidate: &'a Candidate,
     triggers: &'a TriggerSettings,
     comment: Option<Page>,
@@ -416,23 +416,23 @@ impl Asked<'_> {
             (Ask::Retry | Ask::Continue, Some(last)) => last.clone(),
             (ask, _) => ask.clone(),
         };
-        let mut mission = place::mission(self.hub, &authorised, self.triggers);
-        mission.comment.clone_from(&self.comment);
+        let mut request = place::request(self.actions, &authorised, self.triggers);
+        request.comment.clone_from(&self.comment);
         let source = match (purpose, of_repository(&ask)) {
             (Purpose::Ask | Purpose::Publish, Some(source)) => source,
-            (Purpose::Ask, None) => self.source(&authorised, &ask, &mut mission).await,
+            (Purpose::Ask, None) => self.source(&authorised, &ask, &mut request).await,
             _ => WantedSource::Configured,
         };
-        let on_branch = place::branch_of(&self.desk, &authorised, &ask, &mut mission).await;
+        let on_branch = place::branch_of(&self.lookup, &authorised, &ask, &mut request).await;
         on_branch.map_err(|error| Error::environment(error.to_string()))?;
-        Ok(Beginning::Work(Box::new(Wanted { source, mission })))
+        Ok(Beginning::Work(Box::new(Wanted { source, request })))
     }
 
     async fn source(
         &self,
         authorised: &Authorised,
         ask: &Ask,
-        mission: &mut Mission,
+        request: &mut RunRequest,
     ) -> WantedSource {
         match ask {
             Ask::Dispatch {
@@ -444,7 +444,7 @@ impl Asked<'_> {
                     read.plan
                         .tick_off(|task| authorised.state.is_done(&task.title));
                 }
-                mission.notes.extend(read.notes.iter().cloned());
+                request.notes.extend(read.notes.iter().cloned());
                 WantedSource::PlanText(read.plan.texts())
             }
             Ask::Instruction(_)
@@ -453,7 +453,7 @@ impl Asked<'_> {
             | Ask::Review { .. } => {
                 let mut of = authorised.clone();
                 of.ask = ask.clone();
-                let context = self.desk.context(&of, self.candidate, mission).await;
+                let context = self.lookup.context(&of, self.candidate, request).await;
                 let task = words::prompt(&of, &context);
                 WantedSource::PlanText(one_task(&title(&of), &task))
             }
@@ -463,9 +463,9 @@ impl Asked<'_> {
 
     async fn answer(self, authorised: Authorised) -> Ended {
         let told = answer::Told {
-            repo: self.desk.repo,
-            identity: self.desk.identity,
-            place: &self.hub.place,
+            repo: self.lookup.repo,
+            identity: self.lookup.identity,
+            place: &self.actions.place,
             react_to: ReactTo::of(authorised.comment, None),
             number: authorised.number,
             comment: self.comment,

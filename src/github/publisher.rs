@@ -4,10 +4,10 @@
 //! wait that GitHub asks for holds the run up, and so that what is overtaken is never sent. What cannot
 //! be published is a sentence for the log; it never fails the run.
 
-mod desk;
+mod check_and_comment;
 mod scene;
 
-pub use desk::{CHECK_NAME, Desk, Known, Page, Trouble};
+pub use check_and_comment::{CHECK_NAME, CheckAndComment, Known, Page, Trouble};
 pub use scene::Scene;
 
 use crate::domain::agent::AgentEvent;
@@ -75,7 +75,7 @@ impl Publisher {
     /// # Errors
     /// When there can be no further thread.
     pub fn start(
-        desk: Desk,
+        pages: CheckAndComment,
         open: impl FnOnce() -> Result<Client, crate::github::api::Error> + Send + 'static,
     ) -> std::io::Result<Self> {
         let (latest, seen) = watch::channel(Latest {
@@ -84,7 +84,7 @@ impl Publisher {
         });
         let thread = std::thread::Builder::new()
             .name("github".into())
-            .spawn(move || published(desk, open, seen))?;
+            .spawn(move || published(pages, open, seen))?;
         Ok(Self { latest, thread })
     }
 
@@ -175,7 +175,7 @@ fn shows(kind: &EventKind) -> bool {
 }
 
 fn published(
-    mut desk: Desk,
+    mut pages: CheckAndComment,
     open: impl FnOnce() -> Result<Client, crate::github::api::Error>,
     seen: watch::Receiver<Latest>,
 ) -> Published {
@@ -192,8 +192,8 @@ fn published(
             match open() {
                 Err(error) => failed(format!("GitHub cannot be reached: {error}")),
                 Ok(client) => {
-                    follow(&mut desk, &client, seen).await;
-                    desk.published(&client)
+                    follow(&mut pages, &client, seen).await;
+                    pages.published(&client)
                 }
             }
         }),
@@ -201,7 +201,7 @@ fn published(
 }
 
 /// Shows what is latest, again and again, until the end.
-async fn follow(desk: &mut Desk, client: &Client, mut seen: watch::Receiver<Latest>) {
+async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::Receiver<Latest>) {
     let (mut check_at, mut comment_at) = (None, None);
     loop {
         if seen.changed().await.is_err() {
@@ -219,14 +219,14 @@ async fn follow(desk: &mut Desk, client: &Client, mut seen: watch::Receiver<Late
                 true => client.until(end.until).hurried(),
                 false => client.until(end.until),
             };
-            desk.end(&client, &summary, &end).await;
+            pages.end(&client, &summary, &end).await;
             return;
         }
         // What is under way is given up when the end comes.
         let show_comment = wait_of(comment_at, COMMENT_EVERY).is_zero();
         let mut end_comes = seen.clone();
         tokio::select! {
-            () = desk.show(client, &summary, show_comment) => {}
+            () = pages.show(client, &summary, show_comment) => {}
             _ = end_comes.wait_for(|latest| latest.end.is_some()) => {}
         }
         check_at = Some(Instant::now());

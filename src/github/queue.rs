@@ -7,10 +7,10 @@ use crate::domain::queue::{MAX_FAILED_RUNS, Next, QueuedPlan, branch_of, next};
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo};
-use crate::github::actions_environment::Hub;
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
 use crate::github::lookup::{Ended, remote};
-use crate::github::request::{Mission, WorkBranch};
+use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
 use crate::settings;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
 
 /// What a queue comes to.
 pub enum Chosen {
-    /// This plan, relative to the work tree; the mission has its branch.
+    /// This plan, relative to the work tree; the request has its branch.
     Plan(PathBuf),
     /// No plan.
     Over(Ended),
@@ -45,21 +45,21 @@ struct Entry {
     branch: Option<String>,
 }
 
-/// Chooses the next plan, settles the mission's branch, and says of every other plan why not.
+/// Chooses the next plan, settles the request's branch, and says of every other plan why not.
 ///
 /// # Errors
 /// When the directory or GitHub cannot be read.
 pub async fn choose(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     real: &Real,
     dir: &str,
-    mission: &mut Mission,
+    request: &mut RunRequest,
 ) -> Result<Chosen> {
     let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
-    let client = hub.client().map_err(asked)?;
-    let github = client.repo(&hub.place.repository).map_err(asked)?;
-    let base_ref = match &mission.base_ref {
+    let client = actions.client().map_err(asked)?;
+    let github = client.repo(&actions.place.repository).map_err(asked)?;
+    let base_ref = match &request.base_ref {
         Some(name) => name.clone(),
         None => github.facts().await.map_err(asked)?.default_branch,
     };
@@ -73,9 +73,9 @@ pub async fn choose(
     let mut queued = Vec::new();
     for entry in &entries {
         let (plan, differs) =
-            self::queued(context, hub, real, entry, &failed, &github, &base_ref).await?;
+            self::queued(context, actions, real, entry, &failed, &github, &base_ref).await?;
         if differs {
-            mission.notes.push(format!(
+            request.notes.push(format!(
                 "queue: {0}: its branch has another text of the plan than {base_ref}, and is worked on by that; merge {base_ref} into {1} to change it",
                 entry.name,
                 branch_of(&entry.name)
@@ -85,11 +85,11 @@ pub async fn choose(
     }
     let choice = next(&queued);
     for passed in &choice.passed_over {
-        mission
+        request
             .notes
             .push(format!("queue: {}: {}", passed.name, passed.why));
     }
-    mission.base_ref = Some(base_ref);
+    request.base_ref = Some(base_ref);
     let reasons = || {
         let lines = choice.passed_over.iter();
         let lines: Vec<String> = lines
@@ -121,8 +121,8 @@ pub async fn choose(
             };
             let name = branch_of(&entry.name);
             let at = entry.branch.clone();
-            mission.branch = Some(WorkBranch { name, at });
-            mission.queued = Some(failed_prefix(entry));
+            request.branch = Some(WorkBranch { name, at });
+            request.queued = Some(failed_prefix(entry));
             Ok(Chosen::Plan(entry.path.clone()))
         }
     }
@@ -132,16 +132,16 @@ pub async fn choose(
 /// count. Says what could not be counted.
 pub async fn count_run(
     context: &Context,
-    mission: &Mission,
+    request: &RunRequest,
     status: RunStatus,
     run_id: &str,
 ) -> Option<String> {
-    let prefix = mission.queued.as_ref()?;
-    let hub = Hub::of(context)?;
-    let github = hub.client().and_then(|client| {
+    let prefix = request.queued.as_ref()?;
+    let actions = ActionsEnvironment::of(context)?;
+    let github = actions.client().and_then(|client| {
         client
             .until(Instant::now() + PATIENCE)
-            .repo(&hub.place.repository)
+            .repo(&actions.place.repository)
     });
     let counted = match (github, status) {
         (Err(error), _) => Err(error),
@@ -150,7 +150,7 @@ pub async fn count_run(
         }
         // Nobody's failure: it is tried again.
         (_, RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline) => Ok(()),
-        (Ok(github), _) => match &mission.head {
+        (Ok(github), _) => match &request.head {
             Some(head) => github.create_ref(&format!("{prefix}{run_id}"), head).await,
             None => Ok(()),
         },
@@ -213,7 +213,7 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
 /// What there is to know of a plan, and whether its branch has another text of it.
 async fn queued(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     real: &Real,
     entry: &Entry,
     failed: &[(String, String)],
@@ -244,7 +244,7 @@ async fn queued(
     let (mut all_done, mut open_pull) = (is_done(plan), false);
     let mut differs = false;
     if let Some(head) = entry.branch.as_ref().filter(|_| !all_done) {
-        let there = on_branch(context, hub, real, &path, head)?;
+        let there = on_branch(context, actions, real, &path, head)?;
         all_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
         differs = there.is_some_and(|(_, digest)| digest != entry.digest);
         let name = branch_of(&entry.name);
@@ -281,7 +281,7 @@ fn is_done(plan: &Plan) -> bool {
 /// The plan as its own branch has it, and its digest.
 fn on_branch(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     real: &Real,
     path: &str,
     head: &str,
@@ -292,7 +292,7 @@ fn on_branch(
     let private = context.place_for_a_moment("sprag-queue-")?;
     let repo =
         Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
-    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    let remote = remote(context, actions).map_err(|error| failed(&error))?;
     let head = RevId(head.to_owned());
     repo.fetch_for(&remote, &head, &Cancel::new())
         .map_err(|error| failed(&error))?;

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(
             commands,
             [
-                "::error file=.github,title=Sprag cannot new_run::the work tree is not clean:%0A: :add-mask::x%0A    ## [error]y%0A: :error::z"
+                "::error file=.github,title=Sprag cannot begin::the work tree is not clean:%0A: :add-mask::x%0A    ## [error]y%0A: :error::z"
             ]
         );
     }

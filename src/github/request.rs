@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 /// Where it is kept for a process that takes the run up or publishes it, relative to the run
 /// directory.
-pub const MISSION: &str = "state/mission.json";
+pub const RUN_REQUEST: &str = "state/request.json";
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mission {
+pub struct RunRequest {
     /// GitHub.
     pub place: Place,
     /// The issue or pull request.
@@ -107,7 +107,7 @@ impl ReactTo {
     }
 }
 
-impl Mission {
+impl RunRequest {
     /// A run at a place of which nothing else is known.
     pub fn at(place: Place) -> Self {
         Self {

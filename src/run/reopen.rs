@@ -10,7 +10,7 @@ use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::error::{Error, Result, machine_fault, told};
 use crate::git::{Real, Repo};
-use crate::github::request::{MISSION, Mission};
+use crate::github::request::{RUN_REQUEST, RunRequest};
 use crate::process::outlast;
 use crate::run::directory::{ENDED, Manifest, RunDir, newest_unfinished};
 use crate::run::new_run::{PLAN_COPY, runs_of};
@@ -82,7 +82,7 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
     let repo = reopen(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
-    let mission = mission(&run_dir)?;
+    let request = request(&run_dir)?;
     let before = Before {
         repo: &repo,
         open: &earlier.open,
@@ -94,7 +94,7 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         &settings,
         &manifest.tasks,
         source,
-        mission.as_ref().is_some_and(|mission| mission.report_only),
+        request.as_ref().is_some_and(|request| request.report_only),
         Some(before),
     )?;
     prepared.warnings.extend(changed_plan(
@@ -108,12 +108,12 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         earlier,
         repo: Watched::new(repo),
     };
-    execute(context, args, prepared, mission, Some(taken_up), runtime)
+    execute(context, args, prepared, request, Some(taken_up), runtime)
 }
 
 /// What the run is for, where it was asked for on GitHub.
-fn mission(run_dir: &RunDir) -> Result<Option<Mission>> {
-    let path = run_dir.path(MISSION);
+fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
+    let path = run_dir.path(RUN_REQUEST);
     let Ok(bytes) = std::fs::read(&path) else {
         return Ok(None);
     };

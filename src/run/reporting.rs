@@ -7,9 +7,9 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
-use crate::github::actions_environment::Hub;
-use crate::github::publisher::{Desk, End, Known, Publisher, Trouble};
-use crate::github::request::{Mission, ReactTo};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::publisher::{CheckAndComment, End, Known, Publisher, Trouble};
+use crate::github::request::{RunRequest, ReactTo};
 use crate::process::Cancel;
 use crate::report::annotation::annotations;
 use crate::report::console::{Color, Console, Size, Style, Verbosity};
@@ -71,7 +71,7 @@ pub struct Reporting {
 /// A run that GitHub is told of.
 struct Publishing {
     publisher: Publisher,
-    mission: Mission,
+    request: RunRequest,
     /// Whether the token is a job's own, whose pushes start no workflow.
     is_job_token: bool,
 }
@@ -148,20 +148,20 @@ impl Reporting {
     pub fn publish(
         &mut self,
         context: &Context,
-        mission: &Mission,
+        request: &RunRequest,
         run_dir: &RunDir,
         run_id: &str,
         resumed: bool,
     ) {
-        let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
+        let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report) else {
             return;
         };
-        let desk = Desk {
+        let pages = CheckAndComment {
             resumed,
-            ..desk(mission, run_dir, run_id)
+            ..check_and_comment(request, run_dir, run_id)
         };
-        let is_job_token = hub.is_job_token();
-        match Publisher::start(desk, move || hub.client()) {
+        let is_job_token = actions.is_job_token();
+        match Publisher::start(pages, move || actions.client()) {
             Ok(publisher) => {
                 self.reporters
                     .add("GitHub", publisher.reporter(Arc::clone(&self.redactor)));
@@ -169,7 +169,7 @@ impl Reporting {
                 self.reporters.remove("annotations");
                 self.publishing = Some(Publishing {
                     publisher,
-                    mission: mission.clone(),
+                    request: request.clone(),
                     is_job_token,
                 });
             }
@@ -186,7 +186,7 @@ impl Reporting {
             return;
         };
         let push = self.summary.push.as_ref().filter(|push| push.pushed);
-        let mut scene = publishing.mission.scene();
+        let mut scene = publishing.request.scene();
         if let Some(push) = push {
             scene.dispatched.clone_from(&push.dispatched);
             scene.ci_will_not_start = scene.dispatched.is_empty() && publishing.is_job_token;
@@ -390,26 +390,26 @@ impl Reporting {
 }
 
 /// What is to be shown where; a run that is taken up goes on with what is there.
-fn desk(mission: &Mission, run_dir: &RunDir, run_id: &str) -> Desk {
+fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> CheckAndComment {
     let kept = std::fs::read(run_dir.path(ON_GITHUB));
     let mut known: Known = kept
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
     if known.comment.is_none() {
-        known.comment.clone_from(&mission.comment);
+        known.comment.clone_from(&request.comment);
     }
-    let mut state = mission.state.clone();
+    let mut state = request.state.clone();
     state.note_run(run_id);
     let place = run_dir.clone();
-    Desk {
-        repository: mission.place.repository.clone(),
-        head: mission.head.clone(),
+    CheckAndComment {
+        repository: request.place.repository.clone(),
+        head: request.head.clone(),
         external_id: run_id.to_owned(),
-        number: mission.number,
-        react_to: mission.react_to.map(ReactTo::target),
+        number: request.number,
+        react_to: request.react_to.map(ReactTo::target),
         state,
-        scene: mission.scene(),
+        scene: request.scene(),
         known,
         resumed: false,
         // What is lost with it is only that a later process looks for it.

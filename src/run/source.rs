@@ -9,10 +9,10 @@ use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Ask, refname};
 use crate::error::{Error, Result};
 use crate::git::Real;
-use crate::github::actions_environment::{self, Hub, Place};
+use crate::github::actions_environment::{self, ActionsEnvironment, Place};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use crate::github::queue::{self, Chosen};
-use crate::github::request::{Mission, WorkBranch};
+use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::shield::neutral;
 use crate::run::lock::RunLock;
 use crate::run::prepare::{self, Source};
@@ -32,7 +32,7 @@ pub(crate) enum Start {
 /// A run's source and what it is for; its branch is checked out.
 pub(crate) struct Ready {
     pub(crate) source: Source,
-    pub(crate) mission: Option<Mission>,
+    pub(crate) request: Option<RunRequest>,
     /// The configuration as it stood before the branch was checked out that the work is done on.
     pub(crate) config: Option<PathBuf>,
     /// Taken already where the work tree was switched.
@@ -63,33 +63,33 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
         &mut Vec::new(),
     )?;
     let settings = above.or(lookup::without_rights(context, file.settings));
-    let hub = Hub::of(context);
-    let wanted = runtime.block_on(wanted(context, hub.as_ref(), &settings, &real, asked))?;
+    let actions = ActionsEnvironment::of(context);
+    let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, asked))?;
     let mut config = None;
-    let (source, mission, lock) = match wanted {
+    let (source, request, lock) = match wanted {
         Found::Over(ended) => return Ok(Start::Over(ended)),
         Found::Here(source) => (source, None, None),
-        Found::There(source, mut mission) => {
-            mission.may_tell(&settings, context.in_actions() && !args.dry_run);
-            let held = match (&hub, args.dry_run) {
-                (Some(hub), false) => {
+        Found::There(source, mut request) => {
+            request.may_tell(&settings, context.in_actions() && !args.dry_run);
+            let held = match (&actions, args.dry_run) {
+                (Some(actions), false) => {
                     let path = prepare::config_path(context, &args.common, real.work_tree());
-                    let trusted = trusted_config(context, hub, &real, &mission, &path);
+                    let trusted = trusted_config(context, actions, &real, &request, &path);
                     let held = trusted.and_then(|trusted| {
-                        let held = on_branch(context, hub, &real, &mission)?;
+                        let held = on_branch(context, actions, &real, &request)?;
                         config = trusted.kept(context, &path)?;
                         Ok(held)
                     });
-                    Some(held.inspect_err(|error| tell(context, &mission, error, runtime))?)
+                    Some(held.inspect_err(|error| tell(context, &request, error, runtime))?)
                 }
                 _ => None,
             };
-            (source, Some(*mission), held)
+            (source, Some(*request), held)
         }
     };
     Ok(Start::Run(Box::new(Ready {
         source,
-        mission,
+        request,
         config,
         lock,
     })))
@@ -108,18 +108,18 @@ enum Trusted {
 /// must not choose what is run there.
 fn trusted_config(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     real: &Real,
-    mission: &Mission,
+    request: &RunRequest,
     path: &Path,
 ) -> Result<Trusted> {
     let inside = path.strip_prefix(real.work_tree()).ok();
-    let Some(inside) = inside.filter(|_| mission.branch.is_some()) else {
+    let Some(inside) = inside.filter(|_| request.branch.is_some()) else {
         return Ok(Trusted::Elsewhere);
     };
     Ok(Trusted::Text(
-        match (mission.report_only, &mission.base_ref) {
-            (true, Some(base)) => lookup::file_of_branch(context, hub, real, base, inside)?,
+        match (request.report_only, &request.base_ref) {
+            (true, Some(base)) => lookup::file_of_branch(context, actions, real, base, inside)?,
             (true, None) => None,
             (false, _) if path.exists() => Some(settings::read_file(path, "configuration file")?),
             (false, _) => None,
@@ -148,15 +148,15 @@ impl Trusted {
     }
 }
 
-fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -> Result<RunLock> {
+fn on_branch(context: &Context, actions: &ActionsEnvironment, real: &Real, request: &RunRequest) -> Result<RunLock> {
     let held = lock(context, real)?;
-    lookup::on_branch(context, hub, real, mission)?;
+    lookup::on_branch(context, actions, real, request)?;
     Ok(held)
 }
 
 /// Tells whoever asked for a run that it cannot begin.
-pub(crate) fn tell(context: &Context, mission: &Mission, error: &Error, runtime: &Runtime) {
-    for incident in runtime.block_on(lookup::not_begun(context, mission, error)) {
+pub(crate) fn tell(context: &Context, request: &RunRequest, error: &Error, runtime: &Runtime) {
+    for incident in runtime.block_on(lookup::not_begun(context, request, error)) {
         let warning = neutral(&format!("warning: GitHub: {incident}"));
         // Without a log there is nowhere left to say it.
         let _ = writeln!(stderr(), "{warning}");
@@ -200,38 +200,38 @@ enum Found {
     Over(Ended),
     /// A run that GitHub has nothing to do with.
     Here(Source),
-    There(Source, Box<Mission>),
+    There(Source, Box<RunRequest>),
 }
 
 async fn wanted(
     context: &Context,
-    hub: Option<&Hub>,
+    actions: Option<&ActionsEnvironment>,
     settings: &Settings,
     real: &Real,
     asked: Asked,
 ) -> Result<Found> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let is_explicit = matches!(asked, Asked::Source(_) | Asked::Queue(_));
-    let Some(hub) = hub else {
-        return without_hub(context, settings, asked);
+    let Some(actions) = actions else {
+        return without_github(context, settings, asked);
     };
     let wants = context.in_actions() || reaches_out(settings);
     let found = match &asked {
         Asked::Source(source) if !wants => return Ok(Found::Here(source.clone())),
-        Asked::Issue(number) => of_issue(context, hub, settings, *number).await?,
-        Asked::Event => lookup::begin(context, hub, settings, Purpose::Ask).await?,
+        Asked::Issue(number) => of_issue(context, actions, settings, *number).await?,
+        Asked::Event => lookup::begin(context, actions, settings, Purpose::Ask).await?,
         _ if has_event => {
             let purpose = match is_explicit {
                 true => Purpose::Place,
                 false => Purpose::Ask,
             };
-            lookup::begin(context, hub, settings, purpose).await?
+            lookup::begin(context, actions, settings, purpose).await?
         }
-        _ => Beginning::configured(context, hub),
+        _ => Beginning::configured(context, actions),
     };
     let Wanted {
         source,
-        mut mission,
+        mut request,
     } = match found.wanted(context) {
         Ok(wanted) => wanted,
         Err(ended) => return Ok(Found::Over(ended)),
@@ -242,11 +242,11 @@ async fn wanted(
         _ => None,
     };
     if let Some(dir) = queue {
-        mission.branch = None;
+        request.branch = None;
         return Ok(
-            match queue::choose(context, hub, real, &dir, &mut mission).await? {
+            match queue::choose(context, actions, real, &dir, &mut request).await? {
                 Chosen::Over(ended) => Found::Over(ended),
-                Chosen::Plan(path) => Found::There(Source::File(path), Box::new(mission)),
+                Chosen::Plan(path) => Found::There(Source::File(path), Box::new(request)),
             },
         );
     }
@@ -262,7 +262,7 @@ async fn wanted(
             );
         }
     };
-    Ok(Found::There(source, Box::new(mission)))
+    Ok(Found::There(source, Box::new(request)))
 }
 
 /// Whether settings ask for GitHub outside of Actions.
@@ -270,7 +270,7 @@ fn reaches_out(settings: &Settings) -> bool {
     settings.report == Some(Report::Github) || settings.push == Some(true)
 }
 
-fn without_hub(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
+fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
     let missing = |what: &str| {
         let error =
             Error::environment(format!("{what} needs GitHub, and there is no access to it"));
@@ -295,13 +295,13 @@ fn without_hub(context: &Context, settings: &Settings, asked: Asked) -> Result<F
 /// `--issue N`: its checklist or headings as tasks, else the whole of it as one.
 pub(crate) async fn of_issue(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     settings: &Settings,
     number: u64,
 ) -> Result<Beginning> {
     let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
-    let client = hub.client().map_err(asked)?;
-    let repo = client.repo(&hub.place.repository).map_err(asked)?;
+    let client = actions.client().map_err(asked)?;
+    let repo = client.repo(&actions.place.repository).map_err(asked)?;
     if context.in_actions() {
         let mut triggers = lookup::trigger_settings(settings, context);
         triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
@@ -322,27 +322,27 @@ pub(crate) async fn of_issue(
         ))));
     }
     let plan = issue::plan(&found.title, &found.body);
-    let mut mission = lookup::at_the_ref(context, hub.place.clone());
+    let mut request = lookup::at_the_ref(context, actions.place.clone());
     let name = format!("sprag/issue-{number}");
     let at = repo.branch(&name).await.map_err(asked)?;
-    mission.branch = Some(WorkBranch {
+    request.branch = Some(WorkBranch {
         name,
         at: at.map(|branch| branch.sha),
     });
-    if mission.base_ref.is_none() {
-        mission.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
+    if request.base_ref.is_none() {
+        request.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
     }
-    mission.number = Some(number);
-    mission.notes = plan.notes;
-    mission.trigger_phrase = Some(lookup::trigger_settings(settings, context).phrase);
+    request.number = Some(number);
+    request.notes = plan.notes;
+    request.trigger_phrase = Some(lookup::trigger_settings(settings, context).phrase);
     let identity = client.identity().await;
-    let desk = lookup::Desk {
+    let lookup = lookup::EventLookup {
         repo: &repo,
         identity: identity.as_ref().ok(),
     };
-    desk.recall(&mut mission).await;
+    lookup.recall(&mut request).await;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-    mission.state = mission.state.begin(&Begin {
+    request.state = request.state.begin(&Begin {
         day: &day,
         answers: None,
         by_machine: false,
@@ -350,6 +350,6 @@ pub(crate) async fn of_issue(
     });
     Ok(Beginning::Work(Box::new(Wanted {
         source: WantedSource::PlanText(plan.plan.texts()),
-        mission,
+        request,
     })))
 }

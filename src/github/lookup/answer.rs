@@ -7,10 +7,10 @@ use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::domain::trigger::{Ask, Refusal};
 use crate::error::{self, ErrorKind};
-use crate::github::actions_environment::{Hub, Place};
+use crate::github::actions_environment::{ActionsEnvironment, Place};
 use crate::github::api::{Error, Identity, Reaction, Repo};
 use crate::github::publisher::{CHECK_NAME, Page};
-use crate::github::request::{Mission, ReactTo};
+use crate::github::request::{RunRequest, ReactTo};
 use crate::report::annotation::{Annotation, Level};
 use crate::report::markdown::{self, Surroundings};
 use crate::report::outputs::{ReportStatus, of_no_run};
@@ -279,16 +279,16 @@ impl Told<'_> {
 
 /// Tells whoever asked for a run why it cannot begin: the plan is not there, the agent is missing.
 /// Says what could not be said.
-pub async fn not_begun(context: &Context, mission: &Mission, error: &error::Error) -> Vec<String> {
-    let Some(hub) = Hub::of(context).filter(|_| mission.delivery.report) else {
+pub async fn not_begun(context: &Context, request: &RunRequest, error: &error::Error) -> Vec<String> {
+    let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report) else {
         return Vec::new();
     };
-    let client = hub.client();
+    let client = actions.client();
     let repo = client.as_ref().map_err(ToString::to_string);
     let repo = repo.and_then(|client| {
         let client = client.until(Instant::now() + PATIENCE);
         client
-            .repo(&mission.place.repository)
+            .repo(&request.place.repository)
             .map_err(|error| error.to_string())
     });
     let (client, repo) = match (client, repo) {
@@ -304,11 +304,11 @@ pub async fn not_begun(context: &Context, mission: &Mission, error: &error::Erro
     let told = Told {
         repo: &repo,
         identity: identity.as_ref().ok(),
-        place: &mission.place,
-        react_to: mission.react_to,
-        number: mission.number.filter(|_| mission.react_to.is_some()),
-        comment: mission.comment.clone(),
-        state: mission.state.clone().end(status),
+        place: &request.place,
+        react_to: request.react_to,
+        number: request.number.filter(|_| request.react_to.is_some()),
+        comment: request.comment.clone(),
+        state: request.state.clone().end(status),
         is_silent: false,
     };
     let refusal = Refusal {
@@ -317,7 +317,7 @@ pub async fn not_begun(context: &Context, mission: &Mission, error: &error::Erro
         remedy: error.hints.join("; "),
     };
     let declined = Declined::Refused(refusal);
-    let ended = told.declined(&declined, mission.delivery.comment).await;
+    let ended = told.declined(&declined, request.delivery.comment).await;
     ended.incidents
 }
 

@@ -9,7 +9,7 @@ use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Ask, job_log};
 use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::publisher::Page;
-use crate::github::request::Mission;
+use crate::github::request::RunRequest;
 
 /// How many failed jobs are looked at, and how much of each log.
 const JOBS: usize = 5;
@@ -18,7 +18,7 @@ const LOG_SHOWN: usize = 12_000;
 
 /// Who asks GitHub.
 #[derive(Clone, Copy)]
-pub struct Desk<'a> {
+pub struct EventLookup<'a> {
     /// The repository.
     pub repo: &'a Repo,
     /// Whose token it is, where that is known.
@@ -36,7 +36,7 @@ pub struct Found {
     pub unread: Option<String>,
 }
 
-impl Desk<'_> {
+impl EventLookup<'_> {
     /// Asks for what a candidate needs. What GitHub does not tell stays unknown, which is for the
     /// decision to judge.
     pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {
@@ -93,13 +93,13 @@ impl Desk<'_> {
         }))
     }
 
-    /// Has a mission go on with the comment that is there, and with what it keeps.
-    pub async fn recall(&self, mission: &mut Mission) {
-        if let Some(number) = mission.number
+    /// Has a request go on with the comment that is there, and with what it keeps.
+    pub async fn recall(&self, request: &mut RunRequest) {
+        if let Some(number) = request.number
             && let Ok(Some((state, page))) = self.own_comment(number).await
         {
-            mission.state = state.unwrap_or_default();
-            mission.comment = Some(page);
+            request.state = state.unwrap_or_default();
+            request.comment = Some(page);
         }
     }
 
@@ -108,10 +108,10 @@ impl Desk<'_> {
         &self,
         authorised: &Authorised,
         candidate: &Candidate,
-        mission: &mut Mission,
+        request: &mut RunRequest,
     ) -> words::Context {
         let mut context = words::Context::of(authorised);
-        let mut note = |what: &str, error: &Error| mission.notes.push(format!("{what}: {error}"));
+        let mut note = |what: &str, error: &Error| request.notes.push(format!("{what}: {error}"));
         if let Some(number) = authorised.number.filter(|_| candidate.needs.comments) {
             match self.repo.comments(number).await {
                 Ok(comments) => context.comments = self.thread(comments),

@@ -8,17 +8,17 @@ use crate::domain::trigger::refname;
 use crate::domain::trigger::{Ask, clean};
 use crate::error::{Error, Result};
 use crate::git::{BranchName, Credential, Real, Remote, Repo};
-use crate::github::actions_environment::{Hub, Place};
+use crate::github::actions_environment::{ActionsEnvironment, Place};
 use crate::github::lookup::TriggerSettings;
-use crate::github::lookup::fetch::Desk;
-use crate::github::request::{Mission, ReactTo, WorkBranch};
+use crate::github::lookup::fetch::EventLookup;
+use crate::github::request::{RunRequest, ReactTo, WorkBranch};
 use crate::process::Cancel;
 use std::path::Path;
 
-/// The mission of somebody's request, before it is known where its work goes.
-pub fn mission(hub: &Hub, authorised: &Authorised, triggers: &TriggerSettings) -> Mission {
+/// The request of somebody's request, before it is known where its work goes.
+pub fn request(actions: &ActionsEnvironment, authorised: &Authorised, triggers: &TriggerSettings) -> RunRequest {
     let number = authorised.number;
-    Mission {
+    RunRequest {
         number,
         is_pull: authorised.is_pull,
         react_to: ReactTo::of(authorised.comment, number),
@@ -29,7 +29,7 @@ pub fn mission(hub: &Hub, authorised: &Authorised, triggers: &TriggerSettings) -
         asked_by: authorised.asker.as_ref().map(|asker| asker.login.clone()),
         trigger_phrase: number.map(|_| triggers.phrase.clone()),
         notes: authorised.notes.clone(),
-        ..Mission::at(hub.place.clone())
+        ..RunRequest::at(actions.place.clone())
     }
 }
 
@@ -39,10 +39,10 @@ pub fn mission(hub: &Hub, authorised: &Authorised, triggers: &TriggerSettings) -
 /// # Errors
 /// When GitHub cannot be asked where a branch is.
 pub async fn branch_of(
-    desk: &Desk<'_>,
+    lookup: &EventLookup<'_>,
     authorised: &Authorised,
     ask: &Ask,
-    mission: &mut Mission,
+    request: &mut RunRequest,
 ) -> Result<(), crate::github::api::Error> {
     if matches!(ask, Ask::Queue(_) | Ask::Dispatch { queue: Some(_), .. }) {
         return Ok(());
@@ -58,37 +58,37 @@ pub async fn branch_of(
     };
     let at = match (&authorised.branch, &authorised.head_sha) {
         (Some(_), Some(head)) if authorised.is_pull => Some(head.clone()),
-        (Some(_), head) => match desk.repo.branch(&name).await {
+        (Some(_), head) => match lookup.repo.branch(&name).await {
             // The event tells where it was, and the push finds out whether it still is.
             Err(error) if error.is_temporary() && head.is_some() => head.clone(),
             asked => asked?.map(|branch| branch.sha),
         },
-        _ => desk.repo.branch(&name).await?.map(|branch| branch.sha),
+        _ => lookup.repo.branch(&name).await?.map(|branch| branch.sha),
     };
-    mission.branch = Some(WorkBranch { name, at });
+    request.branch = Some(WorkBranch { name, at });
     Ok(())
 }
 
-/// The mission of a step that says itself what is to be done, on the branch that the workflow run is
+/// The request of a step that says itself what is to be done, on the branch that the workflow run is
 /// for.
-pub fn at_the_ref(context: &Context, place: Place) -> Mission {
-    let mut mission = Mission::at(place);
-    mission.head = context.var("GITHUB_SHA").map(str::to_owned);
+pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
+    let mut request = RunRequest::at(place);
+    request.head = context.var("GITHUB_SHA").map(str::to_owned);
     let branch = context
         .var("GITHUB_REF")
         .and_then(|name| name.strip_prefix("refs/heads/"))
         .filter(|name| refname::check_branch(name).is_ok());
     if let Some(name) = branch {
-        mission.base_ref = Some(name.to_owned());
-        mission.branch = Some(WorkBranch {
+        request.base_ref = Some(name.to_owned());
+        request.branch = Some(WorkBranch {
             name: name.to_owned(),
-            at: mission.head.clone(),
+            at: request.head.clone(),
         });
     }
-    mission
+    request
 }
 
-/// The mission of a step that says itself what is to be done, on the pull request that the event is
+/// The request of a step that says itself what is to be done, on the pull request that the event is
 /// about: its head branch and never the merge ref.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn of_pull_event(
     place: &Place,
     explicit: bool,
     triggers: &TriggerSettings,
-) -> Result<Option<Mission>> {
+) -> Result<Option<RunRequest>> {
     let Event::PullRequest { target, event } = event else {
         return Ok(None);
     };
@@ -124,32 +124,32 @@ pub fn of_pull_event(
         .as_deref()
         .is_some_and(|head| head.eq_ignore_ascii_case(&place.repository));
     let number = event.subject.number;
-    let mut mission = Mission::at(place.clone());
-    mission.number = Some(number);
-    mission.is_pull = true;
-    mission.head = Some(pull.head_sha.clone());
-    mission.base_ref = Some(pull.base_ref.clone());
-    mission.report_only = !is_own;
+    let mut request = RunRequest::at(place.clone());
+    request.number = Some(number);
+    request.is_pull = true;
+    request.head = Some(pull.head_sha.clone());
+    request.base_ref = Some(pull.base_ref.clone());
+    request.report_only = !is_own;
     if !is_own {
         let note = "The branch is of a fork: nothing is pushed, the work is only reported.";
-        mission.notes.push(note.to_owned());
+        request.notes.push(note.to_owned());
     }
-    mission.branch = Some(WorkBranch {
+    request.branch = Some(WorkBranch {
         name: match is_own {
             true => pull.head_ref.clone(),
             false => format!("sprag/pull-{number}"),
         },
         at: Some(pull.head_sha.clone()),
     });
-    Ok(Some(mission))
+    Ok(Some(request))
 }
 
 /// Checks the branch out that the work is done on, unless it is.
 ///
 /// # Errors
 /// When the work tree is not clean, or the branch cannot be had.
-pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -> Result<()> {
-    let Some(branch) = &mission.branch else {
+pub fn on_branch(context: &Context, actions: &ActionsEnvironment, real: &Real, request: &RunRequest) -> Result<()> {
+    let Some(branch) = &request.branch else {
         return Ok(());
     };
     let name = BranchName::parse(&branch.name).map_err(|error| Error::config(error.to_string()))?;
@@ -166,7 +166,7 @@ pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -
         (None, Some(base)) => base,
         (None, None) => return Ok(()),
     };
-    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    let remote = remote(context, actions).map_err(|error| failed(&error))?;
     repo.switch_to(&remote, &name, &to, &Cancel::new())
         .map_err(|error| failed(&error))?;
     Ok(())
@@ -178,7 +178,7 @@ pub fn on_branch(context: &Context, hub: &Hub, real: &Real, mission: &Mission) -
 /// When the branch cannot be had.
 pub fn file_of_branch(
     context: &Context,
-    hub: &Hub,
+    actions: &ActionsEnvironment,
     real: &Real,
     branch: &str,
     path: &Path,
@@ -193,7 +193,7 @@ pub fn file_of_branch(
     let private = context.place_for_a_moment("sprag-read-")?;
     let repo =
         Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
-    let remote = remote(context, hub).map_err(|error| failed(&error))?;
+    let remote = remote(context, actions).map_err(|error| failed(&error))?;
     let cancel = Cancel::new();
     let head = repo
         .ls_remote(&remote, &name.full(), &cancel)
@@ -209,11 +209,11 @@ pub fn file_of_branch(
 ///
 /// # Errors
 /// An address that is none.
-pub fn remote(context: &Context, hub: &Hub) -> Result<Remote, crate::git::RemoteError> {
-    let credential = Credential::token(hub.token.clone());
+pub fn remote(context: &Context, actions: &ActionsEnvironment) -> Result<Remote, crate::git::RemoteError> {
+    let credential = Credential::token(actions.token.clone());
     let variables = context
         .env
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
-    Ok(Remote::new(&hub.place.git_url(), Some(credential))?.with_network(variables))
+    Ok(Remote::new(&actions.place.git_url(), Some(credential))?.with_network(variables))
 }

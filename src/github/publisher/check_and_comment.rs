@@ -41,7 +41,7 @@ pub struct Page {
 }
 
 /// What is to be shown where, and what is there already.
-pub struct Desk {
+pub struct CheckAndComment {
     /// `owner/name`.
     pub repository: String,
     /// The commit that the check run is for; without one there is no check run.
@@ -93,7 +93,7 @@ impl Trouble {
     }
 }
 
-impl Desk {
+impl CheckAndComment {
     /// Shows where the run stands; the comment only if `comment`.
     pub(crate) async fn show(&mut self, client: &Client, summary: &RunSummary, comment: bool) {
         let Some(repo) = self.repo(client) else {
