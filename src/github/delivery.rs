@@ -55,7 +55,9 @@ pub(crate) async fn deliver(
         return Ok(Delivered::Not);
     };
     let pushes = request.delivery.push;
-    let (true, Some(actions), Some(branch)) = (pushes, ActionsEnvironment::of(context), &request.branch) else {
+    let (true, Some(actions), Some(branch)) =
+        (pushes, ActionsEnvironment::of(context), &request.branch)
+    else {
         performer.keep_for_publish(&start)?;
         return Ok(Delivered::Not);
     };
@@ -69,7 +71,11 @@ pub(crate) async fn deliver(
         .map(|(_, start)| start.config.clone())
         .chain(done.iter().cloned())
         .collect();
-    let mut push = match push(context, &actions, performer, request, branch, start, &checks).await? {
+    let mut push = match push(
+        context, &actions, performer, request, branch, start, &checks,
+    )
+    .await?
+    {
         Sent::Nothing => return Ok(Delivered::Not),
         Sent::Impossible => return Ok(Delivered::Failed),
         Sent::Line(line) => *line,

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::publisher::Page;
-use crate::github::request::{RunRequest, ReactTo};
+use crate::github::request::{ReactTo, RunRequest};
 pub use answer::{Ended, declined, ended, not_begun};
 pub use fetch::EventLookup;
 pub use place::{at_the_ref, file_of_branch, on_branch, remote};

@@ -9,7 +9,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, Publisher, Trouble};
-use crate::github::request::{RunRequest, ReactTo};
+use crate::github::request::{ReactTo, RunRequest};
 use crate::process::Cancel;
 use crate::report::annotation::annotations;
 use crate::report::console::{Color, Console, Size, Style, Verbosity};
@@ -153,7 +153,8 @@ impl Reporting {
         run_id: &str,
         resumed: bool,
     ) {
-        let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report) else {
+        let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report)
+        else {
             return;
         };
         let pages = CheckAndComment {

@@ -148,7 +148,12 @@ impl Trusted {
     }
 }
 
-fn on_branch(context: &Context, actions: &ActionsEnvironment, real: &Real, request: &RunRequest) -> Result<RunLock> {
+fn on_branch(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    real: &Real,
+    request: &RunRequest,
+) -> Result<RunLock> {
     let held = lock(context, real)?;
     lookup::on_branch(context, actions, real, request)?;
     Ok(held)

@@ -10,7 +10,7 @@ use crate::error::{self, ErrorKind};
 use crate::github::actions_environment::{ActionsEnvironment, Place};
 use crate::github::api::{Error, Identity, Reaction, Repo};
 use crate::github::publisher::{CHECK_NAME, Page};
-use crate::github::request::{RunRequest, ReactTo};
+use crate::github::request::{ReactTo, RunRequest};
 use crate::report::annotation::{Annotation, Level};
 use crate::report::markdown::{self, Surroundings};
 use crate::report::outputs::{ReportStatus, of_no_run};
@@ -279,7 +279,11 @@ impl Told<'_> {
 
 /// Tells whoever asked for a run why it cannot begin: the plan is not there, the agent is missing.
 /// Says what could not be said.
-pub async fn not_begun(context: &Context, request: &RunRequest, error: &error::Error) -> Vec<String> {
+pub async fn not_begun(
+    context: &Context,
+    request: &RunRequest,
+    error: &error::Error,
+) -> Vec<String> {
     let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report) else {
         return Vec::new();
     };

@@ -11,12 +11,16 @@ use crate::git::{BranchName, Credential, Real, Remote, Repo};
 use crate::github::actions_environment::{ActionsEnvironment, Place};
 use crate::github::lookup::TriggerSettings;
 use crate::github::lookup::fetch::EventLookup;
-use crate::github::request::{RunRequest, ReactTo, WorkBranch};
+use crate::github::request::{ReactTo, RunRequest, WorkBranch};
 use crate::process::Cancel;
 use std::path::Path;
 
 /// The request of somebody's request, before it is known where its work goes.
-pub fn request(actions: &ActionsEnvironment, authorised: &Authorised, triggers: &TriggerSettings) -> RunRequest {
+pub fn request(
+    actions: &ActionsEnvironment,
+    authorised: &Authorised,
+    triggers: &TriggerSettings,
+) -> RunRequest {
     let number = authorised.number;
     RunRequest {
         number,
@@ -148,7 +152,12 @@ pub fn of_pull_event(
 ///
 /// # Errors
 /// When the work tree is not clean, or the branch cannot be had.
-pub fn on_branch(context: &Context, actions: &ActionsEnvironment, real: &Real, request: &RunRequest) -> Result<()> {
+pub fn on_branch(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    real: &Real,
+    request: &RunRequest,
+) -> Result<()> {
     let Some(branch) = &request.branch else {
         return Ok(());
     };
@@ -209,7 +218,10 @@ pub fn file_of_branch(
 ///
 /// # Errors
 /// An address that is none.
-pub fn remote(context: &Context, actions: &ActionsEnvironment) -> Result<Remote, crate::git::RemoteError> {
+pub fn remote(
+    context: &Context,
+    actions: &ActionsEnvironment,
+) -> Result<Remote, crate::git::RemoteError> {
     let credential = Credential::token(actions.token.clone());
     let variables = context
         .env
