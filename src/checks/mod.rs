@@ -35,8 +35,10 @@ pub struct Surroundings<'a> {
     pub env: &'a [(OsString, OsString)],
     /// Raised when the run is to stop.
     pub cancel: &'a Cancel,
-    /// The directory of the logs.
-    pub logs: &'a Path,
+    /// The directory under which the logs are kept.
+    pub run_dir: &'a Path,
+    /// The path of a log under it, by the number and the name of the check.
+    pub log: fn(u32, &str) -> String,
     /// Problem matchers by the file that a check names.
     pub matchers: &'a BTreeMap<String, Vec<Matcher>>,
 }
@@ -161,8 +163,8 @@ async fn run_check(
     number: u32,
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> (CheckResult, String) {
-    let name = format!("{number:02}-{}.log", file_name(&check.name));
-    let mut log = CappedLog::create(&around.logs.join(&name)).ok();
+    let name = (around.log)(number, &file_name(&check.name));
+    let mut log = CappedLog::create(&around.run_dir.join(&name)).ok();
     let mut kept = HeadTail::new(HEAD, TAIL);
     let spec = CommandSpec {
         program: "sh".into(),
@@ -213,7 +215,7 @@ async fn run_check(
         root: &root,
     };
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
-    result.log = Some(format!("verify/{name}"));
+    result.log = Some(name);
     (result, output)
 }
 

@@ -8,6 +8,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::report::markdown::{self, Surroundings};
 use crate::run::directory::RunDir;
+use crate::run::layout::{Folder, RunFile};
 use anyhow::Context as _;
 use std::ffi::OsString;
 use std::fs;
@@ -62,7 +63,7 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
 
 /// What the run would post on GitHub; kept in files beside it, and said as far as it is short.
 fn on_github(place: &Path, run_dir: &RunDir) -> anyhow::Result<String> {
-    let summary: RunSummary = serde_json::from_slice(&fs::read(run_dir.path("summary.json"))?)?;
+    let summary: RunSummary = serde_json::from_slice(&fs::read(run_dir.path(RunFile::Summary))?)?;
     let around = Surroundings {
         trigger_phrase: Some("/sprag"),
         ..Surroundings::default()
@@ -180,11 +181,11 @@ fn closing(place: &Path, run_dir: &RunDir) -> String {
     format!(
         "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\n  the sessions sprag replay {}\nThrow it away:\n  rm -r {}\n",
         repository.display(),
-        run_dir.path("report.html").display(),
+        run_dir.path(RunFile::Page).display(),
         place.join(CHECK_RUN).display(),
         place.join(COMMENT).display(),
-        run_dir.path("events.jsonl").display(),
-        run_dir.path("prompts").display(),
+        run_dir.path(RunFile::Events).display(),
+        run_dir.folder(Folder::Prompts).display(),
         run_dir.root().display(),
         place.display(),
     )

@@ -27,6 +27,7 @@ use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::RunDir;
+use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::source::of_issue;
 use crate::run::steps::{Emitter, HandIn};
@@ -324,7 +325,7 @@ impl Job<'_> {
         let branch = self.branch()?;
         let place = self.context.place_for_a_moment("sprag-publish-");
         let place = place.map_err(Error::from)?;
-        let repo = Repo::create(self.real.clone(), &place.path().join("git"));
+        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
         let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
         let remote = lookup::remote(self.context, self.actions);
         let remote = remote.map_err(|error| Error::config(error.to_string()))?;
@@ -444,7 +445,7 @@ impl Job<'_> {
         let stray = self.summary.commits.iter();
         if let Some(stray) = stray.map(String::as_str).find(|id| !ids.contains(id)) {
             let error = Error::config(format!(
-                "summary.json tells of commit {stray}, which work.bundle does not have"
+                "{SUMMARY} tells of commit {stray}, which {BUNDLE} does not have"
             ));
             return Err(error.into());
         }
@@ -488,6 +489,6 @@ fn harmless(
 fn not_taken(error: BundleError) -> Error {
     match error {
         BundleError::Git(error) => Error::environment(error.to_string()),
-        error => Error::config(format!("work.bundle: {error}")),
+        error => Error::config(format!("{BUNDLE}: {error}")),
     }
 }

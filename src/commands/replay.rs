@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::domain::builtin::replay::replay;
 use crate::domain::builtin::trajectory::Recording;
 use crate::error::{Error, Result};
+use crate::run::layout::Folder;
 use crate::settings::recording;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,7 @@ fn of_directory(path: &Path, shown: &Path) -> Result<Recording> {
 }
 
 fn transcripts(path: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(path.join("turns")).into_iter().flatten();
+    let entries = std::fs::read_dir(path.join(Folder::Turns.name())).into_iter().flatten();
     let files = entries.flatten().map(|entry| entry.path());
     let is_ours = |file: &PathBuf| {
         let name = file.file_name().map(|name| name.to_string_lossy());

@@ -14,9 +14,10 @@ use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{Delivered, deliver, end_of};
 use crate::github::lookup;
 use crate::github::queue::count_run;
-use crate::github::request::{RUN_REQUEST, RunRequest};
+use crate::github::request::RunRequest;
 use crate::process::{self, Cancel, CancelReason};
-use crate::run::directory::{ENDED, FINISHED, RunDir};
+use crate::run::directory::RunDir;
+use crate::run::layout::{Folder, RunFile};
 use crate::run::lock::{LockError, RunLock};
 use crate::run::new_run::{begin_new, refuse_read_only};
 use crate::run::prepare::{Prepared, prepare};
@@ -122,7 +123,7 @@ pub(crate) fn execute(
     let run_dir = begun.run_dir.clone();
     if let Some(request) = &request {
         run_dir.write(
-            RUN_REQUEST,
+            RunFile::Request,
             &serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?,
         )?;
         let resumed = begun.earlier.is_some();
@@ -213,9 +214,9 @@ pub(crate) struct Begun {
 /// Says that the run has come to its end and told of it, up to this event. A run that dies before that
 /// is taken up to tell of its end.
 fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
-    let noted = run_dir.write(ENDED, last.to_string().as_bytes());
+    let noted = run_dir.write(RunFile::Ended, last.to_string().as_bytes());
     let noted = noted.and_then(|_| match code {
-        0 => run_dir.write(FINISHED, b"").map(drop),
+        0 => run_dir.write(RunFile::Finished, b"").map(drop),
         _ => Ok(()),
     });
     // What was done is done, and the exit code says so.
@@ -348,8 +349,8 @@ fn performer<'e>(
 ) -> Performer<'e> {
     Performer {
         repo: begun.repo,
-        turns: begun.run_dir.highest_number("prompts"),
-        checks: begun.run_dir.highest_number("verify"),
+        turns: begun.run_dir.highest_number(Folder::Prompts),
+        checks: begun.run_dir.highest_number(Folder::Checks),
         run_dir: begun.run_dir,
         run_id: begun.run_id,
         network: actions_environment::network(context),

@@ -14,6 +14,7 @@ use crate::domain::settings::Settings;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::report::{self, wire};
+use crate::run::layout::RunFile;
 use crate::run::prepare::{Prepared, config_file, read_plan, shown};
 use crate::run::repository::repository;
 use crate::run::steps::first_prompt;
@@ -292,7 +293,10 @@ pub fn init(context: &Context) -> Result<u8> {
 /// # Errors
 /// When there is no such run.
 pub fn report(context: &Context, args: &ReportArgs) -> Result<u8> {
-    let path = context.cwd.join(&args.run_dir).join("summary.json");
+    let path = context
+        .cwd
+        .join(&args.run_dir)
+        .join(&*RunFile::Summary.path());
     let bytes = fs::read(&path).map_err(|error| {
         Error::usage(format!("{} cannot be read: {error}", path.display()))
             .hint("name the directory of a run that has ended; sprag run prints it")

@@ -10,10 +10,6 @@ use crate::github::publisher::{Page, Scene};
 use crate::settings::DeliveryConfig;
 use serde::{Deserialize, Serialize};
 
-/// Where it is kept for a process that takes the run up or publishes it, relative to the run
-/// directory.
-pub const RUN_REQUEST: &str = "state/request.json";
-
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {

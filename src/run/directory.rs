@@ -5,7 +5,9 @@ mod lines;
 use crate::domain::attempt::Record;
 use crate::domain::event::Event;
 use anyhow::{Context as _, bail};
+use crate::run::layout::{Folder, RunFile};
 use lines::{end_torn_line, read_lines};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,13 +19,6 @@ const KEPT_RUNS: usize = 20;
 
 /// Version of the manifest and of everything else that a run keeps for taking it up again.
 const VERSION: u32 = 1;
-
-/// Says that the run has done all that it was to do, relative to its directory.
-pub const FINISHED: &str = "state/finished";
-
-/// The number of the last event of a process that came to its end and told of it, relative to the
-/// run's directory.
-pub const ENDED: &str = "state/ended";
 
 /// A run's directory.
 #[derive(Debug, Clone)]
@@ -93,11 +88,13 @@ impl RunDir {
             }
         }
         let root = fs::canonicalize(root)?;
-        for name in ["turns", "prompts", "verify", "patches", "state"] {
-            DirBuilder::new().mode(0o700).create(root.join(name))?;
+        let run_dir = Self { root };
+        for folder in Folder::OF_NEW_RUN {
+            let path = run_dir.folder(folder);
+            DirBuilder::new().mode(0o700).create(path)?;
         }
-        sync_parent(&root)?;
-        Ok(Self { root })
+        sync_parent(&run_dir.root)?;
+        Ok(run_dir)
     }
 
     /// Opens the directory of an earlier run.
@@ -107,10 +104,11 @@ impl RunDir {
     pub fn open(root: &Path) -> anyhow::Result<Self> {
         let root = fs::canonicalize(root)
             .with_context(|| format!("there is no run directory {}", root.display()))?;
-        if !root.join("manifest.json").is_file() {
-            bail!("{} is not the directory of a run", root.display());
+        let run_dir = Self { root };
+        if !run_dir.path(RunFile::Manifest).is_file() {
+            bail!("{} is not the directory of a run", run_dir.root.display());
         }
-        Ok(Self { root })
+        Ok(run_dir)
     }
 
     /// The directory itself.
@@ -118,9 +116,35 @@ impl RunDir {
         &self.root
     }
 
-    /// A file or directory in it.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.root.join(name)
+    /// The absolute path of a file in it.
+    pub fn path(&self, file: RunFile<'_>) -> PathBuf {
+        self.root.join(&*file.path())
+    }
+
+    /// The absolute path of a directory in it.
+    pub fn folder(&self, folder: Folder) -> PathBuf {
+        self.root.join(folder.name())
+    }
+
+    /// Whether the file is there.
+    pub fn has(&self, file: RunFile<'_>) -> bool {
+        self.path(file).exists()
+    }
+
+    /// What a file holds; `None` where it is not there or cannot be read.
+    pub fn read(&self, file: RunFile<'_>) -> Option<Vec<u8>> {
+        fs::read(self.path(file)).ok()
+    }
+
+    /// What a file of JSON holds; `None` where there is none that can be read as that.
+    pub fn read_json<T: DeserializeOwned>(&self, file: RunFile<'_>) -> Option<T> {
+        serde_json::from_slice(&self.read(file)?).ok()
+    }
+
+    /// Takes a file away. One that cannot be removed is found once more by a later process, which
+    /// comes to the same.
+    pub fn remove(&self, file: RunFile<'_>) {
+        let _ = fs::remove_file(self.path(file));
     }
 
     /// Writes a file so that it is there whole or not at all: temporary file, sync, rename, sync of
@@ -128,11 +152,19 @@ impl RunDir {
     ///
     /// # Errors
     /// When the file cannot be written; the old one is then untouched.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {
-        let path = self.root.join(name);
+    pub fn write(&self, file: RunFile<'_>, bytes: &[u8]) -> anyhow::Result<PathBuf> {
+        let path = self.path(file);
         write_atomically(&path, bytes)
             .with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(path)
+    }
+
+    /// Writes a value as JSON, whole or not at all.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_json<T: Serialize>(&self, file: RunFile<'_>, value: &T) -> anyhow::Result<()> {
+        self.write(file, &serde_json::to_vec(value)?).map(drop)
     }
 
     /// Records what the run is.
@@ -140,7 +172,7 @@ impl RunDir {
     /// # Errors
     /// When it cannot be written.
     pub fn write_manifest(&self, manifest: &Manifest) -> anyhow::Result<()> {
-        self.write("manifest.json", &serde_json::to_vec_pretty(manifest)?)?;
+        self.write(RunFile::Manifest, &serde_json::to_vec_pretty(manifest)?)?;
         Ok(())
     }
 
@@ -153,7 +185,7 @@ impl RunDir {
         struct Versioned {
             v: u32,
         }
-        let path = self.root.join("manifest.json");
+        let path = self.path(RunFile::Manifest);
         let text = fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
         let damaged = || format!("{} is damaged", path.display());
         let Versioned { v } = serde_json::from_slice(&text).with_context(damaged)?;
@@ -171,8 +203,8 @@ impl RunDir {
     /// # Errors
     /// When it cannot be opened.
     pub fn history(&self) -> anyhow::Result<HistoryFile> {
-        let file = self.append_lines("history.jsonl")?;
-        let path = self.root.join("history.jsonl");
+        let file = self.append_lines(RunFile::History)?;
+        let path = self.path(RunFile::History);
         Ok(HistoryFile { file, path })
     }
 
@@ -181,8 +213,8 @@ impl RunDir {
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn append_lines(&self, name: &str) -> anyhow::Result<File> {
-        let path = self.root.join(name);
+    pub fn append_lines(&self, file: RunFile<'_>) -> anyhow::Result<File> {
+        let path = self.path(file);
         let is_new = !path.exists();
         let cannot = || format!("{} cannot be opened", path.display());
         end_torn_line(&path).with_context(cannot)?;
@@ -198,7 +230,7 @@ impl RunDir {
     /// # Errors
     /// When the file cannot be read or another line than the last is damaged.
     pub fn read_history(&self) -> anyhow::Result<Vec<HistoryLine>> {
-        read_lines(&self.root.join("history.jsonl"))
+        read_lines(&self.path(RunFile::History))
     }
 
     /// Every event so far.
@@ -206,12 +238,12 @@ impl RunDir {
     /// # Errors
     /// As [`Self::read_history`].
     pub fn read_events(&self) -> anyhow::Result<Vec<Event>> {
-        read_lines(&self.root.join("state/events.jsonl"))
+        read_lines(&self.path(RunFile::EventRecord))
     }
 
     /// The highest number with which the name of a file in this directory begins; 0 without any.
-    pub fn highest_number(&self, directory: &str) -> u32 {
-        let entries = fs::read_dir(self.root.join(directory));
+    pub fn highest_number(&self, folder: Folder) -> u32 {
+        let entries = fs::read_dir(self.folder(folder));
         let number = |entry: fs::DirEntry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let end = name.find(|c: char| !c.is_ascii_digit())?;
@@ -252,7 +284,7 @@ pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
     };
     runs.into_iter()
         .rev()
-        .filter(|run| !run.join(FINISHED).exists())
+        .filter(|run| !run.join(&*RunFile::Finished.path()).exists())
         .find(is_of_tree)
 }
 
@@ -336,7 +368,7 @@ fn runs_in(parent: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     entries
         .map(|entry| entry.path())
-        .filter(|path| path.join("manifest.json").is_file())
+        .filter(|path| path.join(&*RunFile::Manifest.path()).is_file())
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! The only loop: decide, perform, record.
 
 pub mod directory;
+pub mod layout;
 pub mod lock;
 pub mod new_run;
 pub mod prepare;

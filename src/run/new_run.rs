@@ -6,13 +6,11 @@ use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Change, Exempt, Real, Repo, display_path};
 use crate::run::directory::{Manifest, PlanPath, RunDir};
+use crate::run::layout::{Folder, RunFile};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reporting::Reporting;
 use crate::run::steps::Watched;
 use std::path::{Path, PathBuf};
-
-/// The plan as it was when the run began, relative to the run directory.
-pub(crate) const PLAN_COPY: &str = "state/plan";
 
 const ELSEWHERE: &str = "see to that place, or name another one with --run-dir";
 
@@ -128,7 +126,7 @@ fn record(
             .map(|path| context.cwd.join(path)),
         flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
     };
-    run_dir.write(PLAN_COPY, prepared.book.text().as_bytes())?;
+    run_dir.write(RunFile::Plan, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;
     Ok(())
 }
@@ -145,7 +143,7 @@ fn discard(run_dir: &RunDir, existed: bool) {
 }
 
 fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Watched> {
-    let repo = Repo::create(prepared.real.clone(), &run_dir.path("git"))
+    let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git))
         .map_err(|error| Error::environment(error.to_string()))?;
     let mut repo = Watched::new(repo);
     if !prepared.run.allow_dirty {

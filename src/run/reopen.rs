@@ -10,10 +10,11 @@ use crate::domain::plan::{StatusUpdate, TaskStatus, without_owned_keys};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::error::{Error, Result, machine_fault, told};
 use crate::git::{Real, Repo};
-use crate::github::request::{RUN_REQUEST, RunRequest};
+use crate::github::request::RunRequest;
 use crate::process::outlast;
-use crate::run::directory::{ENDED, Manifest, RunDir, newest_unfinished};
-use crate::run::new_run::{PLAN_COPY, runs_of};
+use crate::run::directory::{Manifest, RunDir, newest_unfinished};
+use crate::run::layout::{Folder, RunFile};
+use crate::run::new_run::runs_of;
 use crate::run::prepare::{Before, Source, in_base, prepare};
 use crate::run::steps::{PlanBook, Watched, finish_landing, undo_move};
 use serde::Deserialize as _;
@@ -113,7 +114,7 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
 
 /// What the run is for, where it was asked for on GitHub.
 fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
-    let path = run_dir.path(RUN_REQUEST);
+    let path = run_dir.path(RunFile::Request);
     let Ok(bytes) = std::fs::read(&path) else {
         return Ok(None);
     };
@@ -124,7 +125,7 @@ fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
 
 /// The repository as the dead process left it, when what that had git do is over.
 fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
-    let private = run_dir.path("git");
+    let private = run_dir.folder(Folder::Git);
     outlast(&Repo::mark_of_children(&private), PATIENCE);
     let mut repo = Repo::reopen(real, &private).map_err(|error| {
         let error = anyhow::Error::from(error);
@@ -149,7 +150,7 @@ fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
 fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String> {
     let (path, other) = match source {
         Source::Prompt(_) | Source::Text(_) => return None,
-        Source::File(path) => (path, run_dir.path(PLAN_COPY)),
+        Source::File(path) => (path, run_dir.path(RunFile::Plan)),
         Source::Known { path, .. } => (path, path.clone()),
     };
     let name = path.file_name()?.to_string_lossy().into_owned();
@@ -196,7 +197,7 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
     let content = match in_base(repo, &path)? {
         Some(content) => content,
         None if repo.real().ignores(&path) => return Ok(Source::File(path)),
-        None => crate::settings::read_file(&run_dir.path(PLAN_COPY), "copy of the plan")?,
+        None => crate::settings::read_file(&run_dir.path(RunFile::Plan), "copy of the plan")?,
     };
     Ok(Source::Known { path, content })
 }
@@ -224,8 +225,7 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
     let damaged =
         |error: anyhow::Error| Error::config(format!("the run cannot be taken up: {error:#}"));
     let events = run_dir.read_events().map_err(damaged)?;
-    let ended = std::fs::read_to_string(run_dir.path(ENDED)).ok();
-    let ended = ended.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let ended = run_dir.read_json(RunFile::Ended).unwrap_or(0);
     let by_events = Told::by(&events, ended);
     let mut outcomes = BTreeMap::new();
     let mut just_failed = None;

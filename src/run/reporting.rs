@@ -20,6 +20,7 @@ use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, html, markdown, render};
 use crate::run::directory::{RunDir, append_only};
+use crate::run::layout::RunFile;
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use crate::secrets::sources::redactor;
@@ -41,12 +42,6 @@ const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
 /// its processes are killed 10 s after the first signal.
 const PATIENCE_OF_REPORT: Duration = Duration::from_secs(90);
 const PATIENCE_OF_CANCELLED_REPORT: Duration = Duration::from_secs(3);
-
-/// What the run has on GitHub, relative to the run directory.
-const ON_GITHUB: &str = "state/github.json";
-
-/// Where the events are kept for a process that takes the run up, relative to the run directory.
-const RECORD: &str = "state/events.jsonl";
 
 /// Where the events of a run go.
 pub struct Reporting {
@@ -89,7 +84,7 @@ impl Reporting {
     ) -> Result<Self> {
         let mut reporters = Reporters::default();
         let mut outlets = Outlets::default();
-        let events = run_dir.append_lines("events.jsonl")?;
+        let events = run_dir.append_lines(RunFile::Events)?;
         let redactor = Arc::new(redactor(context));
         let events = Redacting::new(events, Arc::clone(&redactor));
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
@@ -124,13 +119,13 @@ impl Reporting {
             &mut reporters,
             &redactor,
         )?;
-        let record = run_dir.append_lines(RECORD)?;
+        let record = run_dir.append_lines(RunFile::EventRecord)?;
         Ok(Self {
             reporters,
             outlets,
             summary: earlier.cloned().unwrap_or_default(),
             record: Some(record),
-            record_path: run_dir.path(RECORD),
+            record_path: run_dir.path(RunFile::EventRecord),
             status: ReportStatus::Ok,
             seq: 0,
             publishing: None,
@@ -309,7 +304,7 @@ impl Reporting {
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
             let beyond = Beyond {
                 report_status: self.status,
-                report_path: Some(run_dir.path("report.html").display().to_string()),
+                report_path: Some(run_dir.path(RunFile::Page).display().to_string()),
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.clean(), &beyond), &delimiter);
@@ -326,11 +321,11 @@ impl Reporting {
 
     fn write(&mut self, run_dir: &RunDir) {
         let summary = self.clean();
-        for (what, name, format) in [
-            ("report", "report.md", Format::Markdown),
-            ("summary", "summary.json", Format::Json),
+        for (what, file, format) in [
+            ("report", RunFile::Report, Format::Markdown),
+            ("summary", RunFile::Summary, Format::Json),
         ] {
-            let written = run_dir.write(name, render(&summary, format).as_bytes());
+            let written = run_dir.write(file, render(&summary, format).as_bytes());
             self.degrade(what, written.map(drop));
         }
     }
@@ -341,7 +336,7 @@ impl Reporting {
             source.text = self.redactor.redact(&source.text).into_owned();
         }
         let page = html::report(&self.clean(), &sources);
-        let written = run_dir.write("report.html", page.as_bytes());
+        let written = run_dir.write(RunFile::Page, page.as_bytes());
         self.degrade("HTML report", written.map(drop));
     }
 
@@ -392,11 +387,7 @@ impl Reporting {
 
 /// What is to be shown where; a run that is taken up goes on with what is there.
 fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> CheckAndComment {
-    let kept = std::fs::read(run_dir.path(ON_GITHUB));
-    let mut known: Known = kept
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
+    let mut known: Known = run_dir.read_json(RunFile::OnGithub).unwrap_or_default();
     if known.comment.is_none() {
         known.comment.clone_from(&request.comment);
     }
@@ -415,9 +406,7 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
         resumed: false,
         // What is lost with it is only that a later process looks for it.
         keep: Box::new(move |known| {
-            if let Ok(bytes) = serde_json::to_vec(known) {
-                let _ = place.write(ON_GITHUB, &bytes);
-            }
+            let _ = place.write_json(RunFile::OnGithub, known);
         }),
         trouble: Trouble::default(),
     }

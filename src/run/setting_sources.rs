@@ -1,6 +1,7 @@
 //! The files of a run that its HTML report shows.
 
 use crate::report::html::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, Sources};
+use crate::run::layout::Folder;
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -12,13 +13,13 @@ use std::path::{Path, PathBuf};
 pub fn sources(run_dir: &Path) -> Sources {
     let mut left = SOURCES_BYTES;
     let mut sources = Vec::new();
-    for (kind, directory) in [
-        (SourceKind::Diff, "patches"),
-        (SourceKind::Prompt, "prompts"),
-        (SourceKind::Log, "verify"),
-        (SourceKind::Transcript, "turns"),
+    for (kind, folder) in [
+        (SourceKind::Diff, Folder::Patches),
+        (SourceKind::Prompt, Folder::Prompts),
+        (SourceKind::Log, Folder::Checks),
+        (SourceKind::Transcript, Folder::Turns),
     ] {
-        for path in files_in(&run_dir.join(directory)) {
+        for path in files_in(&run_dir.join(folder.name())) {
             let Ok((text, cut)) = read(&path, kind, left.min(SOURCE_BYTES)) else {
                 continue;
             };
@@ -26,7 +27,7 @@ pub fn sources(run_dir: &Path) -> Sources {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             sources.push(Source {
                 kind,
-                name: format!("{directory}/{name}"),
+                name: format!("{}/{name}", folder.name()),
                 text,
                 cut,
             });

@@ -139,6 +139,48 @@ fn leave_to_commit_is_minted_where_it_is_true_and_nowhere_else() {
     assert_eq!(minted, ["src/checks/mod.rs"]);
 }
 
+/// Paths that only the layout of a run directory may spell out.
+const RUN_PATHS: &[&str] = &[
+    "\"state/",
+    "\"prompts/",
+    "\"turns/",
+    "\"verify/",
+    "\"patches/",
+    "\"manifest.json",
+    "\"history.jsonl",
+    "\"events.jsonl",
+    "\"summary.json",
+    "\"report.md\"",
+    "\"report.html",
+    "\"work.bundle",
+];
+
+#[test]
+fn only_the_layout_spells_out_paths_of_a_run_directory() {
+    let mut wrong = Vec::new();
+    for (path, text) in all_sources() {
+        if path.ends_with("src/run/layout.rs") {
+            continue;
+        }
+        for (number, line) in product_lines(&text) {
+            if RUN_PATHS.iter().any(|name| line.contains(name)) {
+                wrong.push(format!("{}:{number}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use RunFile: {}", wrong.join("\n"));
+}
+
+#[test]
+fn the_documented_files_of_a_run_directory_are_those_of_the_layout() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let table = sprag::run::layout::table();
+    assert!(
+        text.contains(&table),
+        "ARCHITECTURE.md has another table than:\n{table}"
+    );
+}
+
 #[test]
 fn the_loop_fits_on_a_screen() {
     let text = fs::read_to_string(root().join("src/run/mod.rs")).unwrap();

@@ -5,7 +5,7 @@ use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Place, Result};
 use crate::report::text;
-use crate::run::steps::BUNDLE;
+use crate::run::layout::{BUNDLE, SUMMARY};
 use crate::secrets::redact::Redactor;
 use rustix::fs::OFlags;
 use serde::Deserialize;
@@ -14,8 +14,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The summary of a run, relative to its directory.
-const SUMMARY: &str = "summary.json";
 /// Bytes of a summary that are read. One of a hundred tasks with every retry has two million.
 const SUMMARY_BYTES: u64 = 32 << 20;
 /// Characters of a parser's words that are repeated: they may quote the file.

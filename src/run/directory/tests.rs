@@ -18,7 +18,7 @@ fn a_history_with_a_torn_last_line_is_read_and_continued() {
     let temp = tempfile::tempdir().unwrap();
     let dir = RunDir::create(&temp.path().join("run")).unwrap();
     dir.history().unwrap().append(&line("t1")).unwrap();
-    let path = dir.path("history.jsonl");
+    let path = dir.path(RunFile::History);
     let mut file = append_only(&path).unwrap();
     file.write_all(b"{\"task\":\"t").unwrap();
     assert_eq!(dir.read_history().unwrap(), [line("t1")]);
@@ -30,7 +30,7 @@ fn a_history_with_a_torn_last_line_is_read_and_continued() {
 fn a_damaged_line_in_the_middle_is_an_error_that_names_it() {
     let temp = tempfile::tempdir().unwrap();
     let dir = RunDir::create(&temp.path().join("run")).unwrap();
-    fs::write(dir.path("history.jsonl"), "nonsense\n{}\n").unwrap();
+    fs::write(dir.path(RunFile::History), "nonsense\n{}\n").unwrap();
     let error = format!("{:#}", dir.read_history().unwrap_err());
     assert!(error.contains("history.jsonl:1 is damaged"), "{error}");
 }
@@ -40,21 +40,21 @@ fn a_record_of_another_version_is_no_torn_line() {
     let temp = tempfile::tempdir().unwrap();
     let dir = RunDir::create(&temp.path().join("run")).unwrap();
     let text = "{\"task\":\"t1\",\"record\":\"foreseen\"}\n";
-    fs::write(dir.path("history.jsonl"), text).unwrap();
+    fs::write(dir.path(RunFile::History), text).unwrap();
     let error = format!("{:#}", dir.read_history().unwrap_err());
     assert!(
         error.contains("history.jsonl:1 is not understood"),
         "{error}"
     );
     dir.history().unwrap();
-    assert_eq!(fs::read_to_string(dir.path("history.jsonl")).unwrap(), text);
+    assert_eq!(fs::read_to_string(dir.path(RunFile::History)).unwrap(), text);
 }
 
 #[test]
 fn a_manifest_of_another_version_is_refused_and_says_so() {
     let temp = tempfile::tempdir().unwrap();
     let dir = RunDir::create(&temp.path().join("run")).unwrap();
-    fs::write(dir.path("manifest.json"), "{\"v\":2,\"what\":[]}").unwrap();
+    fs::write(dir.path(RunFile::Manifest), "{\"v\":2,\"what\":[]}").unwrap();
     let error = format!("{:#}", dir.manifest().unwrap_err());
     assert!(
         error.contains("is of version 2 and this Sprag knows version 1"),
@@ -69,7 +69,7 @@ fn a_history_cut_at_any_byte_of_its_last_two_records_is_read_up_to_there() {
     let lines = ["t1", "t\u{2}\n\u{1f980}", "t3"].map(line);
     let mut file = dir.history().unwrap();
     lines.iter().for_each(|line| file.append(line).unwrap());
-    let path = dir.path("history.jsonl");
+    let path = dir.path(RunFile::History);
     let bytes = fs::read(&path).unwrap();
     let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     for cut in first..=bytes.len() {
@@ -97,7 +97,7 @@ proptest::proptest! {
         let mut file = dir.history().unwrap();
         let lines: Vec<_> = tasks.iter().map(|task| line(task)).collect();
         lines.iter().for_each(|line| file.append(line).unwrap());
-        let path = dir.path("history.jsonl");
+        let path = dir.path(RunFile::History);
         let bytes = fs::read(&path).unwrap();
         let at = cut.index(bytes.len() + 1);
         let whole = bytes[..at].iter().filter(|byte| **byte == b'\n').count();
@@ -144,12 +144,12 @@ fn files_behind_planted_links_stay_as_they_are() {
     let dir = RunDir::create(&temp.path().join("run")).unwrap();
     let outside = temp.path().join("outside");
     fs::write(&outside, "kept").unwrap();
-    std::os::unix::fs::symlink(&outside, dir.path("history.jsonl")).unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path(RunFile::History)).unwrap();
     assert!(dir.history().is_err());
-    std::os::unix::fs::symlink(&outside, dir.path("summary.json")).unwrap();
-    dir.write("summary.json", b"new").unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path(RunFile::Summary)).unwrap();
+    dir.write(RunFile::Summary, b"new").unwrap();
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
-    assert_eq!(fs::read_to_string(dir.path("summary.json")).unwrap(), "new");
+    assert_eq!(fs::read_to_string(dir.path(RunFile::Summary)).unwrap(), "new");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn every_event_is_read_back_as_it_was_written() {
     let temp = tempfile::tempdir().unwrap();
     let dir = RunDir::create(&temp.path().join("run")).unwrap();
     let events = crate::report::samples::every_event();
-    let mut file = append_only(&dir.path("state/events.jsonl")).unwrap();
+    let mut file = append_only(&dir.path(RunFile::EventRecord)).unwrap();
     for event in &events {
         serde_json::to_writer(&mut file, event).unwrap();
         file.write_all(b"\n").unwrap();

@@ -18,6 +18,7 @@ use crate::domain::duration::millis;
 use crate::process::{
     CancelReason, CappedLog, CommandSpec, Ended, Exit, Input, Limits, RawStatus, run,
 };
+use crate::run::layout::{Folder, RunFile};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -74,7 +75,7 @@ impl Performer<'_> {
         let number = prompt.number;
         let scratch = tempfile::Builder::new()
             .prefix("turn-")
-            .tempdir_in(self.run_dir.path("state"))?;
+            .tempdir_in(self.run_dir.folder(Folder::State))?;
         let env = self.agent_environment(run, &agent);
         let resume = run.session.clone();
         let request = TurnRequest {
@@ -92,10 +93,8 @@ impl Performer<'_> {
         let how = invocation(&agent, &request);
         let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
         let spec = self.agent_spec(run, &agent, key, purpose, prompt, &how, env);
-        let log = self.run_dir.path(&format!(
-            "turns/{number:02}-{}.jsonl",
-            run.config.agent.name()
-        ));
+        let file = RunFile::Transcript(number, run.config.agent.name());
+        let log = self.run_dir.path(file);
         let (ended, heard) = self.drive(&spec, &agent, &log).await?;
         if !ended.leaked.is_empty() {
             let names: Vec<&str> = ended

@@ -5,14 +5,9 @@ use crate::domain::agent::Usage;
 use crate::domain::attempt::{Observation, Record};
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
+use crate::run::layout::RunFile;
 use crate::settings::TaskConfig;
 use serde::{Deserialize, Serialize};
-use std::fs;
-
-/// The last final message, and the session to be continued with what it has used up so far,
-/// relative to the run directory.
-const FINAL_MESSAGE: &str = "state/final-message.md";
-const SESSION: &str = "state/session";
 
 /// An agent's session that a further turn can continue.
 #[derive(Debug, Serialize, Deserialize)]
@@ -82,9 +77,9 @@ impl Performer<'_> {
                 title: run.task.title.clone(),
             });
         } else {
-            run.final_message = self.word(FINAL_MESSAGE);
+            run.final_message = self.word(RunFile::FinalMessage);
             run.agent_commits.clone_from(&start.agent_commits);
-            let session = self.word(SESSION);
+            let session = self.word(RunFile::Session);
             let session = session.and_then(|text| serde_json::from_str::<Session>(&text).ok());
             if let Some(Session { id, used }) = session {
                 self.session_usage
@@ -97,22 +92,22 @@ impl Performer<'_> {
 
     /// What an agent said in an earlier task is none of the next one's.
     fn forget_words(&self) -> anyhow::Result<()> {
-        for name in [FINAL_MESSAGE, SESSION] {
-            self.keep_word(name, "")?;
+        for file in [RunFile::FinalMessage, RunFile::Session] {
+            self.keep_word(file, "")?;
         }
         Ok(())
     }
 
     /// What is there already is not written again.
-    fn keep_word(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        if self.word(name).unwrap_or_default() != text {
-            self.run_dir.write(name, text.as_bytes())?;
+    fn keep_word(&self, file: RunFile<'_>, text: &str) -> anyhow::Result<()> {
+        if self.word(file).unwrap_or_default() != text {
+            self.run_dir.write(file, text.as_bytes())?;
         }
         Ok(())
     }
 
-    fn word(&self, name: &str) -> Option<String> {
-        let text = fs::read_to_string(self.run_dir.path(name)).ok()?;
+    fn word(&self, file: RunFile<'_>) -> Option<String> {
+        let text = String::from_utf8(self.run_dir.read(file)?).ok()?;
         (!text.is_empty()).then_some(text)
     }
 
@@ -122,8 +117,8 @@ impl Performer<'_> {
         let text = run.final_message.clone().unwrap_or_default();
         let kept = self
             .run_dir
-            .write(&format!("turns/{number:02}-final.md"), text.as_bytes())
-            .and_then(|_| self.keep_word(FINAL_MESSAGE, &text));
+            .write(RunFile::TurnMessage(number), text.as_bytes())
+            .and_then(|_| self.keep_word(RunFile::FinalMessage, &text));
         if let Err(error) = kept {
             self.warn(format!("{error:#}"));
         }
@@ -139,7 +134,7 @@ impl Performer<'_> {
         let session = session
             .and_then(|session| serde_json::to_string(&session).ok())
             .unwrap_or_default();
-        if let Err(error) = self.keep_word(SESSION, &session) {
+        if let Err(error) = self.keep_word(RunFile::Session, &session) {
             self.warn(format!("{error:#}"));
         }
     }

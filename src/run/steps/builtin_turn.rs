@@ -11,6 +11,7 @@ use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::git::{RawSnapshot, display_path};
 use crate::process::CappedLog;
+use crate::run::layout::RunFile;
 use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
@@ -29,8 +30,8 @@ impl Performer<'_> {
         prompt: Prompt,
     ) -> anyhow::Result<AgentEnd> {
         let began = Instant::now();
-        let name = format!("turns/{:02}-builtin.jsonl", prompt.number);
-        let mut log = CappedLog::create(&self.run_dir.path(&name))?;
+        let file = RunFile::Transcript(prompt.number, run.config.agent.name());
+        let mut log = CappedLog::create(&self.run_dir.path(file))?;
         let mut lost = None;
         let env = self.builtin_environment(run);
         let (max_tokens, max_cost_usd) = (self.tokens_left(run), self.cost_left(run));
@@ -69,7 +70,9 @@ impl Performer<'_> {
         .await;
         let lost = lost.or_else(|| log.close().err().map(|error| error.to_string()));
         if let Some(why) = lost {
-            self.warn(format!("the transcript {name} is incomplete: {why}"));
+            self.warn(format!("the transcript {} is incomplete: {why}",
+                file.path()
+           ));
         }
         if let Some(why) = self.recorder.as_mut().and_then(Recorder::lost) {
             self.warn(why);

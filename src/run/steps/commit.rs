@@ -17,6 +17,7 @@ use crate::git::{
 };
 use crate::permit::Committable;
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
+use crate::run::layout::RunFile;
 use anyhow::anyhow;
 
 /// The identity of GitHub's own bot, as its documentation gives it.
@@ -29,9 +30,6 @@ const UNREAD: &str = "the state of the repository could not be read";
 
 /// How much of a hook's words is kept.
 const HOOK_OUTPUT: usize = 16 << 10;
-
-/// Where the commit that is about to land is kept, relative to the run directory.
-pub(super) const LANDING: &str = "state/landing.json";
 
 /// What a hook made of a commit.
 enum Hooked {
@@ -101,7 +99,7 @@ impl Performer<'_> {
         };
         let identity = self.identity();
         let intent = self.repo.commit_tree(staged, &message, &identity)?;
-        self.run_dir.write(LANDING, &serde_json::to_vec(&intent)?)?;
+        self.run_dir.write_json(RunFile::Landing, &intent)?;
         run.journal.observe(Observation::CommitPrepared {
             commit: intent.commit.clone(),
         })?;
@@ -421,7 +419,7 @@ impl Performer<'_> {
         let Some(commit) = run.journal.state.prepared.clone() else {
             return Ok(());
         };
-        let Ok(bytes) = std::fs::read(self.run_dir.path(LANDING)) else {
+        let Some(bytes) = self.run_dir.read(RunFile::Landing) else {
             return Ok(());
         };
         let intent: LandingIntent = serde_json::from_slice(&bytes)?;
@@ -467,7 +465,7 @@ impl Performer<'_> {
         );
         let identity = self.identity();
         let intent = self.repo.commit_tree(staged, &message, &identity)?;
-        self.run_dir.write(LANDING, &serde_json::to_vec(&intent)?)?;
+        self.run_dir.write_json(RunFile::Landing, &intent)?;
         self.land(&intent)?;
         self.book.saved();
         let files = self

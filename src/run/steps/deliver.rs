@@ -12,20 +12,12 @@ use crate::git::{
 };
 use crate::process::Cancel;
 use crate::run::directory::RunDir;
+use crate::run::layout::RunFile;
 use crate::settings::TaskConfig;
 use std::time::Duration;
 
 /// How often the work is put on top of a branch that has moved.
 const REBASES: u32 = 3;
-
-/// A move of the branch that is under way, relative to the run directory.
-const MOVE: &str = "state/move.json";
-
-/// The commit that the run began from, relative to the run directory.
-const BEGAN: &str = "state/began-at";
-
-/// The commits that could not be pushed anywhere, relative to the run directory.
-pub const BUNDLE: &str = "work.bundle";
 
 /// What is to be pushed where.
 pub struct Parcel<'a> {
@@ -111,8 +103,9 @@ impl Performer<'_> {
     /// # Errors
     /// When it cannot be kept.
     pub fn begun_at(&self) -> anyhow::Result<Option<RevId>> {
-        let kept = std::fs::read_to_string(self.run_dir.path(BEGAN)).unwrap_or_default();
-        Ok((!kept.is_empty()).then_some(RevId(kept)))
+        let kept = self.run_dir.read(RunFile::StartCommit);
+        let kept = kept.and_then(|bytes| String::from_utf8(bytes).ok());
+        Ok(kept.filter(|id| !id.is_empty()).map(RevId))
     }
 
     /// Keeps the commit that the run begins from, unless an earlier process of the run has.
@@ -120,8 +113,8 @@ impl Performer<'_> {
     /// # Errors
     /// When it cannot be kept.
     pub fn note_begun_at(&self) -> anyhow::Result<()> {
-        if let (Some(base), false) = (self.repo.base(), self.run_dir.path(BEGAN).exists()) {
-            self.run_dir.write(BEGAN, base.0.as_bytes())?;
+        if let (Some(base), false) = (self.repo.base(), self.run_dir.has(RunFile::StartCommit)) {
+            self.run_dir.write(RunFile::StartCommit, base.0.as_bytes())?;
         }
         Ok(())
     }
@@ -134,7 +127,7 @@ impl Performer<'_> {
         let Some(head) = self.repo.base().filter(|head| head != start) else {
             return Ok(());
         };
-        if let Err(error) = self.repo.bundle(&self.run_dir.path(BUNDLE), start, &head) {
+        if let Err(error) = self.repo.bundle(&self.run_dir.path(RunFile::Bundle), start, &head) {
             self.warn(format!(
                 "the commits could not be kept in a bundle: {error}"
             ));
@@ -284,13 +277,13 @@ impl Performer<'_> {
             Ok(intent) => intent,
             Err(error) => return Ok(Err(error.to_string())),
         };
-        self.run_dir.write(MOVE, &serde_json::to_vec(&intent)?)?;
+        self.run_dir.write_json(RunFile::Move, &intent)?;
         if let Err(error) = self.repo.change().move_to(&intent, &exempt) {
             return Ok(Err(error.to_string()));
         }
         let why = match self.verify_again(parcel.checks).await? {
             None => {
-                forget_move(&self.run_dir);
+                self.run_dir.remove(RunFile::Move);
                 return Ok(Ok(()));
             }
             Some(why) => why,
@@ -298,7 +291,7 @@ impl Performer<'_> {
         if let Err(error) = self.repo.change().move_back(&intent, &exempt) {
             self.warn(format!("the branch could not be put back: {error}"));
         }
-        forget_move(&self.run_dir);
+        self.run_dir.remove(RunFile::Move);
         Ok(Err(why))
     }
 
@@ -359,7 +352,7 @@ impl Performer<'_> {
                 return line;
             }
         }
-        let path = self.run_dir.path(BUNDLE);
+        let path = self.run_dir.path(RunFile::Bundle);
         match self.repo.bundle(&path, &parcel.start, &way.head) {
             Ok(()) => {
                 line.detail = format!("{}; the commits are in {}", stuck.why, path.display());
@@ -468,17 +461,13 @@ pub(super) fn refused(kind: RefusalKind, words: &str) -> Stuck {
     Stuck { why, elsewhere }
 }
 
-fn forget_move(run_dir: &RunDir) {
-    let _ = std::fs::remove_file(run_dir.path(MOVE));
-}
-
 /// Undoes a move of the branch that was under way when the run died, so that the branch is where its
 /// work was verified.
 ///
 /// # Errors
 /// When the repository is not where the move can have left it.
 pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
-    let Ok(bytes) = std::fs::read(run_dir.path(MOVE)) else {
+    let Some(bytes) = run_dir.read(RunFile::Move) else {
         return Ok(());
     };
     let intent: MoveIntent = serde_json::from_slice(&bytes)?;
@@ -488,6 +477,6 @@ pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
         repo.restore_tree(&exempt)?;
         repo.move_back(&intent, &exempt)?;
     }
-    forget_move(run_dir);
+    run_dir.remove(RunFile::Move);
     Ok(())
 }

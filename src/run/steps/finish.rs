@@ -1,6 +1,6 @@
 //! The end of a task: what failed is kept as a patch, HEAD only ever moves by verified work.
 
-use super::turn::{TURN_MARK, changed_paths};
+use super::turn::changed_paths;
 use super::{Performer, TaskRun};
 use crate::domain::attempt::TaskState;
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
@@ -8,6 +8,7 @@ use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
 use crate::domain::snapshot::Snapshot;
+use crate::run::layout::RunFile;
 
 impl Performer<'_> {
     /// Ends a task.
@@ -92,7 +93,7 @@ impl Performer<'_> {
             Ok(Some(kept)) => {
                 // HEAD and refs are not those of the turn's beginning any more: a turn that is
                 // taken up is judged from here.
-                let _ = std::fs::remove_file(self.run_dir.path(TURN_MARK));
+                self.run_dir.remove(RunFile::TurnMark);
                 self.warn(format!(
                     "the branch is back where the task began; the agent's commits are kept under {kept}"
                 ));
@@ -106,12 +107,12 @@ impl Performer<'_> {
     fn save_patch(&mut self, run: &TaskRun<'_>) -> Option<String> {
         let (raw, _) = self.look();
         let raw = raw.filter(|raw| !raw.changes.is_empty() || !raw.uncounted.is_empty())?;
-        let name = format!("patches/{}.patch", run.task.id);
+        let file = RunFile::Patch(run.task.id.as_str());
         let patch = self.repo.patch(&raw).map_err(anyhow::Error::from);
         let patch = patch.map(|patch| self.without_secrets(patch));
-        let saved = patch.and_then(|patch| self.run_dir.write(&name, &patch));
+        let saved = patch.and_then(|patch| self.run_dir.write(file, &patch));
         match saved {
-            Ok(_) => Some(name),
+            Ok(_) => Some(file.path().into_owned()),
             Err(error) => {
                 self.warn(format!("the work could not be saved as a patch: {error:#}"));
                 None

@@ -5,11 +5,8 @@ use super::Performer;
 use crate::domain::outcome::short;
 use crate::domain::snapshot::{Head, KnownSnapshot};
 use crate::git::{RawSnapshot, display_path};
+use crate::run::layout::RunFile;
 use serde::{Deserialize, Serialize};
-use std::fs;
-
-/// Where it is kept, relative to the run directory.
-const LEFT: &str = "state/left.json";
 
 /// Most files that the refusal names.
 const SHOWN: usize = 20;
@@ -31,10 +28,7 @@ impl Performer<'_> {
             dirty: raw.dirty_paths(),
             known: raw.known.clone(),
         };
-        let kept = serde_json::to_vec(&left)
-            .map_err(anyhow::Error::from)
-            .and_then(|bytes| self.run_dir.write(LEFT, &bytes));
-        if let Err(error) = kept {
+        if let Err(error) = self.run_dir.write_json(RunFile::OrderlyEnd, &left) {
             self.warn(format!("{error:#}"));
         }
     }
@@ -43,12 +37,12 @@ impl Performer<'_> {
     /// ended. A run that was killed has not said how it left the repository; what is there then
     /// counts as its own. From here on that is so again.
     pub fn changed_since_left(&mut self) -> Option<String> {
-        let left: Left = serde_json::from_slice(&fs::read(self.run_dir.path(LEFT)).ok()?).ok()?;
+        let left: Left = self.run_dir.read_json(RunFile::OrderlyEnd)?;
         self.recall_droppings();
         let strange = self.look().0.and_then(|now| left.strange(&now));
         if strange.is_none() {
             // A file that stays would only make a later, killed process look like an orderly one.
-            let _ = fs::remove_file(self.run_dir.path(LEFT));
+            self.run_dir.remove(RunFile::OrderlyEnd);
         }
         strange
     }

@@ -25,7 +25,7 @@ mod verification;
 
 pub use begin::TaskStart;
 pub use book::{PlanBook, PlanFile};
-pub use deliver::{BUNDLE, Parcel, undo_move};
+pub use deliver::{Parcel, undo_move};
 pub use emit::Emitter;
 pub use hand_in::HandIn;
 pub use journal::Journal;

@@ -8,6 +8,7 @@ use crate::domain::prompt::{
     PromptInput, Purpose, Retry, TaskName, TaskText, prompt, resumed_prompt,
 };
 use crate::domain::snapshot::{Head, Snapshot};
+use crate::run::layout::RunFile;
 use std::path::PathBuf;
 
 /// A prompt that is kept in the run directory.
@@ -38,8 +39,9 @@ impl Performer<'_> {
         self.turns += 1;
         let number = self.turns;
         let text = self.prompt_text(run, purpose, resumed);
-        let name = format!("prompts/{number:02}.md");
-        let file = self.run_dir.write(&name, text.as_bytes())?;
+        let file = RunFile::Prompt(number);
+        let name = file.path().into_owned();
+        let file = self.run_dir.write(file, text.as_bytes())?;
         Ok(Prompt {
             number,
             name,

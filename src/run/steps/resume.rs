@@ -1,6 +1,5 @@
 //! A run taken up again by another process: what the dead one left is found, ended and finished.
 
-use super::commit::LANDING;
 use super::{Performer, TaskStart};
 use crate::domain::attempt::{Step, TaskState, fold};
 use crate::domain::outcome::{Outcome, short};
@@ -10,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::git::{Exempt, LandingIntent, Repo};
 use crate::process::kill_marked;
 use crate::run::directory::RunDir;
+use crate::run::layout::RunFile;
 
 impl Performer<'_> {
     /// Ends what the dead process left running, takes up its droppings, and makes sure that HEAD is
@@ -76,11 +76,11 @@ impl Performer<'_> {
 /// # Errors
 /// When the repository cannot be read or its index is held.
 pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
-    let path = run_dir.path(LANDING);
-    let Ok(bytes) = std::fs::read(&path) else {
+    let Some(bytes) = run_dir.read(RunFile::Landing) else {
         return Ok(());
     };
     let intent: LandingIntent = serde_json::from_slice(&bytes)?;
+    let path = run_dir.path(RunFile::Landing);
     repo.release_refs(&intent, std::fs::metadata(&path)?.modified()?)?;
     let head = commit_of(&repo.snapshot(&Exempt::default())?.known.head);
     if head.as_ref() == Some(&intent.commit) && repo.base().as_ref() != Some(&intent.commit) {

@@ -4,6 +4,7 @@ use super::Performer;
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run_keeping};
+use crate::run::layout::RunFile;
 use std::time::Duration;
 
 /// The longest that a setup command may run.
@@ -13,9 +14,6 @@ const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// of it when the run has to end.
 const SERVICE_GRACE: Duration = Duration::from_secs(5);
 const SERVICE_GRACE_CANCELLED: Duration = Duration::from_millis(500);
-
-/// Says that the setup commands have run, relative to the run directory.
-const SETUP_DONE: &str = "state/setup-done";
 
 /// How much of the end of a setup command's output an error shows.
 const SHOWN: usize = 4 << 10;
@@ -74,7 +72,7 @@ impl Performer<'_> {
         self.settle(before.as_deref());
         // Services end with this process: whoever takes the run up has to start them again.
         if self.services.is_empty() {
-            self.run_dir.write(SETUP_DONE, b"")?;
+            self.run_dir.write(RunFile::SetupDone, b"")?;
         }
         Ok(None)
     }
@@ -95,6 +93,6 @@ impl Performer<'_> {
 
     /// Whether there are setup commands that have not run to their end.
     pub(super) fn has_setup_to_do(&self) -> bool {
-        !self.config.setup.is_empty() && !self.run_dir.path(SETUP_DONE).exists()
+        !self.config.setup.is_empty() && !self.run_dir.has(RunFile::SetupDone)
     }
 }

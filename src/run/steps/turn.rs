@@ -13,9 +13,7 @@ use crate::domain::settings::{AgentCommits, OnNoChanges};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{ChangeKind, GitError, RawSnapshot, TurnMark, TurnReport, display_path};
 use crate::process::Exit;
-
-/// HEAD and refs at the start of the open turn, relative to the run directory.
-pub(super) const TURN_MARK: &str = "state/turn-mark.json";
+use crate::run::layout::RunFile;
 
 impl Performer<'_> {
     pub(super) async fn turn(
@@ -116,16 +114,14 @@ impl Performer<'_> {
     fn turn_mark(&mut self, run: &TaskRun<'_>, key: TurnKey) -> Result<TurnMark, GitError> {
         let of_turn = (run.task.id.to_string(), key.turn);
         if matches!(run.journal.state.last, Last::Resumed(_))
-            && let Ok(bytes) = std::fs::read(self.run_dir.path(TURN_MARK))
-            && let Ok((turn, mark)) = serde_json::from_slice::<((String, u32), TurnMark)>(&bytes)
+            && let Some((turn, mark)) =
+                self.run_dir.read_json::<((String, u32), TurnMark)>(RunFile::TurnMark)
             && turn == of_turn
         {
             return Ok(mark);
         }
         let mark = self.repo.mark_turn()?;
-        let kept = serde_json::to_vec(&(of_turn, &mark))
-            .map_err(anyhow::Error::from)
-            .and_then(|bytes| self.run_dir.write(TURN_MARK, &bytes));
+        let kept = self.run_dir.write_json(RunFile::TurnMark, &(of_turn, &mark));
         if let Err(error) = kept {
             self.warn(format!("{error:#}"));
         }

@@ -11,14 +11,10 @@ use crate::git::{ChangeKind, RawSnapshot};
 use crate::process::RUN_ID;
 use crate::process::environment::environment;
 use crate::settings::TaskConfig;
+use crate::run::layout::RunFile;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::Arc;
-
-/// The droppings, and what was there before the checks that are running, relative to the run
-/// directory.
-const DROPPINGS: &str = "state/droppings.json";
-const BEFORE_CHECKS: &str = "state/before-checks.json";
 
 impl Performer<'_> {
     pub(super) async fn verification(
@@ -67,14 +63,14 @@ impl Performer<'_> {
     ) -> anyhow::Result<Verification> {
         self.note_untracked(before)?;
         let env = self.scrubbed(&config.verify_env);
-        let logs = self.run_dir.path("verify");
         self.load_matchers(config)?;
         let emit = &mut self.emit;
         let around = Surroundings {
             work_tree: self.repo.real().work_tree(),
             env: &env,
             cancel: &self.cancel,
-            logs: &logs,
+            run_dir: self.run_dir.root(),
+            log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
             matchers: &self.matchers,
         };
         let mut on_progress = |progress: Progress<'_>| match progress {
@@ -108,14 +104,14 @@ impl Performer<'_> {
                 continue;
             }
             let digest = blake3::hash(file.as_bytes()).to_hex();
-            let copy = format!("state/matcher-{digest}.json");
-            let bytes = match std::fs::read(self.run_dir.path(&copy)) {
-                Ok(bytes) => Some(bytes),
-                Err(_) => self.repo.base_file(file.as_bytes())?,
+            let copy = RunFile::Matcher(&digest);
+            let bytes = match self.run_dir.read(copy) {
+                Some(bytes) => Some(bytes),
+                None => self.repo.base_file(file.as_bytes())?,
             };
             let read = match &bytes {
                 Some(bytes) => {
-                    self.run_dir.write(&copy, bytes)?;
+                    self.run_dir.write(copy, bytes)?;
                     read_matchers(&file, bytes)
                 }
                 None => Matchers {
@@ -154,7 +150,7 @@ impl Performer<'_> {
     ) -> (Option<Arc<RawSnapshot>>, Snapshot) {
         let settled = self.take_droppings(before);
         // Nothing is there to be removed when what ran was no check of ours.
-        let _ = std::fs::remove_file(self.run_dir.path(BEFORE_CHECKS));
+        self.run_dir.remove(RunFile::BeforeChecks);
         settled
     }
 
@@ -224,19 +220,17 @@ impl Performer<'_> {
     pub(super) fn note_untracked(&self, before: Option<&RawSnapshot>) -> anyhow::Result<()> {
         let Some(before) = before else { return Ok(()) };
         let there: Vec<&[u8]> = paths(before).collect();
-        self.run_dir
-            .write(BEFORE_CHECKS, &serde_json::to_vec(&there)?)?;
-        Ok(())
+        self.run_dir.write_json(RunFile::BeforeChecks, &there)
     }
 
     /// Takes up the droppings of an earlier process of this run; those of checks under which it
     /// died included.
     pub(super) fn recall_droppings(&mut self) {
-        let read = |name: &str| -> Option<Vec<Vec<u8>>> {
-            serde_json::from_slice(&std::fs::read(self.run_dir.path(name)).ok()?).ok()
-        };
-        self.droppings.extend(read(DROPPINGS).unwrap_or_default());
-        let Some(there) = read(BEFORE_CHECKS) else {
+        let read = |file| self.run_dir.read_json::<Vec<Vec<u8>>>(file);
+        let known = read(RunFile::CheckArtifacts);
+        let known = known.or_else(|| read(RunFile::EarlierCheckArtifacts));
+        self.droppings.extend(known.unwrap_or_default());
+        let Some(there) = read(RunFile::BeforeChecks) else {
             return;
         };
         let there: BTreeSet<Vec<u8>> = there.into_iter().collect();
@@ -248,15 +242,12 @@ impl Performer<'_> {
         });
         self.droppings.extend(new.map(|change| change.path.clone()));
         self.save_droppings();
-        let _ = std::fs::remove_file(self.run_dir.path(BEFORE_CHECKS));
+        self.run_dir.remove(RunFile::BeforeChecks);
     }
 
     fn save_droppings(&mut self) {
         let list: Vec<&Vec<u8>> = self.droppings.iter().collect();
-        let saved = serde_json::to_vec(&list)
-            .map_err(anyhow::Error::from)
-            .and_then(|bytes| self.run_dir.write(DROPPINGS, &bytes));
-        if let Err(error) = saved {
+        if let Err(error) = self.run_dir.write_json(RunFile::CheckArtifacts, &list) {
             self.warn(format!("{error:#}"));
         }
     }
