@@ -52,7 +52,9 @@ fn of_directory(path: &Path, shown: &Path) -> Result<Recording> {
 }
 
 fn transcripts(path: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(path.join(Folder::Turns.name())).into_iter().flatten();
+    let entries = std::fs::read_dir(path.join(Folder::Turns.name()))
+        .into_iter()
+        .flatten();
     let files = entries.flatten().map(|entry| entry.path());
     let is_ours = |file: &PathBuf| {
         let name = file.file_name().map(|name| name.to_string_lossy());

@@ -4,8 +4,8 @@ mod lines;
 
 use crate::domain::attempt::Record;
 use crate::domain::event::Event;
-use anyhow::{Context as _, bail};
 use crate::run::layout::{Folder, RunFile};
+use anyhow::{Context as _, bail};
 use lines::{end_torn_line, read_lines};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -139,8 +139,7 @@ pub struct Entry {
 const AS_TRUE: &str = "as it becomes true";
 const BEFORE_EVENT: &str = "before the event that names it";
 const AT_END: &str = "at the end";
-const AFTER_SUMMARY: &str =
-    "after the summary: a run that dies before is taken up to tell its end";
+const AFTER_SUMMARY: &str = "after the summary: a run that dies before is taken up to tell its end";
 const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the run is taken up";
 
 impl RunFile<'_> {
@@ -256,9 +255,8 @@ pub fn table() -> String {
     let mut rows: Vec<(Durability, &str, Vec<String>)> = Vec::new();
     for entry in RunFile::ALL.map(RunFile::entry) {
         let name = format!("`{}`", entry.path);
-        let alike = |row: &&mut (Durability, &str, _)| {
-            (row.0, row.1) == (entry.durability, entry.written)
-        };
+        let alike =
+            |row: &&mut (Durability, &str, _)| (row.0, row.1) == (entry.durability, entry.written);
         match rows.iter_mut().find(alike) {
             Some((_, _, names)) => names.push(name),
             None => rows.push((entry.durability, entry.written, vec![name])),

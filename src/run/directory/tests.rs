@@ -47,7 +47,10 @@ fn a_record_of_another_version_is_no_torn_line() {
         "{error}"
     );
     dir.history().unwrap();
-    assert_eq!(fs::read_to_string(dir.path(RunFile::History)).unwrap(), text);
+    assert_eq!(
+        fs::read_to_string(dir.path(RunFile::History)).unwrap(),
+        text
+    );
 }
 
 #[test]
@@ -149,7 +152,10 @@ fn files_behind_planted_links_stay_as_they_are() {
     std::os::unix::fs::symlink(&outside, dir.path(RunFile::Summary)).unwrap();
     dir.write(RunFile::Summary, b"new").unwrap();
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
-    assert_eq!(fs::read_to_string(dir.path(RunFile::Summary)).unwrap(), "new");
+    assert_eq!(
+        fs::read_to_string(dir.path(RunFile::Summary)).unwrap(),
+        "new"
+    );
 }
 
 #[test]

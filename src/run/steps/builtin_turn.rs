@@ -70,9 +70,10 @@ impl Performer<'_> {
         .await;
         let lost = lost.or_else(|| log.close().err().map(|error| error.to_string()));
         if let Some(why) = lost {
-            self.warn(format!("the transcript {} is incomplete: {why}",
+            self.warn(format!(
+                "the transcript {} is incomplete: {why}",
                 file.path()
-           ));
+            ));
         }
         if let Some(why) = self.recorder.as_mut().and_then(Recorder::lost) {
             self.warn(why);

@@ -114,7 +114,8 @@ impl Performer<'_> {
     /// When it cannot be kept.
     pub fn note_begun_at(&self) -> anyhow::Result<()> {
         if let (Some(base), false) = (self.repo.base(), self.run_dir.has(RunFile::StartCommit)) {
-            self.run_dir.write(RunFile::StartCommit, base.0.as_bytes())?;
+            self.run_dir
+                .write(RunFile::StartCommit, base.0.as_bytes())?;
         }
         Ok(())
     }
@@ -127,7 +128,10 @@ impl Performer<'_> {
         let Some(head) = self.repo.base().filter(|head| head != start) else {
             return Ok(());
         };
-        if let Err(error) = self.repo.bundle(&self.run_dir.path(RunFile::Bundle), start, &head) {
+        if let Err(error) = self
+            .repo
+            .bundle(&self.run_dir.path(RunFile::Bundle), start, &head)
+        {
             self.warn(format!(
                 "the commits could not be kept in a bundle: {error}"
             ));

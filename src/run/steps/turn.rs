@@ -114,14 +114,17 @@ impl Performer<'_> {
     fn turn_mark(&mut self, run: &TaskRun<'_>, key: TurnKey) -> Result<TurnMark, GitError> {
         let of_turn = (run.task.id.to_string(), key.turn);
         if matches!(run.journal.state.last, Last::Resumed(_))
-            && let Some((turn, mark)) =
-                self.run_dir.read_json::<((String, u32), TurnMark)>(RunFile::TurnMark)
+            && let Some((turn, mark)) = self
+                .run_dir
+                .read_json::<((String, u32), TurnMark)>(RunFile::TurnMark)
             && turn == of_turn
         {
             return Ok(mark);
         }
         let mark = self.repo.mark_turn()?;
-        let kept = self.run_dir.write_json(RunFile::TurnMark, &(of_turn, &mark));
+        let kept = self
+            .run_dir
+            .write_json(RunFile::TurnMark, &(of_turn, &mark));
         if let Err(error) = kept {
             self.warn(format!("{error:#}"));
         }
