@@ -1,7 +1,7 @@
 //! The one place that starts git.
 
 use crate::git::error::GitError;
-use crate::git::special_files::traps_in;
+use crate::git::special_files::special_files_in;
 use crate::process::Cancel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Looks for traps below these directories when the command takes long.
+    /// Looks for special files below these directories when the command takes long.
     pub(super) fn watching(mut self, roots: Vec<PathBuf>) -> Self {
         self.watched = roots;
         self
@@ -252,7 +252,7 @@ impl<'a> Call<'a> {
     fn cut_off(&self, drained: Drained) -> GitError {
         let command = self.name();
         match drained {
-            Drained::Trapped(paths) => GitError::Trapped { command, paths },
+            Drained::HeldBySpecialFiles(paths) => GitError::HeldBySpecialFiles { command, paths },
             Drained::Cancelled => GitError::Cancelled { command },
             Drained::Whole | Drained::TooLate => GitError::TimedOut {
                 command,
@@ -312,7 +312,7 @@ enum Drained {
     /// Nobody wants the answer any more.
     Cancelled,
     /// The command waits for files that will never be read to their end.
-    Trapped(Vec<PathBuf>),
+    HeldBySpecialFiles(Vec<PathBuf>),
 }
 
 /// Both outputs of a child, each until it ends.
@@ -362,9 +362,9 @@ impl Pipes {
                 if call.watched.is_empty() || Instant::now() < look {
                     continue;
                 }
-                let traps = traps_in(&call.watched);
-                if !traps.is_empty() {
-                    return Drained::Trapped(traps);
+                let special = special_files_in(&call.watched);
+                if !special.is_empty() {
+                    return Drained::HeldBySpecialFiles(special);
                 }
                 patience *= 10;
                 look = Instant::now() + patience;

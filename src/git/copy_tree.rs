@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
 
 /// Makes `to` what `from` is: a file, a link, a directory with all below, or nothing.
-pub(super) fn mirror(from: &Path, to: &Path) -> Result<(), GitError> {
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
     remove(to)?;
     let Some(meta) = look(from)? else {
         return Ok(());
@@ -21,7 +21,7 @@ pub(super) fn mirror(from: &Path, to: &Path) -> Result<(), GitError> {
     } else if meta.is_dir() {
         make_dir(to)?;
         for name in names(from)? {
-            mirror(&from.join(&name), &to.join(&name))?;
+            copy_tree(&from.join(&name), &to.join(&name))?;
         }
         Ok(())
     } else if meta.is_file() {
@@ -117,24 +117,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mirror_is_the_same_until_anything_in_it_changes() {
+    fn a_copy_is_the_same_until_anything_in_it_changes() {
         let dir = tempfile::tempdir().unwrap();
         let (from, to) = (dir.path().join("from"), dir.path().join("deep/to"));
         fs::create_dir_all(from.join("sub")).unwrap();
         fs::write(from.join("sub/file"), "x").unwrap();
         symlink("/etc", from.join("link")).unwrap();
-        mirror(&from, &to).unwrap();
+        copy_tree(&from, &to).unwrap();
         assert!(same(&from, &to).unwrap());
         assert!(fs::symlink_metadata(to.join("link")).unwrap().is_symlink());
 
         fs::set_permissions(from.join("sub/file"), fs::Permissions::from_mode(0o755)).unwrap();
         assert!(!same(&from, &to).unwrap());
-        mirror(&to, &from).unwrap();
+        copy_tree(&to, &from).unwrap();
         assert!(same(&from, &to).unwrap());
 
         remove(&from).unwrap();
         assert!(!same(&from, &to).unwrap());
-        mirror(&from, &to).unwrap();
-        assert!(same(&from, &to).unwrap(), "nothing mirrored is nothing");
+        copy_tree(&from, &to).unwrap();
+        assert!(same(&from, &to).unwrap(), "a copy of nothing is nothing");
     }
 }

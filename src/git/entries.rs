@@ -1,8 +1,6 @@
 //! What is at a path of the work tree: looked at without following links, hashed in parallel.
 
-use crate::git::Repo;
 use crate::git::bytes::as_path;
-use crate::git::private::head::plain_nested_head;
 use std::collections::HashMap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -11,10 +9,6 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
-
-/// A nested repository's configuration may lead git to a pipe anywhere.
-const NESTED_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) type Digest = [u8; 32];
 
@@ -41,26 +35,6 @@ pub(super) enum OnDisk {
     Unreadable {
         digest: Digest,
     },
-}
-
-impl Repo {
-    /// The commit that a nested repository has checked out.
-    pub(super) fn nested_head(&self, path: &[u8]) -> Option<String> {
-        let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
-        git_dir.symlink_metadata().ok()?;
-        let git_dir = resolve_gitfile(&git_dir)?;
-        if let Some(head) = plain_nested_head(&git_dir, &self.real.object_format) {
-            return head.oid;
-        }
-        let args = ["rev-parse", "-q", "--verify", "HEAD"];
-        let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
-        let output = call
-            .timeout(NESTED_TIMEOUT)
-            .status()
-            .ok()
-            .filter(|output| output.status == Some(0))?;
-        Some(output.line())
-    }
 }
 
 /// The git directory behind a `.git` entry, which may be a file that names it.

@@ -33,7 +33,7 @@ pub enum GitError {
     },
     /// git was held by pipes or devices in the place of files, and was killed.
     #[error("git {command} was held by {}, a pipe or a device in the place of a file", display_paths(&shown(paths)))]
-    Trapped {
+    HeldBySpecialFiles {
         /// The subcommand.
         command: String,
         /// The pipes and devices.

@@ -4,12 +4,13 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::command::{Call, GitProgram};
-use crate::git::commit::stage::Identity;
+use crate::git::commit::request::Identity;
 use crate::git::discover::{Environment, Real};
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
-use crate::git::snapshot::layout::{Layout, layout_of};
+use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::layout::layout_of;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! The rules of who may import whom, and the invariants that are absences.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -191,6 +192,61 @@ fn the_loop_fits_on_a_screen() {
         .map(|end| body[..end].lines().count())
         .unwrap();
     assert!(lines <= 40, "run_task has {lines} lines");
+}
+
+/// Rooms whose files import each other in one direction only.
+const WITHOUT_CIRCLES: &[&str] = &["git"];
+
+#[test]
+fn no_file_imports_itself_by_way_of_others() {
+    for room in WITHOUT_CIRCLES {
+        let files = sources(room);
+        let path = |path: &Path| {
+            let below = path.strip_prefix(root().join("src")).unwrap();
+            let name = below.with_extension("").display().to_string();
+            name.trim_end_matches("/mod").replace('/', "::")
+        };
+        let names: BTreeSet<String> = files.iter().map(|(file, _)| path(file)).collect();
+        let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (file, text) in &files {
+            let from = path(file);
+            let code: String = product_lines(text).map(|(_, line)| line).collect();
+            assert!(
+                !code.contains("use super::{") && !code.contains("crate::git::{"),
+                "{from}: name each file that is imported from"
+            );
+            let named = code.split("crate::").skip(1).map(|rest| {
+                let is_path = |c: &char| c.is_alphanumeric() || "_:".contains(*c);
+                rest.chars().take_while(is_path).collect::<String>()
+            });
+            let below = code.split(" super::").skip(1).map(|rest| {
+                let is_path = |c: &char| c.is_alphanumeric() || "_:".contains(*c);
+                let rest: String = rest.chars().take_while(is_path).collect();
+                format!(
+                    "{}::{rest}",
+                    from.rsplit_once("::").map_or("", |parts| parts.0)
+                )
+            });
+            let file_of = |named: String| {
+                let mut named = named.as_str();
+                while !names.contains(named) {
+                    named = named.rsplit_once("::")?.0;
+                }
+                Some(named.to_owned())
+            };
+            let found = named.chain(below).filter_map(file_of);
+            imports.insert(from.clone(), found.filter(|to| *to != from).collect());
+        }
+        // Whoever imports nothing that is left is in no circle.
+        while let Some(free) = imports
+            .iter()
+            .find(|(_, to)| to.iter().all(|to| !imports.contains_key(to)))
+            .map(|(from, _)| from.clone())
+        {
+            imports.remove(&free);
+        }
+        assert!(imports.is_empty(), "files in circles: {imports:#?}");
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The project's commit hooks, as they stood at the start of the run.
 
-use crate::git::Repo;
-use crate::git::commit::stage::Staged;
-use crate::git::copy_tree::{make_dir, mirror};
+use crate::git::commit::request::Staged;
+use crate::git::copy_tree::{copy_tree, make_dir};
 use crate::git::error::{GitError, io_error};
+use crate::git::repo::Repo;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -119,10 +119,10 @@ impl Repo {
         let from = self.private.git_dir();
         make_dir(&to.join("objects/info"))?;
         for name in ["HEAD", "config", "refs", "packed-refs", "info", "shallow"] {
-            mirror(&from.join(name), &to.join(name))?;
+            copy_tree(&from.join(name), &to.join(name))?;
         }
         let alternates = "objects/info/alternates";
-        mirror(&from.join(alternates), &to.join(alternates))?;
-        mirror(&self.stage_index(), &to.join("index"))
+        copy_tree(&from.join(alternates), &to.join(alternates))?;
+        copy_tree(&self.stage_index(), &to.join("index"))
     }
 }

@@ -1,15 +1,15 @@
 //! Moving the branch: the commit point, and the bookkeeping after it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::as_path;
-use crate::git::commit::stage::{CommitError, Identity, hex};
+use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, hex};
 use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::{Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::private::directory::{tree_of, write};
-use crate::git::private::refs::HeadState;
-use serde::{Deserialize, Serialize};
+use crate::git::files::{replace_file, sync_parent, write};
+use crate::git::private::directory::tree_of;
+use crate::git::private::head::HeadState;
+use crate::git::repo::Repo;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
@@ -20,33 +20,6 @@ use std::time::{Duration, Instant, SystemTime};
 /// How long a ref's lock must lie untouched to be nobody's.
 const STALE_AFTER: Duration = Duration::from_secs(1);
 const LOCK_POLL: Duration = Duration::from_millis(25);
-
-/// A commit that is made and about to become HEAD. Kept on disk, it lets a restart find out
-/// whether that happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LandingIntent {
-    /// The commit.
-    pub commit: RevId,
-    /// Its tree, where it was kept.
-    #[serde(default)]
-    pub(in crate::git) tree: Option<String>,
-    /// Where HEAD is expected to be; `None` for a first commit.
-    pub old: Option<RevId>,
-    /// The branch to be moved; `None` when HEAD is detached.
-    pub branch: Option<String>,
-    /// First line of the message.
-    pub subject: String,
-    pub(in crate::git) identity: Identity,
-    pub(in crate::git) plan: Option<PlanLanding>,
-}
-
-/// The plan file, whose new content is in the commit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::git) struct PlanLanding {
-    pub(in crate::git) path: Vec<u8>,
-    /// Digest of the content in the work tree that it replaces.
-    pub(in crate::git) before: Option<String>,
-}
 
 impl Repo {
     /// Moves HEAD's branch to the commit, if it still is where the intent expects it, and finishes
@@ -275,28 +248,6 @@ impl Repo {
             .or_else(|_| replace_file(&path, &content, parent))
             .map_err(io_error("write", &path))
     }
-}
-
-/// Replaces a file of the work tree in one step, keeping its permissions. The new content is made
-/// in `workshop`: best the git directory, where a crash leaves nothing that looks like work.
-pub(in crate::git) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let permissions = fs::symlink_metadata(path).map_or_else(
-        |_| fs::Permissions::from_mode(0o644),
-        |meta| meta.permissions(),
-    );
-    let mut file = tempfile::NamedTempFile::new_in(workshop)?;
-    file.write_all(content)?;
-    file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_parent(path)
-}
-
-/// Puts the names in a path's directory on the disk.
-fn sync_parent(path: &Path) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    File::open(parent)?.sync_all()
 }
 
 fn described(head: &HeadState) -> String {

@@ -5,5 +5,6 @@ pub(in crate::git) mod land;
 pub(in crate::git) mod raw_commit;
 pub(in crate::git) mod read_back;
 pub(in crate::git) mod rebase;
+pub(in crate::git) mod request;
 pub(in crate::git) mod restore;
 pub(in crate::git) mod stage;

@@ -1,9 +1,10 @@
 //! A commit as git stores it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::error::GitError;
-use crate::git::remote::exchange::{RemoteError, checked_id};
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
+use crate::git::repo::Repo;
 
 /// Who made a commit and when, in git's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]

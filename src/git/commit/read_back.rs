@@ -2,8 +2,8 @@
 //! which never runs a program and shares no code with the git that made it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path};
+use crate::git::repo::Repo;
 use git2::{DiffOptions, Oid, Repository, RepositoryOpenFlags, StatusOptions};
 use std::ffi::OsStr;
 

@@ -1,11 +1,12 @@
 //! Commits made anew on top of another one, without touching the work tree.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::{display_paths, nul_fields};
 use crate::git::commit::raw_commit::RawCommit;
 use crate::git::error::GitError;
-use crate::git::remote::exchange::{RemoteError, checked_id, is_id};
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::{checked_id, is_id};
+use crate::git::repo::Repo;
 
 /// A commit and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Putting the work tree, the index and HEAD back to the base.
 
-use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path, nul_joined};
-use crate::git::commit::stage::CommitError;
+use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::is_absence;
 use crate::git::entries::{Looker, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::snapshot::take::{Change, ChangeKind, Exempt};
+use crate::git::remote::names::ref_component;
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::{Change, ChangeKind, Exempt};
 use std::fs;
 
 /// What a restore did.
@@ -146,22 +147,5 @@ impl Repo {
             directory = split(directory).0;
         }
         Ok(())
-    }
-}
-
-/// Any text as one component of a ref's name.
-pub(in crate::git) fn ref_component(text: &str) -> String {
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = text.chars().take(80).map(safe).collect();
-    if name.is_empty() {
-        "-".to_owned()
-    } else {
-        name
     }
 }

@@ -1,18 +1,20 @@
 //! Staging exactly what was verified, and making a commit of it that nothing points to yet.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::Repo;
-use crate::git::bytes::{as_path, display_paths, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::command::Call;
-use crate::git::commit::land::{LandingIntent, PlanLanding};
+use crate::git::commit::request::{
+    CommitError, CommitRequest, Identity, LandingIntent, PlanContent, PlanLanding, Stage, Staged,
+    hex,
+};
 use crate::git::discover::Operation;
-use crate::git::entries::{Digest, Looker, OnDisk, look_at, open_regular};
+use crate::git::entries::{Looker, OnDisk, look_at, open_regular};
 use crate::git::error::{GitError, io_error};
 use crate::git::private::directory::tree_of;
-use crate::git::snapshot::status::GITLINK;
-use crate::git::snapshot::take::{Change, ChangeKind, RawSnapshot};
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot};
+use crate::git::snapshot::listing::GITLINK;
 use crate::permit::Committable;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -24,98 +26,6 @@ const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
 /// What `git update-index` says of a path that it leaves out, which it takes for no error.
 const IGNORED: &str = "Ignoring path ";
 const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
-
-/// Author and committer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Display name.
-    pub name: String,
-    /// Address.
-    pub email: String,
-}
-
-/// The plan file with the status that is true once the commit is made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanContent {
-    /// Relative to the top of the work tree.
-    pub path: Vec<u8>,
-    /// The whole file, as it will lie in the work tree.
-    pub content: Vec<u8>,
-}
-
-/// What is to be committed on top of what.
-#[derive(Debug)]
-pub struct CommitRequest<'a> {
-    /// The verified state: its changes, and only they, are committed.
-    pub snapshot: &'a RawSnapshot,
-    /// Put into the commit, and into the work tree once the commit has landed.
-    pub plan: Option<PlanContent>,
-    /// Usually where HEAD is; the base, when the agent's own commits are to be squashed.
-    pub parent: Option<RevId>,
-}
-
-/// Why nothing was committed. The repository is as it was.
-#[derive(Debug, thiserror::Error)]
-pub enum CommitError {
-    /// git failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// The token was minted for another tree than the snapshot's.
-    #[error("the tree to be committed is not the one that was verified")]
-    NotVerified,
-    /// The repository is in the middle of something.
-    #[error("{0} is in progress; finish or abort it before committing")]
-    InProgress(Operation),
-    /// There are conflicts.
-    #[error("unresolved conflicts in {}", display_paths(.0))]
-    Conflicts(Vec<Vec<u8>>),
-    /// Files to be committed cannot be read.
-    #[error("cannot read {}", display_paths(.0))]
-    Unreadable(Vec<Vec<u8>>),
-    /// git takes no files of these names, `.GIT/config` for one.
-    #[error("git does not take files of these names: {}", display_paths(.0))]
-    Impossible(Vec<Vec<u8>>),
-    /// Files changed between verification and commit.
-    #[error("changed while committing: {}", display_paths(.0))]
-    ChangedMeanwhile(Vec<Vec<u8>>),
-    /// Somebody else is at work on the repository's index.
-    #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
-    Locked(PathBuf),
-    /// HEAD is not where the commit was to go.
-    #[error("HEAD moved while committing: expected {expected}, found {found}")]
-    HeadMoved {
-        /// Where it should be.
-        expected: String,
-        /// Where it is.
-        found: String,
-    },
-}
-
-/// What staging came to.
-#[derive(Debug)]
-pub enum Stage {
-    /// The parent has this tree already: nothing to commit, which is a success.
-    Nothing,
-    /// A tree to be committed.
-    Ready(Staged),
-}
-
-/// A tree that may be committed: proof that it is the one verified.
-#[derive(Debug)]
-pub struct Staged {
-    tree: String,
-    parent: Option<String>,
-    old: Option<String>,
-    branch: Option<String>,
-    plan: Option<PlanLanding>,
-}
-
-impl Staged {
-    /// The tree's id.
-    pub fn tree(&self) -> &str {
-        &self.tree
-    }
-}
 
 /// An index, and where the objects go that staging into it makes.
 pub(in crate::git) struct Target<'a> {
@@ -483,10 +393,6 @@ fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
     record.extend_from_slice(path);
     record.push(0);
     record
-}
-
-pub(in crate::git) fn hex(digest: &Digest) -> String {
-    blake3::Hash::from_bytes(*digest).to_hex().to_string()
 }
 
 /// Whether the three markers of a conflict begin lines, in their order.

@@ -3,15 +3,15 @@
 //! An agent of the same user can still read files. What this takes away is the push that works without
 //! being asked for anything.
 
-use crate::git::Repo;
 use crate::git::bytes::as_path;
-use crate::git::commit::land::replace_file;
-use crate::git::copy_tree::{make_dir, mirror, remove};
+use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::discover::Real;
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{replace_file, write_atomically};
 use crate::git::private::config::start_call;
-use crate::git::private::directory::{recorded_places, write_atomically};
+use crate::git::private::directory::recorded_places;
+use crate::git::repo::Repo;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::Read;
@@ -229,7 +229,7 @@ impl Repo {
         replace_file(file, content, parent).map_err(io_error("write", file))?;
         for (place, copy) in recorded_places(&self.real, &self.private.root) {
             if place == file {
-                mirror(&place, &copy)?;
+                copy_tree(&place, &copy)?;
             }
         }
         Ok(())

@@ -1,12 +1,14 @@
 //! The git directory of our own: made before the first turn, out of the agent's reach.
 
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
-use crate::git::copy_tree::{look, make_dir, mirror};
+use crate::git::copy_tree::{copy_tree, look, make_dir};
 use crate::git::discover::Real;
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{write, write_atomically};
+use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::{Setting, Settings, render, setting};
-use crate::git::private::refs::{HeadState, links, read_head};
-use crate::git::{private_call, real_call};
+use crate::git::private::head::{HeadState, read_head};
+use crate::git::private::links::links;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,9 +17,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 const VERSION: u32 = 1;
-
-/// The home of every git that works for the run, relative to the private directory.
-pub(in crate::git) const HOME: &str = "home";
 
 /// Where the private directory lies, and what it remembers.
 #[derive(Debug)]
@@ -69,7 +68,7 @@ impl PrivateDir {
         let sparse = settings.is_true("core.sparsecheckout", false);
         copy_index(real, root, &head, sparse)?;
         for (place, copy) in recorded_places(real, root) {
-            mirror(&place, &copy)?;
+            copy_tree(&place, &copy)?;
         }
         let identity = settings.text("user.name").zip(settings.text("user.email"));
         let written = head.branch.as_deref().unwrap_or("HEAD");
@@ -150,22 +149,6 @@ impl PrivateDir {
         let hooks = self.state.hooks.as_ref()?;
         Some(self.root.join(as_path(hooks)).join(name))
     }
-}
-
-pub(in crate::git) fn git_dir(root: &Path) -> PathBuf {
-    root.join("git")
-}
-
-/// Replaces a file's content in one step, on the disk before the name changes.
-pub(in crate::git) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitError> {
-    let parent = path.parent().unwrap_or(Path::new("."));
-    let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
-        file.write_all(content)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        fs::File::open(parent)?.sync_all()
-    });
-    written.map_err(io_error("write", path))
 }
 
 /// What an agent may not change in the repository's git directory, and where its copy is kept.
@@ -278,20 +261,20 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
 /// Ignore, attribute and sparse rules that lie outside of the work tree, as they stand now.
 fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     let info = git_dir(root).join("info");
-    mirror_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
-    mirror_content(
+    copy_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
+    copy_content(
         &real.common_dir.join("info/attributes"),
         &info.join("attributes"),
     )?;
-    mirror_content(
+    copy_content(
         &real.git_dir.join("info/sparse-checkout"),
         &info.join("sparse-checkout"),
     )?;
-    mirror_content(
+    copy_content(
         &real.git_dir.join("shallow"),
         &git_dir(root).join("shallow"),
     )?;
-    mirror_content(
+    copy_content(
         &real.common_dir.join("shallow"),
         &git_dir(root).join("shallow"),
     )?;
@@ -306,7 +289,7 @@ fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitEr
         if let Some(path) =
             configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)))
         {
-            mirror_content(&path, &info.join(copy))?;
+            copy_content(&path, &info.join(copy))?;
         }
     }
     Ok(())
@@ -325,16 +308,12 @@ fn user_config_dir(real: &Real) -> Option<PathBuf> {
 }
 
 /// Copies what a file contains, if it is there; a link is followed, as git would.
-fn mirror_content(from: &Path, to: &Path) -> Result<(), GitError> {
+fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
     if !from.is_file() {
         return Ok(());
     }
     let content = fs::read(from).map_err(io_error("read", from))?;
     write(to, &content)
-}
-
-pub(in crate::git) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
-    fs::write(path, content).map_err(io_error("write", path))
 }
 
 /// git follows relative alternates at the first level only, so the whole chain is written out.
@@ -446,9 +425,9 @@ fn copy_index(real: &Real, root: &Path, head: &HeadState, sparse: bool) -> Resul
             .run()
             .map(drop);
     };
-    mirror_content(&real.git_dir.join("index"), &index)?;
+    copy_content(&real.git_dir.join("index"), &index)?;
     for name in shared_indexes(&real.git_dir)? {
-        mirror_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
+        copy_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
     }
     private_call(real, root)
         .args(["read-tree", "--reset", "-i", base])
@@ -518,7 +497,7 @@ fn copy_hooks(real: &Real, root: &Path, settings: &Settings) -> Result<Option<Ve
     });
     let copied = parent.unwrap_or(&hooks);
     let top = Path::new("hooks").join(copied.file_name().unwrap_or_default());
-    mirror(copied, &root.join(&top))?;
+    copy_tree(copied, &root.join(&top))?;
     let below = hooks.strip_prefix(copied).unwrap_or(Path::new(""));
     Ok(Some(top.join(below).into_os_string().into_vec()))
 }

@@ -1,13 +1,14 @@
 //! What a turn did to the repository itself: put right, told, or called a violation.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::Repo;
-use crate::git::copy_tree::{look, mirror, remove, same};
+use crate::git::copy_tree::{copy_tree, look, remove, same};
 use crate::git::discover::Operation;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::private::directory::recorded_places;
-use crate::git::private::refs::{HeadState, Refs};
+use crate::git::private::head::HeadState;
+use crate::git::private::refs::Refs;
+use crate::git::repo::Repo;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -187,10 +188,10 @@ impl Repo {
         let recorded = recorded_places(&self.real, &self.private.root).into_iter();
         for (place, copy) in recorded.filter(|(place, _)| wanted(place)) {
             if place.ends_with("info") && is_directory(&place)? {
-                mirror(&copy.join(SERVED), &place.join(SERVED))?;
+                copy_tree(&copy.join(SERVED), &place.join(SERVED))?;
             }
             if !same(&place, &copy).unwrap_or(false) {
-                mirror(&copy, &place)?;
+                copy_tree(&copy, &place)?;
                 warnings.push(format!("changes to {} were undone", self.shown(&place)));
             }
         }

@@ -4,10 +4,10 @@
 //! left to git, which is slower by a process or three.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::RealCall;
 use crate::git::discover::Real;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
+use crate::git::private::calls::RealCall;
 use memchr::memmem;
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,9 +1,12 @@
 //! The private git directory: what git reads there, and how it is kept from everybody else.
 
+pub(in crate::git) mod calls;
 pub(in crate::git) mod config;
 pub(in crate::git) mod credentials;
 pub(in crate::git) mod directory;
+pub(in crate::git) mod entrances;
 pub(in crate::git) mod guard;
 pub(in crate::git) mod head;
+pub(in crate::git) mod links;
 pub(in crate::git) mod refs;
 pub(in crate::git) mod seal;

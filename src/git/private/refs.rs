@@ -1,57 +1,45 @@
 //! The repository's own HEAD and refs.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
-use crate::git::copy_tree::{look, mirror};
-use crate::git::discover::Real;
+use crate::git::copy_tree::{copy_tree, look};
+use crate::git::entries::resolve_gitfile;
 use crate::git::error::GitError;
-pub(in crate::git) use crate::git::private::head::{HeadState, read_head};
-use crate::git::remote::exchange::{RemoteError, checked_id};
+use crate::git::private::head::{HeadState, plain_nested_head, read_head};
+use crate::git::private::links::links;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
+use crate::git::repo::Repo;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A nested repository's configuration may lead git to a pipe anywhere.
+const NESTED_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Every ref by full name: its object, or `ref:` and the ref that it stands for.
 pub(in crate::git) type Refs = BTreeMap<String, String>;
 
-/// Places that git writes to when it moves a ref or stores an object, as `name` has them.
-fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
-    let tops = ["packed-refs", "objects", "logs", "logs/HEAD"]
-        .into_iter()
-        .map(|top| dir.join(top));
-    let below = ["", "logs"].into_iter().flat_map(move |top| {
-        let parts: Vec<&str> = name.split('/').collect();
-        // The ref itself is replaced, never written through; its log is appended to.
-        let depths = if top.is_empty() {
-            1..parts.len()
-        } else {
-            1..parts.len() + 1
-        };
-        depths
-            .map(move |depth| dir.join(top).join(parts[..depth].join("/")))
-            .collect::<Vec<_>>()
-    });
-    tops.chain(below)
-}
-
-/// Links among the places that are written, as some set-ups have them from the start.
-pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
-    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-    let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]
-        .into_iter()
-        .flat_map(|dir| written_for(dir, name).filter(is_link).collect::<Vec<_>>())
-        .collect();
-    let objects = real.common_dir.join("objects");
-    links.extend(
-        (0..256)
-            .map(|fan| objects.join(format!("{fan:02x}")))
-            .filter(is_link),
-    );
-    links
-}
-
 impl Repo {
+    /// The commit that a nested repository has checked out.
+    pub(in crate::git) fn nested_head(&self, path: &[u8]) -> Option<String> {
+        let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
+        git_dir.symlink_metadata().ok()?;
+        let git_dir = resolve_gitfile(&git_dir)?;
+        if let Some(head) = plain_nested_head(&git_dir, &self.real.object_format) {
+            return head.oid;
+        }
+        let args = ["rev-parse", "-q", "--verify", "HEAD"];
+        let call = self.real_call().git().env("GIT_DIR", git_dir).args(args);
+        let output = call
+            .timeout(NESTED_TIMEOUT)
+            .status()
+            .ok()
+            .filter(|output| output.status == Some(0))?;
+        Some(output.line())
+    }
+
     /// A command that moves the ref `name`, refused when its files or logs lead elsewhere.
     pub(in crate::git) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
         self.refuse_links(name)?;
@@ -149,7 +137,7 @@ impl Repo {
         );
         match look(&from)? {
             Some(meta) if !meta.is_file() => Ok(()),
-            _ => mirror(&from, &copy),
+            _ => copy_tree(&from, &copy),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! a planted filter itself, or be told that nothing has changed, so the directory is sealed whenever
 //! foreign code may run and looked at before it is used again.
 
-use crate::git::Repo;
 use crate::git::error::GitError;
 use std::fs;
 use std::io;
@@ -45,24 +44,21 @@ impl Seal {
             held: Arc::new(Mutex::new(held)),
         }
     }
-}
 
-impl Repo {
-    /// Asks for the private directory.
+    /// Asks for the directory.
     ///
     /// # Errors
     /// When somebody else wrote to it.
     pub(in crate::git) fn unseal(&self) -> Result<Unsealed, GitError> {
-        let seal = &self.seal;
-        let mut held = seal.held.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.users == 0 && (held.digest.is_none() || digest(&seal.root).ok() != held.digest) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.users == 0 && (held.digest.is_none() || digest(&self.root).ok() != held.digest) {
             return Err(GitError::Private {
-                path: seal.root.clone(),
+                path: self.root.clone(),
                 why: "it was changed or removed during the run, and not by Sprag".to_owned(),
             });
         }
         held.users += 1;
-        Ok(Unsealed(seal.clone()))
+        Ok(Unsealed(self.clone()))
     }
 }
 

@@ -1,11 +1,12 @@
 //! A commit's change in the form that GitHub's `createCommitOnBranch` takes.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::display_path;
 use crate::git::error::GitError;
-use crate::git::remote::exchange::{RemoteError, checked_id};
-use crate::git::snapshot::status::{GITLINK, RawDiff, SYMLINK};
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
+use crate::git::repo::Repo;
+use crate::git::snapshot::listing::{GITLINK, RawDiff, SYMLINK};
 
 /// Files to be written and removed, by paths from the top.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

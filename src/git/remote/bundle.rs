@@ -2,14 +2,16 @@
 //! foreign code: nothing in it is believed before it was checked.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::command::Call;
 use crate::git::commit::raw_commit::Signature;
 use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
-use crate::git::private::directory::{write, write_ref};
-use crate::git::remote::exchange::{RemoteError, checked_id, is_id};
+use crate::git::files::write;
+use crate::git::private::directory::write_ref;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::{checked_id, is_id};
+use crate::git::repo::Repo;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

@@ -5,10 +5,13 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
-use crate::git::error::GitError;
-use crate::git::private::directory::{HOME, git_dir, write_atomically};
+use crate::git::error::{GitError, io_error};
+use crate::git::files::write_atomically;
+use crate::git::private::calls::{HOME, git_dir};
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::{checked_ref, is_id};
 use crate::git::remote::refusal::{Refusal, Trouble, classify};
-use crate::git::{Repo, error::io_error};
+use crate::git::repo::Repo;
 use crate::process::Cancel;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -158,119 +161,6 @@ fn is_plain_location(rest: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:[]%+".contains(c);
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     !host.is_empty() && !path.is_empty() && !host.starts_with('-') && rest.chars().all(is_plain)
-}
-
-/// Why a remote could not be asked, or not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// Not the address of a repository.
-    #[error("the remote's address is not of the form https://host/owner/repository.git")]
-    BadUrl,
-    /// Not a name that git takes.
-    #[error("`{}` is not a name that git takes for a branch", .0.escape_debug())]
-    BadName(String),
-    /// Not the full name of an object.
-    #[error("`{}` is not the id of a commit", .0.escape_debug())]
-    BadId(String),
-    /// The commit to be pushed does not continue the branch. Nothing was sent.
-    #[error("{new} does not descend from {expected}, and a branch is never rewritten")]
-    NotFastForward {
-        /// Where the branch is.
-        expected: RevId,
-        /// What was to be pushed.
-        new: RevId,
-    },
-    /// The remote says no; repeating it changes nothing.
-    #[error("the remote refused: {}", .0.words)]
-    Refused(Refusal),
-    /// The network or the server failed; see [`crate::git::RETRY_PAUSES`].
-    #[error("the remote could not be reached: {0}")]
-    Transient(String),
-    /// git itself failed.
-    #[error(transparent)]
-    Git(#[from] GitError),
-}
-
-/// The name of a branch that git takes and that is nothing but a name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BranchName(String);
-
-impl BranchName {
-    /// Reads a short name (`feature/x`, not `refs/heads/feature/x`) by git's own rules, which are
-    /// those of git-check-ref-format(1).
-    ///
-    /// # Errors
-    /// [`RemoteError::BadName`].
-    pub fn parse(name: &str) -> Result<Self, RemoteError> {
-        if !name.starts_with("refs/") && is_ref_name(name) && name != "HEAD" {
-            Ok(Self(name.to_owned()))
-        } else {
-            Err(RemoteError::BadName(name.to_owned()))
-        }
-    }
-
-    /// The branch that keeps the work of a run whose own branch cannot be pushed.
-    pub fn rescue(run_id: &str) -> Self {
-        Self(rescue_branch(run_id))
-    }
-
-    /// The short name.
-    pub fn short(&self) -> &str {
-        &self.0
-    }
-
-    /// The full name, below `refs/heads/`.
-    pub fn full(&self) -> String {
-        format!("refs/heads/{}", self.0)
-    }
-}
-
-/// `sprag/rescue/<run>`, with what a ref's name cannot hold replaced.
-pub fn rescue_branch(run_id: &str) -> String {
-    format!(
-        "sprag/rescue/{}",
-        crate::git::commit::restore::ref_component(run_id)
-    )
-}
-
-/// The rules of git-check-ref-format(1), and a length that every file system takes.
-fn is_ref_name(name: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && part.len() <= 200
-    };
-    let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
-    !name.starts_with('-')
-        && !name.ends_with('.')
-        && !name.contains("..")
-        && !name.contains("@{")
-        && name != "@"
-        && name.len() <= 1000
-        && !name.contains(is_bad)
-        && name.split('/').all(is_part)
-}
-
-pub(in crate::git) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
-    if is_id(&rev.0) {
-        Ok(&rev.0)
-    } else {
-        Err(RemoteError::BadId(rev.0.clone()))
-    }
-}
-
-/// Whether a text is an object's full name, and not that of no object.
-pub(in crate::git) fn is_id(text: &str) -> bool {
-    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    matches!(text.len(), 40 | 64)
-        && text.as_bytes().iter().all(is_hex)
-        && text.bytes().any(|byte| byte != b'0')
-}
-
-fn checked_ref(name: &str) -> Result<&str, RemoteError> {
-    if name.starts_with("refs/") && is_ref_name(name) {
-        Ok(name)
-    } else {
-        Err(RemoteError::BadName(name.to_owned()))
-    }
 }
 
 impl Repo {
@@ -501,65 +391,5 @@ mod tests {
             remote.network,
             [("https_proxy".to_owned(), "http://p".to_owned())]
         );
-    }
-
-    #[test]
-    fn only_names_of_branches_are_taken() {
-        for good in [
-            "main",
-            "feature/x-1",
-            "é",
-            "sprag/rescue/r1",
-            "a@b",
-            "$(x)",
-            "a;b",
-            "x'y",
-        ] {
-            assert_eq!(
-                BranchName::parse(good).unwrap().full(),
-                format!("refs/heads/{good}")
-            );
-        }
-        for bad in [
-            "",
-            "@",
-            "HEAD",
-            "-x",
-            "--upload-pack=x",
-            "refs/heads/x",
-            "a..b",
-            "a b",
-            "a\nb",
-            "a:b",
-            "a~1",
-            "a^",
-            "a?",
-            "a*",
-            "a[",
-            "a\\b",
-            "a@{1}",
-            ".a",
-            "a/.b",
-            "a.lock",
-            "a.lock/b",
-            "a/",
-            "/a",
-            "a//b",
-            "a.",
-            "\u{7f}",
-        ] {
-            assert!(
-                matches!(BranchName::parse(bad), Err(RemoteError::BadName(_))),
-                "{bad:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn any_run_has_a_rescue_branch() {
-        assert_eq!(rescue_branch("0198-ab"), "sprag/rescue/0198-ab");
-        let odd = rescue_branch("https://x/../y z~");
-        assert!(BranchName::parse(&odd).is_ok(), "{odd}");
-        assert!(BranchName::parse(&rescue_branch("")).is_ok());
     }
 }

@@ -1,11 +1,13 @@
 //! Pushing: one branch forward, from where it is expected to be, read back afterwards.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::command::Output;
 use crate::git::error::GitError;
-use crate::git::remote::exchange::{BranchName, Remote, RemoteError, TRANSFER_LIMIT, checked_id};
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::exchange::{Remote, TRANSFER_LIMIT};
+use crate::git::remote::names::{BranchName, checked_id};
 use crate::git::remote::refusal::{Refusal, RefusalKind, Trouble, classify};
+use crate::git::repo::Repo;
 use crate::process::Cancel;
 
 /// What is to be pushed where.

@@ -1,17 +1,20 @@
 //! Moving HEAD, the branch and the work tree to another commit, when nothing in the tree is lost by it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::{as_path, display_paths};
+use crate::git::commit::request::CommitError;
 use crate::git::commit::restore::Restored;
-use crate::git::commit::stage::CommitError;
 use crate::git::discover::Operation;
 use crate::git::entries::{Looker, split};
 use crate::git::error::GitError;
-use crate::git::private::refs::{HeadState, links};
-use crate::git::remote::exchange::{BranchName, Remote, RemoteError, checked_id};
-use crate::git::snapshot::status::RawDiff;
-use crate::git::snapshot::take::Exempt;
+use crate::git::private::head::HeadState;
+use crate::git::private::links::links;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::exchange::Remote;
+use crate::git::remote::names::{BranchName, checked_id};
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::Exempt;
+use crate::git::snapshot::listing::RawDiff;
 use crate::process::Cancel;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStringExt;
@@ -294,7 +297,8 @@ impl Repo {
         exempt: &Exempt,
     ) -> Result<Restored, SwitchError> {
         for change in changes {
-            if change.after.mode == 0 && change.before.mode != crate::git::snapshot::status::GITLINK
+            if change.after.mode == 0
+                && change.before.mode != crate::git::snapshot::listing::GITLINK
             {
                 self.remove_added(&change.path)?;
             }

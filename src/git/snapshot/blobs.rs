@@ -1,28 +1,19 @@
 //! Comparing work-tree content with recorded blobs, in bounded memory.
 
 use crate::domain::snapshot::RevId;
-use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::entries::{Digest, OnDisk};
 use crate::git::error::GitError;
-use crate::git::remote::exchange::{RemoteError, checked_id};
-use crate::git::snapshot::status::{GITLINK, Recorded};
-use crate::git::snapshot::take::Candidate;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
+use crate::git::repo::Repo;
+use crate::git::snapshot::cache::Blob;
+use crate::git::snapshot::change::Candidate;
+use crate::git::snapshot::listing::{GITLINK, Recorded};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
-
-/// The blobs that the last look compared with: what an id names does not change.
-#[derive(Debug, Default)]
-pub(in crate::git) struct BlobCache(Mutex<HashMap<String, Blob>>);
-
-/// The digest is known once some file had the same size.
-#[derive(Debug, Clone, Copy)]
-struct Blob {
-    size: u64,
-    digest: Option<Digest>,
-}
+use std::sync::PoisonError;
 
 impl Repo {
     /// For each candidate whether the bytes on disk are those of its base's blob. git lists a

@@ -1,10 +1,10 @@
 //! What is about to be committed, byte for byte.
 
-use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
-use crate::git::snapshot::take::{Change, ChangeKind};
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::{Change, ChangeKind};
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStringExt as _;

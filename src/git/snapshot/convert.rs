@@ -1,20 +1,14 @@
 //! Content that differs from the base only until it is converted as for a commit.
 
-use crate::git::Repo;
 use crate::git::entries::{Digest, OnDisk, split};
 use crate::git::error::GitError;
-use crate::git::snapshot::take::Candidate;
+use crate::git::repo::Repo;
+use crate::git::snapshot::cache::Verdict;
+use crate::git::snapshot::change::Candidate;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 const RULES: &[u8] = b".gitattributes";
-
-/// What git said of a file: the blob of its base, its content, and whether they are the same.
-type Verdict = (String, Digest, bool);
-
-/// git's verdicts on the files of the last look, under the attributes of the base.
-#[derive(Debug, Default)]
-pub(in crate::git) struct Verdicts(Mutex<HashMap<Vec<u8>, Verdict>>);
 
 /// A file whose bytes are not those of its base, and whether they count as the same.
 struct Open<'a> {

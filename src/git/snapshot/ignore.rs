@@ -1,11 +1,11 @@
 //! Ignore rules of the base, so that an edited `.gitignore` hides nothing.
 
-use crate::git::Repo;
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
-use crate::git::snapshot::layout::Layout;
-use crate::git::snapshot::status::{Listed, RawDiff, Recorded, Status};
+use crate::git::repo::Repo;
+use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::listing::{Listed, RawDiff, Recorded, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 

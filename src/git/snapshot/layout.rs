@@ -1,32 +1,15 @@
 //! What of the base matters beyond the paths that differ.
 
-use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::command::Call;
 use crate::git::entries::split;
 use crate::git::error::GitError;
-use crate::git::snapshot::status::GITLINK;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::git::repo::Repo;
+use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::listing::GITLINK;
+use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::git) struct Layout {
-    /// Submodules and the commits recorded for them, but those outside of a sparse checkout.
-    pub(in crate::git) gitlinks: BTreeMap<Vec<u8>, String>,
-    /// The blobs of all `.gitignore` files.
-    pub(in crate::git) ignore_files: BTreeMap<Vec<u8>, String>,
-    /// All `.gitattributes` files: content may be converted.
-    pub(in crate::git) attribute_files: BTreeSet<Vec<u8>>,
-    /// All ignore rules as one list, once somebody asked for them.
-    pub(in crate::git) ignore_rules: OnceLock<Vec<u8>>,
-    /// Every directory with tracked files below it; the top is the empty path.
-    pub(in crate::git) directories: BTreeSet<Vec<u8>>,
-}
-
-/// The layout of one base, read once.
-#[derive(Debug, Default)]
-pub(in crate::git) struct LayoutCache(Mutex<Option<(String, Arc<Layout>)>>);
+use std::sync::{Arc, PoisonError};
 
 impl Repo {
     pub(in crate::git) fn layout(&self) -> Result<Arc<Layout>, GitError> {
@@ -158,6 +141,8 @@ fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::sync::OnceLock;
 
     #[test]
     fn directories_are_collected_up_to_the_top() {

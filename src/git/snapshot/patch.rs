@@ -1,10 +1,10 @@
 //! The difference from the base as a patch.
 
-use crate::git::Repo;
 use crate::git::commit::stage::{Target, committed};
 use crate::git::error::{GitError, io_error};
-use crate::git::private::directory::write;
-use crate::git::snapshot::take::{Change, RawSnapshot};
+use crate::git::files::write;
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::{Change, RawSnapshot};
 use std::os::unix::ffi::OsStrExt;
 
 impl Repo {

@@ -1,11 +1,11 @@
 //! The plan file without what only Sprag writes into it.
 
-use crate::git::Repo;
 use crate::git::bytes::as_path;
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
-use crate::git::snapshot::status::Recorded;
-use crate::git::snapshot::take::PlanExempt;
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::PlanExempt;
+use crate::git::snapshot::listing::Recorded;
 use std::io::Read;
 
 impl Repo {

@@ -1,47 +1,18 @@
 //! What the agent staged in the repository's own index, read anew only when the index's bytes are
 //! other ones than at the last look.
 
-use crate::git::Repo;
 use crate::git::entries::{Digest, hash, open_regular};
 use crate::git::error::{GitError, io_error};
-use crate::git::snapshot::status::{GITLINK, RawDiff};
+use crate::git::repo::Repo;
+use crate::git::snapshot::listing::{GITLINK, RawDiff};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A larger index is read by git each time: nobody has one, but an agent can make one.
 const INDEX_LIMIT: u64 = 1024 * 1024 * 1024;
-
-/// What was found at the last look.
-#[derive(Debug, Default)]
-pub(in crate::git) struct StagedCache(Mutex<Option<Seen>>);
-
-/// What one index, by the digest of its bytes, has beyond one base tree.
-#[derive(Debug)]
-struct Seen {
-    base_tree: String,
-    index: Digest,
-    staged: Arc<Vec<RawDiff>>,
-}
-
-impl StagedCache {
-    fn get(&self, tree: &str, index: &Digest) -> Option<Arc<Vec<RawDiff>>> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let seen = known.as_ref()?;
-        (seen.base_tree == tree && seen.index == *index).then(|| Arc::clone(&seen.staged))
-    }
-
-    fn put(&self, tree: &str, index: Digest, staged: &Arc<Vec<RawDiff>>) {
-        let seen = Seen {
-            base_tree: tree.to_owned(),
-            index,
-            staged: Arc::clone(staged),
-        };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
-    }
-}
 
 impl Repo {
     /// Paths that the repository's own index adds to the base, its submodules and its conflicts.

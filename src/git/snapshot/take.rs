@@ -1,124 +1,22 @@
 //! The state of the working copy, told from content alone.
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
-use crate::git::Repo;
 use crate::git::bytes::{as_path, display_path};
-use crate::git::entries::{Digest, OnDisk, look_at};
+use crate::git::entries::{OnDisk, look_at};
 use crate::git::error::GitError;
-use crate::git::private::refs::HeadState;
-use crate::git::snapshot::layout::Layout;
-use crate::git::snapshot::status::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
-use globset::GlobSet;
+use crate::git::private::head::HeadState;
+use crate::git::repo::Repo;
+use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::change::{
+    Candidate, Change, ChangeKind, Entry, Exempt, RawSnapshot, TrackedBy,
+};
+use crate::git::snapshot::listing::{GITLINK, Listed, RawDiff, Recorded, SYMLINK, Status};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
 /// GitHub refuses a push with a larger file.
 const HUGE: u64 = 100 << 20;
-
-/// Removes from a plan file's content what only Sprag writes; `None` when it is no such file.
-pub type StripOwned = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
-
-/// What does not count as change.
-#[derive(Debug, Default)]
-pub struct Exempt {
-    /// Paths that the configuration leaves out of progress.
-    pub progress_ignore: GlobSet,
-    /// Untracked files that only verification created.
-    pub droppings: BTreeSet<Vec<u8>>,
-    /// The plan file, whose status is Sprag's own.
-    pub plan: Option<PlanExempt>,
-}
-
-/// A plan file inside the work tree.
-pub struct PlanExempt {
-    /// Relative to the top of the work tree.
-    pub path: Vec<u8>,
-    /// Leaves only what an agent may change.
-    pub strip: StripOwned,
-}
-
-impl fmt::Debug for PlanExempt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlanExempt")
-            .field("path", &display_path(&self.path))
-            .finish_non_exhaustive()
-    }
-}
-
-/// How a path differs from the base.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ChangeKind {
-    /// It is not in the base.
-    Added,
-    /// Its content differs.
-    Modified,
-    /// It is gone.
-    Deleted,
-    /// It was a file and is a link, or the other way round.
-    TypeChanged,
-    /// Only its executable bit differs.
-    ModeChanged,
-    /// A submodule has another commit checked out.
-    Submodule,
-}
-
-/// One path that differs from the base.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// Relative to the top of the work tree.
-    pub path: Vec<u8>,
-    /// How it differs.
-    pub kind: ChangeKind,
-    /// Whether git does not track it yet.
-    pub untracked: bool,
-    /// Whether it is ignored by a rule that the base does not have: it counts as change, but is
-    /// not committed.
-    pub newly_ignored: bool,
-    /// Whether it could not be read: only its size and time were compared.
-    pub unreadable: bool,
-}
-
-/// A snapshot with what it was made of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawSnapshot {
-    /// The part that is compared.
-    pub known: KnownSnapshot,
-    /// What counts as change, by path.
-    pub changes: Vec<Change>,
-    /// What `progress.ignore` leaves out of the fingerprint. It is committed all the same.
-    pub uncounted: Vec<Change>,
-    /// Droppings that are there now.
-    pub droppings: Vec<Vec<u8>>,
-    /// Untracked repositories inside the work tree. They are never committed.
-    pub nested: Vec<Vec<u8>>,
-    /// Paths that the repository's own index holds as conflicts.
-    pub unmerged: Vec<Vec<u8>>,
-    /// What a person should know.
-    pub warnings: Vec<String>,
-    pub(in crate::git) entries: BTreeMap<Vec<u8>, Entry>,
-}
-
-impl RawSnapshot {
-    /// The paths that hold something else than in the earlier snapshot, in order.
-    pub fn changed_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
-        let now = self.entries.iter();
-        let differ = now.filter(|(path, entry)| earlier.entries.get(*path) != Some(entry));
-        let gone = earlier.entries.keys();
-        let gone = gone.filter(|path| !self.entries.contains_key(*path));
-        let mut paths: Vec<Vec<u8>> = differ.map(|(path, _)| path).chain(gone).cloned().collect();
-        paths.sort();
-        paths
-    }
-}
-
-/// What a changed path holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) struct Entry {
-    pub(in crate::git) mode: u32,
-    pub(in crate::git) digest: Digest,
-}
 
 /// What is asked for at the same time.
 struct Listings {
@@ -134,67 +32,6 @@ struct Beside {
     stray_rules: bool,
 }
 
-/// A path to be looked at.
-#[derive(Clone)]
-pub(in crate::git) struct Candidate {
-    pub(in crate::git) path: Vec<u8>,
-    pub(in crate::git) base: Option<Recorded>,
-    newly_ignored: bool,
-    tracked_by: TrackedBy,
-    gitlink: bool,
-    /// The agent made git stop tracking it, and it is ignored: it lies there and is gone all the same.
-    given_up: bool,
-}
-
-/// Where the agent made git track a path that the base does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum TrackedBy {
-    Nothing,
-    Index,
-    Commit,
-}
-
-impl Candidate {
-    fn new(path: Vec<u8>, base: Option<Recorded>) -> Self {
-        Self {
-            path,
-            base,
-            newly_ignored: false,
-            tracked_by: TrackedBy::Nothing,
-            gitlink: false,
-            given_up: false,
-        }
-    }
-
-    /// Takes over what else is known of the path.
-    fn absorb(&mut self, other: &Self) {
-        self.tracked_by = self.tracked_by.max(other.tracked_by);
-        self.newly_ignored &= other.newly_ignored;
-        self.gitlink |= other.gitlink;
-        self.given_up |= other.given_up;
-    }
-
-    fn given_up((path, base): (Vec<u8>, Recorded)) -> Self {
-        Self {
-            given_up: true,
-            ..Self::new(path, Some(base))
-        }
-    }
-}
-
-impl RawSnapshot {
-    /// The tree's fingerprint.
-    pub fn fingerprint(&self) -> &Fingerprint {
-        &self.known.tree
-    }
-
-    /// Paths that a clean working copy would not have: all changes but what is ignored.
-    pub fn dirty_paths(&self) -> Vec<Vec<u8>> {
-        let dirty = self.changes.iter().filter(|change| !change.newly_ignored);
-        dirty.map(|change| change.path.clone()).collect()
-    }
-}
-
 impl Repo {
     /// Takes a snapshot. Writes nothing but the private index's stat data, and puts right what git
     /// could not read the repository for.
@@ -207,7 +44,7 @@ impl Repo {
         let mut told = self.restore_configuration()?;
         told.extend(self.clear_entrances()?);
         let mut taken = self.take_snapshot(exempt);
-        if let Err(GitError::Trapped { paths, .. }) = &taken {
+        if let Err(GitError::HeldBySpecialFiles { paths, .. }) = &taken {
             told.extend(self.clear_found(paths)?);
             taken = self.take_snapshot(exempt);
         }
@@ -220,7 +57,7 @@ impl Repo {
         let Listings { status, beside } = self.listings()?;
         let Beside { head, layout, .. } = beside;
         let mut warnings = status.warnings.clone();
-        if let Err(error @ GitError::Trapped { .. }) = beside.staged {
+        if let Err(error @ GitError::HeldBySpecialFiles { .. }) = beside.staged {
             return Err(error);
         }
         let staged = beside.staged.unwrap_or_else(|error| {

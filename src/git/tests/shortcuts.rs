@@ -2,8 +2,9 @@
 
 use super::support::*;
 use crate::git::ChangeKind::*;
+use crate::git::private::calls::real_call;
 use crate::git::private::head::{HeadState, read_head};
-use crate::git::{Environment, Real, Repo, discover, real_call};
+use crate::git::{Environment, Real, Repo, discover};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,133 @@
+//! What is asked of a commit, and what comes of it.
+
+use crate::domain::snapshot::RevId;
+use crate::git::bytes::display_paths;
+use crate::git::discover::Operation;
+use crate::git::entries::Digest;
+use crate::git::error::GitError;
+use crate::git::snapshot::change::RawSnapshot;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Author and committer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Display name.
+    pub name: String,
+    /// Address.
+    pub email: String,
+}
+
+/// The plan file with the status that is true once the commit is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanContent {
+    /// Relative to the top of the work tree.
+    pub path: Vec<u8>,
+    /// The whole file, as it will lie in the work tree.
+    pub content: Vec<u8>,
+}
+
+/// What is to be committed on top of what.
+#[derive(Debug)]
+pub struct CommitRequest<'a> {
+    /// The verified state: its changes, and only they, are committed.
+    pub snapshot: &'a RawSnapshot,
+    /// Put into the commit, and into the work tree once the commit has landed.
+    pub plan: Option<PlanContent>,
+    /// Usually where HEAD is; the base, when the agent's own commits are to be squashed.
+    pub parent: Option<RevId>,
+}
+
+/// Why nothing was committed. The repository is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The token was minted for another tree than the snapshot's.
+    #[error("the tree to be committed is not the one that was verified")]
+    NotVerified,
+    /// The repository is in the middle of something.
+    #[error("{0} is in progress; finish or abort it before committing")]
+    InProgress(Operation),
+    /// There are conflicts.
+    #[error("unresolved conflicts in {}", display_paths(.0))]
+    Conflicts(Vec<Vec<u8>>),
+    /// Files to be committed cannot be read.
+    #[error("cannot read {}", display_paths(.0))]
+    Unreadable(Vec<Vec<u8>>),
+    /// git takes no files of these names, `.GIT/config` for one.
+    #[error("git does not take files of these names: {}", display_paths(.0))]
+    Impossible(Vec<Vec<u8>>),
+    /// Files changed between verification and commit.
+    #[error("changed while committing: {}", display_paths(.0))]
+    ChangedMeanwhile(Vec<Vec<u8>>),
+    /// Somebody else is at work on the repository's index.
+    #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
+    Locked(PathBuf),
+    /// HEAD is not where the commit was to go.
+    #[error("HEAD moved while committing: expected {expected}, found {found}")]
+    HeadMoved {
+        /// Where it should be.
+        expected: String,
+        /// Where it is.
+        found: String,
+    },
+}
+
+/// What staging came to.
+#[derive(Debug)]
+pub enum Stage {
+    /// The parent has this tree already: nothing to commit, which is a success.
+    Nothing,
+    /// A tree to be committed.
+    Ready(Staged),
+}
+
+/// A tree that may be committed: proof that it is the one verified.
+#[derive(Debug)]
+pub struct Staged {
+    pub(in crate::git) tree: String,
+    pub(in crate::git) parent: Option<String>,
+    pub(in crate::git) old: Option<String>,
+    pub(in crate::git) branch: Option<String>,
+    pub(in crate::git) plan: Option<PlanLanding>,
+}
+
+impl Staged {
+    /// The tree's id.
+    pub fn tree(&self) -> &str {
+        &self.tree
+    }
+}
+
+/// A commit that is made and about to become HEAD. Kept on disk, it lets a restart find out
+/// whether that happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandingIntent {
+    /// The commit.
+    pub commit: RevId,
+    /// Its tree, where it was kept.
+    #[serde(default)]
+    pub(in crate::git) tree: Option<String>,
+    /// Where HEAD is expected to be; `None` for a first commit.
+    pub old: Option<RevId>,
+    /// The branch to be moved; `None` when HEAD is detached.
+    pub branch: Option<String>,
+    /// First line of the message.
+    pub subject: String,
+    pub(in crate::git) identity: Identity,
+    pub(in crate::git) plan: Option<PlanLanding>,
+}
+
+/// The plan file, whose new content is in the commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::git) struct PlanLanding {
+    pub(in crate::git) path: Vec<u8>,
+    /// Digest of the content in the work tree that it replaces.
+    pub(in crate::git) before: Option<String>,
+}
+
+pub(in crate::git) fn hex(digest: &Digest) -> String {
+    blake3::Hash::from_bytes(*digest).to_hex().to_string()
+}

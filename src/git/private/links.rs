@@ -1,0 +1,40 @@
+//! Links in the places that git writes to.
+
+use crate::git::discover::Real;
+use std::path::{Path, PathBuf};
+
+/// Places that git writes to when it moves a ref or stores an object, as `name` has them.
+fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
+    let tops = ["packed-refs", "objects", "logs", "logs/HEAD"]
+        .into_iter()
+        .map(|top| dir.join(top));
+    let below = ["", "logs"].into_iter().flat_map(move |top| {
+        let parts: Vec<&str> = name.split('/').collect();
+        // The ref itself is replaced, never written through; its log is appended to.
+        let depths = if top.is_empty() {
+            1..parts.len()
+        } else {
+            1..parts.len() + 1
+        };
+        depths
+            .map(move |depth| dir.join(top).join(parts[..depth].join("/")))
+            .collect::<Vec<_>>()
+    });
+    tops.chain(below)
+}
+
+/// Links among the places that are written, as some set-ups have them from the start.
+pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
+    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]
+        .into_iter()
+        .flat_map(|dir| written_for(dir, name).filter(is_link).collect::<Vec<_>>())
+        .collect();
+    let objects = real.common_dir.join("objects");
+    links.extend(
+        (0..256)
+            .map(|fan| objects.join(format!("{fan:02x}")))
+            .filter(is_link),
+    );
+    links
+}
