@@ -1,7 +1,7 @@
-//! Places in which git would read for ever, and a git directory that git no longer takes for one.
+//! Special files in places where git reads.
 //!
 //! A pipe in the place of a file holds whoever opens it, a device gives bytes without end. Neither
-//! ever belongs where git reads, so they are removed, and what git cannot do without is put back.
+//! ever belongs where git reads.
 
 use crate::git::entries::resolve_gitfile;
 use std::collections::BTreeSet;
