@@ -11,7 +11,6 @@ use crate::domain::assess::AssessmentKind;
 use crate::domain::assess::message::FailedReport;
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::diagnostic::Diagnostic;
-use crate::domain::checks::diagnostic::{Severity, Tool};
 use crate::domain::checks::verdict::{
     AttemptOutcome, CheckKind, CheckOutcome, CheckResult, HistoryEntry,
 };
@@ -262,12 +261,9 @@ pub fn diagnostic(path: &str, line: u32, message: &str) -> Diagnostic {
     Diagnostic {
         path: Some(path.into()),
         line: Some(line),
-        column: None,
-        end_line: None,
-        severity: Severity::Error,
-        code: None,
         message: message.into(),
-        source: Tool::RustPanic,
+        source: "cargo test".into(),
+        ..Diagnostic::default()
     }
 }
 
@@ -290,7 +286,7 @@ pub fn check(name: &str, failure: Option<(&str, u64)>) -> CheckResult {
             .iter()
             .map(|text| diagnostic("src/report.rs", 41, text))
             .collect(),
-        failing_tests: Default::default(),
+        failing_tests: Vec::new(),
         fingerprint: failed.map(|_| "f".into()),
         excerpt: failed.map_or_else(String::new, |text| {
             format!(

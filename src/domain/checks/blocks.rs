@@ -1,5 +1,6 @@
 //! Where in an output the failures stand.
 
+use super::tools;
 use crate::pattern::Pattern;
 use std::ops::Range;
 
@@ -7,21 +8,6 @@ use std::ops::Range;
 const SECTION: usize = 60;
 /// Most lines after a mention of an error that stands alone.
 const MENTION: usize = 8;
-
-/// A header that a tool puts above everything it says about one failure.
-static HEADER: Pattern = Pattern::new(
-    r"(?x)^(?:
-      ----\ .+\ (?:stdout|stderr)\ ----$
-    | \s+(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT)\ \[
-    | _{3,}\ .+\ _{3,}$
-    | (?:FAIL|ERROR):\ \S+\ \(
-    | \s*---\ FAIL:\ | FAIL\t
-    | \ \ ●\ | FAIL\ \S | \ FAIL\ \ \S
-    | \s*(?:✖|✗|✘|×)\ | \s*not\ ok\ | \ \ \d+\)\ \S
-    | error(?:\[\w+\])?:\ | panic:\ 
-    | \S.*(?::\d+:\d+\ -|\(\d+,\d+\):)\ error\ 
-    )",
-);
 
 /// A line that speaks of a failure wherever it stands.
 static MENTIONED: Pattern = Pattern::new(
@@ -61,7 +47,7 @@ pub(super) fn find<S: AsRef<str>>(lines: &[S]) -> Vec<Range<usize>> {
         let line = line.as_ref();
         let reach = if HARMLESS.is_match(line) {
             None
-        } else if HEADER.is_match(line) {
+        } else if tools::is_header(line) {
             Some(SECTION)
         } else if MENTIONED.is_match(line) {
             Some(MENTION)
@@ -97,7 +83,7 @@ fn end_of<S: AsRef<str>>(lines: &[S], start: usize, reach: usize) -> usize {
                 break;
             }
         } else {
-            if HEADER.is_match(line) || END.is_match(line) {
+            if tools::is_header(line) || END.is_match(line) {
                 break;
             }
             if reach == MENTION && !line.starts_with([' ', '\t']) && !is_mention(line) {

@@ -1,7 +1,6 @@
 //! How many tests passed and failed, as the test tools themselves say it.
 
-mod frameworks;
-
+use super::tools::TABLE;
 use crate::text;
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +34,7 @@ impl Counts {
 pub fn counts(output: &str) -> Counts {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
-    let mut said = frameworks::ALL
-        .iter()
-        .filter_map(|framework| framework(&lines));
+    let mut said = TABLE.iter().filter_map(|tool| (tool.counts)(&lines));
     let Some(first) = said.next() else {
         return Counts::UNKNOWN;
     };
@@ -50,15 +47,15 @@ pub fn counts(output: &str) -> Counts {
 
 /// A running sum of several summaries; anything that overflows or contradicts makes it unknown.
 #[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    seen: bool,
+pub(super) struct Tally {
+    pub(super) seen: bool,
     broken: bool,
     passed: u64,
     failed: u64,
 }
 
 impl Tally {
-    fn add(&mut self, passed: Option<u64>, failed: Option<u64>) {
+    pub(super) fn add(&mut self, passed: Option<u64>, failed: Option<u64>) {
         self.seen = true;
         let sums = passed
             .zip(failed)
@@ -69,12 +66,12 @@ impl Tally {
         }
     }
 
-    fn break_if(&mut self, contradicted: bool) {
+    pub(super) fn break_if(&mut self, contradicted: bool) {
         self.broken |= contradicted;
     }
 
     /// `None` when the tool was not seen at all.
-    fn finish(self) -> Option<Counts> {
+    pub(super) fn finish(self) -> Option<Counts> {
         self.seen.then(|| {
             if self.broken {
                 Counts::UNKNOWN
@@ -82,5 +79,76 @@ impl Tally {
                 Counts::of(self.passed, self.failed)
             }
         })
+    }
+}
+
+/// A number of words such as `3 failed`, wherever they stand in a summary line.
+pub(super) fn worded(line: &str, words: &[&str]) -> Option<u64> {
+    let mut sum = 0u64;
+    let tokens: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '|' | '(' | ')' | '=' | ';'))
+        .filter(|token| !token.is_empty())
+        .collect();
+    for pair in tokens.windows(2) {
+        if let [number, word] = pair
+            && words.contains(word)
+        {
+            sum = sum.checked_add(number.parse().ok()?)?;
+        }
+    }
+    Some(sum)
+}
+
+/// The sum of the numbers that stand after these keys in `failures=1, expected failures=2`.
+pub(super) fn keyed(detail: &str, keys: &[&str]) -> Option<u64> {
+    let pairs = detail.split(", ").filter_map(|pair| pair.split_once('='));
+    pairs
+        .filter(|(key, _)| keys.contains(key))
+        .try_fold(0u64, |sum, (_, number)| {
+            sum.checked_add(number.parse().ok()?)
+        })
+}
+
+/// Tools that count files and the tests in them. A file that failed without a failed test was not
+/// counted at all, so the number of failures is then unknown.
+pub(super) fn suites(
+    lines: &[&str],
+    files: &str,
+    tests: &str,
+    contradicts: fn(&str) -> bool,
+) -> Option<Counts> {
+    let mut tally = Tally::default();
+    let mut failed_files = 0u64;
+    let mut seen_files = false;
+    for line in lines {
+        let line = line.trim_start();
+        if let Some(rest) = line.strip_prefix(files).filter(|it| begins_with_count(it)) {
+            seen_files = true;
+            failed_files = failed_files.saturating_add(worded(rest, &["failed"]).unwrap_or(1));
+        } else if seen_files
+            && let Some(rest) = line.strip_prefix(tests).filter(|it| begins_with_count(it))
+        {
+            tally.add(worded(rest, &["passed"]), worded(rest, &["failed"]));
+            tally.break_if(contradicts(rest));
+        }
+    }
+    let said = tally.finish()?;
+    let uncounted = failed_files > 0 && said.failed == Some(0);
+    Some(Counts {
+        failed: said.failed.filter(|_| !uncounted),
+        ..said
+    })
+}
+
+fn begins_with_count(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// A number that is left out where it is 0.
+pub(super) fn optional_number(digits: &str) -> Option<u64> {
+    if digits.is_empty() {
+        Some(0)
+    } else {
+        digits.parse().ok()
     }
 }

@@ -1,14 +1,18 @@
 //! Places in the code that a check's output speaks of.
 //!
-//! Each tool has its own small parser over plain text; [`parse_in`] runs them all and keeps, for
-//! every line, what the most specific one made of it.
+//! Each tool has its own small parser over plain text; [`parse_in`] runs those of the tools whose
+//! output it is and keeps, for every line, what the most specific one made of it.
 
+use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::matcher::Matcher;
-use super::path;
-use super::tools::{eslint, gcc, go, javascript, panic, plain, python, rustc, tsc};
+use super::{path, tools};
+use crate::pattern::group;
 use crate::text;
+use regex::Captures;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Most diagnostics that are kept of one output.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
@@ -19,11 +23,19 @@ const MAX_LINE: usize = 16 << 10;
 const MAX_MESSAGE: usize = 2_000;
 const MAX_MESSAGE_LINES: usize = 20;
 
+/// Diagnostics that keep their details, and how much of them, in characters and lines.
+const DETAILED: usize = 200;
+const MAX_DETAILS: usize = 4_000;
+const MAX_DETAIL_LINES: usize = 60;
+
 /// How serious a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// It made the check fail.
+    #[default]
     Error,
     /// It may be a mistake.
     Warning,
@@ -31,36 +43,8 @@ pub enum Severity {
     Note,
 }
 
-/// The tool that a diagnostic's form belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tool {
-    /// rustc, clippy and cargo.
-    Rustc,
-    /// A panic of a Rust test or program.
-    RustPanic,
-    /// The TypeScript compiler.
-    Tsc,
-    /// pytest, unittest and Python tracebacks.
-    Python,
-    /// go build, go vet and go test.
-    Go,
-    /// jest, vitest, mocha and node's test runner.
-    JavaScript,
-    /// gcc, clang and linkers.
-    Gcc,
-    /// ESLint.
-    Eslint,
-    /// A JUnit XML report.
-    Junit,
-    /// A problem matcher of the repository.
-    Matcher,
-    /// Any tool that prints `file:line:column: message`.
-    Other,
-}
-
 /// One message about a place in the code.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// Relative to the root, with `/`, without `..`. `None` when the tool named no file or one
     /// outside the root. Go's tests print a file's bare name, and that is what stands here.
@@ -69,16 +53,23 @@ pub struct Diagnostic {
     pub line: Option<u32>,
     /// Column in that line, from 1, as the tool counts it.
     pub column: Option<u32>,
-    /// Last line, where the tool tells it.
+    /// Last line, where the tool tells it; never before `line`.
     pub end_line: Option<u32>,
+    /// Column of the end in the last line, where the tool tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_column: Option<u32>,
     /// How serious it is.
     pub severity: Severity,
     /// The tool's code of the message: `E0308`, `TS2322`, `clippy::needless_return`.
     pub code: Option<String>,
     /// The message without place and code, at most 20 lines and 2,000 characters.
     pub message: String,
-    /// What kind of tool said it.
-    pub source: Tool,
+    /// What else the tool prints about it, such as the source around it or its notes: lines of the
+    /// output as they are, bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
+    /// The name of the tool that said it.
+    pub source: Cow<'static, str>,
 }
 
 /// The diagnostics in `output`, every path in it taken as relative or dropped.
@@ -96,33 +87,87 @@ pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
 
 /// As [`parse_in`]; what `matchers` say of a line counts more than what Sprag makes of it.
 pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnostic> {
-    let plain = text::plain(output);
+    read(&text::plain(output), root, matchers).diagnostics
+}
+
+/// What an output says about the code and its tests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// As [`parse_in`] has them.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The tests that failed, in the order of their ids.
+    pub failing_tests: Vec<FailingTest>,
+}
+
+/// What `plain`, an output without escape sequences, says.
+pub(super) fn read(plain: &str, root: &str, matchers: &[Matcher]) -> Reading {
     let whole: Vec<&str> = plain.lines().collect();
     let lines: Vec<&str> = whole.iter().map(|line| beginning(line)).collect();
-    let mut sink = Sink::new(root);
+    let mut sink = Sink::new(root, "matcher");
     for matcher in matchers {
         matcher.parse(&lines, &mut sink);
     }
-    eslint::parse_json(&whole, &mut sink);
-    eslint::parse(&lines, &mut sink);
-    rustc::parse(&lines, &mut sink);
-    gcc::parse(&lines, &mut sink);
-    panic::parse(&lines, &mut sink);
-    tsc::parse(&lines, &mut sink);
-    python::parse(&lines, &mut sink);
-    go::parse(&lines, &mut sink);
-    javascript::parse(&lines, &mut sink);
-    plain::parse(&lines, &mut sink);
-    sink.finish()
+    let output = Output {
+        whole: &whole,
+        lines: &lines,
+    };
+    for tool in tools::seen_in(plain) {
+        sink.source = tool.name;
+        (tool.read)(output, &mut sink);
+    }
+    sink.finish(&whole)
+}
+
+/// An output, line by line.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a> {
+    /// The lines as they are.
+    pub(super) whole: &'a [&'a str],
+    /// At most the first 16 KiB of each, which is what patterns look at.
+    pub(super) lines: &'a [&'a str],
 }
 
 /// What a parser found, before it is put in order.
 pub(super) struct Found {
     /// Index of the line of output that names the place.
-    pub(super) at: usize,
+    at: usize,
     /// Tells several findings of that line apart; 0 where there can be but one.
-    pub(super) part: usize,
-    pub(super) diagnostic: Diagnostic,
+    part: usize,
+    /// The failing test that it is about, as it is named there.
+    test: Option<String>,
+    /// The lines that belong to it.
+    lines: Range<usize>,
+    diagnostic: Diagnostic,
+}
+
+impl Found {
+    /// Tells it apart from the others of its line.
+    pub(super) fn part(&mut self, part: usize) -> &mut Self {
+        self.part = part;
+        self
+    }
+
+    /// Says where it ends. Ends before the beginning are dropped.
+    pub(super) fn until(&mut self, line: Option<u32>, column: Option<u32>) -> &mut Self {
+        let found = &mut self.diagnostic;
+        found.end_line = line.filter(|end| found.line.is_some_and(|line| *end >= line));
+        let same = found.end_line == found.line;
+        let fits = |end: &u32| *end > 0 && !(same && found.column.is_some_and(|it| *end < it));
+        found.end_column = column.filter(|end| found.end_line.is_some() && fits(end));
+        self
+    }
+
+    /// Says which failing test it is about.
+    pub(super) fn about(&mut self, test: &str) -> &mut Self {
+        self.test = Some(test.to_owned());
+        self
+    }
+
+    /// Says which lines of the output belong to it.
+    pub(super) fn lines(&mut self, lines: Range<usize>) -> &mut Self {
+        self.lines = lines;
+        self
+    }
 }
 
 /// A place as a tool prints it.
@@ -133,19 +178,51 @@ pub(super) struct Place<'a> {
     pub(super) column: &'a str,
 }
 
+impl<'a> Place<'a> {
+    /// A line of a file.
+    pub(super) fn new(path: &'a str, line: &'a str) -> Self {
+        let column = "";
+        Self { path, line, column }
+    }
+
+    /// The groups 1 to 3 of a match: path, line and column.
+    pub(super) fn of(found: &Captures<'a>) -> Self {
+        Self {
+            path: group(found, 1),
+            line: group(found, 2),
+            column: group(found, 3),
+        }
+    }
+}
+
+/// Where the readers of the tools put what they find.
 pub(super) struct Sink<'a> {
     pub(super) root: &'a str,
+    /// The tool that reads.
+    pub(super) source: &'static str,
     pub(super) found: Vec<Found>,
+    pub(super) tests: Vec<FailingTest>,
     /// Lines that belong to a finding above or below them.
     claimed: BTreeSet<usize>,
+    /// Takes what is refused, so that a caller need not ask.
+    refused: Found,
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(root: &'a str) -> Self {
+    pub(super) fn new(root: &'a str, source: &'static str) -> Self {
         Self {
             root,
+            source,
             found: Vec::new(),
+            tests: Vec::new(),
             claimed: BTreeSet::new(),
+            refused: Found {
+                at: 0,
+                part: 0,
+                test: None,
+                lines: 0..0,
+                diagnostic: Diagnostic::default(),
+            },
         }
     }
 }
@@ -161,8 +238,58 @@ impl Sink<'_> {
     }
 
     /// Adds an error; [`Sink::push`] takes the other fields.
-    pub(super) fn error(&mut self, at: usize, place: Place<'_>, message: &str, source: Tool) {
-        self.push(at, place, Severity::Error, None, message, source);
+    pub(super) fn error(&mut self, at: usize, place: Place<'_>, message: &str) -> &mut Found {
+        self.push(at, place, Severity::Error, None, message)
+    }
+
+    /// Adds what is said about a failing test. [`Sink::test`] says that it failed: a place alone
+    /// need not be one of a test.
+    pub(super) fn failure(
+        &mut self,
+        at: usize,
+        place: Place<'_>,
+        test: &str,
+        message: &str,
+    ) -> &mut Found {
+        let message = match message.trim() {
+            "" => "failed",
+            message => message,
+        };
+        self.error(at, place, &format!("{test}: {message}"))
+            .about(test)
+    }
+
+    /// Adds a failing test together with what is said about it.
+    pub(super) fn failing(
+        &mut self,
+        at: usize,
+        place: Place<'_>,
+        test: &str,
+        message: &str,
+    ) -> &mut Found {
+        self.test(test);
+        self.failure(at, place, test, message)
+    }
+
+    /// Adds a failing test of which the output has said or will say more, or nothing.
+    pub(super) fn test(&mut self, name: &str) {
+        self.test_in(name, "");
+    }
+
+    /// As [`Sink::test`], with the file that it is in.
+    pub(super) fn test_in(&mut self, name: &str, file: &str) {
+        if self.tests.len() < MAX_FAILING_TESTS {
+            let test = FailingTest::named(name);
+            let place = Place::new(file, "");
+            self.tests
+                .extend(test.map(|test| test.at(place, self.root)));
+        }
+    }
+
+    /// Whether something was said about a failing test of this name.
+    pub(super) fn tells_of(&self, test: &str) -> bool {
+        let named = self.found.iter().filter_map(|found| found.test.as_deref());
+        named.into_iter().any(|shown| is_same_test(test, shown))
     }
 
     pub(super) fn push(
@@ -172,49 +299,120 @@ impl Sink<'_> {
         severity: Severity,
         code: Option<&str>,
         message: &str,
-        source: Tool,
-    ) {
+    ) -> &mut Found {
         let message = bounded(message);
         if message.is_empty() || self.claimed.contains(&at) {
-            return;
+            return &mut self.refused;
         }
         let path = self.relative(place.path);
         let line = number(place.line).filter(|_| path.is_some());
         let column = number(place.column).filter(|_| line.is_some());
         let code = code.filter(|code| !code.is_empty()).map(str::to_owned);
+        let diagnostic = Diagnostic {
+            path,
+            line,
+            column,
+            severity,
+            code,
+            message,
+            source: Cow::Borrowed(self.source),
+            ..Diagnostic::default()
+        };
         self.found.push(Found {
             at,
             part: 0,
-            diagnostic: Diagnostic {
-                path,
-                line,
-                column,
-                end_line: None,
-                severity,
-                code,
-                message,
-                source,
-            },
+            test: None,
+            lines: at..at,
+            diagnostic,
         });
+        self.found.last_mut().unwrap_or(&mut self.refused)
     }
 
-    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+    /// What was found, in order. `lines` are those of the output.
+    pub(super) fn finish(mut self, lines: &[&str]) -> Reading {
         // The sort is stable, so of two findings on one line the earlier parser's comes first.
         self.found.sort_by_key(|found| (found.at, found.part));
         self.found.dedup_by_key(|found| (found.at, found.part));
+        let failing_tests = placed(self.tests, &self.found);
         self.found.sort_by_key(|found| found.diagnostic.severity);
         let mut seen = BTreeSet::new();
-        let mut kept = Vec::new();
-        for Found { diagnostic, .. } in self.found {
-            if kept.len() == MAX_DIAGNOSTICS {
+        let mut diagnostics = Vec::new();
+        for found in self.found {
+            if diagnostics.len() == MAX_DIAGNOSTICS {
                 break;
             }
+            let mut diagnostic = found.diagnostic;
             if seen.insert(diagnostic.clone()) {
-                kept.push(diagnostic);
+                if diagnostics.len() < DETAILED {
+                    diagnostic.details = details(lines, found.lines);
+                }
+                diagnostics.push(diagnostic);
             }
         }
-        kept
+        Reading {
+            diagnostics,
+            failing_tests,
+        }
     }
+}
+
+/// `tests` with the places and messages of what was found about them. What stands in the test's own
+/// file counts first, and each finding is of one test.
+fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
+    let mut about: Vec<&Found> = found.iter().filter(|found| found.test.is_some()).collect();
+    let placed = tests.into_iter().map(|test| {
+        let fits = |found: &&&Found| {
+            let shown = found.test.as_deref();
+            shown.is_some_and(|shown| is_same_test(&test.name, shown))
+        };
+        let in_file = |found: &&&Found| test.file.is_some() && found.diagnostic.path == test.file;
+        let of_test = about.iter().filter(fits);
+        let best = of_test
+            .clone()
+            .find(in_file)
+            .or_else(|| of_test.clone().next());
+        let Some(best) = best.copied() else {
+            return test;
+        };
+        about.retain(|found| !std::ptr::eq(*found, best));
+        let said = &best.diagnostic;
+        let name = best.test.as_deref().unwrap_or_default();
+        let message = said.message.strip_prefix(name).unwrap_or(&said.message);
+        FailingTest {
+            file: said.path.clone().or(test.file),
+            line: said.line,
+            message: message.trim_start_matches(": ").to_owned(),
+            ..test
+        }
+    });
+    failing_test::distinct(placed.collect())
+}
+
+/// Whether `shown`, the name in what is said about a failure, is that of the test `name`, which may
+/// begin with its file or suite.
+fn is_same_test(name: &str, shown: &str) -> bool {
+    let plain = |text: &str| {
+        text.replace("::", ".")
+            .replace(" › ", ".")
+            .replace(" > ", ".")
+    };
+    let (name, shown) = (plain(name), plain(shown));
+    let before = name.strip_suffix(shown.as_str());
+    !shown.is_empty()
+        && before
+            .is_some_and(|before| before.is_empty() || before.ends_with([' ', '.', ':', '#', '/']))
+}
+
+fn details(lines: &[&str], of: Range<usize>) -> Option<String> {
+    let lines = lines.get(of).filter(|lines| lines.len() > 1)?;
+    let shown: Vec<&str> = lines
+        .iter()
+        .take(MAX_DETAIL_LINES)
+        .map(|line| line.trim_end())
+        .collect();
+    let text = shown.join("\n");
+    let text = text.trim_matches('\n');
+    (!text.is_empty()).then(|| text::cap_chars(text, MAX_DETAILS).into_owned())
 }
 
 pub(super) fn beginning(line: &str) -> &str {

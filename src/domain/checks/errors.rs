@@ -1,7 +1,7 @@
 //! A failure in a line or two.
 
 use super::diagnostic::{self, Diagnostic, Severity};
-use super::{blocks, names};
+use super::{blocks, failing_test};
 use crate::pattern::Pattern;
 use crate::text;
 
@@ -30,7 +30,7 @@ pub fn first_errors_of(
     if found.is_empty() {
         collect(
             &mut found,
-            names::of_lines(&lines).into_iter(),
+            failing_test::names_in(&lines).into_iter(),
             n,
             max_chars,
         );

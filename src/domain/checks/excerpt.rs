@@ -1,7 +1,7 @@
 //! The part of a failing output that is worth an agent's time, within a budget of characters.
 
 use super::verdict::CheckOutcome;
-use super::{blocks, fold, names};
+use super::{blocks, failing_test, fold};
 use crate::text::{self, grouped};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,7 @@ fn names_within(listed: &[&str], body: &[&str], budget: usize) -> String {
     if !listed.is_empty() && before < budget {
         return listed.join("\n") + "\n\n";
     }
-    let mut failing = names::of_lines(body);
+    let mut failing = failing_test::names_in(body);
     let singly = listed
         .iter()
         .skip(1)

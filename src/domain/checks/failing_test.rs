@@ -57,6 +57,19 @@ impl FailingTest {
     }
 }
 
+/// The tests (and files of tests that could not even start) that `output` reports as failed, each
+/// named as its tool names it. Empty when the output has no form that is known. Paths in it are taken
+/// as relative or dropped.
+pub fn failing_tests(output: &str) -> Vec<FailingTest> {
+    diagnostic::read(&text::plain(output), "", &[]).failing_tests
+}
+
+/// The names of the tests that `lines` report as failed.
+pub(super) fn names_in(lines: &[&str]) -> BTreeSet<String> {
+    let tests = diagnostic::read(&lines.join("\n"), "", &[]).failing_tests;
+    tests.into_iter().map(|test| test.name).collect()
+}
+
 /// `tests` in the order of their ids, each id once: of two values for one test the placed one stays.
 pub(super) fn distinct(mut tests: Vec<FailingTest>) -> Vec<FailingTest> {
     let unplaced = |test: &FailingTest| (test.file.is_none(), test.line.is_none());
@@ -64,11 +77,6 @@ pub(super) fn distinct(mut tests: Vec<FailingTest>) -> Vec<FailingTest> {
     tests.dedup_by(|a, b| a.id == b.id);
     tests.truncate(MAX_FAILING_TESTS);
     tests
-}
-
-/// The names of `tests`.
-pub(super) fn names(tests: &[FailingTest]) -> BTreeSet<String> {
-    tests.iter().map(|test| test.name.clone()).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Whether a failure is the same as one before.
 
 use super::verdict::CheckOutcome;
-use super::{FailingCheck, blocks, names, normalise};
+use super::{FailingCheck, blocks, failing_test, normalise};
 use crate::text;
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub fn fingerprint(checks: &[FailingCheck<'_>]) -> String {
 pub fn check_fingerprint(name: &str, outcome: &CheckOutcome, output: &str) -> String {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
-    let failing = names::of_lines(&lines);
+    let failing = failing_test::names_in(&lines);
     let material: BTreeSet<String> = if failing.is_empty() {
         sides(&lines).filter_map(normalise::line).collect()
     } else {

@@ -1,5 +1,6 @@
 //! Advice for failures whose cause is known.
 
+use super::tools::TABLE;
 use crate::pattern::{Pattern, group};
 use crate::text;
 
@@ -41,72 +42,17 @@ impl Hints {
 }
 
 fn dependency(line: &str, hints: &mut Hints) {
-    static NODE: Pattern = Pattern::new(
-        r#"(?:Cannot find (?:module|package)|Module not found: (?:Error: )?Can't resolve|Failed to resolve import|Could not resolve) ['"]([^'"\s]+)['"]"#,
-    );
-    static PYTHON: Pattern = Pattern::new(r"ModuleNotFoundError: No module named '([\w.]+)'");
-    static RUST: Pattern = Pattern::new(
-        r"(?:use of unresolved module or unlinked crate|can't find crate for|use of undeclared crate or module|maybe a missing crate) `(\w+)`",
-    );
-    static CARGO_ADD: Pattern = Pattern::new(r"use `cargo add ([\w-]+)`");
-    static GO: Pattern = Pattern::new(
-        r"no required module provides package ([^\s;:]+)|cannot find module providing package ([^\s;:]+)",
-    );
-    static RUBY: Pattern = Pattern::new(r"cannot load such file -- ([\w/-]+)");
     static COMMAND: Pattern = Pattern::new(
         r"(?:^|: )(?:line \d+: )?([\w.+-]+): (?:command )?not found$|command not found: ([\w.+-]+)$",
     );
-    if let Some(found) = NODE.captures(line) {
-        node(group(&found, 1), hints);
-    } else if let Some(found) = PYTHON.captures(line) {
-        let module = group(&found, 1);
-        let package = module.split('.').next().unwrap_or(module);
-        hints.add(&format!(
-            "The Python module `{module}` is missing. If it is a dependency, add it to the project's requirements and `pip install {package}` (the package may have another name); if it is the project's own, create it or correct the import."
-        ));
-    } else if let Some(found) = CARGO_ADD.captures(line).or_else(|| RUST.captures(line)) {
-        let name = group(&found, 1);
-        if !matches!(name, "crate" | "self" | "super" | "std" | "core" | "alloc") {
-            hints.add(&format!(
-                "`{name}` is neither a module nor a dependency. Run `cargo add {name}` if it is a crate, else declare the module or correct the path."
-            ));
-        }
-    } else if let Some(found) = GO.captures(line) {
-        let package = [group(&found, 1), group(&found, 2)].concat();
-        hints.add(&format!(
-            "The Go package `{package}` is not in go.mod. Run `go get {package}` or correct the import."
-        ));
-    } else if let Some(found) = RUBY.captures(line) {
-        let name = group(&found, 1);
-        hints.add(&format!(
-            "Ruby cannot load `{name}`. Add the gem to the Gemfile and run `bundle install`, or correct the path."
-        ));
+    if let Some(hint) = TABLE.iter().find_map(|tool| (tool.hint)(line)) {
+        hints.add(&hint);
     } else if let Some(found) = COMMAND.captures(line) {
         let command = [group(&found, 1), group(&found, 2)].concat();
         hints.add(&format!(
             "The command `{command}` is not installed here. Use one that is, or install it as a dependency of the project."
         ));
     }
-}
-
-fn node(module: &str, hints: &mut Hints) {
-    let is_file = module.starts_with(['.', '/', '~', '#'])
-        || module.starts_with("@/")
-        || module.contains(":\\");
-    if is_file {
-        hints.add(&format!(
-            "The module `{module}` is a file of the project that does not exist. Create it or correct the import."
-        ));
-        return;
-    }
-    if module.starts_with("node:") {
-        return;
-    }
-    let depth = if module.starts_with('@') { 2 } else { 1 };
-    let package = module.split('/').take(depth).collect::<Vec<_>>().join("/");
-    hints.add(&format!(
-        "The package `{package}` is missing. Run `npm install {package}` (or the project's own package manager) so that package.json names it, or do without it."
-    ));
 }
 
 fn environment(line: &str, hints: &mut Hints) {

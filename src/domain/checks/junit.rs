@@ -4,10 +4,10 @@
 //! itself: neither nesting nor a declared entity can make it take more than the text is long.
 
 use super::counts::Counts;
-use super::diagnostic::{self, Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
+use super::diagnostic::{self, Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink};
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::path;
-use super::tools::plain;
+use super::tools::is_file;
 use crate::pattern::{Pattern, group};
 use crate::text;
 use quick_xml::Reader;
@@ -132,7 +132,7 @@ struct State<'a> {
 impl<'a> State<'a> {
     fn new(root: &'a str) -> Self {
         Self {
-            sink: Sink::new(root),
+            sink: Sink::new(root, "junit"),
             tests: Vec::new(),
             numbers: [0; 3],
             suites: false,
@@ -223,7 +223,7 @@ impl<'a> State<'a> {
         self.end_case();
         let [passed, failed, skipped] = self.numbers;
         Report {
-            diagnostics: self.sink.finish(),
+            diagnostics: self.sink.finish(&[]).diagnostics,
             failing_tests: failing_test::distinct(self.tests),
             passed,
             failed,
@@ -259,7 +259,7 @@ impl Case {
         let place = self.place(&body, sink.root).unwrap_or_default();
         let message = format!("{}: {}", self.name, failure.said());
         let at = sink.found.len();
-        sink.push(at, place, Severity::Error, None, &message, Tool::Junit);
+        sink.push(at, place, Severity::Error, None, &message);
     }
 
     fn failing_test(&self, failure: &Failure, root: &str) -> Option<FailingTest> {
@@ -293,7 +293,7 @@ fn placed<'b>(body: &'b str, root: &str) -> Option<Place<'b>> {
         })
         .find(|place| {
             let path = path::relative(place.path, root);
-            path.is_some_and(|path| !path.contains("node_modules/") && plain::is_file(&path))
+            path.is_some_and(|path| !path.contains("node_modules/") && is_file(&path))
         })
 }
 

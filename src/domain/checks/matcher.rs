@@ -3,7 +3,7 @@
 
 mod ecma;
 
-use super::diagnostic::{MAX_DIAGNOSTICS, Place, Severity, Sink, Tool};
+use super::diagnostic::{MAX_DIAGNOSTICS, Place, Severity, Sink};
 use super::path;
 use crate::text;
 use ecma::translated;
@@ -289,7 +289,7 @@ impl Taken<'_> {
             .or(default)
             .unwrap_or(Severity::Error);
         let code = Some(self.code.trim());
-        sink.push(at, place, severity, code, self.message, Tool::Matcher);
+        sink.push(at, place, severity, code, self.message);
     }
 }
 

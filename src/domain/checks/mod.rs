@@ -13,7 +13,6 @@ mod fold;
 mod hints;
 pub mod junit;
 mod matcher;
-mod names;
 mod normalise;
 mod path;
 #[cfg(test)]
@@ -24,8 +23,8 @@ pub mod verdict;
 
 pub use errors::{first_errors, first_errors_of};
 pub use excerpt::{FailingCheck, excerpt, excerpts};
-pub use failing_test::{FailingTest, MAX_FAILING_TESTS};
+pub use failing_test::{FailingTest, MAX_FAILING_TESTS, failing_tests};
 pub use fingerprint::{check_fingerprint, combined, fingerprint};
 pub use hints::hints;
 pub use matcher::{MAX_MATCHER_BYTES, Matcher, Matchers, read_matchers};
-pub use names::failing_tests;
+pub use tools::{ToolKind, tools};

@@ -188,10 +188,10 @@ impl CheckResult {
         let output = evidence.output;
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
-        let diagnostics = if failed {
-            evidence.diagnostics()
+        let (diagnostics, failing_tests) = if failed {
+            evidence.read()
         } else {
-            Vec::new()
+            (Vec::new(), Vec::new())
         };
         Self {
             name: check.name.clone(),
@@ -203,11 +203,7 @@ impl CheckResult {
             },
             elapsed_ms,
             log: None,
-            failing_tests: if failed {
-                evidence.failing_tests()
-            } else {
-                Vec::new()
-            },
+            failing_tests,
             excerpt: if failed {
                 super::excerpt(output, MAX_EXCERPT)
             } else {
@@ -252,9 +248,12 @@ impl CheckResult {
 }
 
 impl Evidence<'_> {
-    /// Those of the output, then of the report those whose place the output does not name.
-    fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut all = diagnostic::parse_with(self.output, self.root, self.matchers);
+    /// The diagnostics of the output, then those of the report whose place the output does not name;
+    /// the failing tests of the report where it has any, else those of the output.
+    fn read(&self) -> (Vec<Diagnostic>, Vec<FailingTest>) {
+        let plain = text::plain(self.output);
+        let reading = diagnostic::read(&plain, self.root, self.matchers);
+        let mut all = reading.diagnostics;
         let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
         let known: BTreeSet<_> = all.iter().filter_map(place).collect();
         let reported = self.report.iter().flat_map(|it| &it.diagnostics);
@@ -262,20 +261,17 @@ impl Evidence<'_> {
         all.extend(news.cloned());
         all.sort_by_key(|it| it.severity);
         all.truncate(diagnostic::MAX_DIAGNOSTICS);
-        all
+        let failing = match self.report {
+            Some(report) if report.failed > 0 => report.failing_tests.clone(),
+            _ => reading.failing_tests,
+        };
+        (all, failing)
     }
 
     fn counts(&self) -> Counts {
         match self.report.map(Report::counts) {
             Some(known) if known != Counts::UNKNOWN => known,
             _ => counts(self.output),
-        }
-    }
-
-    fn failing_tests(&self) -> Vec<FailingTest> {
-        match self.report {
-            Some(report) if report.failed > 0 => report.failing_tests.clone(),
-            _ => super::failing_tests(self.output),
         }
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn shown_of(found: Vec<Diagnostic>) -> Vec<String> {
         .into_iter()
         .map(|it| {
             format!(
-                "{}:{}:{} {:?} {} {:?} | {}",
+                "{}:{}:{} {:?} {} {} | {}",
                 it.path.as_deref().unwrap_or("-"),
                 part(it.line),
                 part(it.column),
@@ -58,10 +58,10 @@ warning: `rs` (lib) generated 1 warning
 error: could not compile `rs` (lib) due to 2 previous errors; 1 warning emitted
 ",
         &[
-            "src/x.rs:3:5 Error E0308 Rustc | mismatched types",
-            "-:-:- Error - Rustc | this could be a `const`",
-            "-:-:- Error - Rustc | linking with `cc` failed: exit status: 1",
-            "src/lib.rs:4:24 Warning unused_variables Rustc | unused variable: `unused`",
+            "src/x.rs:3:5 Error E0308 rustc | mismatched types",
+            "-:-:- Error - rustc | this could be a `const`",
+            "-:-:- Error - rustc | linking with `cc` failed: exit status: 1",
+            "src/lib.rs:4:24 Warning unused_variables rustc | unused variable: `unused`",
         ],
     );
 }
@@ -90,10 +90,10 @@ thread '<unnamed>' panicked at /rustc/5980/library/core/src/option.rs:9:1:
 called `Option::unwrap()` on a `None` value
 ",
         &[
-            "src/lib.rs:2:46 Error - RustPanic | tests::adds: assertion `left == right` failed: sum of 1⏎  left: 2⏎ right: 3",
-            "src/old.rs:10:5 Error - RustPanic | tests::old: assertion failed: `(left == right)`⏎  left: `2`,⏎ right: `3`",
-            "src/main.rs:4:9 Error - RustPanic | it's gone",
-            "-:-:- Error - RustPanic | called `Option::unwrap()` on a `None` value",
+            "src/lib.rs:2:46 Error - cargo test | tests::adds: assertion `left == right` failed: sum of 1⏎  left: 2⏎ right: 3",
+            "src/old.rs:10:5 Error - cargo test | tests::old: assertion failed: `(left == right)`⏎  left: `2`,⏎ right: `3`",
+            "src/main.rs:4:9 Error - cargo test | it's gone",
+            "-:-:- Error - cargo test | called `Option::unwrap()` on a `None` value",
         ],
     );
 }
@@ -113,10 +113,10 @@ error TS18003: No inputs were found in config file.
 Found 3 errors in 2 files.
 ",
         &[
-            "src/a.ts:1:7 Error TS2322 Tsc | Type 'A' is not assignable to type 'B'.⏎  Property 'x' is missing in type 'A'.",
-            "src/(group)/[id]/page.tsx:4:2 Error TS2304 Tsc | Cannot find name 'y'.",
-            "src/b.ts:1:19 Error TS2307 Tsc | Cannot find module './b'.",
-            "-:-:- Error TS18003 Tsc | No inputs were found in config file.",
+            "src/a.ts:1:7 Error TS2322 tsc | Type 'A' is not assignable to type 'B'.⏎  Property 'x' is missing in type 'A'.",
+            "src/(group)/[id]/page.tsx:4:2 Error TS2304 tsc | Cannot find name 'y'.",
+            "src/b.ts:1:19 Error TS2307 tsc | Cannot find module './b'.",
+            "-:-:- Error TS18003 tsc | No inputs were found in config file.",
         ],
     );
 }
@@ -149,9 +149,9 @@ FAILED tests/test_a.py::test_bad - assert 4 == 5
 1 failed in 0.02s
 ",
         &[
-            "tests/test_b.py:1:- Error - Python | tests/test_b.py: ModuleNotFoundError: No module named 'nowhere'",
-            "tests/test_a.py:7:- Error - Python | test_bad: assert 4 == 5⏎+  where 4 = helper(2)",
-            "tests/test_a.py:20:- Error - Python | TestX.test_deep[a-1]: json.decoder.JSONDecodeError: Expecting value",
+            "tests/test_b.py:1:- Error - pytest | tests/test_b.py: ModuleNotFoundError: No module named 'nowhere'",
+            "tests/test_a.py:7:- Error - pytest | test_bad: assert 4 == 5⏎+  where 4 = helper(2)",
+            "tests/test_a.py:20:- Error - pytest | TestX.test_deep[a-1]: json.decoder.JSONDecodeError: Expecting value",
         ],
     );
 }
@@ -161,8 +161,8 @@ fn pytest_summary_alone() {
     expect(
         "FAILED tests/x.py::TestA::test_b[1 - 2] - assert 1 == 2\nERROR tests/y.py\n",
         &[
-            "tests/x.py:-:- Error - Python | TestA::test_b[1: 2] - assert 1 == 2",
-            "tests/y.py:-:- Error - Python | failed",
+            "tests/x.py:-:- Error - pytest | TestA::test_b[1: 2] - assert 1 == 2",
+            "tests/y.py:-:- Error - pytest | failed",
         ],
     );
 }
@@ -182,8 +182,8 @@ AssertionError: 1 != 2
 SyntaxError: invalid syntax
 ",
         &[
-            "tests/test_a.py:13:- Error - Python | AssertionError: 1 != 2",
-            "app/x.py:3:- Error - Python | SyntaxError: invalid syntax",
+            "tests/test_a.py:13:- Error - python | AssertionError: 1 != 2",
+            "app/x.py:3:- Error - python | SyntaxError: invalid syntax",
         ],
     );
 }
@@ -208,10 +208,10 @@ example.com/m/calc.Get(...)
 FAIL\texample.com/m/calc\t0.003s
 ",
         &[
-            "calc/calc.go:3:5 Error - Go | undefined: total",
-            "calc/vet.go:9:2 Error - Go | fmt.Printf format %d has arg s of wrong type string",
-            "calc_test.go:12:- Error - Go | TestAdd: Add(1, 2) = 4; want 3⏎more about it",
-            "calc/get.go:8:- Error - Go | panic: runtime error: index out of range [3] with length 3",
+            "calc/calc.go:3:5 Error - go | undefined: total",
+            "calc/vet.go:9:2 Error - go | fmt.Printf format %d has arg s of wrong type string",
+            "calc_test.go:12:- Error - go | TestAdd: Add(1, 2) = 4; want 3⏎more about it",
+            "calc/get.go:8:- Error - go | panic: runtime error: index out of range [3] with length 3",
         ],
     );
 }
@@ -251,10 +251,10 @@ AssertionError: expected 2 to be 3 // Object.is equality
       at Test.run (node:internal/test_runner/test:796:25)
 ",
         &[
-            "t/a.test.js:1:59 Error - JavaScript | calc › adds: expect(received).toBe(expected) // Object.is equality⏎Expected: 3⏎Received: 2",
-            "v/a.test.mjs:2:59 Error - JavaScript | v/a.test.mjs > calc > adds: AssertionError: expected 2 to be 3 // Object.is equality",
-            "m/a.js:1:84 Error - JavaScript | calc: subtracts:⏎AssertionError: 2 !== 3",
-            "n/a.test.js:1:200 Error - JavaScript | inner bad: Error: x",
+            "t/a.test.js:1:59 Error - jest | calc › adds: expect(received).toBe(expected) // Object.is equality⏎Expected: 3⏎Received: 2",
+            "v/a.test.mjs:2:59 Error - vitest | v/a.test.mjs > calc > adds: AssertionError: expected 2 to be 3 // Object.is equality",
+            "m/a.js:1:84 Error - mocha | calc: subtracts:⏎AssertionError: 2 !== 3",
+            "n/a.test.js:1:200 Error - node --test | inner bad: Error: x",
         ],
     );
 }
@@ -272,13 +272,13 @@ Makefile:3: error: missing separator
 C:\\src\\a.cpp:4:2: error: outside
 ",
         &[
-            "src/main.c:12:5 Error - Gcc | expected ';' before '}' token",
-            "-:-:- Error - Gcc | gone",
-            "app/models.py:3:- Error assignment Other | Incompatible types in assignment",
-            "app/x.py:1:80 Error E501 Other | line too long (88 > 79 characters)",
-            "Makefile:3:- Error - Other | missing separator",
-            "-:-:- Error - Gcc | outside",
-            "src/main.c:10:1 Warning -Wunused-variable Gcc | unused variable 'x'⏎note: src/main.c:9: declared here",
+            "src/main.c:12:5 Error - gcc | expected ';' before '}' token",
+            "-:-:- Error - gcc | gone",
+            "app/models.py:3:- Error assignment other | Incompatible types in assignment",
+            "app/x.py:1:80 Error E501 other | line too long (88 > 79 characters)",
+            "Makefile:3:- Error - other | missing separator",
+            "-:-:- Error - gcc | outside",
+            "src/main.c:10:1 Warning -Wunused-variable gcc | unused variable 'x'⏎note: src/main.c:9: declared here",
         ],
     );
 }
@@ -313,11 +313,11 @@ fn foreign_paths_lose_their_place_but_not_their_message() {
         path: None,
         line: None,
         column: None,
-        end_line: None,
         severity: Severity::Error,
         code: None,
         message: "m".to_owned(),
-        source: Tool::Other,
+        source: "other".into(),
+        ..Diagnostic::default()
     };
     for path in ["../a.py", "/etc/a.py", "src/../../a.py", "~/a.py"] {
         assert_eq!(

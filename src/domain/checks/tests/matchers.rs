@@ -21,9 +21,9 @@ fn a_single_line_with_severity_and_code() {
             "/proj/src/a.x|1|2|error|X1|bad\nsrc/b.x|3|4||X2|odd\n/etc/c.x|5|6|NOTICE|X3|far\nother\n"
         ),
         [
-            "src/a.x:1:2 Error X1 Matcher | bad",
-            "src/b.x:3:4 Warning X2 Matcher | odd",
-            "-:-:- Note X3 Matcher | far",
+            "src/a.x:1:2 Error X1 matcher | bad",
+            "src/b.x:3:4 Warning X2 matcher | odd",
+            "-:-:- Note X3 matcher | far",
         ]
     );
 }
@@ -41,9 +41,9 @@ fn several_lines_with_a_loop() {
             "intro\na.x\n  1:2  error  one  r1\n  3:4  warning  two  r2\n\n  5:6  error  lost  r3\nb.x\n  7:8  error  three  r4\n"
         ),
         [
-            "a.x:1:2 Error r1 Matcher | one",
-            "b.x:7:8 Error r4 Matcher | three",
-            "a.x:3:4 Warning r2 Matcher | two",
+            "a.x:1:2 Error r1 matcher | one",
+            "b.x:7:8 Error r4 matcher | three",
+            "a.x:3:4 Warning r2 matcher | two",
         ]
     );
 }
@@ -60,8 +60,8 @@ fn several_lines_without_a_loop_begin_anew_each_time() {
             "E first\nE second\nat src/x.cs:3 in /proj/app/app.proj\nat y.cs:4 in p.proj\nE third\nat ../z.cs:5 in app/app.proj\n"
         ),
         [
-            "app/src/x.cs:3:- Error - Matcher | second",
-            "z.cs:5:- Error - Matcher | third",
+            "app/src/x.cs:3:- Error - matcher | second",
+            "z.cs:5:- Error - matcher | third",
         ]
     );
 }
@@ -73,7 +73,7 @@ fn what_the_repository_says_of_a_line_comes_before_what_sprag_knows() {
     ]}]});
     assert_eq!(
         found(&matchers, "a.c:1:2: error: m\n"),
-        ["a.c:1:- Note - Matcher | m"]
+        ["a.c:1:- Note - matcher | m"]
     );
 }
 

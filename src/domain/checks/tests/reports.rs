@@ -41,8 +41,8 @@ AssertionError: expected 2 to be 3 // Object.is equality
     assert_eq!(
         shown_of(report.diagnostics.clone()),
         [
-            "v/a.test.mjs:2:32 Error - Junit | v/a.test.mjs > calc > adds: expected 2 to be 3 // Object.is equality",
-            "-:-:- Error - Junit | v/a.test.mjs > throws: boom \"!\"",
+            "v/a.test.mjs:2:32 Error - junit | v/a.test.mjs > calc > adds: expected 2 to be 3 // Object.is equality",
+            "-:-:- Error - junit | v/a.test.mjs > throws: boom \"!\"",
         ]
     );
     assert_eq!(
@@ -66,8 +66,8 @@ example.com:80: refused</error><error message="again"/></testcase></testsuite>"#
     assert_eq!(
         shown_of(report.diagnostics),
         [
-            "tests/test_a.py:7:- Error - Junit | tests.test_a.TestX::test_b: assert 1 == 2",
-            "tests/test_a.py:9:- Error - Junit | tests.test_a::test_c: KeyError: & ⏎example.com:80: refused",
+            "tests/test_a.py:7:- Error - junit | tests.test_a.TestX::test_b: assert 1 == 2",
+            "tests/test_a.py:9:- Error - junit | tests.test_a::test_c: KeyError: & ⏎example.com:80: refused",
         ]
     );
     assert_eq!((report.passed, report.failed), (0, 2));
@@ -85,8 +85,8 @@ fn reports_are_added_up() {
     assert_eq!(
         shown_of(report.diagnostics.clone()),
         [
-            "-:-:- Error - Junit | a: failed",
-            "-:-:- Error - Junit | c: failed"
+            "-:-:- Error - junit | a: failed",
+            "-:-:- Error - junit | c: failed"
         ]
     );
     assert_eq!(
@@ -102,7 +102,7 @@ fn hostile_reports_take_no_more_than_their_length() {
     let report = read(bomb.as_bytes(), "");
     assert_eq!(
         shown_of(report.diagnostics),
-        ["-:-:- Error - Junit | &b;: &b;"]
+        ["-:-:- Error - junit | &b;: &b;"]
     );
     let deep = format!("<testsuite>{}", "<a>".repeat(500_000));
     assert_eq!(read(deep.as_bytes(), "").counts(), Counts::UNKNOWN);
@@ -122,7 +122,7 @@ fn what_is_damaged_is_read_up_to_there() {
     let report = read(torn, "");
     assert_eq!(
         shown_of(report.diagnostics),
-        ["-:-:- Error - Junit | \u{fffd}: m"]
+        ["-:-:- Error - junit | \u{fffd}: m"]
     );
     assert!(
         report

@@ -26,12 +26,12 @@ gone.c:1:10: fatal error: not_there.h: No such file or directory
 compilation terminated.
 ",
         &[
-            "a.h:2:27 Error - Gcc | ‘mising’ undeclared (first use in this function)⏎note: a.h:2: each undeclared identifier is reported only once for each function it appears in",
-            "main.c:8:13 Error - Gcc | expected ‘;’ before ‘}’ token",
-            "main.c:9:1 Error -Wunused-variable Gcc | unused variable ‘z’",
-            "main.c:9:2 Error -Wunused-variable Gcc | unused variable 'y'",
-            "gone.c:1:10 Error - Gcc | not_there.h: No such file or directory",
-            "main.c:6:10 Warning -Wint-conversion Gcc | passing argument 1 of ‘take’ makes integer from pointer without a cast⏎note: expected ‘int’ but argument is of type ‘char *’",
+            "a.h:2:27 Error - gcc | ‘mising’ undeclared (first use in this function)⏎note: a.h:2: each undeclared identifier is reported only once for each function it appears in",
+            "main.c:8:13 Error - gcc | expected ‘;’ before ‘}’ token",
+            "main.c:9:1 Error -Wunused-variable gcc | unused variable ‘z’",
+            "main.c:9:2 Error -Wunused-variable gcc | unused variable 'y'",
+            "gone.c:1:10 Error - gcc | not_there.h: No such file or directory",
+            "main.c:6:10 Warning -Wint-conversion gcc | passing argument 1 of ‘take’ makes integer from pointer without a cast⏎note: expected ‘int’ but argument is of type ‘char *’",
         ],
     );
 }
@@ -52,9 +52,9 @@ In file included from lib.c:3:
 /usr/include/old.h:9:2: error: #error do not include this
 ",
         &[
-            "t.cpp:3:36 Error - Gcc | request for member ‘missing’ in ‘t’, which is of non-class type ‘int’",
-            "src/t.cpp:5:30 Error - Gcc | no match for ‘operator-’",
-            "lib.c:3:- Error - Gcc | #error do not include this",
+            "t.cpp:3:36 Error - gcc | request for member ‘missing’ in ‘t’, which is of non-class type ‘int’",
+            "src/t.cpp:5:30 Error - gcc | no match for ‘operator-’",
+            "lib.c:3:- Error - gcc | #error do not include this",
         ],
     );
 }
@@ -73,21 +73,21 @@ ld.lld: error: undefined symbol: nowhere
 collect2: error: ld returned 1 exit status
 ",
         &[
-            "link.c:-:- Error - Gcc | undefined reference to `nowhere'",
-            "src/other.c:2:- Error - Gcc | undefined reference to `gone'",
-            "-:-:- Error - Gcc | multiple definition of `x'; a.o:(.bss+0x0): first defined here",
-            "-:-:- Error - Gcc | cannot find -lnotthere: No such file or directory",
-            "link.c:2:- Error - Gcc | undefined symbol: nowhere",
+            "link.c:-:- Error - gcc | undefined reference to `nowhere'",
+            "src/other.c:2:- Error - gcc | undefined reference to `gone'",
+            "-:-:- Error - gcc | multiple definition of `x'; a.o:(.bss+0x0): first defined here",
+            "-:-:- Error - gcc | cannot find -lnotthere: No such file or directory",
+            "link.c:2:- Error - gcc | undefined symbol: nowhere",
         ],
     );
 }
 
 /// What all forms of ESLint say of the same two files.
 const ESLINT: [&str; 4] = [
-    "src/a.js:1:17 Error semi Eslint | Missing semicolon",
-    "src/a.js:2:30 Error no-undef Eslint | 'nothing' is not defined",
-    "src/b.js:1:17 Error - Eslint | Parsing error: Unexpected token (",
-    "src/a.js:1:7 Warning no-unused-vars Eslint | 'unused' is assigned a value but never used",
+    "src/a.js:1:17 Error semi eslint | Missing semicolon",
+    "src/a.js:2:30 Error no-undef eslint | 'nothing' is not defined",
+    "src/b.js:1:17 Error - eslint | Parsing error: Unexpected token (",
+    "src/a.js:1:7 Warning no-unused-vars eslint | 'unused' is assigned a value but never used",
 ];
 
 fn with_full_stops() -> Vec<String> {
@@ -194,9 +194,9 @@ FAIL v/b.test.mjs (5.1 s)
 Test Suites: 3 failed, 3 total
 ",
         &[
-            "t/a.test.js:4:5 Error - JavaScript | calc › adds: expect(received).toBe(expected) // Object.is equality⏎Expected: 3⏎Received: 2",
-            "t/syntax.test.js:1:10 Error - JavaScript | Test suite failed to run: SyntaxError: Unexpected token",
-            "v/b.test.mjs:-:- Error - JavaScript | Test suite failed to run: Must use import to load ES Module: /proj/v/b.test.mjs",
+            "t/a.test.js:4:5 Error - jest | calc › adds: expect(received).toBe(expected) // Object.is equality⏎Expected: 3⏎Received: 2",
+            "t/syntax.test.js:1:10 Error - jest | Test suite failed to run: SyntaxError: Unexpected token",
+            "v/b.test.mjs:-:- Error - jest | Test suite failed to run: Must use import to load ES Module: /proj/v/b.test.mjs",
         ],
     );
 }
@@ -233,8 +233,8 @@ AssertionError: expected 2 to be 3 // Object.is equality
  Test Files  2 failed (2)
 ",
         &[
-            "v/b.test.mjs:1:1 Error - JavaScript | v/b.test.mjs [ v/b.test.mjs ]: Error: Cannot find module './nothere.mjs' imported from /proj/v/b.test.mjs",
-            "v/a.test.mjs:2:32 Error - JavaScript | v/a.test.mjs > calc > adds: AssertionError: expected 2 to be 3 // Object.is equality⏎- Expected⏎+ Received",
+            "v/b.test.mjs:1:1 Error - vitest | v/b.test.mjs [ v/b.test.mjs ]: Error: Cannot find module './nothere.mjs' imported from /proj/v/b.test.mjs",
+            "v/a.test.mjs:2:32 Error - vitest | v/a.test.mjs > calc > adds: AssertionError: expected 2 to be 3 // Object.is equality⏎- Expected⏎+ Received",
         ],
     );
 }

@@ -1,8 +1,29 @@
 //! ESLint: its forms `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
 
-use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{self, Output, Place, Severity, Sink};
 use crate::pattern::{Pattern, group};
 use serde::Deserialize;
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "eslint",
+    kind: ToolKind::Lint,
+    signs: &[
+        r"^\s{2,}\d{1,7}:\d{1,6}\s+(?:error|warning)\s+\S",
+        r"^\S.*:\d{1,7}:\d{1,6}: .+ \[(?:Error|Warning)(?:/[^\]\s]+)?\]$",
+        r"^\S.*: line \d{1,7}, col \d{1,6}, (?:Error|Warning) - ",
+        r#"^\[\{"filePath":"#,
+    ],
+    read,
+    ..Tool::NOTHING
+};
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    // The form `json` is one line as long as the output; it is never matched by a pattern.
+    parse_json(output.whole, sink);
+    parse(output.lines, sink);
+}
 
 static ROW: Pattern = Pattern::new(
     r"^\s{2,}(\d{1,7}):(\d{1,6})\s+(error|warning)\s+(\S.*?)(?:\s{2,}(@?[\w-]+(?:/[\w-]+)*))?$",
@@ -14,7 +35,7 @@ static COMPACT: Pattern = Pattern::new(
     r"^(\S.*?): line (\d{1,7}), col (\d{1,6}), (Error|Warning) - (.+?)(?: \(([\w@][^()\s]*)\))?$",
 );
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     let mut file = "";
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = ROW.captures(line).filter(|_| !file.is_empty()) {
@@ -27,10 +48,10 @@ pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
             push(at, place, word, rule, group(&found, 4), sink);
         } else if let Some(found) = UNIX.captures(line) {
             let (word, rule) = (group(&found, 5), group(&found, 6));
-            push(at, place(&found), word, rule, group(&found, 4), sink);
+            push(at, Place::of(&found), word, rule, group(&found, 4), sink);
         } else if let Some(found) = COMPACT.captures(line) {
             let (word, rule) = (group(&found, 4), group(&found, 6));
-            push(at, place(&found), word, rule, group(&found, 5), sink);
+            push(at, Place::of(&found), word, rule, group(&found, 5), sink);
         } else {
             file = if is_heading(line) {
                 line.trim_end()
@@ -41,20 +62,12 @@ pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-fn place<'a>(found: &regex::Captures<'a>) -> Place<'a> {
-    Place {
-        path: group(found, 1),
-        line: group(found, 2),
-        column: group(found, 3),
-    }
-}
-
 fn push(at: usize, place: Place<'_>, word: &str, rule: &str, text: &str, sink: &mut Sink<'_>) {
     let severity = match word {
         "error" | "Error" => Severity::Error,
         _ => Severity::Warning,
     };
-    sink.push(at, place, severity, Some(rule), text, Tool::Eslint);
+    sink.push(at, place, severity, Some(rule), text);
 }
 
 /// Whether a line may be the path above the rows about it.
@@ -79,10 +92,11 @@ struct Message {
     column: Option<u32>,
     #[serde(rename = "endLine")]
     end_line: Option<u32>,
+    #[serde(rename = "endColumn")]
+    end_column: Option<u32>,
 }
 
-/// The form `json`, which is one line as long as the output; it is never matched by a pattern.
-pub(in crate::checks) fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
+fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if !line.starts_with("[{\"filePath\":") {
             continue;
@@ -93,10 +107,7 @@ pub(in crate::checks) fn parse_json(lines: &[&str], sink: &mut Sink<'_>) {
         let messages = files
             .iter()
             .flat_map(|file| file.messages.iter().map(|message| (&file.path, message)));
-        for (part, (path, message)) in messages
-            .take(crate::checks::diagnostic::MAX_DIAGNOSTICS)
-            .enumerate()
-        {
+        for (part, (path, message)) in messages.take(diagnostic::MAX_DIAGNOSTICS).enumerate() {
             one_of_json(at, part, path, message, sink);
         }
     }
@@ -115,13 +126,7 @@ fn one_of_json(at: usize, part: usize, path: &str, message: &Message, sink: &mut
         _ => Severity::Warning,
     };
     let rule = message.rule.as_deref();
-    let before = sink.found.len();
-    sink.push(at, place, severity, rule, &message.message, Tool::Eslint);
-    if let Some(found) = sink.found.get_mut(before) {
-        found.part = part;
-        let line = found.diagnostic.line;
-        found.diagnostic.end_line = message
-            .end_line
-            .filter(|end| Some(*end) >= line && line.is_some());
-    }
+    sink.push(at, place, severity, rule, &message.message)
+        .part(part)
+        .until(message.end_line, message.end_column);
 }

@@ -1,7 +1,21 @@
 //! gcc, clang and the linkers behind them.
 
-use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink};
 use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "gcc",
+    kind: ToolKind::Code,
+    signs: &[
+        r"^(?:[A-Za-z]:[\\/])?[^:\n]+:\d{1,7}(?::\d{1,6})?: (?:fatal error|error|warning): ",
+        r"(?:undefined reference to|multiple definition of) ",
+        r"^(?:\S*/)?(?:ld(?:\.\w+)?|ld64\.lld|lld-link): ",
+    ],
+    read,
+    ..Tool::NOTHING
+};
 
 static MESSAGE: Pattern = Pattern::new(
     r"^((?:[A-Za-z]:[\\/])?[^:]+):(\d{1,7})(?::(\d{1,6}))?: (fatal error|error|warning|note): (.+)$",
@@ -27,20 +41,17 @@ const NOTES: usize = 6;
 /// How far above a message its way of inclusion or use may begin, and below it its notes end.
 const REACH: usize = 60;
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = LINKED.captures(line) {
-            let place = Place {
-                path: group(&found, 1),
-                line: group(&found, 2),
-                column: "",
-            };
+            let place = Place::new(group(&found, 1), group(&found, 2));
             let place = if is_source(place.path) {
                 place
             } else {
                 Place::default()
             };
-            sink.error(at, place, group(&found, 3), Tool::Gcc);
+            sink.error(at, place, group(&found, 3));
         } else if let Some(found) = LINKER.captures(line) {
             linker(lines, at, group(&found, 1), sink);
         } else if let Some(found) = USED.captures(line) {
@@ -55,11 +66,7 @@ pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
 
 /// A message of the compiler with the notes that belong to it. A note on its own is left to others.
 fn message(lines: &[&str], at: usize, found: &regex::Captures<'_>, sink: &mut Sink<'_>) {
-    let place = Place {
-        path: group(found, 1),
-        line: group(found, 2),
-        column: group(found, 3),
-    };
+    let place = Place::of(found);
     let severity = match group(found, 4) {
         "warning" => Severity::Warning,
         "note" => return,
@@ -80,7 +87,13 @@ fn message(lines: &[&str], at: usize, found: &regex::Captures<'_>, sink: &mut Si
     };
     let code = code.map(|code| format!("-W{code}"));
     let text = with_notes(lines, at, text, sink);
-    sink.push(at, place, severity, code.as_deref(), &text, Tool::Gcc);
+    let shown = lines
+        .iter()
+        .skip(at + 1)
+        .take_while(|line| line.starts_with(' '));
+    let end = at + 1 + shown.take(REACH).count();
+    sink.push(at, place, severity, code.as_deref(), &text)
+        .lines(at..end);
 }
 
 fn with_notes(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) -> String {
@@ -116,11 +129,7 @@ fn reached_from<'a>(lines: &[&'a str], at: usize, sink: &Sink<'_>) -> Option<Pla
         .rev()
         .take_while(|line| !MESSAGE.is_match(line))
         .filter_map(|line| INCLUDED.captures(line).or_else(|| USED.captures(line)))
-        .map(|found| Place {
-            path: group(&found, 1),
-            line: group(&found, 2),
-            column: group(&found, 3),
-        })
+        .map(|found| Place::of(&found))
         .find(|place| sink.relative(place.path).is_some())
 }
 
@@ -129,12 +138,10 @@ fn linker(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) {
     let found = below
         .take_while(|line| line.starts_with(">>> "))
         .find_map(|line| REFERENCED.captures(line));
-    let place = found.as_ref().map(|found| Place {
-        path: group(found, 1),
-        line: group(found, 2),
-        column: "",
-    });
-    sink.error(at, place.unwrap_or_default(), text, Tool::Gcc);
+    let place = found
+        .as_ref()
+        .map(|found| Place::new(group(found, 1), group(found, 2)));
+    sink.error(at, place.unwrap_or_default(), text);
 }
 
 /// Endings of files that C compilers are given or that these include.

@@ -1,7 +1,26 @@
 //! go build, go vet and go test.
 
-use crate::checks::diagnostic::{Place, Sink, Tool};
+use super::{Tool, ToolKind};
+use crate::checks::counts::Counts;
+use crate::checks::diagnostic::{Output, Place, Sink};
 use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "go",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^(?:vet: )?(?:[A-Za-z]:)?[^\s:]+\.go:\d+:\d+: ",
+        r"^\s*--- (?:FAIL|PASS|SKIP): ",
+        r"^(?:FAIL|ok  )\t",
+        r"^panic: ",
+    ],
+    read,
+    counts,
+    headers: &[r"\s*--- FAIL: ", r"FAIL\t", r"panic: "],
+    hint,
+    ..Tool::NOTHING
+};
 
 static COMPILED: Pattern =
     Pattern::new(r"^(?:vet: )?((?:[A-Za-z]:)?[^\s:]+\.go):(\d+):(\d+): (.+)$");
@@ -12,17 +31,14 @@ static PANIC: Pattern = Pattern::new(r"^panic: (.+)$");
 static FRAME: Pattern = Pattern::new(r"^\t(\S+\.go):(\d+)(?: \+0x[0-9a-f]+)?$");
 static FAIL: Pattern = Pattern::new(r"^(?:FAIL\b|\s*--- FAIL: )");
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
+    names(lines, sink);
     let tests = lines.iter().any(|line| FAIL.is_match(line));
     let mut test = String::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = COMPILED.captures(line) {
-            let place = Place {
-                path: group(&found, 1),
-                line: group(&found, 2),
-                column: group(&found, 3),
-            };
-            sink.error(at, place, group(&found, 4), Tool::Go);
+            sink.error(at, Place::of(&found), group(&found, 4));
         } else if !tests {
             continue;
         } else if let Some(found) = FAILED.captures(line).or_else(|| RUN.captures(line)) {
@@ -39,12 +55,8 @@ fn logged(lines: &[&str], at: usize, found: &regex::Captures<'_>, test: &str, si
     if test.is_empty() {
         return;
     }
-    let place = Place {
-        path: group(found, 1),
-        line: group(found, 2),
-        column: "",
-    };
-    let mut message = format!("{test}: {}", group(found, 3));
+    let place = Place::new(group(found, 1), group(found, 2));
+    let mut message = group(found, 3).to_owned();
     let deeper = lines
         .iter()
         .skip(at + 1)
@@ -54,7 +66,7 @@ fn logged(lines: &[&str], at: usize, found: &regex::Captures<'_>, test: &str, si
         message.push('\n');
         message.push_str(more.trim());
     }
-    sink.error(at, place, &message, Tool::Go);
+    sink.failure(at, place, test, &message);
 }
 
 fn panicked(lines: &[&str], at: usize, message: &str, sink: &mut Sink<'_>) {
@@ -63,10 +75,55 @@ fn panicked(lines: &[&str], at: usize, message: &str, sink: &mut Sink<'_>) {
         .filter_map(|(at, line)| FRAME.captures(line).map(|found| (at, found)))
         .find(|(_, found)| sink.relative(group(found, 1)).is_some());
     let Some((at, found)) = own else { return };
-    let place = Place {
-        path: group(&found, 1),
-        line: group(&found, 2),
-        column: "",
-    };
-    sink.error(at, place, &format!("panic: {message}"), Tool::Go);
+    let place = Place::new(group(&found, 1), group(&found, 2));
+    sink.error(at, place, &format!("panic: {message}"));
+}
+
+fn names(lines: &[&str], sink: &mut Sink<'_>) {
+    static TEST: Pattern = Pattern::new(r"^\s*--- FAIL: (\S+) \(");
+    static PACKAGE: Pattern = Pattern::new(r"^FAIL\t(\S+ \[(?:build|setup) failed\])$");
+    for line in lines {
+        if let Some(found) = TEST.captures(line).or_else(|| PACKAGE.captures(line)) {
+            sink.test(group(&found, 1));
+        }
+    }
+}
+
+fn hint(line: &str) -> Option<String> {
+    static MISSING: Pattern = Pattern::new(
+        r"no required module provides package ([^\s;:]+)|cannot find module providing package ([^\s;:]+)",
+    );
+    let found = MISSING.captures(line)?;
+    let package = [group(&found, 1), group(&found, 2)].concat();
+    Some(format!(
+        "The Go package `{package}` is not in go.mod. Run `go get {package}` or correct the import."
+    ))
+}
+
+/// go test has no summary: with `-v` the top-level tests are counted, without it the passed ones
+/// are not shown.
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static PACKAGE: Pattern = Pattern::new(r"^(ok  |FAIL)\t\S+");
+    static PLAIN_END: Pattern = Pattern::new(r"^(?:PASS|FAIL)$");
+    let (mut passed, mut failed, mut runs) = (0u64, 0u64, 0u64);
+    let (mut packages, mut failed_packages, mut ends) = (0u64, 0u64, 0u64);
+    for line in lines {
+        if let Some(found) = PACKAGE.captures(line) {
+            packages += 1;
+            failed_packages += u64::from(group(&found, 1) == "FAIL");
+        }
+        passed += u64::from(line.starts_with("--- PASS: "));
+        failed += u64::from(line.starts_with("--- FAIL: "));
+        runs += u64::from(line.starts_with("=== RUN "));
+        ends += u64::from(PLAIN_END.is_match(line));
+    }
+    if packages == 0 && (ends == 0 || runs + passed + failed == 0) {
+        return None;
+    }
+    // A package that failed to build or panicked has failed without a failed test.
+    let uncounted = failed_packages > 0 && failed == 0;
+    Some(Counts {
+        passed: (runs > 0).then_some(passed),
+        failed: (!uncounted).then_some(failed),
+    })
 }

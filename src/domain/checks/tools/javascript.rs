@@ -1,19 +1,24 @@
-//! jest, vitest, mocha and node's own test runner.
+//! What jest, vitest, mocha and node's own test runner have in common: frames and the lines between
+//! the header of a failure and its first frame.
 
-use crate::checks::diagnostic::{Place, Sink, Tool};
+use crate::checks::diagnostic::{Place, Sink};
 use crate::pattern::{Pattern, group};
 
-static JEST: Pattern = Pattern::new(r"^  ● (.+)$");
-static VITEST: Pattern = Pattern::new(r"^ FAIL  (.+)$");
-static MOCHA: Pattern = Pattern::new(r"^  \d+\) (.+)$");
-static NODE: Pattern = Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)$");
+/// A failure's header in any of these tools: it ends the failure above it.
+static HEADERS: [Pattern; 4] = [
+    Pattern::new(r"^  ● (.+)$"),
+    Pattern::new(r"^ FAIL  (.+)$"),
+    Pattern::new(r"^  \d+\) (.+)$"),
+    Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)$"),
+];
 static FRAME: Pattern = Pattern::new(
     r"^\s*(?:at (?:.*\()?|❯ (?:\S+ )?)(?:file://)?([^\s():]+):(\d+):(\d+)\)?(?: \{)?$",
 );
 static SUMMARY: Pattern = Pattern::new(r"^\s*(?:Test Suites?|Test Files|Tests):?\s+\d");
 
 /// jest's line above the failures of a file.
-static FILE: Pattern = Pattern::new(r"^FAIL (?:\S+ )?(\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\))?$");
+pub(super) static FILE: Pattern =
+    Pattern::new(r"^FAIL (?:\S+ )?(\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\))?$");
 /// A file that could not be parsed: the frames below are the parser's own.
 static SYNTAX: Pattern =
     Pattern::new(r"^\s*(\w*Error): (\S+\.\w+): (.+?)\.? \((\d{1,7}):(\d{1,6})\)$");
@@ -21,75 +26,78 @@ static SYNTAX: Pattern =
 const MESSAGE_LINES: usize = 12;
 const REACH: usize = 60;
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
-    let mut file = "";
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = FILE.captures(line) {
-            file = found.get(1).map_or("", |path| path.as_str());
-        } else if let Some(name) = header(line) {
-            failure(lines, at, name, file, sink);
-        }
-    }
+/// What a failure has below its header.
+#[derive(Default)]
+pub(super) struct Below<'a> {
+    /// The lines of its message.
+    pub(super) message: Vec<&'a str>,
+    /// The first frame inside the project, and the line that names it.
+    pub(super) frame: Option<(usize, Place<'a>)>,
+    /// A place that the message itself names, with what it says there: a file could not be parsed.
+    pub(super) syntax: Option<(Place<'a>, String)>,
+    /// The line after its last one.
+    pub(super) end: usize,
 }
 
-fn header(line: &str) -> Option<&str> {
-    let found = [&JEST, &VITEST, &MOCHA, &NODE]
-        .into_iter()
-        .find_map(|it| it.captures(line))?;
-    found
-        .get(1)
-        .map(|name| name.as_str().trim())
-        .filter(|name| *name != "Console")
-}
-
-/// From a failure's header to its first frame inside the project. `file` is that of jest's tests.
-fn failure(lines: &[&str], header_at: usize, name: &str, file: &str, sink: &mut Sink<'_>) {
-    let mut message = Vec::new();
+/// Reads what stands below line `header`, up to the next failure.
+pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Below<'a> {
+    let mut read = Below {
+        end: header + 1,
+        ..Below::default()
+    };
     let mut in_message = true;
-    let mut syntax = None;
-    for (at, line) in lines.iter().enumerate().skip(header_at + 1).take(REACH) {
-        if header(line).is_some() || FILE.is_match(line) || SUMMARY.is_match(line) {
+    for (at, line) in lines.iter().enumerate().skip(header + 1).take(REACH) {
+        if is_header(line) || FILE.is_match(line) || SUMMARY.is_match(line) {
             break;
         }
+        read.end = at + 1;
         if let Some(found) = FRAME.captures(line) {
             in_message = false;
-            let place = Place {
-                path: group(&found, 1),
-                line: group(&found, 2),
-                column: group(&found, 3),
-            };
+            let place = Place::of(&found);
             if is_own(place.path, sink) {
-                let text = format!("{name}: {}", message.join("\n"));
-                sink.error(at, place, &text, Tool::JavaScript);
-                return;
+                read.frame = Some((at, place));
+                break;
             }
         } else if in_message {
-            syntax = syntax.or_else(|| SYNTAX.captures(line));
+            if let Some(found) = SYNTAX.captures(line).filter(|_| read.syntax.is_none()) {
+                let place = Place {
+                    path: group(&found, 2),
+                    line: group(&found, 4),
+                    column: group(&found, 5),
+                };
+                let said = format!("{}: {}", group(&found, 1), group(&found, 3));
+                read.syntax = Some((place, said));
+            }
             let line = line.trim();
-            if message.len() < MESSAGE_LINES && !line.is_empty() && !is_source(line) {
-                message.push(line);
+            if read.message.len() < MESSAGE_LINES && !line.is_empty() && !is_source(line) {
+                read.message.push(line);
             }
         }
     }
-    if let Some(found) = syntax {
-        let place = Place {
-            path: group(&found, 2),
-            line: group(&found, 4),
-            column: group(&found, 5),
-        };
-        let text = format!("{name}: {}: {}", group(&found, 1), group(&found, 3));
-        sink.error(header_at, place, &text, Tool::JavaScript);
-    } else if JEST.is_match(lines.get(header_at).unwrap_or(&"")) && is_own(file, sink) {
-        let place = Place {
-            path: file,
-            ..Place::default()
-        };
-        let text = format!("{name}: {}", message.join("\n"));
-        sink.error(header_at, place, &text, Tool::JavaScript);
+    read
+}
+
+/// Adds the failure `test`, whose header is line `header`; `file` is that of its tests, where it is
+/// known.
+pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sink: &mut Sink<'_>) {
+    let read = below(lines, header, sink);
+    let range = header..read.end;
+    let message = read.message.join("\n");
+    if let Some((at, place)) = read.frame {
+        sink.failure(at, place, test, &message).lines(range);
+    } else if let Some((place, said)) = read.syntax {
+        sink.failure(header, place, test, &said).lines(range);
+    } else if is_own(file, sink) {
+        sink.failure(header, Place::new(file, ""), test, &message)
+            .lines(range);
     }
 }
 
-fn is_own(path: &str, sink: &Sink<'_>) -> bool {
+fn is_header(line: &str) -> bool {
+    HEADERS.iter().any(|header| header.is_match(line))
+}
+
+pub(super) fn is_own(path: &str, sink: &Sink<'_>) -> bool {
     let relative = sink.relative(path);
     !path.starts_with("node:") && relative.is_some_and(|path| !path.contains("node_modules/"))
 }

@@ -1,7 +1,19 @@
 //! rustc, clippy and cargo in their form for people.
 
-use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink};
 use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "rustc",
+    kind: ToolKind::Code,
+    signs: &[r"^(?:error|warning)(?:\[[\w:]+\])?: "],
+    read,
+    headers: &[r"error(?:\[\w+\])?: "],
+    hint,
+    ..Tool::NOTHING
+};
 
 static HEADER: Pattern = Pattern::new(r"^(error|warning)(?:\[([\w:]+)\])?: (.+)$");
 static PLACE: Pattern = Pattern::new(r"^\s*--> (.+?):(\d+):(\d+)$");
@@ -16,7 +28,8 @@ static SUMMARY: Pattern = Pattern::new(
 const PLACE_WITHIN: usize = 4;
 const BLOCK: usize = 60;
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
     let cargo = lines.iter().any(|line| CARGO.is_match(line));
     for (at, line) in lines.iter().enumerate() {
         let Some(header) = HEADER.captures(line) else {
@@ -40,23 +53,12 @@ pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
             _ => code,
         };
         match place {
-            Some((at, found)) => {
-                let place = Place {
-                    path: group(&found, 1),
-                    line: group(&found, 2),
-                    column: group(&found, 3),
-                };
-                sink.push(at, place, severity, Some(code), message, Tool::Rustc);
+            Some((placed_at, found)) => {
+                sink.push(placed_at, Place::of(&found), severity, Some(code), message)
+                    .lines(at..at + 1 + block.len());
             }
             None if is_unplaced(severity, cargo || !code.is_empty(), message) => {
-                sink.push(
-                    at,
-                    Place::default(),
-                    severity,
-                    Some(code),
-                    message,
-                    Tool::Rustc,
-                );
+                sink.push(at, Place::default(), severity, Some(code), message);
             }
             None => {}
         }
@@ -76,4 +78,17 @@ fn block<'a, 'b>(lines: &'b [&'a str], from: usize) -> &'b [&'a str] {
         .take_while(|line| !line.trim().is_empty())
         .count();
     rest.get(..end).unwrap_or_default()
+}
+
+fn hint(line: &str) -> Option<String> {
+    static MISSING: Pattern = Pattern::new(
+        r"(?:use of unresolved module or unlinked crate|can't find crate for|use of undeclared crate or module|maybe a missing crate) `(\w+)`",
+    );
+    static ADD: Pattern = Pattern::new(r"use `cargo add ([\w-]+)`");
+    let found = ADD.captures(line).or_else(|| MISSING.captures(line))?;
+    let name = group(&found, 1);
+    let own = matches!(name, "crate" | "self" | "super" | "std" | "core" | "alloc");
+    (!own).then(|| format!(
+        "`{name}` is neither a module nor a dependency. Run `cargo add {name}` if it is a crate, else declare the module or correct the path."
+    ))
 }

@@ -1,7 +1,18 @@
 //! The TypeScript compiler, plain and pretty; C# and F# print the plain form too.
 
-use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink};
 use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "tsc",
+    kind: ToolKind::Code,
+    signs: &[r"(?:error|warning|message) (?:TS|CS|FS)\d+: "],
+    read,
+    headers: &[r"\S.*(?::\d+:\d+\ -|\(\d+,\d+\):)\ error\ "],
+    ..Tool::NOTHING
+};
 
 static PLAIN: Pattern = Pattern::new(
     r"^(\S[^()]*(?:\([^()]*\)[^()]*)*)\((\d+),(\d+)\): (error|warning|message) ((?:TS|CS|FS)\d+): (.*)$",
@@ -10,17 +21,13 @@ static PRETTY: Pattern =
     Pattern::new(r"^(\S.*?):(\d+):(\d+) - (error|warning|message) (TS\d+): (.*)$");
 static UNPLACED: Pattern = Pattern::new(r"^()()()(error) (TS\d+): (.*)$");
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
     for (at, line) in lines.iter().enumerate() {
         let found = [&PLAIN, &PRETTY, &UNPLACED]
             .into_iter()
             .find_map(|it| it.captures(line));
         let Some(found) = found else { continue };
-        let place = Place {
-            path: group(&found, 1),
-            line: group(&found, 2),
-            column: group(&found, 3),
-        };
         let severity = match group(&found, 4) {
             "error" => Severity::Error,
             "warning" => Severity::Warning,
@@ -37,12 +44,11 @@ pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
             message.push_str(more.trim_end());
         }
         let code = group(&found, 5);
-        let source = if code.starts_with("TS") {
-            Tool::Tsc
-        } else {
-            Tool::Other
+        sink.source = match code.starts_with("TS") {
+            true => TOOL.name,
+            false => "dotnet",
         };
-        sink.push(at, place, severity, Some(code), &message, source);
+        sink.push(at, Place::of(&found), severity, Some(code), &message);
     }
 }
 

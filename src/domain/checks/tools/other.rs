@@ -1,7 +1,17 @@
 //! `file:line:column: message`, which gcc began and many tools print.
 
-use crate::checks::diagnostic::{Place, Severity, Sink, Tool};
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink};
 use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "other",
+    kind: ToolKind::Code,
+    signs: &[r":\d{1,7}(?::\d{1,6})?:\s"],
+    read,
+    ..Tool::NOTHING
+};
 
 static PLACED: Pattern = Pattern::new(
     r"^((?:[A-Za-z]:[\\/])?[^\s:()<>]+):(\d{1,7})(?::(\d{1,6}))?:\s+(?:((?i:fatal error|error|warning|note|info|information|hint|remark|debug|trace))\b:?\s*)?(.+)$",
@@ -22,16 +32,12 @@ const HOSTS: [&str; 9] = [
     "app",
 ];
 
-pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
-    for (at, line) in lines.iter().enumerate() {
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    for (at, line) in output.lines.iter().enumerate() {
         let Some(found) = PLACED.captures(line) else {
             continue;
         };
-        let place = Place {
-            path: group(&found, 1),
-            line: group(&found, 2),
-            column: group(&found, 3),
-        };
+        let place = Place::of(&found);
         let Some(severity) = severity(group(&found, 4), place) else {
             continue;
         };
@@ -39,7 +45,7 @@ pub(in crate::checks) fn parse(lines: &[&str], sink: &mut Sink<'_>) {
             continue;
         }
         let (code, message) = coded(group(&found, 5));
-        sink.push(at, place, severity, code, message, Tool::Other);
+        sink.push(at, place, severity, code, message);
     }
 }
 
@@ -54,6 +60,7 @@ fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
     }
 }
 
+/// Whether a path is one of a file and not of a host.
 pub(in crate::checks) fn is_file(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     if matches!(name, "Makefile" | "Dockerfile" | "makefile" | "GNUmakefile") {

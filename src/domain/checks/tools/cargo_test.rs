@@ -1,0 +1,136 @@
+//! `cargo test`, and the panics of Rust tests and programs in the form of Rust 1.73 and later and in
+//! the one before.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "cargo test",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^\s*thread '.*?' (?:\(\d+\) )?panicked at ",
+        r"^test .+ \.\.\. (?:ok|FAILED|ignored)",
+        r"^test result: (?:ok|FAILED)\. \d+ passed; ",
+    ],
+    read,
+    counts,
+    headers: &[r"---- .+ (?:stdout|stderr) ----$"],
+    ..Tool::NOTHING
+};
+
+static NEW: Pattern =
+    Pattern::new(r"^\s*thread '(.*?)' (?:\(\d+\) )?panicked at (.+?):(\d+):(\d+):$");
+static OLD: Pattern = Pattern::new(r"^\s*thread '(.*?)' (?:\(\d+\) )?panicked at '(.*)$");
+static OLD_END: Pattern = Pattern::new(r"^(.*)', ([^',]+?):(\d+):(\d+)$");
+static END: Pattern = Pattern::new(
+    r"^\s*(?:stack backtrace:|note: |---- .+ ----$|failures:|test .+ \.\.\. |test result: |thread '.*panicked at )",
+);
+
+const MESSAGE_LINES: usize = 30;
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    panics(output.lines, sink);
+    // nextest prints the output of each test, and names the tests itself.
+    if !super::nextest::is_in(output.lines) {
+        names(output.lines, sink);
+    }
+}
+
+fn panics(lines: &[&str], sink: &mut Sink<'_>) {
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = NEW.captures(line) {
+            let place = Place {
+                path: group(&found, 2),
+                line: group(&found, 3),
+                column: group(&found, 4),
+            };
+            let message = message_below(lines, at + 1);
+            panicked(at, place, group(&found, 1), &message, sink);
+        } else if let Some(found) = OLD.captures(line) {
+            old(lines, at, group(&found, 1), group(&found, 2), sink);
+        }
+    }
+}
+
+fn message_below(lines: &[&str], from: usize) -> String {
+    let mut message = Vec::new();
+    for line in lines.iter().skip(from).take(MESSAGE_LINES) {
+        if END.is_match(line) || line.trim().is_empty() {
+            break;
+        }
+        message.push(*line);
+    }
+    message.join("\n")
+}
+
+fn old(lines: &[&str], at: usize, test: &str, first: &str, sink: &mut Sink<'_>) {
+    let mut message = String::new();
+    let rest = lines.iter().skip(at + 1).copied();
+    for line in std::iter::once(first).chain(rest).take(MESSAGE_LINES) {
+        if let Some(found) = OLD_END.captures(line) {
+            message.push_str(group(&found, 1));
+            let place = Place {
+                path: group(&found, 2),
+                line: group(&found, 3),
+                column: group(&found, 4),
+            };
+            panicked(at, place, test, &message, sink);
+            return;
+        }
+        message.push_str(line);
+        message.push('\n');
+    }
+}
+
+fn panicked(at: usize, place: Place<'_>, thread: &str, message: &str, sink: &mut Sink<'_>) {
+    let message = match message.trim() {
+        "" => "panicked",
+        message => message,
+    };
+    match thread {
+        "main" | "<unnamed>" | "" => sink.error(at, place, message),
+        test => sink.failure(at, place, test, message),
+    };
+}
+
+fn names(lines: &[&str], sink: &mut Sink<'_>) {
+    static FAILED: Pattern = Pattern::new(r"^test (.+?)(?: - should panic)? \.\.\. FAILED$");
+    static LISTED: Pattern = Pattern::new(r"^    (\S.*)$");
+    let mut listed = false;
+    for line in lines {
+        if let Some(found) = FAILED.captures(line) {
+            sink.test(group(&found, 1));
+        }
+        if *line == "failures:" {
+            listed = true;
+        } else if let Some(found) = LISTED.captures(line).filter(|_| listed) {
+            sink.test(group(&found, 1));
+        } else {
+            listed = false;
+        }
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static RESULT: Pattern =
+        Pattern::new(r"^test result: (ok|FAILED)\. (\d+) passed; (\d+) failed; ");
+    static RUNNING: Pattern = Pattern::new(r"^running \d+ tests?$");
+    let mut tally = Tally::default();
+    let (mut begun, mut ended) = (0usize, 0usize);
+    for line in lines {
+        if let Some(found) = RESULT.captures(line) {
+            ended += 1;
+            let failed = group(&found, 3).parse().ok();
+            tally.add(group(&found, 2).parse().ok(), failed);
+            tally.break_if((group(&found, 1) == "ok") != (failed == Some(0)));
+        } else if RUNNING.is_match(line) {
+            begun += 1;
+        }
+    }
+    // A test binary that died has begun and never told its result.
+    tally.break_if(begun > ended);
+    tally.finish()
+}

@@ -1,0 +1,50 @@
+//! minitest and test-unit.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally, optional_number};
+use crate::checks::diagnostic::{Output, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "minitest",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^[A-Z]\S*#test_\S+?(?: \[\S+\])?:$",
+        r"^\d+ (?:runs|tests), \d+ assertions, ",
+    ],
+    read,
+    counts,
+    ..Tool::NOTHING
+};
+
+static FAILED: Pattern = Pattern::new(r"^([A-Z]\S*#test_\S+?)(?: \[\S+\])?:$");
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    for line in output.lines {
+        if let Some(found) = FAILED.captures(line) {
+            sink.test(group(&found, 1));
+        }
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static SUMMARY: Pattern = Pattern::new(
+        r"^(\d+) (?:runs|tests), \d+ assertions, (\d+) failures, (\d+) errors(?:, (\d+) (?:skips|pendings))?",
+    );
+    let mut tally = Tally::default();
+    for line in lines {
+        let Some(found) = SUMMARY.captures(line) else {
+            continue;
+        };
+        let [total, failures, errors, skips] =
+            [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
+        let failed = failures.zip(errors).and_then(|(f, e)| f.checked_add(e));
+        let passed = total
+            .zip(failed)
+            .zip(skips)
+            .and_then(|((total, failed), skips)| total.checked_sub(failed)?.checked_sub(skips));
+        tally.add(passed, failed);
+    }
+    tally.finish()
+}

@@ -1,0 +1,68 @@
+//! cargo-nextest.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally, worded};
+use crate::checks::diagnostic::{Output, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "nextest",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] ",
+        r"^\s+Summary \[[^\]]*\]\s+\d+(?:/\d+)? tests? run: ",
+    ],
+    read,
+    counts,
+    headers: &[r"\s+(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \["],
+    ..Tool::NOTHING
+};
+
+static FAILED: Pattern = Pattern::new(
+    r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S+ .+)$",
+);
+
+/// Whether nextest names failed tests in `lines`.
+pub(super) fn is_in(lines: &[&str]) -> bool {
+    lines.iter().any(|line| FAILED.is_match(line))
+}
+
+/// The panics are read with those of `cargo test`.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    for line in output.lines {
+        if let Some(found) = FAILED.captures(line) {
+            sink.test(group(&found, 1));
+        }
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static SUMMARY: Pattern =
+        Pattern::new(r"^\s+Summary \[[^\]]*\]\s+(\d+)(?:/(\d+))? tests? run: (\d+) passed(.*)$");
+    let mut tally = Tally::default();
+    for line in lines {
+        let Some(found) = SUMMARY.captures(line) else {
+            continue;
+        };
+        let rest = group(&found, 4);
+        let passed: Option<u64> = group(&found, 3).parse().ok();
+        let failed = failed_in_nextest(rest);
+        let run: Option<u64> = group(&found, 1).parse().ok();
+        let sum = passed.zip(failed).and_then(|(p, f)| p.checked_add(f));
+        tally.add(passed, failed);
+        tally.break_if(run.is_none() || run != sum);
+    }
+    tally.finish()
+}
+
+fn failed_in_nextest(rest: &str) -> Option<u64> {
+    // The parenthesis after the passed ones says how many of them were slow or flaky.
+    let rest = rest
+        .strip_prefix(" (")
+        .and_then(|it| it.split_once(')'))
+        .map_or(rest, |it| it.1);
+    worded(rest, &["failed", "timed"])
+        .zip(worded(rest, &["exec"]))
+        .map(|(f, e)| f.saturating_add(e))
+}

@@ -1,0 +1,166 @@
+//! pytest.
+
+use super::python;
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally, worded};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+use std::ops::Range;
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "pytest",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^_{3,} .+ _{3,}$",
+        r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?\S*) [^\s:]+\.py(?:$|:| )",
+        r"^\S+\.py::.+? (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)",
+        r"^=+ (?:FAILURES|ERRORS|test session starts|short test summary info) =+$",
+    ],
+    read,
+    counts,
+    headers: &[r"_{3,} .+ _{3,}$"],
+    ..Tool::NOTHING
+};
+
+static SECTION: Pattern = Pattern::new(r"^_{3,} (?:ERROR (?:collecting|at \w+ of) )?(.+?) _{3,}$");
+static RULE: Pattern = Pattern::new(r"^={3,}(?: .* )?=*$");
+static RAISED: Pattern = Pattern::new(r"^(\S[^:]*\.py):(\d+): (.*)$");
+static EXPLAINED: Pattern = Pattern::new(r"^E(?:   ?|\t)(.*)$");
+static SHORT: Pattern =
+    Pattern::new(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?\S*) (([^\s:]+\.py)(?:::.+?)?)(?: - (.*))?$");
+static VERBOSE: Pattern = Pattern::new(r"^((\S+\.py)::.+?) (?:FAILED|ERROR)(?:\s+\[\s*\d+%\])?$");
+static BEGIN: Pattern = Pattern::new(r"^=+ (?:FAILURES|ERRORS) =+$");
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    sections(output.lines, sink);
+    if sink.found.is_empty() {
+        python::tracebacks(output.lines, sink);
+    }
+    names(output.lines, sink);
+}
+
+/// One failure of pytest as far as it has been read.
+#[derive(Default)]
+struct Failure<'a> {
+    name: &'a str,
+    explained: Vec<&'a str>,
+    place: Option<(usize, Place<'a>)>,
+    exception: &'a str,
+    lines: Range<usize>,
+}
+
+impl<'a> Failure<'a> {
+    /// A later frame wins, unless it lies outside of the project.
+    fn frame(&mut self, at: usize, place: Place<'a>, exception: &'a str, sink: &Sink<'_>) {
+        if self.place.is_none() || sink.relative(place.path).is_some() {
+            self.place = Some((at, place));
+        }
+        if !exception.is_empty() && !exception.starts_with("in ") {
+            self.exception = exception;
+        }
+    }
+
+    fn finish(mut self, end: usize, sink: &mut Sink<'_>) {
+        let Some((at, place)) = self.place else {
+            return;
+        };
+        self.lines.end = end;
+        let text = if self.explained.is_empty() {
+            self.exception.to_owned()
+        } else {
+            self.explained.join("\n")
+        };
+        if !text.is_empty() {
+            sink.failure(at, place, self.name, &text).lines(self.lines);
+        }
+    }
+}
+
+fn sections(lines: &[&str], sink: &mut Sink<'_>) {
+    let mut current: Option<Failure<'_>> = None;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = SECTION.captures(line) {
+            if let Some(done) = current.take() {
+                done.finish(at, sink);
+            }
+            current = Some(Failure {
+                name: group(&found, 1),
+                lines: at..at,
+                ..Failure::default()
+            });
+        } else if RULE.is_match(line) {
+            if let Some(done) = current.take() {
+                done.finish(at, sink);
+            }
+        } else if let Some(failure) = &mut current {
+            if let Some(found) = EXPLAINED.captures(line) {
+                failure.explained.push(group(&found, 1).trim());
+            } else if let Some(found) = RAISED.captures(line) {
+                let place = Place::new(group(&found, 1), group(&found, 2));
+                failure.frame(at, place, group(&found, 3).trim(), sink);
+            }
+        }
+    }
+    if let Some(done) = current {
+        done.finish(lines.len(), sink);
+    }
+}
+
+/// The tests of the short summary or of the list of `-v`, else those of the sections. A test of
+/// which no section tells a place, as with `--tb=no`, has at least its file.
+fn names(lines: &[&str], sink: &mut Sink<'_>) {
+    let before = sink.tests.len();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = SHORT.captures(line) {
+            let (name, file) = (group(&found, 1), group(&found, 2));
+            sink.test_in(name, file);
+            if !sink.tells_of(name) {
+                said_in_summary(at, name, file, group(&found, 3), sink);
+            }
+        } else if let Some(found) = VERBOSE.captures(line) {
+            sink.test_in(group(&found, 1), group(&found, 2));
+        }
+    }
+    if sink.tests.len() > before {
+        return;
+    }
+    let mut begun = false;
+    for line in lines {
+        begun |= BEGIN.is_match(line);
+        if let Some(found) = SECTION.captures(line).filter(|_| begun) {
+            sink.test(group(&found, 1));
+        }
+    }
+}
+
+fn said_in_summary(at: usize, name: &str, file: &str, said: &str, sink: &mut Sink<'_>) {
+    let said = if said.is_empty() { "failed" } else { said };
+    let place = Place::new(file, "");
+    match name
+        .strip_prefix(file)
+        .map(|test| test.trim_start_matches("::"))
+    {
+        None | Some("") => sink.error(at, place, said).about(name),
+        Some(test) => sink.failure(at, place, test, said),
+    };
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static SUMMARY: Pattern = Pattern::new(
+        r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed)(?:, )?)+ in [\d.]+s(?: \([\d:]+\))?(?: =+)?$",
+    );
+    static NONE: Pattern = Pattern::new(r"^(?:=+ )?no tests ran in [\d.]+s(?: =+)?$");
+    let mut tally = Tally::default();
+    for line in lines {
+        if SUMMARY.is_match(line) {
+            tally.add(
+                worded(line, &["passed"]),
+                worded(line, &["failed", "error", "errors"]),
+            );
+        } else if NONE.is_match(line) {
+            tally.add(Some(0), Some(0));
+        }
+    }
+    tally.finish()
+}
