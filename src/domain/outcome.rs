@@ -21,6 +21,42 @@ pub enum Outcome {
         /// Whether the policy takes unverified work (`if_unverified: accept`).
         accepted: bool,
     },
+    /// The work is in the history, and fails only what failed before the task.
+    KnownFailures {
+        /// Sprag's commit, as above.
+        commit: Option<RevId>,
+        /// The tests that fail, or the checks of which the tests cannot be told.
+        tests: Vec<String>,
+    },
+    /// The checks passed, but not with the tests and check definitions that were there before.
+    ChangedExpectations {
+        /// Sprag's commit, as above.
+        commit: Option<RevId>,
+        /// Whether the policy takes such work (`test_changes: prove`).
+        accepted: bool,
+        /// The old tests that fail, or the checks of which the tests cannot be told.
+        tests: Vec<String>,
+        /// Why it cannot be told whether the old tests pass, where it cannot.
+        unknown: Option<String>,
+    },
+    /// New tests were to be proved (`prove_new_tests: require`), and they do not fail without the
+    /// work.
+    UnprovenTests {
+        /// The files of the new tests.
+        tests: Vec<String>,
+    },
+    /// The checks change what they judge every time they run, so that no tree was ever judged.
+    UnstableChecks {
+        /// The files that they change.
+        files: Vec<String>,
+    },
+    /// A check cannot be started on this machine.
+    CheckCannotStart {
+        /// The check.
+        check: String,
+        /// The program that is missing or cannot be run.
+        program: String,
+    },
     /// Nothing needed doing.
     AlreadySatisfied {
         /// Whether checks confirmed it.
@@ -124,6 +160,8 @@ pub enum Reason {
     AgentCrashed,
     TurnTimeout,
     CommitRejected,
+    UnstableChecks,
+    ChangedExpectations,
     Budget,
     Deadline,
     Cancelled,
@@ -141,7 +179,8 @@ pub enum Reason {
 pub enum RunStatus {
     /// Every selected task is done and verified.
     Success,
-    /// Every selected task is done, at least one without a check.
+    /// Every selected task is done, at least one without a proof that it is right: no check, changed
+    /// tests, or known failures.
     Unverified,
     /// There was nothing to do.
     NoWork,
@@ -195,6 +234,8 @@ impl Outcome {
         match self {
             Self::Verified { .. }
             | Self::Unverified { accepted: true, .. }
+            | Self::KnownFailures { .. }
+            | Self::ChangedExpectations { accepted: true, .. }
             | Self::AlreadySatisfied { .. } => TaskEnd::Done,
             Self::Unverified {
                 accepted: false, ..
@@ -202,12 +243,19 @@ impl Outcome {
             | Self::NoProgress { .. }
             | Self::PlanningOnly
             | Self::VerificationFailed
+            | Self::UnprovenTests { .. }
             | Self::RepeatingFailure { .. }
+            | Self::CheckCannotStart { .. }
             | Self::AgentUnavailable { .. }
             | Self::AgentCrashed { .. }
             | Self::TurnTimeout
             | Self::CommitRejected { .. } => TaskEnd::Failed,
-            Self::FailedReport { .. } | Self::PolicyViolation { .. } => TaskEnd::Blocked,
+            Self::FailedReport { .. }
+            | Self::PolicyViolation { .. }
+            | Self::UnstableChecks { .. }
+            | Self::ChangedExpectations {
+                accepted: false, ..
+            } => TaskEnd::Blocked,
             Self::Budget { .. } | Self::Deadline | Self::Cancelled { .. } => TaskEnd::Pending,
             Self::DependencyFailed { .. } => TaskEnd::Skipped,
         }
@@ -217,11 +265,14 @@ impl Outcome {
     pub fn reason(&self) -> Reason {
         match self {
             Self::Verified { .. } => Reason::Verified,
-            Self::Unverified { .. } => Reason::Unverified,
+            Self::Unverified { .. } | Self::KnownFailures { .. } => Reason::Unverified,
+            Self::ChangedExpectations { .. } => Reason::ChangedExpectations,
+            Self::UnstableChecks { .. } => Reason::UnstableChecks,
+            Self::CheckCannotStart { .. } => Reason::Environment,
             Self::AlreadySatisfied { .. } => Reason::AlreadySatisfied,
             Self::NoProgress { .. } => Reason::NoProgress,
             Self::PlanningOnly => Reason::PlanningOnly,
-            Self::VerificationFailed => Reason::VerificationFailed,
+            Self::VerificationFailed | Self::UnprovenTests { .. } => Reason::VerificationFailed,
             Self::RepeatingFailure { .. } => Reason::RepeatingFailure,
             Self::FailedReport { .. } => Reason::FailedReport,
             Self::PolicyViolation { .. } => Reason::PolicyViolation,
@@ -241,6 +292,8 @@ impl Outcome {
         match self {
             Self::Verified { .. } | Self::AlreadySatisfied { verified: true } => RunStatus::Success,
             Self::Unverified { accepted: true, .. }
+            | Self::KnownFailures { .. }
+            | Self::ChangedExpectations { accepted: true, .. }
             | Self::AlreadySatisfied { verified: false } => RunStatus::Unverified,
             Self::NoProgress {
                 untouched: true, ..
@@ -256,13 +309,19 @@ impl Outcome {
             | Self::NoProgress { .. }
             | Self::PlanningOnly
             | Self::VerificationFailed
+            | Self::UnprovenTests { .. }
             | Self::RepeatingFailure { .. }
             | Self::AgentCrashed { .. }
             | Self::TurnTimeout
             | Self::CommitRejected { .. }
             | Self::DependencyFailed { .. } => RunStatus::Failed,
-            Self::FailedReport { .. } | Self::PolicyViolation { .. } => RunStatus::Blocked,
-            Self::AgentUnavailable { .. } => RunStatus::Environment,
+            Self::FailedReport { .. }
+            | Self::PolicyViolation { .. }
+            | Self::UnstableChecks { .. }
+            | Self::ChangedExpectations {
+                accepted: false, ..
+            } => RunStatus::Blocked,
+            Self::AgentUnavailable { .. } | Self::CheckCannotStart { .. } => RunStatus::Environment,
             Self::Budget { .. } => RunStatus::Budget,
             Self::Deadline => RunStatus::Deadline,
             Self::Cancelled { .. } => RunStatus::Cancelled,
@@ -274,6 +333,7 @@ impl Outcome {
         matches!(
             self,
             Self::AgentUnavailable { .. }
+                | Self::CheckCannotStart { .. }
                 | Self::Budget { .. }
                 | Self::Deadline
                 | Self::Cancelled { .. }
@@ -283,7 +343,10 @@ impl Outcome {
     /// Sprag's commit for the task.
     pub fn commit(&self) -> Option<&RevId> {
         match self {
-            Self::Verified { commit } | Self::Unverified { commit, .. } => commit.as_ref(),
+            Self::Verified { commit }
+            | Self::Unverified { commit, .. }
+            | Self::KnownFailures { commit, .. }
+            | Self::ChangedExpectations { commit, .. } => commit.as_ref(),
             _ => None,
         }
     }
@@ -304,11 +367,28 @@ impl Outcome {
                 format!("committed as {} without a check", short(id))
             }
             Self::Unverified { commit: None, .. } => "done without a check".into(),
+            Self::KnownFailures { commit, tests } => format!(
+                "{}; it fails only what failed before the task: {}",
+                in_branch(commit.as_ref()),
+                listed(tests)
+            ),
+            Self::ChangedExpectations { .. } => self.expectations(),
+            Self::UnprovenTests { tests } => format!(
+                "the new tests are not proved: they do not fail without the change ({})",
+                listed(tests)
+            ),
+            Self::UnstableChecks { files } => format!(
+                "the checks change what they check every time they run, so nothing was verified: {}",
+                listed(files)
+            ),
+            Self::CheckCannotStart { check, program } => {
+                format!("check {check} cannot start: {program} is missing or cannot be run here")
+            }
             Self::AlreadySatisfied { verified: true } => {
                 "already satisfied; the checks confirm it".into()
             }
             Self::AlreadySatisfied { verified: false } => {
-                "already satisfied, says the agent; no check is configured".into()
+                "already satisfied, says the agent; no check confirms it".into()
             }
             Self::NoProgress { message, .. } => message.clone(),
             Self::PlanningOnly => "the agent planned and never changed a file".into(),
@@ -330,6 +410,50 @@ impl Outcome {
             Self::Cancelled { signal } => format!("cancelled by {}", signal_name(*signal)),
             Self::DependencyFailed { on } => format!("not started: {on} is not done"),
         }
+    }
+
+    /// What is known of work that passes only with changed tests.
+    fn expectations(&self) -> String {
+        let Self::ChangedExpectations {
+            commit,
+            accepted,
+            tests,
+            unknown,
+        } = self
+        else {
+            return String::new();
+        };
+        let done = match accepted {
+            true => in_branch(commit.as_ref()),
+            false => "nothing was committed".into(),
+        };
+        match unknown {
+            Some(why) => format!(
+                "{done}; tests or check definitions were changed, and whether the old ones pass is not known: {why}"
+            ),
+            None => format!(
+                "{done}; tests or check definitions were changed, and with the old ones these fail: {}",
+                listed(tests)
+            ),
+        }
+    }
+}
+
+/// The most names that a message lists.
+const LISTED: usize = 5;
+
+fn listed(names: &[String]) -> String {
+    let shown = names.get(..LISTED).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn in_branch(commit: Option<&RevId>) -> String {
+    match commit {
+        Some(id) => format!("committed as {}", short(id)),
+        None => "done; nothing was left to commit".into(),
     }
 }
 
@@ -435,6 +559,8 @@ impl Reason {
             Self::AgentCrashed => "agent_crashed",
             Self::TurnTimeout => "turn_timeout",
             Self::CommitRejected => "commit_rejected",
+            Self::UnstableChecks => "unstable_checks",
+            Self::ChangedExpectations => "changed_expectations",
             Self::Budget => "budget",
             Self::Deadline => "deadline",
             Self::Cancelled => "cancelled",

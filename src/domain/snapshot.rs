@@ -38,7 +38,7 @@ pub enum Head {
 }
 
 /// HEAD, branch and tree at one moment, or the reason why they could not be told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Snapshot {
     /// The state could be read.
@@ -51,7 +51,7 @@ pub enum Snapshot {
 }
 
 /// A snapshot that could be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KnownSnapshot {
     /// Where HEAD points.
     pub head: Head,

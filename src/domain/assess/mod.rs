@@ -49,6 +49,21 @@ pub struct Assessment {
     pub retry_after_ms: Option<u64>,
     /// The `FAILED:` report.
     pub failed_report: Option<FailedReport>,
+    /// The limit that cut the turn off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_off: Option<CutOff>,
+}
+
+/// A limit that cuts a turn off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CutOff {
+    /// One of the agent's own, such as the number of its model requests.
+    OwnLimit,
+    /// The time that a turn may take.
+    TimeLimit,
+    /// The time that an agent may be silent.
+    Silence,
 }
 
 /// How an agent's process ended.
@@ -134,7 +149,10 @@ fn unavailable(facts: &TurnFacts<'_>) -> Option<Assessment> {
 fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
     if let TurnExit::Stalled { after_ms } = facts.exit {
         let detail = format!("{} was silent for {} s", facts.agent, after_ms / 1000);
-        return Some(plain(AssessmentKind::AgentTransient, detail));
+        return Some(Assessment {
+            cut_off: Some(CutOff::Silence),
+            ..plain(AssessmentKind::AgentTransient, detail)
+        });
     }
     let error = api_error(facts).filter(|error| error.class == ApiErrorClass::Transient)?;
     let detail = format!(
@@ -165,7 +183,10 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
     match facts.exit {
         TurnExit::TimedOut { after_ms } => {
             let detail = format!("{agent} hit the time limit of {} s", after_ms / 1000);
-            Some(plain(AssessmentKind::TurnTimeout, detail))
+            Some(Assessment {
+                cut_off: Some(CutOff::TimeLimit),
+                ..plain(AssessmentKind::TurnTimeout, detail)
+            })
         }
         TurnExit::Signal(signal) => {
             let name = super::outcome::signal_name(*signal);
@@ -184,7 +205,11 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
         }
         _ if facts.report.stopped_by.is_some() => {
             let limit = facts.report.stopped_by.as_deref().unwrap_or_default();
-            crashed(format!("{agent} hit a limit of its own: {limit}"))
+            let detail = format!("{agent} hit a limit of its own: {limit}");
+            Some(Assessment {
+                cut_off: Some(CutOff::OwnLimit),
+                ..plain(AssessmentKind::AgentCrashed, detail)
+            })
         }
         TurnExit::Code(code) if *code != 0 && said(facts).is_empty() => {
             let error = last_error(facts);
@@ -265,6 +290,7 @@ fn plain(kind: AssessmentKind, detail: String) -> Assessment {
         detail,
         retry_after_ms: None,
         failed_report: None,
+        cut_off: None,
     }
 }
 

@@ -1,17 +1,21 @@
 //! What comes next inside one task.
 
+use super::conclude::{accept, after_baseline, after_commit, after_verification, give_up};
 use super::{
-    Expect, Interruption, Last, NO_FILE_CHANGES, Policy, Step, TaskState, TurnEnded, TurnKey,
-    TurnPurpose, VerificationEnded, VerifyPurpose, same_tree,
+    Grounds, Interruption, Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState, TurnEnded,
+    TurnKey, TurnPurpose, VerifyPurpose, same_tree,
 };
-use crate::assess::AssessmentKind;
-use crate::checks::verdict::Verdict;
+use crate::assess::{AssessmentKind, CutOff};
 use crate::outcome::Outcome;
 use crate::prompt::NudgeKind;
+use crate::settings::Baseline;
 use crate::snapshot::Snapshot;
 
 /// The longest single wait, in milliseconds (five minutes).
 const LONGEST_WAIT_MS: u64 = 300_000;
+
+/// Turns in a row that may be cut off by a limit and change nothing.
+const IDLE_CUTS: u32 = 2;
 
 /// The next step of a task.
 pub fn decide(policy: &Policy, state: &TaskState) -> Step {
@@ -26,13 +30,9 @@ pub fn decide(policy: &Policy, state: &TaskState) -> Step {
         Last::Begin => first_turn(policy, state),
         Last::Turn(turn) => after_turn(policy, state, turn),
         Last::Verified(purpose, ended) => after_verification(policy, state, *purpose, ended),
-        Last::Committed(commit, true) => Step::Finish(Outcome::Unverified {
-            commit: commit.clone(),
-            accepted: true,
-        }),
-        Last::Committed(commit, false) => Step::Finish(Outcome::Verified {
-            commit: commit.clone(),
-        }),
+        Last::Committed(commit, grounds) => {
+            Step::Finish(after_commit(state, *grounds, commit.clone()))
+        }
         Last::HookRejected(message) => {
             let end = Outcome::CommitRejected {
                 message: message.clone(),
@@ -54,21 +54,37 @@ pub fn decide(policy: &Policy, state: &TaskState) -> Step {
 }
 
 fn first_turn(policy: &Policy, state: &TaskState) -> Step {
-    run_agent(policy, state, 1, TurnPurpose::Implement)
+    match &state.proofs.baseline {
+        None if policy.has_checks && policy.baseline == Baseline::First => {
+            prove(state, Proof::Baseline)
+        }
+        Some(baseline) => match after_baseline(baseline) {
+            Some(end) => Step::Finish(end),
+            None => run_agent(policy, state, 1, TurnPurpose::Implement),
+        },
+        None => run_agent(policy, state, 1, TurnPurpose::Implement),
+    }
 }
 
 fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     use AssessmentKind as K;
     let detail = || turn.assessment.detail.clone();
     match turn.assessment.kind {
-        K::AgentUnavailable => Step::Finish(Outcome::AgentUnavailable { message: detail() }),
+        K::AgentUnavailable => {
+            let end = Outcome::AgentUnavailable { message: detail() };
+            give_up(policy, state, end)
+        }
         K::AgentTransient => wait_or_give_up(policy, state, turn),
         // A limit of the run comes before the failure that it is the reason of.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
-            let end = Outcome::AgentCrashed { message: detail() };
-            retry_or(policy, state, Some(detail()), end)
+            let stagnant = turn.assessment.cut_off == Some(CutOff::OwnLimit) && state.idle_cuts > 0;
+            let end = match stagnant {
+                true => no_progress(state, format!("No progress detected - {}", detail()), false),
+                false => Outcome::AgentCrashed { message: detail() },
+            };
+            cut_off(policy, state, detail(), end)
         }),
-        K::TurnTimeout => retry_or(policy, state, Some(detail()), Outcome::TurnTimeout),
+        K::TurnTimeout => cut_off(policy, state, detail(), Outcome::TurnTimeout),
         K::PolicyViolation => Step::Finish(Outcome::PolicyViolation { what: detail() }),
         K::FailedReport => Step::Finish(Outcome::FailedReport { summary: detail() }),
         K::Changed | K::Unknown => examine(policy, state),
@@ -85,6 +101,14 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     }
 }
 
+/// A turn that was cut off: a further attempt, but no third one after two in which nothing happened.
+fn cut_off(policy: &Policy, state: &TaskState, why: String, end: Outcome) -> Step {
+    match state.idle_cuts >= IDLE_CUTS {
+        true => give_up(policy, state, end),
+        false => retry_or(policy, state, Some(why), end),
+    }
+}
+
 /// An unchanged turn that calls for the work itself: nudge while the budget lasts.
 fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     if state.nudges < policy.nudges {
@@ -96,7 +120,8 @@ fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     if state.attempt() == 1 {
         return evidence(policy, state, true);
     }
-    Step::Finish(no_progress(state, NO_FILE_CHANGES.into(), false))
+    let end = no_progress(state, NO_FILE_CHANGES.into(), false);
+    give_up(policy, state, end)
 }
 
 /// An unchanged turn that says that the work is done, or says nothing to the point.
@@ -112,7 +137,7 @@ fn claims(policy: &Policy, state: &TaskState) -> Step {
 
 fn satisfied(policy: &Policy, state: &TaskState) -> Step {
     match (preflight(state), policy.has_checks) {
-        (Some(outcome), _) => Step::Finish(outcome),
+        (Some(outcome), _) => give_up(policy, state, outcome),
         (None, true) => verify(state, VerifyPurpose::Satisfied),
         (None, false) => Step::Finish(Outcome::AlreadySatisfied { verified: false }),
     }
@@ -121,7 +146,7 @@ fn satisfied(policy: &Policy, state: &TaskState) -> Step {
 /// The pre-flight check, then verification.
 fn examine(policy: &Policy, state: &TaskState) -> Step {
     if let Some(outcome) = preflight(state) {
-        return Step::Finish(outcome);
+        return give_up(policy, state, outcome);
     }
     verify_or_accept(policy, state, VerifyPurpose::Attempt)
 }
@@ -155,22 +180,18 @@ fn preflight(state: &TaskState) -> Option<Outcome> {
     Some(no_progress(state, message, true))
 }
 
-fn verify_or_accept(policy: &Policy, state: &TaskState, purpose: VerifyPurpose) -> Step {
+pub(super) fn verify_or_accept(policy: &Policy, state: &TaskState, purpose: VerifyPurpose) -> Step {
     if policy.has_checks {
         return verify(state, purpose);
     }
     if untouched(state) {
         return Step::Finish(no_progress(state, NO_FILE_CHANGES.into(), false));
     }
-    match (policy.accept_unverified, policy.commits) {
-        (false, _) => Step::Finish(Outcome::Unverified {
+    match policy.accept_unverified {
+        true => accept(policy, state, Grounds::Unchecked),
+        false => Step::Finish(Outcome::Unverified {
             commit: None,
             accepted: false,
-        }),
-        (true, true) => Step::Commit { unverified: true },
-        (true, false) => Step::Finish(Outcome::Unverified {
-            commit: None,
-            accepted: true,
         }),
     }
 }
@@ -183,87 +204,31 @@ fn evidence(policy: &Policy, state: &TaskState, planning: bool) -> Step {
     }
 }
 
-fn after_evidence(state: &TaskState, planning: bool) -> Outcome {
+pub(super) fn after_evidence(state: &TaskState, planning: bool) -> Outcome {
     match planning {
         true => Outcome::PlanningOnly,
         false => no_progress(state, NO_FILE_CHANGES.into(), false),
     }
 }
 
-fn after_verification(
+pub(super) fn retry_or(
     policy: &Policy,
     state: &TaskState,
-    purpose: VerifyPurpose,
-    ended: &VerificationEnded,
+    cut_off: Option<String>,
+    end: Outcome,
 ) -> Step {
-    if let VerifyPurpose::Evidence { planning } = purpose {
-        return Step::Finish(after_evidence(state, planning));
-    }
-    match met(policy, state, &ended.verdict) {
-        Met::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
-            Step::Finish(Outcome::AlreadySatisfied { verified: true })
-        }
-        Met::Yes if untouched(state) => Step::Finish(no_progress(
-            state,
-            "No progress detected - the tree is as it was when the task began".into(),
-            false,
-        )),
-        Met::Yes if policy.commits => Step::Commit { unverified: false },
-        Met::Yes => Step::Finish(Outcome::Verified { commit: None }),
-        Met::No => failed_attempt(policy, state),
-        Met::NotRun => verify_or_accept(
-            &Policy {
-                has_checks: false,
-                ..policy.clone()
-            },
-            state,
-            purpose,
-        ),
-        Met::Aborted => Step::Finish(Outcome::Deadline),
-    }
+    retry(policy, state, cut_off).unwrap_or_else(|| give_up(policy, state, end))
 }
 
-enum Met {
-    Yes,
-    No,
-    NotRun,
-    Aborted,
-}
-
-fn met(policy: &Policy, state: &TaskState, verdict: &Verdict) -> Met {
-    let expect = state
-        .key
-        .and_then(|key| policy.phases.get(key.phase))
-        .map_or(Expect::Pass, |phase| phase.expect);
-    match (verdict, expect) {
-        (Verdict::Passed, Expect::Pass) | (Verdict::Failed { .. }, Expect::Fail) => Met::Yes,
-        (Verdict::Failed { .. }, Expect::Pass)
-        | (Verdict::Passed, Expect::Fail)
-        | (Verdict::TimedOut { .. }, _) => Met::No,
-        (Verdict::NotRun, _) => Met::NotRun,
-        (Verdict::Aborted, _) => Met::Aborted,
-    }
-}
-
-fn failed_attempt(policy: &Policy, state: &TaskState) -> Step {
-    if let Some((_, times)) = &state.failure
-        && *times >= policy.identical_failures
-    {
-        return Step::Finish(Outcome::RepeatingFailure { times: *times });
-    }
-    retry_or(policy, state, None, Outcome::VerificationFailed)
-}
-
-fn retry_or(policy: &Policy, state: &TaskState, cut_off: Option<String>, end: Outcome) -> Step {
+/// A further attempt, while any is left.
+pub(super) fn retry(policy: &Policy, state: &TaskState, cut_off: Option<String>) -> Option<Step> {
     let retries = state
         .key
         .and_then(|key| policy.phases.get(key.phase))
         .map_or(0, |phase| phase.retries);
     let attempt = state.attempt();
-    match attempt <= retries {
-        true => run_agent(policy, state, attempt + 1, TurnPurpose::Retry { cut_off }),
-        false => Step::Finish(end),
-    }
+    (attempt <= retries)
+        .then(|| run_agent(policy, state, attempt + 1, TurnPurpose::Retry { cut_off }))
 }
 
 fn give_nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
@@ -276,9 +241,17 @@ fn give_nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
 
 fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     let why = turn.assessment.detail.clone();
-    if state.waits >= policy.waits {
-        let message = format!("{why} (after {} waits)", state.waits);
-        return Step::Finish(Outcome::AgentUnavailable { message });
+    let message = match state.idle_cuts >= IDLE_CUTS {
+        true => Some(format!(
+            "{why}, {} turns in a row, and changed nothing",
+            state.idle_cuts
+        )),
+        false => {
+            (state.waits >= policy.waits).then(|| format!("{why} (after {} waits)", state.waits))
+        }
+    };
+    if let Some(message) = message {
+        return give_up(policy, state, Outcome::AgentUnavailable { message });
     }
     let growing = policy
         .wait_base_ms
@@ -306,9 +279,9 @@ fn after_resume(policy: &Policy, state: &TaskState, open: &Step) -> Step {
     match open {
         Step::RunAgent { .. } => within_limits(policy, state).unwrap_or_else(|| open.clone()),
         Step::Wait { .. } => same_attempt(policy, state),
-        // Leave to commit does not outlive the process that saw the checks pass.
-        Step::Commit { unverified: false } => verify(state, VerifyPurpose::Attempt),
-        Step::Verify { .. } | Step::Commit { .. } | Step::Finish(_) => open.clone(),
+        Step::Verify { .. } | Step::Prove { .. } | Step::Commit { .. } | Step::Finish(_) => {
+            open.clone()
+        }
     }
 }
 
@@ -346,15 +319,20 @@ fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> {
         }
         _ => return None,
     };
-    Some(Step::Finish(Outcome::Budget { message }))
+    Some(give_up(policy, state, Outcome::Budget { message }))
 }
 
-fn verify(state: &TaskState, purpose: VerifyPurpose) -> Step {
+pub(super) fn prove(state: &TaskState, proof: Proof) -> Step {
+    let key = state.key.unwrap_or(TurnKey::FIRST);
+    Step::Prove { key, proof }
+}
+
+pub(super) fn verify(state: &TaskState, purpose: VerifyPurpose) -> Step {
     let key = state.key.unwrap_or(TurnKey::FIRST);
     Step::Verify { key, purpose }
 }
 
-fn no_progress(state: &TaskState, message: String, preflight: bool) -> Outcome {
+pub(super) fn no_progress(state: &TaskState, message: String, preflight: bool) -> Outcome {
     Outcome::NoProgress {
         message,
         preflight,
@@ -363,7 +341,7 @@ fn no_progress(state: &TaskState, message: String, preflight: bool) -> Outcome {
 }
 
 /// Whether HEAD and tree are known to be where the task began.
-fn untouched(state: &TaskState) -> bool {
+pub(super) fn untouched(state: &TaskState) -> bool {
     unmoved(state.task_start.as_ref(), state)
 }
 

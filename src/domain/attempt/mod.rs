@@ -3,19 +3,25 @@
 //! `fold(history)` gives the [`TaskState`]; [`decide`] gives the next [`Step`]. Both are pure and
 //! total, so a stored history always replays to the same step.
 
+mod conclude;
 mod decide;
+mod proof;
 mod state;
 
 #[cfg(test)]
 mod explore;
 
 pub use decide::decide;
+pub use proof::{
+    Blame, BlamedTest, FailedCheck, Proof, ProofResult, Proofs, Proved, TestChanges, names,
+};
 pub use state::{Last, Spend, TaskState};
 
 use super::assess::Assessment;
 use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
 use super::prompt::NudgeKind;
+use super::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +43,16 @@ pub struct Policy {
     pub has_checks: bool,
     /// Whether work without a check is taken.
     pub accept_unverified: bool,
+    /// When the tree on which the task started is checked.
+    pub baseline: Baseline,
+    /// How often the checks may be run once more on a tree that has failed.
+    pub flaky_reruns: u32,
+    /// What becomes of work that fails only what failed before.
+    pub known_failures: KnownFailures,
+    /// What becomes of work that changes tests or what the checks are made of.
+    pub test_changes: TestChangePolicy,
+    /// Whether new tests must fail without the work.
+    pub prove_new_tests: ProveNewTests,
     /// Whether Sprag commits (not with `allow_dirty`).
     pub commits: bool,
     /// Token limit of the run.
@@ -145,6 +161,20 @@ pub enum VerifyPurpose {
     Satisfied,
     /// A commit hook changed the tree.
     AfterHook,
+    /// The checks changed the tree that they were run on: they judge what they have made of it.
+    Recheck,
+}
+
+/// On what grounds a tree is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grounds {
+    /// Every check passed on it.
+    Passed,
+    /// It fails nothing but what failed before the task.
+    KnownFailures,
+    /// There is no check.
+    Unchecked,
 }
 
 /// The next effect.
@@ -165,10 +195,17 @@ pub enum Step {
         /// Why.
         purpose: VerifyPurpose,
     },
+    /// Run the checks on another tree, or once more, and bring the work tree back.
+    Prove {
+        /// Which attempt.
+        key: TurnKey,
+        /// What is to be proved.
+        proof: Proof,
+    },
     /// Commit the tree that was just verified.
     Commit {
-        /// Whether it goes in without a check.
-        unverified: bool,
+        /// Why it may be committed.
+        grounds: Grounds,
     },
     /// Wait for a transient error to pass.
     Wait {
@@ -201,6 +238,8 @@ pub enum Observation {
     TurnEnded(Box<TurnEnded>),
     /// A verification ended.
     Verified(Box<VerificationEnded>),
+    /// A proof ended.
+    Proved(Box<Proved>),
     /// The commit object exists; the branch may not have it yet.
     CommitPrepared {
         /// The commit.
@@ -270,6 +309,9 @@ pub struct TurnEnded {
     pub after: Snapshot,
     /// Files changed since the task began.
     pub changes: Vec<String>,
+    /// Tests and check definitions among them.
+    #[serde(default)]
+    pub tests: TestChanges,
     /// What the turn cost.
     pub spend: Spend,
     /// The run's clock, in milliseconds.
@@ -285,6 +327,15 @@ pub struct VerificationEnded {
     pub before: Snapshot,
     /// The tree that the checks left.
     pub after: Snapshot,
+    /// Files that the checks changed, where both trees are known.
+    #[serde(default)]
+    pub altered: Vec<String>,
+    /// Tests and check definitions that differ from the task's start.
+    #[serde(default)]
+    pub tests: TestChanges,
+    /// The checks that failed.
+    #[serde(default)]
+    pub failed: Vec<FailedCheck>,
     /// One line for each of the first errors.
     pub errors: Vec<String>,
     /// Failing output for the next prompt, within its budget.
@@ -295,6 +346,25 @@ pub struct VerificationEnded {
     pub hints: Vec<String>,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
+}
+
+impl VerificationEnded {
+    /// The tree that was judged: known, the same before and after, and run to the end.
+    pub fn judged(&self) -> Option<&Fingerprint> {
+        let to_the_end = matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. });
+        let stable = self.before.same_as(&self.after) == Some(true);
+        (to_the_end && stable)
+            .then(|| self.after.tree())
+            .flatten()
+    }
+}
+
+impl Step {
+    /// Whether the last thing that happened calls for this step whenever it is looked at, so that a
+    /// step that was cut short need not be kept.
+    fn follows_from_the_last_thing(&self) -> bool {
+        matches!(self, Self::Prove { .. } | Self::Commit { .. })
+    }
 }
 
 /// One line of a task's history, appended and synced before and after every effect.

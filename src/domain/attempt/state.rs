@@ -1,12 +1,12 @@
 //! The state of a task: a linear fold over its history.
 
 use super::{
-    FailedTree, Interruption, Observation, Record, Step, TurnEnded, TurnKey, TurnPurpose,
-    VerificationEnded, VerifyPurpose,
+    FailedTree, Grounds, Interruption, Observation, Proof, ProofResult, Proofs, Proved, Record, Step,
+    TestChanges, TurnEnded, TurnKey, TurnPurpose, VerificationEnded, VerifyPurpose,
 };
 use crate::assess::AssessmentKind;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
-use crate::snapshot::{RevId, Snapshot};
+use crate::snapshot::{Fingerprint, RevId, Snapshot};
 use crate::text;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub enum Last {
     /// A verification ended.
     Verified(VerifyPurpose, Box<VerificationEnded>),
     /// The commit landed.
-    Committed(Option<RevId>, bool),
+    Committed(Option<RevId>, Grounds),
     /// A hook refused the commit.
     HookRejected(String),
     /// A hook changed the tree, for the first time in this attempt or again.
@@ -74,6 +74,8 @@ pub struct TaskState {
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
     pub waits: u32,
+    /// Turns in a row that were cut off by a limit and changed nothing.
+    pub idle_cuts: u32,
     /// Trees that failed verification in this phase.
     pub failed_trees: Vec<FailedTree>,
     /// The tree that a commit hook last refused.
@@ -90,6 +92,13 @@ pub struct TaskState {
     pub hook_changed: bool,
     /// Files changed since the task began.
     pub changes: Vec<String>,
+    /// Tests and check definitions among them.
+    pub tests: TestChanges,
+    /// What the proofs have said.
+    pub proofs: Proofs,
+    /// The tree on which this process has run the checks last, to their end and without a change by
+    /// them. A permit to commit does not outlive the process, so this is forgotten with it.
+    pub judged: Option<Fingerprint>,
     /// Spend of this task.
     pub spend: Spend,
     /// The run's clock at the last observation, in milliseconds.
@@ -166,12 +175,13 @@ impl TaskState {
             }
             Observation::TurnEnded(turn) => self.turn_ended(turn),
             Observation::Verified(ended) => self.verified(ended),
+            Observation::Proved(proved) => self.proved(proved),
             Observation::Committed { commit } => {
-                let unverified = matches!(
-                    self.open.as_deref(),
-                    Some(Step::Commit { unverified: true })
-                );
-                self.last = Last::Committed(commit.clone(), unverified);
+                let grounds = match self.open.as_deref() {
+                    Some(Step::Commit { grounds }) => *grounds,
+                    _ => Grounds::Passed,
+                };
+                self.last = Last::Committed(commit.clone(), grounds);
             }
             Observation::HookRejected { message } => {
                 self.rejected.clone_from(&self.current);
@@ -217,31 +227,58 @@ impl TaskState {
     fn resumed(&mut self) {
         self.interrupted = None;
         self.prepared = None;
-        if let Some(step) = self.open.take() {
-            self.last = Last::Resumed(step);
-            return;
+        self.judged = None;
+        // What is missing may be there now.
+        if matches!(self.proofs.baseline, Some(ProofResult::CannotStart { .. })) {
+            self.proofs.baseline = None;
         }
-        match &self.last {
-            // Leave to commit does not outlive the process that saw the checks pass.
-            Last::Verified(purpose, ended) if ended.verdict == Verdict::Passed => {
+        match (self.open.take(), &self.last) {
+            // What called for the proof, or for the commit, is still the last thing that happened:
+            // it calls for the same again, once the work tree is brought back.
+            (Some(step), _) if step.follows_from_the_last_thing() => {}
+            (Some(step), _) => self.last = Last::Resumed(step),
+            // Whoever takes the run up has seen to the agent, or waited long enough.
+            (None, Last::Turn(turn)) if turn.assessment.kind.is_of_agents_service() => {
+                self.waits = 0;
+                self.idle_cuts = 0;
+                self.last = Last::Waited;
+            }
+            (None, Last::Verified(purpose, ended))
+                if matches!(ended.verdict, Verdict::CannotStart { .. }) =>
+            {
                 let key = self.key.unwrap_or(TurnKey::FIRST);
                 let purpose = *purpose;
                 self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
             }
-            // Whoever takes the run up has seen to the agent, or waited long enough.
-            Last::Turn(turn) if turn.assessment.kind.is_of_agents_service() => {
-                self.waits = 0;
-                self.last = Last::Waited;
-            }
-            _ => {}
+            (None, _) => {}
+        }
+    }
+
+    fn proved(&mut self, proved: &Proved) {
+        self.elapsed_ms = proved.elapsed_ms;
+        let failed = match &self.last_failure {
+            Some(ended) if ended.after.tree() == proved.tree.as_ref() => ended.failed.as_slice(),
+            _ => &[],
+        };
+        self.proofs.take(proved, failed);
+        if proved.proof == Proof::Flake {
+            self.verifications += 1;
+            self.judged.clone_from(&proved.tree);
         }
     }
 
     fn turn_ended(&mut self, turn: &TurnEnded) {
         self.current = Some(turn.after.clone());
         self.changes.clone_from(&turn.changes);
+        self.tests.clone_from(&turn.tests);
         self.spend.add(&turn.spend);
         self.elapsed_ms = turn.elapsed_ms;
+        self.idle_cuts = match (turn.assessment.cut_off, self.turn_start.as_ref()) {
+            (Some(_), Some(start)) if start.same_as(&turn.after) == Some(true) => {
+                self.idle_cuts + 1
+            }
+            _ => 0,
+        };
         match turn.assessment.kind {
             AssessmentKind::AgentCrashed => {
                 let untouched = self
@@ -269,6 +306,8 @@ impl TaskState {
         self.verifications += 1;
         self.elapsed_ms = ended.elapsed_ms;
         self.current = Some(ended.after.clone());
+        self.tests.clone_from(&ended.tests);
+        self.judged = ended.judged().cloned();
         let purpose = match self.open.as_deref() {
             Some(Step::Verify { purpose, .. }) => *purpose,
             _ => VerifyPurpose::Attempt,
@@ -291,6 +330,12 @@ impl TaskState {
                 self.record_attempt(AttemptOutcome::TimedOut, &ended.errors);
                 self.fail_with(ended);
             }
+            Verdict::CannotStart { .. } => {
+                self.remember_failed_trees(ended);
+                self.failure = None;
+                self.record_attempt(AttemptOutcome::FailedTests, &ended.errors);
+                self.fail_with(ended);
+            }
             Verdict::Passed => self.record_attempt(AttemptOutcome::Passed, &[]),
             Verdict::Aborted | Verdict::NotRun => {}
         }
@@ -298,6 +343,7 @@ impl TaskState {
     }
 
     fn fail_with(&mut self, ended: &VerificationEnded) {
+        self.proofs.passed_again = None;
         self.last_failure = Some(Box::new(ended.clone()));
         self.hook_message = None;
     }

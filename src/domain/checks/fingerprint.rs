@@ -77,7 +77,7 @@ fn kind(outcome: &CheckOutcome) -> String {
         CheckOutcome::Failed { exit } => format!("exit {exit}"),
         CheckOutcome::Signalled { signal } => format!("signal {signal}"),
         CheckOutcome::TimedOut { .. } => "timed out".to_owned(),
-        CheckOutcome::NotStarted { why } => format!("not started: {why}"),
+        CheckOutcome::NotStarted { why, .. } => format!("not started: {why}"),
         CheckOutcome::Aborted => "aborted".to_owned(),
         CheckOutcome::Skipped { .. } => "skipped".to_owned(),
     }

@@ -1,9 +1,12 @@
 //! Checks, their results, and what they add up to.
 
+mod cannot_start;
+
 use super::counts::{Counts, counts};
 use super::diagnostic::{self, Diagnostic};
 use super::junit::Report;
 use super::{FailingCheck, FailingTest, Matcher};
+use crate::attempt::FailedCheck;
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +96,9 @@ pub enum CheckOutcome {
     },
     /// It could not be started at all.
     NotStarted {
+        /// The program that is missing or cannot be run.
+        #[serde(default)]
+        program: String,
         /// What went wrong.
         why: String,
     },
@@ -115,7 +121,7 @@ impl fmt::Display for CheckOutcome {
                 write!(f, "timed out after {} s", after_ms / 1_000)
             }
             Self::TimedOut { after_ms } => write!(f, "timed out after {after_ms} ms"),
-            Self::NotStarted { why } => write!(f, "could not be started: {why}"),
+            Self::NotStarted { why, .. } => write!(f, "could not be started: {why}"),
             Self::Aborted => f.write_str("aborted"),
             Self::Skipped { because } => write!(f, "skipped: {because}"),
         }
@@ -186,6 +192,7 @@ impl CheckResult {
         elapsed_ms: u64,
     ) -> Self {
         let output = evidence.output;
+        let outcome = cannot_start::read(&check.run, outcome, output);
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
         let (diagnostics, failing_tests) = if failed {
@@ -230,6 +237,28 @@ impl CheckResult {
             self.fingerprint.iter().cloned().collect()
         } else {
             ids
+        }
+    }
+
+    /// The failure, as far as other runs of the check are compared with it; `None` for a check that
+    /// did not fail.
+    pub fn failed_check(&self) -> Option<FailedCheck> {
+        let named = u64::try_from(self.failing_tests.len()).ok();
+        self.outcome.is_failure().then(|| FailedCheck {
+            check: self.name.clone(),
+            end: self.outcome.to_string(),
+            fingerprint: self.fingerprint.clone().unwrap_or_default(),
+            tests: self.failing_tests.iter().map(|it| it.id.clone()).collect(),
+            all_named: named.is_some() && named == self.counts.failed,
+            passed: self.counts.passed,
+        })
+    }
+
+    /// The check and the program without which it cannot start.
+    fn cannot_start(&self) -> Option<(String, String)> {
+        match &self.outcome {
+            CheckOutcome::NotStarted { program, .. } => Some((self.name.clone(), program.clone())),
+            _ => None,
         }
     }
 
@@ -318,6 +347,13 @@ pub enum Verdict {
         /// The failing tests, as far as they can be told.
         tests: BTreeSet<String>,
     },
+    /// A check could not be started, which says nothing about the tree.
+    CannotStart {
+        /// The check.
+        check: String,
+        /// The program that is missing or cannot be run.
+        program: String,
+    },
     /// No check failed and at least one ran out of time.
     TimedOut {
         /// The checks that did.
@@ -329,8 +365,8 @@ pub enum Verdict {
     NotRun,
 }
 
-/// The verdict over all results: aborted before failed, failed before timed out, timed out before
-/// passed. A check that was skipped without a failure that explains it leaves the tree unverified,
+/// The verdict over all results: aborted before not started, not started before failed, failed before
+/// timed out, timed out before passed. A check that was skipped without a failure that explains it leaves the tree unverified,
 /// which is never a pass.
 pub fn verdict(results: &[CheckResult]) -> Verdict {
     let any = |is: fn(&CheckOutcome) -> bool| results.iter().any(|result| is(&result.outcome));
@@ -342,6 +378,8 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
         Verdict::NotRun
     } else if any(|it| *it == CheckOutcome::Aborted) {
         Verdict::Aborted
+    } else if let Some((check, program)) = results.iter().find_map(CheckResult::cannot_start) {
+        Verdict::CannotStart { check, program }
     } else if !failed.is_empty() {
         let each = failed
             .iter()
@@ -388,7 +426,9 @@ impl Verdict {
         match self {
             Self::Passed => Some(AttemptOutcome::Passed),
             Self::Failed { build: true, .. } => Some(AttemptOutcome::FailedBuild),
-            Self::Failed { build: false, .. } => Some(AttemptOutcome::FailedTests),
+            Self::Failed { build: false, .. } | Self::CannotStart { .. } => {
+                Some(AttemptOutcome::FailedTests)
+            }
             Self::TimedOut { .. } => Some(AttemptOutcome::TimedOut),
             Self::Aborted | Self::NotRun => None,
         }

@@ -14,6 +14,32 @@ fn every_outcome() -> Vec<Outcome> {
             commit: None,
             accepted: false,
         },
+        Outcome::KnownFailures {
+            commit: Some(id()),
+            tests: vec![text()],
+        },
+        Outcome::ChangedExpectations {
+            commit: Some(id()),
+            accepted: true,
+            tests: vec![text()],
+            unknown: None,
+        },
+        Outcome::ChangedExpectations {
+            commit: None,
+            accepted: false,
+            tests: Vec::new(),
+            unknown: Some(text()),
+        },
+        Outcome::UnprovenTests {
+            tests: vec![text()],
+        },
+        Outcome::UnstableChecks {
+            files: vec![text()],
+        },
+        Outcome::CheckCannotStart {
+            check: text(),
+            program: text(),
+        },
         Outcome::AlreadySatisfied { verified: true },
         Outcome::AlreadySatisfied { verified: false },
         Outcome::NoProgress {

@@ -261,6 +261,50 @@ choice! {
     }
 }
 choice! {
+    /// When the tree on which a task starts is checked.
+    Baseline {
+        /// When the first verification of the task fails.
+        OnFailure = "on-failure",
+        /// Before the task's first turn.
+        First = "first",
+        /// Never.
+        Off = "off",
+    }
+}
+choice! {
+    /// What becomes of work that fails only what failed before the task.
+    KnownFailures {
+        /// It fails.
+        Fail = "fail",
+        /// It is committed, and the tests are named.
+        Tolerate = "tolerate",
+    }
+}
+choice! {
+    /// What becomes of work that changes tests or check definitions which were there before.
+    TestChangePolicy {
+        /// It has to pass with the old ones too; else it is committed, but not called verified.
+        Prove = "prove",
+        /// It has to pass with the old ones too; else it is not committed.
+        Fail = "fail",
+        /// A warning names them.
+        Warn = "warn",
+        /// Nothing is said.
+        Ok = "ok",
+    }
+}
+choice! {
+    /// Whether new tests have to fail without the work.
+    ProveNewTests {
+        /// It is not asked.
+        Off = "off",
+        /// A warning names those that do not.
+        Warn = "warn",
+        /// The task fails where they do not.
+        Require = "require",
+    }
+}
+choice! {
     /// What becomes of a task without any check.
     IfUnverified {
         /// It is committed and ends `unverified`.
@@ -320,6 +364,13 @@ choice! {
         Always = "always",
         /// Never.
         Never = "never",
+    }
+}
+
+impl TestChangePolicy {
+    /// Whether the old tests are run on the work.
+    pub fn is_proved(self) -> bool {
+        matches!(self, Self::Prove | Self::Fail)
     }
 }
 

@@ -28,7 +28,9 @@ impl CompletionKind {
         let complete = match verdict {
             Some(Verdict::Passed) => Some(Self::CompleteVerified),
             None | Some(Verdict::NotRun | Verdict::Aborted) => Some(Self::CompleteUnverified),
-            Some(Verdict::Failed { .. } | Verdict::TimedOut { .. }) => None,
+            Some(
+                Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. },
+            ) => None,
         };
         if state.is_blocked() {
             return Self::Blocked;

@@ -24,6 +24,7 @@ fn outcome_of(results: &[CheckResult]) -> (Option<&'static str>, &'static str) {
     let name = match verdict {
         Verdict::Passed => "passed",
         Verdict::Failed { .. } => "failed",
+        Verdict::CannotStart { .. } => "cannot start",
         Verdict::TimedOut { .. } => "timed out",
         Verdict::Aborted => "aborted",
         Verdict::NotRun => "not run",
@@ -55,6 +56,7 @@ fn the_gravest_result_decides() {
             "gone",
             Test,
             CheckOutcome::NotStarted {
+                program: "sh".to_owned(),
                 why: "no shell".to_owned(),
             },
         )
@@ -78,7 +80,11 @@ fn the_gravest_result_decides() {
         (vec![late(), skipped()], (Some("timed_out"), "timed out")),
         (vec![failed("b", Build), aborted()], (None, "aborted")),
         (vec![killed()], (Some("failed_tests"), "failed")),
-        (vec![passed(), missing()], (Some("failed_tests"), "failed")),
+        (
+            vec![failed("t", Test), missing()],
+            (Some("failed_tests"), "cannot start"),
+        ),
+        (vec![missing(), aborted()], (None, "aborted")),
         (vec![passed(), skipped()], (None, "aborted")),
     ];
     for (results, expected) in table {
@@ -122,6 +128,7 @@ fn a_result_survives_a_round_trip() {
         CheckOutcome::Signalled { signal: 11 },
         CheckOutcome::TimedOut { after_ms: 600_000 },
         CheckOutcome::NotStarted {
+            program: "sh".to_owned(),
             why: "no shell".to_owned(),
         },
         CheckOutcome::Skipped {

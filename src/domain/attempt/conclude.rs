@@ -1,0 +1,308 @@
+//! What follows from a verdict: proofs of what it is worth, a commit, another attempt, or the end.
+
+use super::decide::{
+    after_evidence, no_progress, prove, retry, retry_or, untouched, verify, verify_or_accept,
+};
+use super::{
+    Expect, Grounds, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded, VerifyPurpose,
+    names,
+};
+use crate::outcome::Outcome;
+use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::snapshot::{Fingerprint, RevId};
+use crate::checks::verdict::Verdict;
+
+/// After a verification.
+pub(super) fn after_verification(
+    policy: &Policy,
+    state: &TaskState,
+    purpose: VerifyPurpose,
+    ended: &VerificationEnded,
+) -> Step {
+    if let Verdict::CannotStart { check, program } = &ended.verdict
+        && let Some(step) = cannot_start(policy, state, purpose, check, program)
+    {
+        return step;
+    }
+    if let VerifyPurpose::Evidence { planning } = purpose {
+        return Step::Finish(after_evidence(state, planning));
+    }
+    if let Some(step) = recheck(state, purpose, ended) {
+        return step;
+    }
+    match met(policy, state, &ended.verdict) {
+        Met::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
+            Step::Finish(Outcome::AlreadySatisfied { verified: true })
+        }
+        Met::Yes if untouched(state) => Step::Finish(back_at_start(state)),
+        Met::Yes => accept(policy, state, Grounds::Passed),
+        Met::No => {
+            known_failures(policy, state, purpose, ended).unwrap_or_else(|| failed(policy, state))
+        }
+        Met::NotRun => verify_or_accept(
+            &Policy {
+                has_checks: false,
+                ..policy.clone()
+            },
+            state,
+            purpose,
+        ),
+        Met::Aborted => Step::Finish(Outcome::Deadline),
+    }
+}
+
+enum Met {
+    Yes,
+    No,
+    NotRun,
+    Aborted,
+}
+
+fn met(policy: &Policy, state: &TaskState, verdict: &Verdict) -> Met {
+    let expect = state
+        .key
+        .and_then(|key| policy.phases.get(key.phase))
+        .map_or(Expect::Pass, |phase| phase.expect);
+    match (verdict, expect) {
+        (Verdict::Passed, Expect::Pass) | (Verdict::Failed { .. }, Expect::Fail) => Met::Yes,
+        (Verdict::Failed { .. }, Expect::Pass)
+        | (Verdict::Passed, Expect::Fail)
+        | (Verdict::TimedOut { .. } | Verdict::CannotStart { .. }, _) => Met::No,
+        (Verdict::NotRun, _) => Met::NotRun,
+        (Verdict::Aborted, _) => Met::Aborted,
+    }
+}
+
+/// A verdict is one of a single tree. Where the checks changed what they judged, they judge what
+/// they have made of it, once; a pass that never stays on one tree permits nothing.
+fn recheck(state: &TaskState, purpose: VerifyPurpose, ended: &VerificationEnded) -> Option<Step> {
+    let passed = ended.verdict == Verdict::Passed;
+    let failed = matches!(ended.verdict, Verdict::Failed { .. });
+    let stable = ended.before.same_as(&ended.after);
+    if stable == Some(true) || !(passed || failed) {
+        return None;
+    }
+    if purpose != VerifyPurpose::Recheck {
+        return Some(verify(state, VerifyPurpose::Recheck));
+    }
+    let end = match stable {
+        Some(_) => Outcome::UnstableChecks {
+            files: ended.altered.clone(),
+        },
+        None => Outcome::CommitRejected {
+            message: "nothing was committed: the tree that the checks judged could not be read"
+                .into(),
+        },
+    };
+    passed.then_some(Step::Finish(end))
+}
+
+/// A check that could not start is a matter of the machine, unless it could before the agent came.
+/// `None` where it is the agent's.
+fn cannot_start(
+    policy: &Policy,
+    state: &TaskState,
+    purpose: VerifyPurpose,
+    check: &str,
+    program: &str,
+) -> Option<Step> {
+    let of_machine = Step::Finish(Outcome::CheckCannotStart {
+        check: check.to_owned(),
+        program: program.to_owned(),
+    });
+    let evidence = matches!(purpose, VerifyPurpose::Evidence { .. });
+    match &state.proofs.baseline {
+        _ if untouched(state) || evidence => Some(of_machine),
+        None if policy.baseline != Baseline::Off => Some(prove(state, Proof::Baseline)),
+        None | Some(ProofResult::CannotStart { .. } | ProofResult::Unknown { .. }) => {
+            Some(of_machine)
+        }
+        Some(ProofResult::Passed | ProofResult::Failed { .. }) => None,
+    }
+}
+
+/// The end of a task on whose start a check cannot be started.
+pub(super) fn after_baseline(baseline: &ProofResult) -> Option<Outcome> {
+    match baseline {
+        ProofResult::CannotStart { check, program } => Some(Outcome::CheckCannotStart {
+            check: check.clone(),
+            program: program.clone(),
+        }),
+        ProofResult::Passed | ProofResult::Failed { .. } | ProofResult::Unknown { .. } => None,
+    }
+}
+
+/// What failed before the agent came is looked up once, and taken where the policy says so.
+fn known_failures(
+    policy: &Policy,
+    state: &TaskState,
+    purpose: VerifyPurpose,
+    ended: &VerificationEnded,
+) -> Option<Step> {
+    let Verdict::Failed { build, .. } = ended.verdict else {
+        return None;
+    };
+    if state.proofs.baseline.is_none() && policy.baseline != Baseline::Off {
+        return Some(prove(state, Proof::Baseline));
+    }
+    // A failed build skips the other checks, so that nothing is known of them.
+    let tolerated = policy.known_failures == KnownFailures::Tolerate
+        && !build
+        && ended.judged().is_some()
+        && state.proofs.were_red_before(&ended.failed);
+    match untouched(state) {
+        _ if !tolerated => None,
+        false => Some(accept(policy, state, Grounds::KnownFailures)),
+        true if purpose == VerifyPurpose::Satisfied => {
+            Some(Step::Finish(Outcome::AlreadySatisfied {
+                verified: false,
+            }))
+        }
+        true => Some(Step::Finish(back_at_start(state))),
+    }
+}
+
+fn back_at_start(state: &TaskState) -> Outcome {
+    let message = "No progress detected - the tree is as it was when the task began";
+    no_progress(state, message.into(), false)
+}
+
+fn failed(policy: &Policy, state: &TaskState) -> Step {
+    if let Some((_, times)) = &state.failure
+        && *times >= policy.identical_failures
+    {
+        return give_up(policy, state, Outcome::RepeatingFailure { times: *times });
+    }
+    retry_or(policy, state, None, Outcome::VerificationFailed)
+}
+
+/// Takes the tree in front, once what is to be proved of its tests is proved.
+pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
+    match tests_to_prove(policy, state) {
+        _ if grounds == Grounds::Unchecked => commit(policy, state, grounds),
+        Tests::Settled => take(policy, state, grounds),
+        Tests::Prove(proof) => prove(state, proof),
+        Tests::Refused(end) => Step::Finish(end),
+        Tests::ProveNothing(end) => retry(policy, state, None).unwrap_or(Step::Finish(end)),
+    }
+}
+
+/// What is known of the tests that the tree in front changes or adds.
+enum Tests {
+    Settled,
+    Prove(Proof),
+    Refused(Outcome),
+    ProveNothing(Outcome),
+}
+
+fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let proved = |kept: &Option<(Fingerprint, ProofResult)>| {
+        let kept = kept.as_ref().filter(|(of, _)| Some(of) == tree);
+        kept.map(|(_, result)| result.clone())
+    };
+    if !state.tests.changed.is_empty() && policy.test_changes.is_proved() {
+        match proved(&state.proofs.old_tests) {
+            None => return Tests::Prove(Proof::OldTests),
+            Some(ProofResult::Passed) => {}
+            Some(_) if policy.test_changes == TestChangePolicy::Fail => {
+                return Tests::Refused(changed_expectations(state, None, false));
+            }
+            Some(_) => {}
+        }
+    }
+    if !state.tests.added.is_empty() && policy.prove_new_tests != ProveNewTests::Off {
+        let unproven = || Outcome::UnprovenTests {
+            tests: state.tests.added.clone(),
+        };
+        match proved(&state.proofs.new_tests) {
+            None => return Tests::Prove(Proof::NewTests),
+            Some(ProofResult::Failed { .. }) => {}
+            Some(_) if policy.prove_new_tests != ProveNewTests::Require => {}
+            Some(ProofResult::Passed) => return Tests::ProveNothing(unproven()),
+            Some(_) => return Tests::Refused(unproven()),
+        }
+    }
+    Tests::Settled
+}
+
+/// Commits the tree in front. A permit does not outlive the process that ran the checks.
+fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    match tree.is_some() && state.judged.as_ref() == tree {
+        true => commit(policy, state, grounds),
+        false => verify(state, VerifyPurpose::Attempt),
+    }
+}
+
+fn commit(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
+    match policy.commits {
+        true => Step::Commit { grounds },
+        false => Step::Finish(after_commit(state, grounds, None)),
+    }
+}
+
+/// How a task ends whose work is in the branch.
+pub(super) fn after_commit(state: &TaskState, grounds: Grounds, commit: Option<RevId>) -> Outcome {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let unproved = |(of, result): &(Fingerprint, ProofResult)| {
+        *result != ProofResult::Passed && tree == Some(of)
+    };
+    match grounds {
+        Grounds::Unchecked => Outcome::Unverified {
+            commit,
+            accepted: true,
+        },
+        _ if state.proofs.old_tests.as_ref().is_some_and(unproved) => {
+            changed_expectations(state, commit, true)
+        }
+        Grounds::KnownFailures => Outcome::KnownFailures {
+            commit,
+            tests: last_failed(state),
+        },
+        Grounds::Passed => Outcome::Verified { commit },
+    }
+}
+
+fn changed_expectations(state: &TaskState, commit: Option<RevId>, accepted: bool) -> Outcome {
+    let result = state.proofs.old_tests.as_ref().map(|(_, result)| result);
+    let (tests, unknown) = match result {
+        Some(ProofResult::Failed { failed }) => (names(failed), None),
+        Some(other) => (Vec::new(), Some(other.details().join("; "))),
+        None => (Vec::new(), None),
+    };
+    Outcome::ChangedExpectations {
+        commit,
+        accepted,
+        tests,
+        unknown,
+    }
+}
+
+fn last_failed(state: &TaskState) -> Vec<String> {
+    let failed = state.last_failure.as_ref().map(|last| names(&last.failed));
+    failed.unwrap_or_default()
+}
+
+/// The end of a task that is given up, for whatever reason. A tree that has failed gets the runs that
+/// are left for it first: where one passes, the tree is taken.
+pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let has_failed = |tree: &Fingerprint| state.failed_trees.iter().any(|failed| &failed.tree == tree);
+    let is_refused = |tree: &Fingerprint| state.rejected.as_ref().is_some_and(|it| it.tree() == Some(tree));
+    let may_pass = tree.is_some_and(|tree| has_failed(tree) && !is_refused(tree));
+    if !policy.has_checks || untouched(state) || !may_pass {
+        return Step::Finish(end);
+    }
+    if state.proofs.passed_again.as_ref() == tree {
+        return match tests_to_prove(policy, state) {
+            Tests::Settled => take(policy, state, Grounds::Passed),
+            Tests::Prove(proof) => prove(state, proof),
+            Tests::Refused(end) | Tests::ProveNothing(end) => Step::Finish(end),
+        };
+    }
+    match state.proofs.reruns < policy.flaky_reruns {
+        true => prove(state, Proof::Flake),
+        false => Step::Finish(end),
+    }
+}

@@ -1,0 +1,203 @@
+//! A run that dies at any record and is taken up comes to the same end, in a world that answers the
+//! same each time it is asked.
+
+use super::world::{at, failed, failure, policy, proved, turn, verification, with_proofs};
+use super::*;
+
+/// A world without chance: what comes of a turn depends on its number, what the checks say on the
+/// tree and on how often it was checked.
+#[derive(Debug, Clone)]
+struct Script {
+    turns: Vec<(K, &'static str)>,
+    /// How often the checks fail on trees `a` and `b` before they pass.
+    fails: [u32; 2],
+    start_fails: bool,
+    old_tests_fail: bool,
+    new_tests_fail: bool,
+    hook: Hook,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Hook {
+    None,
+    Rejects,
+    ChangesToB,
+}
+
+/// The part of a script that changes as it is played.
+struct Played<'a> {
+    script: &'a Script,
+    runs: [u32; 2],
+}
+
+impl Played<'_> {
+    fn run(&mut self, tree: &str) -> bool {
+        let index = match tree {
+            "a" => 0,
+            "b" => 1,
+            _ => return !self.script.start_fails,
+        };
+        self.runs[index] += 1;
+        self.runs[index] > self.script.fails[index]
+    }
+
+    fn answer(&mut self, state: &TaskState, step: &Step) -> Observation {
+        let current = state.current.clone().unwrap();
+        let tree = current.tree().unwrap().0.clone();
+        let result = |passed: bool| match passed {
+            true => ProofResult::Passed,
+            false => ProofResult::Failed {
+                failed: failure("f1"),
+            },
+        };
+        match step {
+            Step::RunAgent { key, .. } => {
+                let scripted = self.script.turns.get(key.turn as usize - 1);
+                let (kind, to) = *scripted.unwrap_or(&(K::ClaimsDone, ""));
+                let after = match to {
+                    "" => current.clone(),
+                    to => at("h0", to),
+                };
+                let kind = match current.same_as(&after) {
+                    Some(false) if !matches!(kind, K::AgentCrashed | K::TurnTimeout) => K::Changed,
+                    Some(true) if kind == K::Changed => K::NoChange,
+                    _ => kind,
+                };
+                turn(kind, after)
+            }
+            Step::Verify { .. } => {
+                let verdict = match self.run(&tree) {
+                    true => Verdict::Passed,
+                    false => failed("f1"),
+                };
+                verification(verdict, &current, current.clone())
+            }
+            Step::Prove { proof, .. } => {
+                let passed = match proof {
+                    Proof::Baseline => !self.script.start_fails,
+                    Proof::Flake => self.run(&tree),
+                    Proof::OldTests => !self.script.old_tests_fail,
+                    Proof::NewTests => !self.script.new_tests_fail,
+                };
+                proved(*proof, &current, result(passed))
+            }
+            Step::Commit { .. } => match (self.script.hook, tree.as_str()) {
+                (Hook::Rejects, "a") => Observation::HookRejected {
+                    message: "no".into(),
+                },
+                (Hook::ChangesToB, "a") => Observation::HookChangedTree {
+                    after: at("h0", "b"),
+                },
+                _ => Observation::Committed {
+                    commit: Some(RevId("c".into())),
+                },
+            },
+            Step::Wait { .. } | Step::Finish(_) => Observation::Waited,
+        }
+    }
+}
+
+/// Plays the script to its end; the run dies once before record `crash` is written.
+fn end(policy: &Policy, script: &Script, crash: Option<usize>) -> (Outcome, usize) {
+    let mut played = Played {
+        script,
+        runs: [0; 2],
+    };
+    let mut state = start();
+    let mut records = 0;
+    let mut dies = |state: &mut TaskState| {
+        records += 1;
+        let now = crash == Some(records);
+        if now {
+            *state = resumed(state);
+        }
+        now
+    };
+    for _ in 0..300 {
+        let step = decide(policy, &state);
+        if let Step::Finish(outcome) = step {
+            return (outcome, records);
+        }
+        if dies(&mut state) {
+            continue;
+        }
+        state.apply(&Record::Intent {
+            id: 1,
+            step: step.clone(),
+        });
+        if dies(&mut state) {
+            continue;
+        }
+        if let (Step::RunAgent { .. }, Some(before)) = (&step, state.current.clone()) {
+            let observation = Observation::TurnStarted { before };
+            state.apply(&Record::Observed { id: 1, observation });
+        }
+        let observation = played.answer(&state, &step);
+        state.apply(&Record::Observed { id: 1, observation });
+    }
+    panic!("no end: {script:?}");
+}
+
+fn script(tolerates: bool) -> impl Strategy<Value = Script> {
+    let kinds = prop::sample::select(vec![
+        K::Changed,
+        K::Changed,
+        K::ClaimsDone,
+        K::PlanningOnly,
+        K::AlreadySatisfied,
+        K::AgentCrashed,
+        K::TurnTimeout,
+    ]);
+    let trees = prop::sample::select(vec!["base", "a", "b", ""]);
+    // A check that fails once and then passes decides by chance which end it is, where failing is
+    // one of the ends that are taken.
+    let fails = match tolerates {
+        true => vec![0, u32::MAX],
+        false => vec![0, 1, u32::MAX],
+    };
+    let fails = prop::sample::select(fails);
+    let hook = prop::sample::select(vec![Hook::None, Hook::None, Hook::Rejects, Hook::ChangesToB]);
+    let turns = prop::collection::vec((kinds, trees), 1..8);
+    let answers = any::<(bool, bool, bool)>();
+    (turns, [fails.clone(), fails], answers, hook).prop_map(|(turns, fails, answers, hook)| {
+        Script {
+            turns,
+            fails,
+            start_fails: answers.0,
+            old_tests_fail: answers.1,
+            new_tests_fail: answers.2,
+            hook,
+        }
+    })
+}
+
+fn same_end(policy: &Policy, script: &Script) -> Result<(), TestCaseError> {
+    let (expected, records) = end(policy, script, None);
+    for crash in 1..=records {
+        let (outcome, _) = end(policy, script, Some(crash));
+        prop_assert_eq!(&outcome, &expected, "died before record {}", crash);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_that_died_comes_to_the_same_end(retries in 0u32..=3, script in script(false)) {
+        same_end(&with_proofs(policy(retries, 1, true)), &script)?;
+    }
+
+    #[test]
+    fn a_run_that_died_comes_to_the_same_end_where_failures_are_tolerated(
+        retries in 0u32..=2,
+        script in script(true),
+    ) {
+        let policy = Policy {
+            known_failures: KnownFailures::Tolerate,
+            prove_new_tests: ProveNewTests::Require,
+            ..with_proofs(policy(retries, 1, true))
+        };
+        same_end(&policy, &script)?;
+    }
+}

@@ -1,0 +1,329 @@
+//! Explores every reachable canonical state of a task for small bounds, and random long histories
+//! beyond, for the properties that must never break.
+
+mod crashes;
+mod properties;
+mod world;
+
+use super::*;
+use crate::assess::AssessmentKind as K;
+use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use properties::{Witness, check};
+use proptest::prelude::*;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use world::{World, at, observations, policy, start, turn, with_proofs};
+
+/// One value for all states that have the same futures. Every field is named, so that a new one is
+/// thought of here: what no decision reads is left out.
+fn canonical(state: &TaskState, witness: &Witness) -> u64 {
+    let TaskState {
+        task_start,
+        attempt_start,
+        turn_start: _,
+        current,
+        key,
+        purpose: _,
+        nudges,
+        shown_unchanged,
+        waits,
+        idle_cuts,
+        failed_trees,
+        rejected,
+        failure,
+        history: _,
+        last_failure: _,
+        hook_message,
+        hook_changed,
+        changes: _,
+        tests,
+        proofs,
+        judged,
+        spend: _,
+        elapsed_ms: _,
+        verifications: _,
+        last,
+        prepared,
+        interrupted,
+        open,
+    } = state;
+    let mut hasher = DefaultHasher::new();
+    (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
+    (key.map(|key| key.attempt), nudges, shown_unchanged, waits).hash(&mut hasher);
+    (idle_cuts, failed_trees, failure, hook_message, hook_changed).hash(&mut hasher);
+    (tests, prepared, interrupted, witness).hash(&mut hasher);
+    let Proofs {
+        baseline,
+        reruns,
+        passed_again,
+        flaky: _,
+        old_tests,
+        new_tests,
+    } = proofs;
+    (baseline, reruns, passed_again, old_tests, new_tests).hash(&mut hasher);
+    hash_last(last, &mut hasher);
+    if let Some(step) = open {
+        format!("{step:?}").hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+fn hash_last(last: &Last, hasher: &mut DefaultHasher) {
+    std::mem::discriminant(last).hash(hasher);
+    match last {
+        Last::Begin | Last::Waited => {}
+        Last::Turn(turn) => (turn.assessment.kind, turn.assessment.cut_off).hash(hasher),
+        Last::Verified(purpose, ended) => {
+            (purpose, &ended.before, &ended.after, &ended.failed).hash(hasher);
+            std::mem::discriminant(&ended.verdict).hash(hasher);
+        }
+        Last::Committed(commit, grounds) => (commit, grounds).hash(hasher),
+        Last::HookRejected(message) | Last::CommitFailed(message) => message.hash(hasher),
+        Last::HookChanged { again } => again.hash(hasher),
+        Last::Resumed(step) => format!("{step:?}").hash(hasher),
+    }
+}
+
+/// The states that are still to be looked at.
+#[derive(Default)]
+struct Frontier {
+    seen: HashSet<u64>,
+    queue: VecDeque<(TaskState, Witness, u32)>,
+}
+
+impl Frontier {
+    fn push(&mut self, mut state: TaskState, witness: Witness, depth: u32) {
+        state.history.clear();
+        if self.seen.insert(canonical(&state, &witness)) {
+            self.queue.push_back((state, witness, depth));
+        }
+    }
+}
+
+/// Visits every state that can be reached under a policy; returns how many there are.
+fn explore(policy: &Policy, world: World) -> usize {
+    let mut frontier = Frontier::default();
+    frontier.push(start(), Witness::default(), 0);
+    while let Some((state, witness, depth)) = frontier.queue.pop_front() {
+        assert!(depth < 80, "a task without an end: {state:?}");
+        let step = decide(policy, &state);
+        check(policy, &state, &witness, &step);
+        let mut open = state.clone();
+        open.apply(&Record::Intent {
+            id: 1,
+            step: step.clone(),
+        });
+        let dead = Witness {
+            run: None,
+            ..witness.clone()
+        };
+        if let Step::Finish(outcome) = &step {
+            if state.interrupted.is_some() || (world == World::Crashes && outcome.ends_run()) {
+                frontier.push(resumed(&state), dead, depth + 1);
+            }
+            continue;
+        }
+        for crashed in [&state, &open] {
+            let again = resumed(crashed);
+            if !is_asked_again(&state.last) {
+                assert_eq!(
+                    taken_up(&decide(policy, &again)),
+                    taken_up(&step),
+                    "a crash changes what comes next"
+                );
+            }
+            if world == World::Crashes {
+                frontier.push(again, dead.clone(), depth + 1);
+            }
+        }
+        if let (Step::RunAgent { .. }, Some(before)) = (&step, state.current.clone()) {
+            let observation = Observation::TurnStarted { before };
+            open.apply(&Record::Observed { id: 1, observation });
+        }
+        for observation in observations(world, &state, &step) {
+            let mut next = open.clone();
+            let mut witness = witness.clone();
+            witness.sees(&observation);
+            next.apply(&Record::Observed { id: 1, observation });
+            frontier.push(next, witness, depth + 1);
+        }
+    }
+    frontier.seen.len()
+}
+
+fn resumed(state: &TaskState) -> TaskState {
+    let mut state = state.clone();
+    state.apply(&Record::Observed {
+        id: 1,
+        observation: Observation::Resumed,
+    });
+    state
+}
+
+/// An agent that was not there, and a check that could not start, are asked again by whoever takes the
+/// run up.
+fn is_asked_again(last: &Last) -> bool {
+    match last {
+        Last::Turn(turn) => turn.assessment.kind.is_of_agents_service(),
+        Last::Verified(_, ended) => matches!(ended.verdict, Verdict::CannotStart { .. }),
+        _ => false,
+    }
+}
+
+/// What must come after a crash. A wait need not be waited out again: the turn behind it comes. A
+/// commit needs the checks once more.
+fn taken_up(step: &Step) -> &'static str {
+    match step {
+        Step::Wait { .. } | Step::RunAgent { .. } => "turn",
+        Step::Verify { .. } => "verification",
+        Step::Commit { grounds } if *grounds != Grounds::Unchecked => "verification",
+        Step::Prove { proof, .. } => proof.as_str(),
+        Step::Commit { .. } => "commit",
+        Step::Finish(_) => "end",
+    }
+}
+
+macro_rules! explored {
+    ($($name:ident: $policy:expr, $world:ident, $least:literal;)*) => {
+        $(#[test]
+        fn $name() {
+            let states = explore(&$policy, World::$world);
+            eprintln!("{}: {states} states", stringify!($name));
+            assert!(states > $least, "the exploration saw only {states} states");
+        })*
+    };
+}
+
+// Each is a test of its own, so that they run side by side.
+explored! {
+    retries_and_a_nudge: policy(2, 1, true), Whole, 1_000;
+    a_retry_and_nudges: policy(1, 2, true), Whole, 1_000;
+    nudges_alone: policy(0, 3, true), Whole, 100;
+    without_a_check: policy(2, 1, false), Whole, 100;
+    neither_retries_nor_nudges: policy(0, 0, true), Whole, 100;
+    with_the_proofs_of_the_defaults: with_proofs(policy(1, 1, true)), Crashes, 1_000;
+    with_known_failures: Policy {
+        known_failures: KnownFailures::Tolerate,
+        flaky_reruns: 2,
+        ..with_proofs(policy(1, 0, true))
+    }, Crashes, 1_000;
+    with_every_proof_required: Policy {
+        baseline: Baseline::First,
+        test_changes: TestChangePolicy::Fail,
+        prove_new_tests: ProveNewTests::Require,
+        ..with_proofs(policy(1, 0, true))
+    }, Crashes, 1_000;
+}
+
+#[test]
+fn without_commits_nothing_is_ever_committed() {
+    let policy = Policy {
+        commits: false,
+        ..with_proofs(policy(1, 0, true))
+    };
+    let mut frontier = Frontier::default();
+    frontier.push(start(), Witness::default(), 0);
+    while let Some((state, witness, depth)) = frontier.queue.pop_front() {
+        let step = decide(&policy, &state);
+        check(&policy, &state, &witness, &step);
+        assert!(!matches!(step, Step::Commit { .. }));
+        for observation in observations(World::Crashes, &state, &step) {
+            let mut next = state.clone();
+            let mut witness = witness.clone();
+            witness.sees(&observation);
+            next.apply(&Record::Intent {
+                id: 1,
+                step: step.clone(),
+            });
+            next.apply(&Record::Observed { id: 1, observation });
+            frontier.push(next, witness, depth + 1);
+        }
+    }
+}
+
+/// Plays a random world against the machine and returns the history.
+fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Option<Outcome>) {
+    let began = Observation::TaskStarted {
+        start: at("h0", "base"),
+        elapsed_ms: 0,
+    };
+    let mut history = vec![Record::Observed {
+        id: 0,
+        observation: began,
+    }];
+    let mut witness = Witness::default();
+    for (id, choice) in (1u64..).zip(choices) {
+        let state = fold(&history);
+        let step = decide(policy, &state);
+        check(policy, &state, &witness, &step);
+        if let Step::Finish(outcome) = step {
+            return (history, Some(outcome));
+        }
+        let possible = observations(World::Whole, &state, &step);
+        let observation = possible[choice.index(possible.len())].clone();
+        witness.sees(&observation);
+        history.push(Record::Intent { id, step });
+        history.push(Record::Observed { id, observation });
+    }
+    (history, None)
+}
+
+#[test]
+fn a_run_without_an_agent_goes_on_with_the_same_turn_when_it_is_taken_up() {
+    let policy = policy(1, 1, true);
+    for kind in [K::AgentTransient, K::AgentUnavailable] {
+        let mut state = start();
+        let mut key = None;
+        while let step @ (Step::RunAgent { .. } | Step::Wait { .. }) = decide(&policy, &state) {
+            let observation = match &step {
+                Step::RunAgent { key: now, .. } => {
+                    key = Some(*now);
+                    turn(kind, at("h0", "base"))
+                }
+                _ => Observation::Waited,
+            };
+            state.apply(&Record::Intent { id: 1, step });
+            state.apply(&Record::Observed { id: 1, observation });
+        }
+        assert!(matches!(
+            decide(&policy, &state),
+            Step::Finish(Outcome::AgentUnavailable { .. })
+        ));
+        let key = key.unwrap();
+        assert_eq!(
+            decide(&policy, &resumed(&state)),
+            Step::RunAgent {
+                key: TurnKey {
+                    turn: key.turn + 1,
+                    ..key
+                },
+                purpose: TurnPurpose::Implement,
+            }
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn long_histories_end_and_replay(
+        retries in 0u32..=10,
+        nudges in 0u32..=3,
+        has_checks: bool,
+        proofs: bool,
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 250),
+    ) {
+        let plain = policy(retries, nudges, has_checks);
+        let policy = if proofs { with_proofs(plain) } else { plain };
+        let (history, outcome) = play(&policy, &choices);
+        prop_assert!(outcome.is_some(), "no end after {} records", history.len());
+        let stored: Vec<String> =
+            history.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+        let read: Vec<Record> =
+            stored.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        // An equal history has equal prefixes, and both machines are functions of it.
+        prop_assert_eq!(&read, &history);
+        prop_assert_eq!(decide(&policy, &fold(&read)), decide(&policy, &fold(&history)));
+    }
+}

@@ -1,0 +1,134 @@
+//! What no history may bring about.
+
+use super::super::*;
+use crate::outcome::TaskEnd;
+use crate::settings::{KnownFailures, ProveNewTests, TestChangePolicy};
+
+/// What has really been run, kept beside the machine's own state.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Witness {
+    /// The tree on which this process has run the checks last and to their end, and whether they
+    /// passed and changed nothing.
+    pub(super) run: Option<(Fingerprint, bool)>,
+    /// Runs of the checks on a tree that had failed.
+    pub(super) reruns: u32,
+}
+
+impl Witness {
+    pub(super) fn sees(&mut self, observation: &Observation) {
+        match observation {
+            Observation::Verified(ended) => {
+                let one_tree = ended.before.same_as(&ended.after) == Some(true);
+                let tree = ended.after.tree().filter(|_| one_tree);
+                self.run = tree.map(|tree| (tree.clone(), ended.verdict == Verdict::Passed));
+            }
+            Observation::Proved(proved) if proved.proof == Proof::Flake => {
+                self.reruns += 1;
+                let passed = proved.result == ProofResult::Passed;
+                self.run = proved.tree.clone().map(|tree| (tree, passed));
+            }
+            Observation::Resumed => self.run = None,
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step: &Step) {
+    assert!(state.attempt() <= policy.phases[0].retries + 1, "{state:?}");
+    assert!(state.nudges <= policy.nudges, "{state:?}");
+    assert!(witness.reruns <= policy.flaky_reruns, "{state:?}");
+    let interrupted = state.interrupted.is_some();
+    match step {
+        Step::Finish(outcome) => return check_end(policy, state, outcome),
+        _ => assert!(!interrupted, "{step:?} after a cancel"),
+    }
+    match step {
+        Step::RunAgent { key, .. } => assert!(key.attempt <= policy.phases[0].retries + 1),
+        Step::Commit { grounds } => check_commit(policy, state, witness, *grounds),
+        Step::Prove { proof, .. } => check_proof(policy, state, witness, *proof),
+        Step::Verify { .. } | Step::Wait { .. } | Step::Finish(_) => {}
+    }
+}
+
+/// A proof is only asked for where it is still open, and where there is something to prove.
+fn check_proof(policy: &Policy, state: &TaskState, witness: &Witness, proof: Proof) {
+    assert!(policy.has_checks);
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let is_open = |kept: &Option<(Fingerprint, ProofResult)>| {
+        kept.as_ref().is_none_or(|(of, _)| Some(of) != tree)
+    };
+    match proof {
+        Proof::Baseline => assert!(state.proofs.baseline.is_none()),
+        Proof::Flake => {
+            assert!(witness.reruns < policy.flaky_reruns);
+            assert!(state.failed_trees.iter().any(|it| Some(&it.tree) == tree));
+            assert!(!is_at_start(state), "runs the task's start once more");
+        }
+        Proof::OldTests => assert!(is_open(&state.proofs.old_tests)),
+        Proof::NewTests => assert!(is_open(&state.proofs.new_tests)),
+    }
+}
+
+fn is_at_start(state: &TaskState) -> bool {
+    let (start, current) = (&state.task_start, &state.current);
+    start.as_ref().unwrap().same_as(current.as_ref().unwrap()) == Some(true)
+}
+
+fn check_commit(policy: &Policy, state: &TaskState, witness: &Witness, grounds: Grounds) {
+    assert_eq!(grounds == Grounds::Unchecked, !policy.has_checks);
+    assert!(!is_at_start(state), "commits what equals the task's start");
+    let tree = state.current.as_ref().unwrap().tree();
+    let run = witness.run.as_ref().filter(|(of, _)| Some(of) == tree);
+    match (grounds, run) {
+        (Grounds::Unchecked, _) | (Grounds::Passed, Some((_, true))) => {}
+        (Grounds::KnownFailures, Some((_, false))) => {
+            assert_eq!(policy.known_failures, KnownFailures::Tolerate);
+            let last = state.last_failure.as_ref().unwrap();
+            assert!(state.proofs.were_red_before(&last.failed));
+        }
+        _ => panic!("commits as {grounds:?} what was not just run: {witness:?} {state:?}"),
+    }
+    if policy.has_checks {
+        check_tests(policy, state, tree);
+    }
+}
+
+fn check_tests(policy: &Policy, state: &TaskState, tree: Option<&Fingerprint>) {
+    let of_tree = |kept: &Option<(Fingerprint, ProofResult)>| {
+        let kept = kept.as_ref().filter(|(of, _)| Some(of) == tree);
+        kept.map(|(_, result)| result.clone())
+    };
+    let (changed, added) = (&state.tests.changed, &state.tests.added);
+    let old = of_tree(&state.proofs.old_tests);
+    let new = of_tree(&state.proofs.new_tests);
+    match policy.test_changes {
+        _ if changed.is_empty() => {}
+        TestChangePolicy::Prove => assert!(old.is_some(), "the old tests were not run"),
+        TestChangePolicy::Fail => assert_eq!(old, Some(ProofResult::Passed)),
+        TestChangePolicy::Warn | TestChangePolicy::Ok => {}
+    }
+    if !added.is_empty() && policy.prove_new_tests == ProveNewTests::Require {
+        assert!(matches!(new, Some(ProofResult::Failed { .. })));
+    }
+}
+
+fn check_end(policy: &Policy, state: &TaskState, outcome: &Outcome) {
+    let committed = matches!(state.last, Last::Committed(..));
+    let done = outcome.task_end() == TaskEnd::Done;
+    let satisfied = matches!(outcome, Outcome::AlreadySatisfied { .. });
+    let is_taken = (committed || satisfied) && state.interrupted.is_none();
+    if policy.commits {
+        assert_eq!(done, is_taken, "{outcome:?} {state:?}");
+    }
+    if satisfied {
+        assert!(is_at_start(state), "satisfied by a tree that changed");
+    }
+    if let Last::Verified(VerifyPurpose::Evidence { .. }, _) = &state.last {
+        assert!(!done, "evidence made a task done");
+    }
+    let is_proved = policy.test_changes.is_proved() && !state.tests.changed.is_empty();
+    if matches!(outcome, Outcome::Verified { .. }) && is_proved {
+        let old = state.proofs.old_tests.as_ref().map(|(_, result)| result);
+        assert_eq!(old, Some(&ProofResult::Passed), "{state:?}");
+    }
+}

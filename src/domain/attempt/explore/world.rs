@@ -1,0 +1,274 @@
+//! A small world for the machine: three trees, two heads, and everything that can come of a step.
+
+use super::super::*;
+use crate::assess::{AssessmentKind as K, CutOff};
+use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::snapshot::{Head, KnownSnapshot};
+
+/// The task's start, two ways of changing it, and one of them as a commit of the agent's.
+const STATES: [(&str, &str); 4] = [("h0", "base"), ("h0", "a"), ("h0", "b"), ("h1", "a")];
+
+/// How much of the world is explored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum World {
+    /// All that an agent can do.
+    Whole,
+    /// One of each kind of turn, and crashes before every record.
+    Crashes,
+}
+
+pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
+    Policy {
+        phases: vec![PhaseSpec {
+            role: Role::Implement,
+            expect: Expect::Pass,
+            retries,
+        }],
+        nudges,
+        identical_failures: 3,
+        waits: 1,
+        has_checks,
+        accept_unverified: true,
+        baseline: Baseline::Off,
+        flaky_reruns: 0,
+        known_failures: KnownFailures::Fail,
+        test_changes: TestChangePolicy::Ok,
+        prove_new_tests: ProveNewTests::Off,
+        commits: true,
+        max_tokens: None,
+        max_cost_usd: None,
+        spent_before: Spend::default(),
+        deadline_ms: None,
+        wait_base_ms: 1000,
+    }
+}
+
+/// What holds where nothing else is configured.
+pub(super) fn with_proofs(policy: Policy) -> Policy {
+    Policy {
+        baseline: Baseline::OnFailure,
+        flaky_reruns: 1,
+        test_changes: TestChangePolicy::Prove,
+        ..policy
+    }
+}
+
+pub(super) fn at(head: &str, tree: &str) -> Snapshot {
+    Snapshot::Known(KnownSnapshot {
+        head: Head::At(RevId(head.into())),
+        branch: None,
+        tree: Fingerprint(tree.into()),
+        dirty: tree != "base",
+    })
+}
+
+pub(super) fn start() -> TaskState {
+    fold(&[Record::Observed {
+        id: 0,
+        observation: Observation::TaskStarted {
+            start: at("h0", "base"),
+            elapsed_ms: 0,
+        },
+    }])
+}
+
+/// Tree `b` changes a test that was there before, and adds one.
+fn tests_of(tree: &Snapshot) -> TestChanges {
+    match tree.tree() {
+        Some(tree) if tree.0 == "b" => TestChanges {
+            changed: vec!["t".into()],
+            added: vec!["n".into()],
+        },
+        _ => TestChanges::default(),
+    }
+}
+
+pub(super) fn turn(kind: K, after: Snapshot) -> Observation {
+    cut_off(kind, None, after)
+}
+
+fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
+    Observation::TurnEnded(Box::new(TurnEnded {
+        assessment: Assessment {
+            kind,
+            indicators: Vec::new(),
+            detail: String::new(),
+            retry_after_ms: None,
+            failed_report: None,
+            cut_off,
+        },
+        tests: tests_of(&after),
+        after,
+        changes: Vec::new(),
+        spend: Spend::default(),
+        elapsed_ms: 0,
+    }))
+}
+
+pub(super) fn verification(verdict: Verdict, before: &Snapshot, after: Snapshot) -> Observation {
+    let failed = match &verdict {
+        Verdict::Failed { fingerprint, .. } => failure(fingerprint),
+        _ => Vec::new(),
+    };
+    Observation::Verified(Box::new(VerificationEnded {
+        failed,
+        verdict,
+        before: before.clone(),
+        altered: Vec::new(),
+        tests: tests_of(&after),
+        after,
+        errors: Vec::new(),
+        failing_output: String::new(),
+        failing_checks: Vec::new(),
+        hints: Vec::new(),
+        elapsed_ms: 0,
+    }))
+}
+
+pub(super) fn failed(fingerprint: &str) -> Verdict {
+    Verdict::Failed {
+        fingerprint: fingerprint.into(),
+        build: false,
+        tests: Default::default(),
+    }
+}
+
+/// A failure whose tests cannot be told.
+pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
+    vec![FailedCheck {
+        check: "test".into(),
+        end: "failed".into(),
+        fingerprint: fingerprint.into(),
+        tests: Default::default(),
+        all_named: false,
+        passed: None,
+    }]
+}
+
+pub(super) fn proved(proof: Proof, tree: &Snapshot, result: ProofResult) -> Observation {
+    Observation::Proved(Box::new(Proved {
+        proof,
+        tree: tree.tree().cloned(),
+        result,
+        elapsed_ms: 0,
+    }))
+}
+
+fn unknown() -> Snapshot {
+    Snapshot::Unknown {
+        why: "git failed".into(),
+    }
+}
+
+/// Everything that can come of a step.
+pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<Observation> {
+    let current = state.current.clone().unwrap();
+    let mut all = vec![Observation::interrupted(Interruption::Cancel { signal: 2 })];
+    match step {
+        Step::RunAgent { .. } if world == World::Crashes => few_turns(&current, &mut all),
+        Step::RunAgent { .. } => turns(&current, &mut all),
+        Step::Verify { .. } => verifications(&current, &mut all),
+        Step::Prove { proof, .. } => proofs(*proof, &current, &mut all),
+        Step::Commit { .. } => {
+            all.push(Observation::Committed {
+                commit: Some(RevId("c".into())),
+            });
+            all.push(Observation::HookRejected {
+                message: "no".into(),
+            });
+            all.push(Observation::HookChangedTree {
+                after: at("h0", "b"),
+            });
+            all.push(Observation::CommitFailed {
+                message: "no".into(),
+            });
+        }
+        Step::Wait { .. } => all.push(Observation::Waited),
+        Step::Finish(_) => all.clear(),
+    }
+    all
+}
+
+fn turns(current: &Snapshot, all: &mut Vec<Observation>) {
+    let any = [
+        (K::AgentUnavailable, None),
+        (K::AgentTransient, None),
+        (K::AgentTransient, Some(CutOff::Silence)),
+        (K::AgentCrashed, None),
+        (K::AgentCrashed, Some(CutOff::OwnLimit)),
+        (K::TurnTimeout, Some(CutOff::TimeLimit)),
+    ];
+    let idle = [
+        K::FailedReport,
+        K::AwaitingInput,
+        K::ReportsBlocked,
+        K::AlreadySatisfied,
+        K::ClaimsDone,
+        K::PlanningOnly,
+        K::Empty,
+        K::NoChange,
+    ];
+    for (head, tree) in STATES {
+        let after = at(head, tree);
+        all.extend(any.iter().map(|(kind, cut)| cut_off(*kind, *cut, after.clone())));
+        match current.same_as(&after) {
+            Some(true) => all.extend(idle.iter().map(|kind| turn(*kind, after.clone()))),
+            _ => all.push(turn(K::Changed, after)),
+        }
+    }
+    all.push(turn(K::PolicyViolation, current.clone()));
+    all.push(turn(K::Unknown, unknown()));
+    all.push(Observation::interrupted(Interruption::Deadline));
+}
+
+fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {
+    let idle = [K::AlreadySatisfied, K::ClaimsDone, K::PlanningOnly];
+    all.extend(idle.iter().map(|kind| turn(*kind, current.clone())));
+    let own = Some(CutOff::OwnLimit);
+    all.push(cut_off(K::AgentCrashed, own, current.clone()));
+    for tree in ["base", "a", "b"] {
+        let after = at("h0", tree);
+        all.push(turn(K::TurnTimeout, after.clone()));
+        if current.same_as(&after) != Some(true) {
+            all.push(turn(K::Changed, after));
+        }
+    }
+}
+
+fn verifications(current: &Snapshot, all: &mut Vec<Observation>) {
+    let verdicts = [
+        Verdict::Passed,
+        failed("f1"),
+        failed("f2"),
+        Verdict::TimedOut { checks: vec![] },
+        Verdict::CannotStart {
+            check: "test".into(),
+            program: "x".into(),
+        },
+    ];
+    let other = match current.tree() {
+        Some(tree) if tree.0 == "b" => at("h0", "a"),
+        _ => at("h0", "b"),
+    };
+    for verdict in verdicts {
+        for after in [current.clone(), other.clone()] {
+            all.push(verification(verdict.clone(), current, after));
+        }
+    }
+    all.push(verification(Verdict::Passed, current, unknown()));
+}
+
+fn proofs(proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
+    let failed = ProofResult::Failed {
+        failed: failure("f1"),
+    };
+    let unknown = ProofResult::Unknown { why: String::new() };
+    let mut results = vec![ProofResult::Passed, failed, unknown];
+    if proof == Proof::Baseline {
+        results.push(ProofResult::CannotStart {
+            check: "test".into(),
+            program: "x".into(),
+        });
+    }
+    all.extend(results.into_iter().map(|result| proved(proof, current, result)));
+}

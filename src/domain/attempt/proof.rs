@@ -1,0 +1,336 @@
+//! Further runs of the checks that tell what a verdict is worth, and whom a failure is to be blamed on.
+
+use crate::snapshot::Fingerprint;
+use crate::checks::verdict::Verdict;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A further run of the checks, on another tree or once more on the same.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// On the tree on which the task started: what failed before the agent came?
+    Baseline,
+    /// On the same tree once more, before the task is given up: does the failure come back?
+    Flake,
+    /// On the result with every test file and check definition that existed before put back: does it
+    /// pass only because these were changed?
+    OldTests,
+    /// On the tree on which the task started, with the new tests: do they fail without the work?
+    NewTests,
+}
+
+impl Proof {
+    /// The word used in events and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Baseline => "baseline",
+            Self::Flake => "flake",
+            Self::OldTests => "old_tests",
+            Self::NewTests => "new_tests",
+        }
+    }
+}
+
+/// What a proof came to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum ProofResult {
+    /// Every check passed.
+    Passed,
+    /// At least one check failed.
+    Failed {
+        /// The checks that failed.
+        failed: Vec<FailedCheck>,
+    },
+    /// A check could not be started on that tree.
+    CannotStart {
+        /// The check.
+        check: String,
+        /// The program that is missing.
+        program: String,
+    },
+    /// The proof says nothing, which is neither a pass nor a failure.
+    Unknown {
+        /// Why, in one line.
+        why: String,
+    },
+}
+
+impl ProofResult {
+    /// What a verdict is as a result; `failed` are its failed checks.
+    pub fn of_verdict(verdict: &Verdict, failed: Vec<FailedCheck>) -> Self {
+        let unknown = |why: String| Self::Unknown { why };
+        match verdict {
+            Verdict::Passed => Self::Passed,
+            Verdict::Failed { .. } => Self::Failed { failed },
+            Verdict::CannotStart { check, program } => Self::CannotStart {
+                check: check.clone(),
+                program: program.clone(),
+            },
+            Verdict::TimedOut { checks } => unknown(format!("{} timed out", checks.join(", "))),
+            Verdict::Aborted => unknown("the checks were stopped".into()),
+            Verdict::NotRun => unknown("no check is configured".into()),
+        }
+    }
+
+    /// The word used in events and reports.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed { .. } => "failed",
+            Self::CannotStart { .. } | Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// What failed, or why nothing is known, each in one line. Empty for a pass.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::Passed => Vec::new(),
+            Self::Failed { failed } => names(failed),
+            Self::CannotStart { check, program } => {
+                vec![format!("check {check} cannot start: {program} is missing")]
+            }
+            Self::Unknown { why } => vec![why.clone()],
+        }
+    }
+}
+
+/// A proof that ended. The work tree is again as it was before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proved {
+    /// Which.
+    pub proof: Proof,
+    /// The tree of the work whose worth was proved; `None` where it could not be read.
+    pub tree: Option<Fingerprint>,
+    /// What it came to.
+    #[serde(flatten)]
+    pub result: ProofResult,
+    /// The run's clock, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// A check that failed, as far as runs of it on other trees are compared with this one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FailedCheck {
+    /// Its name.
+    pub check: String,
+    /// How it ended, without times: `failed with exit code 101`.
+    pub end: String,
+    /// Equal for equal failures.
+    pub fingerprint: String,
+    /// Ids of the tests that failed, as far as they can be told.
+    pub tests: BTreeSet<String>,
+    /// Whether `tests` are known to be all that failed.
+    pub all_named: bool,
+    /// Tests that passed, where it says so.
+    pub passed: Option<u64>,
+}
+
+/// Tests and check definitions that differ from the task's start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TestChanges {
+    /// Test files and check definitions that existed before and were changed or deleted.
+    pub changed: Vec<String>,
+    /// Test files that are new.
+    pub added: Vec<String>,
+}
+
+/// Whom a failure is to be blamed on.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Blame {
+    /// It passed before the agent came.
+    New,
+    /// It failed already on the tree on which the task started.
+    WasRedBefore,
+    /// It failed and passed on the same tree.
+    Flaky,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Blame {
+    /// The words used in prompts and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::WasRedBefore => "was red before",
+            Self::Flaky => "flaky",
+            Self::Unknown => "not known whether it was red before",
+        }
+    }
+}
+
+/// A failing test, or a failing check whose tests cannot be told, and whom it is to be blamed on.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub struct BlamedTest {
+    /// The check.
+    pub check: String,
+    /// The test's id; `null` where the output does not tell the tests.
+    pub test: Option<String>,
+    /// Whom it is to be blamed on.
+    pub blame: Blame,
+}
+
+impl BlamedTest {
+    /// The test's id, or else the check.
+    pub fn name(&self) -> String {
+        match &self.test {
+            Some(test) => test.clone(),
+            None => format!("check {}", self.check),
+        }
+    }
+}
+
+/// What the proofs of a task have said so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Proofs {
+    /// What the checks say of the tree on which the task started.
+    pub baseline: Option<ProofResult>,
+    /// How often the checks were run once more on a tree that had failed.
+    pub reruns: u32,
+    /// The tree that passed in such a run.
+    pub passed_again: Option<Fingerprint>,
+    /// Tests, and checks without named tests, that failed and passed on the same tree.
+    pub flaky: BTreeSet<(String, Option<String>)>,
+    /// The last proof with the old tests, and the result whose worth it tells.
+    pub old_tests: Option<(Fingerprint, ProofResult)>,
+    /// The last proof with the new tests, and the result whose worth it tells.
+    pub new_tests: Option<(Fingerprint, ProofResult)>,
+}
+
+impl Proofs {
+    /// Takes a proof in; `failed` is what had failed on that tree before.
+    pub fn take(&mut self, proved: &Proved, failed: &[FailedCheck]) {
+        let of_tree = || Some((proved.tree.clone()?, proved.result.clone()));
+        match proved.proof {
+            Proof::Baseline => self.baseline = Some(proved.result.clone()),
+            Proof::OldTests => self.old_tests = of_tree(),
+            Proof::NewTests => self.new_tests = of_tree(),
+            Proof::Flake => self.rerun(proved, failed),
+        }
+    }
+
+    fn rerun(&mut self, proved: &Proved, before: &[FailedCheck]) {
+        self.reruns += 1;
+        let now: &[FailedCheck] = match &proved.result {
+            ProofResult::Passed => {
+                self.passed_again.clone_from(&proved.tree);
+                &[]
+            }
+            ProofResult::Failed { failed } => failed,
+            ProofResult::CannotStart { .. } | ProofResult::Unknown { .. } => return,
+        };
+        for (one, other) in [(before, now), (now, before)] {
+            self.flaky.extend(passed_in(one, other));
+        }
+    }
+
+    /// Whom each failure in `failed` is to be blamed on.
+    pub fn blame(&self, failed: &[FailedCheck]) -> Vec<BlamedTest> {
+        let each = failed.iter().flat_map(|failed| {
+            failures(failed).map(|(check, test)| BlamedTest {
+                blame: self.blame_for(failed, test.as_deref()),
+                check,
+                test,
+            })
+        });
+        each.collect()
+    }
+
+    fn blame_for(&self, failed: &FailedCheck, test: Option<&str>) -> Blame {
+        let key = (failed.check.clone(), test.map(str::to_owned));
+        if self.flaky.contains(&key) {
+            return Blame::Flaky;
+        }
+        let before = match &self.baseline {
+            Some(ProofResult::Passed) => return Blame::New,
+            Some(ProofResult::Failed { failed }) => failed,
+            Some(ProofResult::CannotStart { .. } | ProofResult::Unknown { .. }) | None => {
+                return Blame::Unknown;
+            }
+        };
+        let Some(before) = before.iter().find(|it| it.check == failed.check) else {
+            return Blame::New;
+        };
+        match test {
+            Some(test) if before.tests.contains(test) => Blame::WasRedBefore,
+            Some(_) if before.tests.is_empty() => Blame::Unknown,
+            Some(_) => Blame::New,
+            None if before.fingerprint == failed.fingerprint => Blame::WasRedBefore,
+            None => Blame::Unknown,
+        }
+    }
+
+    /// Whether `failed` is nothing but what failed on the task's start in the same way. What cannot
+    /// be known is no.
+    pub fn were_red_before(&self, failed: &[FailedCheck]) -> bool {
+        let Some(ProofResult::Failed { failed: before }) = &self.baseline else {
+            return false;
+        };
+        let known = |now: &FailedCheck| before.iter().any(|then| now.is_no_worse_than(then));
+        !failed.is_empty() && failed.iter().all(known)
+    }
+}
+
+impl FailedCheck {
+    /// Whether this is the same failure as `then`, or named tests of it. The names alone do not tell
+    /// that nothing else broke: as many tests as then must have passed, and the check must have ended
+    /// in the same way.
+    fn is_no_worse_than(&self, then: &Self) -> bool {
+        let fewer_passed = match (self.passed, then.passed) {
+            (Some(now), Some(then)) => now < then,
+            _ => true,
+        };
+        let same_tests = self.all_named
+            && then.all_named
+            && !self.tests.is_empty()
+            && self.tests.is_subset(&then.tests)
+            && !fewer_passed;
+        self.check == then.check
+            && self.end == then.end
+            && (same_tests || self.fingerprint == then.fingerprint)
+    }
+}
+
+/// What fails in `one` run of the checks and passed in the `other` on the same tree.
+fn passed_in(
+    one: &[FailedCheck],
+    other: &[FailedCheck],
+) -> impl Iterator<Item = (String, Option<String>)> {
+    one.iter().flat_map(|failed| {
+        let again = other.iter().find(|it| it.check == failed.check);
+        failures(failed).filter(move |(_, test)| match (again, test) {
+            (None, _) => true,
+            (Some(again), Some(test)) => again.all_named && !again.tests.contains(test),
+            (Some(_), None) => false,
+        })
+    })
+}
+
+/// The tests of a failed check, or the check itself where they cannot be told.
+fn failures(failed: &FailedCheck) -> impl Iterator<Item = (String, Option<String>)> {
+    let unnamed = failed.tests.is_empty().then_some(None);
+    let named = failed.tests.iter().cloned().map(Some);
+    let check = failed.check.clone();
+    unnamed
+        .into_iter()
+        .chain(named)
+        .map(move |test| (check.clone(), test))
+}
+
+/// The failing tests by their ids, and the checks of which the tests cannot be told.
+pub fn names(failed: &[FailedCheck]) -> Vec<String> {
+    let each = failed.iter().flat_map(|failed| {
+        failures(failed).map(|(check, test)| test.unwrap_or_else(|| format!("check {check}")))
+    });
+    each.collect()
+}

@@ -1,0 +1,128 @@
+//! Whether a check failed because a program is missing: then it says nothing about the tree, and no
+//! agent can mend it.
+
+use super::CheckOutcome;
+use crate::checks::counts::{Counts, counts};
+use crate::pattern::{Pattern, group};
+use crate::text;
+
+/// Lines at the end of an output in which the missing program is looked for.
+const LAST_LINES: usize = 20;
+
+/// How a check that was run by `sh -c run` really ended: exit codes 126 and 127, and the words of
+/// module runners, tell that it never started. A check that counts tests has started.
+pub(super) fn read(run: &str, outcome: CheckOutcome, output: &str) -> CheckOutcome {
+    let CheckOutcome::Failed { exit } = outcome else {
+        return match outcome {
+            CheckOutcome::NotStarted { program, why } if program.is_empty() => {
+                CheckOutcome::NotStarted {
+                    program: "sh".into(),
+                    why,
+                }
+            }
+            other => other,
+        };
+    };
+    let plain = text::plain(output);
+    let tail: Vec<&str> = plain.lines().rev().take(LAST_LINES).collect();
+    let found = tail
+        .iter()
+        .find_map(|line| missing_runner(line).or_else(|| shell_says(line, exit)));
+    let by_code = matches!(exit, 126 | 127).then(|| first_program(run));
+    match found.or(by_code) {
+        Some(program) if counts(output) == Counts::UNKNOWN => CheckOutcome::NotStarted {
+            why: match exit {
+                126 => format!("{program} cannot be run (exit code 126)"),
+                _ => format!("{program} was not found (exit code {exit})"),
+            },
+            program,
+        },
+        _ => CheckOutcome::Failed { exit },
+    }
+}
+
+/// A program that a module runner does not have.
+fn missing_runner(line: &str) -> Option<String> {
+    static PYTHON: Pattern =
+        Pattern::new(r"^(?:\S*/)?python[\d.]*(?:\.exe)?: No module named (\S+)$");
+    static CARGO: Pattern = Pattern::new(r"^error: no such (?:sub)?command: `([^`]+)`");
+    let python = PYTHON
+        .captures(line)
+        .map(|found| format!("Python module {}", group(&found, 1)));
+    let cargo = || Some(format!("cargo {}", group(&CARGO.captures(line)?, 1)));
+    python.or_else(cargo)
+}
+
+/// The program that a shell, `env` or a script's first line does not find or may not run.
+fn shell_says(line: &str, exit: i32) -> Option<String> {
+    static NOT_FOUND: [Pattern; 4] = [
+        // bash, zsh
+        Pattern::new(r"^(?:\S+: )?(?:line \d+: )?([^\s:]+): command not found$"),
+        // dash, ash
+        Pattern::new(r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): not found$"),
+        // env, the interpreter that a script names
+        Pattern::new(r"^(?:\S*/)?env: ['‘’`]?([^'‘’`]+?)['‘’`]?: No such file or directory$"),
+        Pattern::new(
+            r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:cannot execute: )?(?:required file not found|bad interpreter.*|No such file or directory)$",
+        ),
+    ];
+    static NOT_RUN: Pattern =
+        Pattern::new(r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:Permission denied|cannot execute.*)$");
+    let captured = match exit {
+        127 => NOT_FOUND.iter().find_map(|pattern| pattern.captures(line)),
+        126 => NOT_RUN.captures(line).or_else(|| {
+            NOT_FOUND.iter().find_map(|pattern| pattern.captures(line))
+        }),
+        _ => None,
+    };
+    captured.map(|found| group(&found, 1).to_owned())
+}
+
+/// The first word of a command that is a program.
+fn first_program(run: &str) -> String {
+    let is_program = |word: &&str| !word.contains('=') && !matches!(*word, "exec" | "env" | "cd");
+    let word = run.split_whitespace().find(is_program);
+    word.unwrap_or("its program").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(run: &str, exit: i32, output: &str) -> Option<String> {
+        match read(run, CheckOutcome::Failed { exit }, output) {
+            CheckOutcome::NotStarted { program, .. } => Some(program),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_missing_program_is_named() {
+        for (run, exit, output, missing) in [
+            ("pytest -q", 127, "sh: 1: pytest: not found\n", "pytest"),
+            ("pytest -q", 127, "/bin/sh: pytest: not found\n", "pytest"),
+            ("./t.sh", 127, "./t.sh: line 3: jq: command not found\n", "jq"),
+            ("npm test", 127, "> a@1 test\n> jest\n\nsh: 1: jest: not found\n", "jest"),
+            ("./t.py", 127, "/usr/bin/env: ‘python3’: No such file or directory\n", "python3"),
+            ("./t.sh", 126, "sh: 1: ./t.sh: Permission denied\n", "./t.sh"),
+            ("./t.sh", 127, "sh: 1: ./t.sh: not found\n", "./t.sh"),
+            ("CI=1 go test ./...", 127, "", "go"),
+            ("python -m pytest", 1, "/usr/bin/python3: No module named pytest\n", "Python module pytest"),
+            ("cargo nextest run", 101, "error: no such command: `nextest`\n\nhelp: view all\n", "cargo nextest"),
+        ] {
+            assert_eq!(program(run, exit, output).as_deref(), Some(missing), "{run} {output}");
+        }
+    }
+
+    #[test]
+    fn what_has_started_and_failed_is_no_missing_program() {
+        for (exit, output) in [
+            (1, "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n"),
+            (127, "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n"),
+            (1, "ModuleNotFoundError: No module named 'app.missing'\n"),
+            (2, "sh: 1: jest: not found\n"),
+        ] {
+            assert_eq!(program("x", exit, output), None, "{output}");
+        }
+    }
+}
