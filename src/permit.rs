@@ -8,6 +8,8 @@ use crate::domain::snapshot::Fingerprint;
 pub enum Committable {
     /// Every check passed on this tree.
     Verified(Tree),
+    /// Checks failed on this tree as they did before the task, and the policy takes that.
+    KnownFailures(Tree),
     /// No check is configured, and the policy accepts unverified work.
     NoChecks(Tree),
     /// Nothing but the plan's own status is committed.
@@ -28,6 +30,11 @@ impl Committable {
         Self::Verified(Tree(tree))
     }
 
+    /// For the code that has just seen the checks fail on `tree` with nothing but known failures.
+    pub(crate) fn known_failures(tree: Fingerprint) -> Self {
+        Self::KnownFailures(Tree(tree))
+    }
+
     /// For the code that knows that no check is configured and that this is acceptable.
     pub(crate) fn no_checks(tree: Fingerprint) -> Self {
         Self::NoChecks(Tree(tree))
@@ -43,7 +50,7 @@ impl Committable {
     /// The tree that may be committed; `None` when only the plan's status may be.
     pub fn tree(&self) -> Option<&Fingerprint> {
         match self {
-            Self::Verified(tree) | Self::NoChecks(tree) => Some(&tree.0),
+            Self::Verified(tree) | Self::KnownFailures(tree) | Self::NoChecks(tree) => Some(&tree.0),
             Self::PlanOnly(_) => None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod reports;
 
+use crate::domain::attempt::FailedCheck;
 use crate::domain::checks::Matcher;
 use crate::domain::checks::verdict::{
     Check, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
@@ -105,6 +106,12 @@ impl Verification {
     /// The leave to commit `tree`, if this is what was verified and it passed.
     pub fn permit(&self, tree: &Fingerprint) -> Option<Committable> {
         (self.verdict == Verdict::Passed).then(|| Committable::verified(tree.clone()))
+    }
+
+    /// The checks that failed, as far as other runs of them are compared with them.
+    pub fn failed(&self) -> Vec<FailedCheck> {
+        let failed = self.results.iter();
+        failed.filter_map(CheckResult::failed_check).collect()
     }
 
     /// One line for each of the first errors, one of each failing check before a second of any.
@@ -242,10 +249,14 @@ fn outcome(exit: &Exit) -> CheckOutcome {
         },
         Exit::Cancelled(_) => CheckOutcome::Aborted,
         Exit::NotFound => CheckOutcome::NotStarted {
+            program: "sh".into(),
             why: "there is no sh".into(),
         },
         Exit::NotExecutable { why } | Exit::SpawnFailed { why } => {
-            CheckOutcome::NotStarted { why: why.clone() }
+            CheckOutcome::NotStarted {
+                program: "sh".into(),
+                why: why.clone(),
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What happened, one value at a time. Execution emits these and never formats; every report is a
 //! rendering of them or of their fold ([`super::summary::RunSummary`]).
 
+use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
 use super::builtin::session::Telemetry;
@@ -25,6 +26,9 @@ pub struct Event {
     pub attempt: Option<u32>,
     /// The turn, where it applies.
     pub turn: Option<u32>,
+    /// The proof in which it happened, where it applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
     /// What happened.
     pub kind: EventKind,
 }
@@ -132,6 +136,9 @@ pub struct TaskEnded {
     pub changes_made: bool,
     /// Files changed by the task.
     pub changed_files: Vec<String>,
+    /// The tests that failed last, and whom each failure is to be blamed on.
+    #[serde(default)]
+    pub failing_tests: Vec<BlamedTest>,
     /// The failed work as a patch, relative to the run directory.
     pub patch: Option<String>,
     /// Commits that the agent made itself.
@@ -251,6 +258,13 @@ pub enum EventKind {
         /// Turns that were allowed.
         of: u32,
     },
+    /// A proof began.
+    ProofStarted {
+        /// Which.
+        proof: Proof,
+    },
+    /// A proof ended.
+    ProofEnded(Box<ProofLine>),
     /// A verification was spared.
     VerificationSkipped {
         /// Why.

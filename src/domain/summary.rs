@@ -2,6 +2,7 @@
 
 mod parts;
 
+use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
@@ -132,8 +133,14 @@ pub struct TaskSummary {
     pub turns: Vec<TurnSummary>,
     /// What the attempts came to.
     pub history: Vec<HistoryLine>,
-    /// Every check run for it, in order.
+    /// Every check run for it, in order, but for those of proofs.
     pub checks: Vec<CheckLine>,
+    /// The proofs that were run for it, in order.
+    #[serde(default)]
+    pub proofs: Vec<ProofLine>,
+    /// The tests that failed last, and whom each failure is to be blamed on.
+    #[serde(default)]
+    pub failing_tests: Vec<BlamedTest>,
     /// The agent's `FAILED:` report.
     pub failed_report: Option<FailedReport>,
     /// Whether the task left any change; `null` for a task that was not worked on.
@@ -297,6 +304,11 @@ impl RunSummary {
             EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
             EventKind::CheckEnded(result) => self.check_ended(event, result),
             EventKind::RetryScheduled { how, n, .. } => self.retry_scheduled(event, *how, *n),
+            EventKind::ProofEnded(line) => {
+                if let Some(task) = self.task_mut(event) {
+                    task.proofs.push((**line).clone());
+                }
+            }
             EventKind::VerificationSkipped { .. } => self.totals.verifications_skipped += 1,
             // A run that died right after it made a commit says so once more.
             EventKind::CommitCreated { commit, .. } if self.commits.contains(commit) => {}
@@ -326,6 +338,7 @@ impl RunSummary {
             }
             EventKind::Agent(_)
             | EventKind::CheckStarted { .. }
+            | EventKind::ProofStarted { .. }
             | EventKind::NudgeResolved { .. }
             | EventKind::CommitRejected { .. }
             | EventKind::CancelRequested { .. } => {}
@@ -411,7 +424,9 @@ impl RunSummary {
     }
 
     fn check_ended(&mut self, event: &Event, result: &CheckResult) {
-        let ran = !matches!(result.outcome, CheckOutcome::Skipped { .. });
+        // What is run on another tree says nothing about the work.
+        let of_work = matches!(event.proof, None | Some(Proof::Flake));
+        let ran = of_work && !matches!(result.outcome, CheckOutcome::Skipped { .. });
         let attempt = event.attempt.unwrap_or(1);
         let Some(task) = self.task_mut(event) else {
             return;
@@ -457,6 +472,7 @@ impl RunSummary {
         task.history = ended.history.iter().map(HistoryLine::from).collect();
         task.changes_made = Some(ended.changes_made);
         task.changed_files.clone_from(&ended.changed_files);
+        task.failing_tests.clone_from(&ended.failing_tests);
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;
         task.elapsed_ms = ended.elapsed_ms;

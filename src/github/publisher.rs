@@ -163,6 +163,8 @@ fn shows(kind: &EventKind) -> bool {
         EventKind::TurnEnded { .. }
         | EventKind::CheckStarted { .. }
         | EventKind::NudgeResolved { .. }
+        | EventKind::ProofStarted { .. }
+        | EventKind::ProofEnded(_)
         | EventKind::VerificationSkipped { .. }
         | EventKind::CommitCreated { .. }
         | EventKind::AgentCommits { .. }

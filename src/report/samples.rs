@@ -59,6 +59,7 @@ pub fn event(seq: u64, kind: EventKind) -> Event {
         task: None,
         attempt: None,
         turn: None,
+        proof: None,
         kind,
     }
 }
@@ -208,6 +209,7 @@ impl Tape {
             changed_files: history
                 .last()
                 .map_or_else(Vec::new, |entry| entry.changes.clone()),
+            failing_tests: Vec::new(),
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),
             agent_commits: 0,
             elapsed_ms: 95_000,

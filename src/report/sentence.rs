@@ -138,7 +138,7 @@ pub fn status(status: RunStatus) -> &'static str {
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Verified => "the checks passed",
-        Reason::Unverified => "no check is configured",
+        Reason::Unverified => "no check confirms it",
         Reason::AlreadySatisfied => "nothing needed doing",
         Reason::NoProgress => "the agent made no progress",
         Reason::PlanningOnly => "the agent planned and never changed a file",
@@ -150,13 +150,15 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::AgentCrashed => "the agent crashed",
         Reason::TurnTimeout => "the agent's turn hit its time limit",
         Reason::CommitRejected => "the commit was rejected",
+        Reason::UnstableChecks => "the checks change what they check every time they run",
+        Reason::ChangedExpectations => "the old tests do not pass with the change",
         Reason::Budget => "the token or cost limit was reached",
         Reason::Deadline => "the run's deadline was reached",
         Reason::Cancelled => "the run was stopped",
         Reason::DependencyFailed => "a task that it depends on is not done",
         Reason::NoWork => "there was nothing to do",
         Reason::Invalid => "usage, configuration or plan is not valid",
-        Reason::Environment => "agent, git, GitHub or a permission is missing",
+        Reason::Environment => "an agent, a program, git, GitHub or a permission is missing",
         Reason::Internal => "Sprag failed itself",
         Reason::Refused => "what was asked for is not done",
     }

@@ -5,6 +5,7 @@ mod convert;
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::assess::AssessmentKind;
+use crate::domain::attempt::{Proof, ProofWord};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::{Event, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
@@ -36,6 +37,9 @@ pub struct WireEvent {
     /// The turn, where it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
+    /// The proof of which it is a part, where it applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 /// What happened, by name.
@@ -245,6 +249,21 @@ pub enum Body {
         delay_ms: u64,
         /// The sentence of the log.
         message: String,
+    },
+    /// A proof began: the checks run on another tree, or once more.
+    #[serde(rename = "proof.started")]
+    ProofStarted {},
+    /// A proof ended, and the work tree is as it was before.
+    #[serde(rename = "proof.ended")]
+    ProofEnded {
+        /// What the checks came to.
+        result: ProofWord,
+        /// What failed, or why nothing is known.
+        details: Vec<String>,
+        /// What is known now, in one sentence.
+        message: String,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
     },
     /// A verification was spared.
     #[serde(rename = "verification.skipped")]
@@ -476,6 +495,7 @@ impl WireEvent {
             task: event.task.clone(),
             attempt: event.attempt,
             turn: event.turn,
+            proof: event.proof,
         }
     }
 }

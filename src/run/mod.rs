@@ -106,6 +106,7 @@ fn skip(performer: &mut Performer<'_>, id: &str, outcome: &Outcome) {
             history: Vec::new(),
             changes_made: false,
             changed_files: Vec::new(),
+            failing_tests: Vec::new(),
             patch: None,
             agent_commits: 0,
             elapsed_ms: 0,

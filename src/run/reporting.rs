@@ -264,6 +264,7 @@ impl Reporting {
                 task: None,
                 attempt: None,
                 turn: None,
+                proof: None,
                 kind,
             });
         }

@@ -13,7 +13,7 @@ mod explore;
 
 pub use decide::decide;
 pub use proof::{
-    Blame, BlamedTest, FailedCheck, Proof, ProofResult, Proofs, Proved, TestChanges, names,
+    Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved, TestChanges, names,
 };
 pub use state::{Last, Spend, TaskState};
 

@@ -35,6 +35,86 @@ impl Proof {
     }
 }
 
+impl Proof {
+    /// What is run, for a line of the log.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Baseline => "running the checks on the tree on which the task started",
+            Self::Flake => "running the checks once more on the same tree",
+            Self::OldTests => {
+                "running the checks with the tests and check definitions as they were before"
+            }
+            Self::NewTests => {
+                "running the checks on the tree on which the task started, with the new tests"
+            }
+        }
+    }
+}
+
+/// The result of a proof in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProofWord {
+    /// Every check passed.
+    Passed,
+    /// At least one check failed.
+    Failed,
+    /// It says nothing.
+    Unknown,
+}
+
+/// A proof as reports tell it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProofLine {
+    /// Which.
+    pub proof: Proof,
+    /// What the checks came to.
+    pub result: ProofWord,
+    /// What failed, or why nothing is known.
+    pub details: Vec<String>,
+    /// The attempt in which it was run.
+    pub attempt: u32,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+impl ProofLine {
+    /// What is known now, in one sentence.
+    pub fn says(&self) -> String {
+        let details = self.details.join(", ");
+        match (self.proof, self.result) {
+            (Proof::Baseline, ProofWord::Passed) => "every check passed before the task".into(),
+            (Proof::Baseline, ProofWord::Failed) => format!("failed before the task: {details}"),
+            (Proof::Baseline, ProofWord::Unknown) => {
+                format!("what failed before the task is not known: {details}")
+            }
+            (Proof::Flake, ProofWord::Passed) => {
+                "the same tree passes this time: the failure was flaky".into()
+            }
+            (Proof::Flake, ProofWord::Failed) => format!("failed again: {details}"),
+            (Proof::Flake, ProofWord::Unknown) => {
+                format!("the repeated run tells nothing: {details}")
+            }
+            (Proof::OldTests, ProofWord::Passed) => "the old tests pass with the change".into(),
+            (Proof::OldTests, ProofWord::Failed) => {
+                format!("the old tests fail with the change: {details}")
+            }
+            (Proof::OldTests, ProofWord::Unknown) => {
+                format!("whether the old tests pass with the change is not known: {details}")
+            }
+            (Proof::NewTests, ProofWord::Passed) => {
+                "the new tests pass without the change: they prove nothing".into()
+            }
+            (Proof::NewTests, ProofWord::Failed) => {
+                format!("the new tests fail without the change: {details}")
+            }
+            (Proof::NewTests, ProofWord::Unknown) => {
+                format!("whether the new tests fail without the change is not known: {details}")
+            }
+        }
+    }
+}
+
 /// What a proof came to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
@@ -77,12 +157,12 @@ impl ProofResult {
         }
     }
 
-    /// The word used in events and reports.
-    pub const fn as_str(&self) -> &'static str {
+    /// In one word.
+    pub const fn word(&self) -> ProofWord {
         match self {
-            Self::Passed => "passed",
-            Self::Failed { .. } => "failed",
-            Self::CannotStart { .. } | Self::Unknown { .. } => "unknown",
+            Self::Passed => ProofWord::Passed,
+            Self::Failed { .. } => ProofWord::Failed,
+            Self::CannotStart { .. } | Self::Unknown { .. } => ProofWord::Unknown,
         }
     }
 

@@ -65,6 +65,8 @@ impl TaskSummary {
             turns: Vec::new(),
             history: Vec::new(),
             checks: Vec::new(),
+            proofs: Vec::new(),
+            failing_tests: Vec::new(),
             failed_report: None,
             changes_made: None,
             changed_files: Vec::new(),

@@ -10,6 +10,7 @@ fn event(kind: EventKind) -> Event {
         task: Some("a".into()),
         attempt: Some(1),
         turn: None,
+        proof: None,
         kind,
     }
 }
@@ -24,6 +25,7 @@ fn ended(outcome: Outcome, verifications: u32) -> Event {
         history: Vec::new(),
         changes_made: true,
         changed_files: vec!["f".into()],
+        failing_tests: Vec::new(),
         patch: None,
         agent_commits: 0,
         elapsed_ms: 1,

@@ -4,6 +4,7 @@ use super::end;
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
+use crate::domain::attempt::ProofWord;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
 use crate::domain::outcome::{TaskEnd, signal_name};
@@ -121,7 +122,23 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
         EventKind::CheckStarted { name, .. } => {
             plain(format!("  check {}: running", text::short_line(name, 100)))
         }
+        EventKind::CheckEnded(result) if event.proof.is_some() => {
+            let mut lines = check_ended(result, Verbosity::Normal);
+            lines.truncate(1);
+            lines
+        }
         EventKind::CheckEnded(result) => check_ended(result, verbosity),
+        EventKind::ProofStarted { proof } => {
+            vec![Line::new(Tone::Dim, format!("  {}", proof.describe()))]
+        }
+        EventKind::ProofEnded(line) => {
+            let tone = match line.result {
+                ProofWord::Passed => Tone::Plain,
+                ProofWord::Failed | ProofWord::Unknown => Tone::Warn,
+            };
+            let says = text::short_line(&line.says(), LINE_CHARS);
+            vec![Line::new(tone, format!("  {says}"))]
+        }
         EventKind::RetryScheduled {
             how,
             n,
@@ -268,7 +285,7 @@ fn check_ended(result: &CheckResult, verbosity: Verbosity) -> Vec<Line> {
             Tone::Bad,
             format!("hit its time limit of {}", ms(*after_ms)),
         ),
-        CheckOutcome::NotStarted { why } => (
+        CheckOutcome::NotStarted { why, .. } => (
             Tone::Bad,
             format!("could not be started: {}", text::short_line(why, 300)),
         ),

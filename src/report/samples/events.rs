@@ -94,6 +94,7 @@ pub fn every_event() -> Vec<Event> {
         CheckOutcome::Signalled { signal: 9 },
         CheckOutcome::TimedOut { after_ms: 600_000 },
         CheckOutcome::NotStarted {
+            program: "sh".into(),
             why: "no such directory".into(),
         },
         CheckOutcome::Aborted,

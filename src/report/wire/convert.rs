@@ -73,6 +73,13 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
                 Vec::new(),
             )
         }
+        EventKind::ProofStarted { .. } => Body::ProofStarted {},
+        EventKind::ProofEnded(line) => Body::ProofEnded {
+            result: line.result,
+            details: line.details.clone(),
+            message: line.says(),
+            duration_ms: line.elapsed_ms,
+        },
         EventKind::VerificationSkipped { reason } => Body::VerificationSkipped {
             reason: reason.clone(),
         },
@@ -290,7 +297,7 @@ fn check_ended(result: &CheckResult) -> Body {
             let detail = format!("after {}", text::duration(*after_ms));
             (WireCheckOutcome::TimedOut, None, Some(detail))
         }
-        CheckOutcome::NotStarted { why } => (WireCheckOutcome::NotStarted, None, Some(why.clone())),
+        CheckOutcome::NotStarted { why, .. } => (WireCheckOutcome::NotStarted, None, Some(why.clone())),
         CheckOutcome::Aborted => (WireCheckOutcome::Aborted, None, None),
         CheckOutcome::Skipped { because } => {
             (WireCheckOutcome::Skipped, None, Some(because.clone()))

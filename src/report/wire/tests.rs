@@ -150,9 +150,11 @@ fn the_samples_hold_every_kind_of_event() {
             EventKind::CancelRequested { .. } => 25,
             EventKind::Warning { .. } => 26,
             EventKind::RunEnded { .. } => 27,
+            EventKind::ProofStarted { .. } => 28,
+            EventKind::ProofEnded(_) => 29,
         })
         .collect();
-    assert_eq!(kinds, (0..28).collect());
+    assert_eq!(kinds, (0..30).collect());
 }
 
 #[test]

@@ -47,6 +47,7 @@ impl Performer<'_> {
             final_message: None,
             session: None,
             token: None,
+            failed_on: None,
             agent_commits: Vec::new(),
             began_ms: self.emit.elapsed_ms(),
         };

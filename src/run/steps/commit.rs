@@ -3,7 +3,7 @@
 use super::turn::changed_paths;
 use super::{HOOK_TIMEOUT, Performer, TaskRun};
 use crate::checks::permit_unchecked;
-use crate::domain::attempt::Observation;
+use crate::domain::attempt::{Grounds, Observation};
 use crate::domain::commit_message::{compose, suggested_commit_message};
 use crate::domain::event::EventKind;
 use crate::domain::outcome::short;
@@ -41,9 +41,9 @@ impl Performer<'_> {
     pub(super) async fn commit(
         &mut self,
         run: &mut TaskRun<'_>,
-        unverified: bool,
+        grounds: Grounds,
     ) -> anyhow::Result<Observation> {
-        let observation = match self.try_commit(run, unverified).await {
+        let observation = match self.try_commit(run, grounds).await {
             Ok(observation) => observation,
             // Nothing that an agent could do about it, and the work is good: the run stops here and
             // goes on here, on whichever side of the commit point it stopped.
@@ -65,7 +65,7 @@ impl Performer<'_> {
     async fn try_commit(
         &mut self,
         run: &mut TaskRun<'_>,
-        unverified: bool,
+        grounds: Grounds,
     ) -> anyhow::Result<Observation> {
         // What was verified may have changed since, by somebody whom Sprag has not started.
         let (raw, state) = self.look();
@@ -78,9 +78,10 @@ impl Performer<'_> {
         if let Some(what) = self.secrets_in(&raw, run).first() {
             return Err(anyhow!("{what}"));
         }
-        let token = match unverified {
-            true => permit_unchecked(&run.config.checks, raw.fingerprint()),
-            false => run.token.take(),
+        let token = match grounds {
+            Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
+            Grounds::Passed => run.token.take(),
+            Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
         };
         let token = token.ok_or_else(|| anyhow!("no verification permits it"))?;
         let parent = match run.config.agent_commits {

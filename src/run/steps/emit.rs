@@ -1,5 +1,6 @@
 //! Gives every event its number, time and place.
 
+use crate::domain::attempt::Proof;
 use crate::domain::duration::millis;
 use crate::domain::event::{Event, EventKind};
 use std::collections::HashSet;
@@ -15,6 +16,7 @@ pub struct Emitter<'a> {
     task: Option<String>,
     attempt: Option<u32>,
     turn: Option<u32>,
+    proof: Option<Proof>,
     warned: HashSet<String>,
 }
 
@@ -35,6 +37,7 @@ impl<'a> Emitter<'a> {
             task: None,
             attempt: None,
             turn: None,
+            proof: None,
             warned: HashSet::new(),
         }
     }
@@ -49,6 +52,7 @@ impl<'a> Emitter<'a> {
             task: self.task.clone(),
             attempt: self.attempt,
             turn: self.turn,
+            proof: self.proof,
             kind,
         };
         if let Err(error) = (self.sink)(event) {
@@ -89,5 +93,11 @@ impl<'a> Emitter<'a> {
         self.task = task.map(str::to_owned);
         self.attempt = attempt;
         self.turn = turn;
+        self.proof = None;
+    }
+
+    /// The proof that the following events belong to.
+    pub fn proving(&mut self, proof: Option<Proof>) {
+        self.proof = proof;
     }
 }

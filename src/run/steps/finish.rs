@@ -2,7 +2,7 @@
 
 use super::turn::changed_paths;
 use super::{Performer, TaskRun};
-use crate::domain::attempt::TaskState;
+use crate::domain::attempt::{Blame, BlamedTest, TaskState};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, TaskEnd};
@@ -193,12 +193,27 @@ impl Performer<'_> {
             history: history(state, outcome),
             changes_made: changes_made(state, &now, outcome),
             changed_files,
+            failing_tests: failing_tests(state, outcome),
             patch,
             agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
             elapsed_ms: self.emit.elapsed_ms().saturating_sub(run.began_ms),
             outcome: outcome.clone(),
         }
     }
+}
+
+/// The tests that failed last. A task that passed has only flaky ones to tell of.
+fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
+    let failed = state.last_failure.as_ref().map(|last| last.failed.as_slice());
+    let mut blamed = state.proofs.blame(failed.unwrap_or_default());
+    let passed = matches!(
+        outcome,
+        Outcome::Verified { .. } | Outcome::AlreadySatisfied { verified: true }
+    );
+    if passed {
+        blamed.retain(|test| test.blame == Blame::Flaky);
+    }
+    blamed
 }
 
 /// What the attempts came to, the last one included when nothing was verified in it.

@@ -16,6 +16,7 @@ mod left;
 mod listen;
 mod look;
 mod prompting;
+mod proof;
 mod recorder;
 mod resume;
 mod secrets;
@@ -43,6 +44,7 @@ use crate::domain::checks::Matcher;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::plan::Task;
+use crate::domain::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::domain::snapshot::Fingerprint;
 use crate::git::Exempt;
 use crate::http::{Network, jittered};
@@ -134,8 +136,10 @@ pub struct TaskRun<'a> {
     pub final_message: Option<String>,
     /// The session that a further turn can continue.
     pub session: Option<String>,
-    /// Leave to commit, minted by the last verification.
+    /// The permit to commit that the last run of the checks gave.
     pub token: Option<Committable>,
+    /// The tree on which the last run of the checks failed, without a change by them.
+    pub failed_on: Option<Fingerprint>,
     /// Commits that the agent made itself.
     pub agent_commits: Vec<String>,
     /// When the task began, on the run's clock.
@@ -158,7 +162,8 @@ impl<'a> Performer<'a> {
         match step {
             Step::RunAgent { key, purpose } => self.turn(run, *key, purpose).await,
             Step::Verify { purpose, .. } => self.verification(run, *purpose).await,
-            Step::Commit { unverified } => self.commit(run, *unverified).await,
+            Step::Prove { proof, .. } => self.proof(run, *proof).await,
+            Step::Commit { grounds } => self.commit(run, *grounds).await,
             Step::Wait { ms, .. } => Ok(self.wait(*ms).await),
             Step::Finish(_) => Ok(Observation::Waited),
         }
@@ -182,6 +187,11 @@ impl<'a> Performer<'a> {
             waits: WAITS,
             has_checks: !config.checks.is_empty(),
             accept_unverified: config.accept_unverified,
+            baseline: Baseline::Off,
+            flaky_reruns: 0,
+            known_failures: KnownFailures::Fail,
+            test_changes: TestChangePolicy::Ok,
+            prove_new_tests: ProveNewTests::Off,
             commits: !self.config.allow_dirty,
             max_tokens: self.config.max_tokens,
             max_cost_usd: self.config.max_cost_usd,

@@ -5,7 +5,9 @@ use super::{Performer, TaskRun, interruption};
 use crate::agents::CliAgent;
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
-use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
+use crate::domain::attempt::{
+    Last, Observation, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+};
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::duration::millis;
 use crate::domain::event::{EventKind, TurnLine};
@@ -54,10 +56,12 @@ impl Performer<'_> {
         let states = (&before, &after);
         self.tell(run, key, purpose, &assessment, states, &end, usage);
         let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
+        let tests = raw.as_deref().map(changed_tests).unwrap_or_default();
         Ok(Observation::TurnEnded(Box::new(TurnEnded {
             assessment,
             after,
             changes,
+            tests,
             spend: spend(&usage),
             elapsed_ms: self.emit.elapsed_ms(),
         })))
@@ -264,6 +268,20 @@ impl Performer<'_> {
                 .map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
         }
     }
+}
+
+/// Tests that differ from the task's start.
+pub(super) fn changed_tests(raw: &RawSnapshot) -> TestChanges {
+    let mut tests = TestChanges::default();
+    for change in &raw.changes {
+        let path = display_path(&change.path);
+        match change.kind {
+            _ if !is_test(&path) => {}
+            ChangeKind::Added => tests.added.push(path),
+            _ => tests.changed.push(path),
+        }
+    }
+    tests
 }
 
 pub(super) fn changed_paths(raw: &RawSnapshot) -> Vec<String> {

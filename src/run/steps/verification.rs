@@ -1,5 +1,6 @@
 //! One verification: run the checks, or recall what they said of this tree.
 
+use super::turn::changed_tests;
 use super::{Performer, TaskRun};
 use crate::checks::{Progress, Surroundings, Verification, run_checks};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded, VerifyPurpose};
@@ -7,7 +8,7 @@ use crate::domain::checks::verdict::Verdict;
 use crate::domain::checks::{Matchers, read_matchers};
 use crate::domain::event::EventKind;
 use crate::domain::snapshot::{Fingerprint, Snapshot};
-use crate::git::{ChangeKind, RawSnapshot};
+use crate::git::{ChangeKind, RawSnapshot, display_path};
 use crate::process::RUN_ID;
 use crate::process::environment::environment;
 use crate::run::layout::RunFile;
@@ -26,12 +27,12 @@ impl Performer<'_> {
         let key = before.tree().map(|tree| (tree.clone(), check_set(run)));
         let recalled = key.as_ref().and_then(|key| self.verdicts.get(key)).cloned();
         // What is recalled holds for the very tree that it was looked up by.
-        let (verification, after) = match recalled {
+        let (verification, raw_after, after) = match recalled {
             Some(verification) => {
                 self.emit.emit(EventKind::VerificationSkipped {
                     reason: "the checks have already judged this very tree".into(),
                 });
-                (verification, before.clone())
+                (verification, raw_before.clone(), before.clone())
             }
             None => {
                 let verification = self.run_checks(&run.config, raw_before.as_deref()).await?;
@@ -39,12 +40,20 @@ impl Performer<'_> {
                     let by = self.interruption().unwrap_or(Interruption::Deadline);
                     return Ok(Observation::interrupted(by));
                 }
-                (verification, self.settle(raw_before.as_deref()).1)
+                let (raw_after, after) = self.settle(raw_before.as_deref());
+                (verification, raw_after, after)
             }
         };
-        self.remember(run, &before, &after, &verification);
-        run.token = after.tree().and_then(|tree| verification.permit(tree));
+        self.judge(run, (&before, &after), &verification);
+        let tests = raw_after.as_deref().map(changed_tests).unwrap_or_default();
+        let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
+            (Some(before), Some(after)) => altered(before, after),
+            _ => Vec::new(),
+        };
         Ok(Observation::Verified(Box::new(VerificationEnded {
+            failed: verification.failed(),
+            tests,
+            altered,
             errors: verification.errors(),
             failing_checks: verification.failing_checks(),
             hints: verification.hints(),
@@ -178,17 +187,20 @@ impl Performer<'_> {
         self.look()
     }
 
-    fn remember(
+    /// What a run of the checks permits and what is remembered of it: both are about one tree, so
+    /// there is nothing of either where the checks changed what they judged.
+    pub(super) fn judge(
         &mut self,
-        run: &TaskRun<'_>,
-        before: &Snapshot,
-        after: &Snapshot,
+        run: &mut TaskRun<'_>,
+        (before, after): (&Snapshot, &Snapshot),
         verification: &Verification,
     ) {
-        if !verification.is_lasting() {
-            return;
-        }
-        for tree in [before.tree(), after.tree()].into_iter().flatten() {
+        let one_tree = before.same_as(after) == Some(true);
+        let tree = after.tree().filter(|_| one_tree);
+        run.token = tree.and_then(|tree| verification.permit(tree));
+        let failed = matches!(verification.verdict, Verdict::Failed { .. });
+        run.failed_on = tree.filter(|_| failed).cloned();
+        if let Some(tree) = tree.filter(|_| verification.is_lasting()) {
             self.verdicts
                 .insert((tree.clone(), check_set(run)), verification.clone());
         }
@@ -251,6 +263,19 @@ impl Performer<'_> {
             self.warn(format!("{error:#}"));
         }
     }
+}
+
+/// Files that are not as they were.
+fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
+    let one_side = |one: &RawSnapshot, other: &RawSnapshot| -> Vec<Vec<u8>> {
+        let news = one.changes.iter().filter(|it| !other.changes.contains(it));
+        news.map(|change| change.path.clone()).collect()
+    };
+    let mut all = one_side(after, before);
+    all.extend(one_side(before, after));
+    all.sort();
+    all.dedup();
+    all.iter().map(|path| display_path(path)).collect()
 }
 
 fn paths(snapshot: &RawSnapshot) -> impl Iterator<Item = &[u8]> {
