@@ -50,7 +50,9 @@ impl Committable {
     /// The tree that may be committed; `None` when only the plan's status may be.
     pub fn tree(&self) -> Option<&Fingerprint> {
         match self {
-            Self::Verified(tree) | Self::KnownFailures(tree) | Self::NoChecks(tree) => Some(&tree.0),
+            Self::Verified(tree) | Self::KnownFailures(tree) | Self::NoChecks(tree) => {
+                Some(&tree.0)
+            }
             Self::PlanOnly(_) => None,
         }
     }

@@ -252,12 +252,10 @@ fn outcome(exit: &Exit) -> CheckOutcome {
             program: "sh".into(),
             why: "there is no sh".into(),
         },
-        Exit::NotExecutable { why } | Exit::SpawnFailed { why } => {
-            CheckOutcome::NotStarted {
-                program: "sh".into(),
-                why: why.clone(),
-            }
-        }
+        Exit::NotExecutable { why } | Exit::SpawnFailed { why } => CheckOutcome::NotStarted {
+            program: "sh".into(),
+            why: why.clone(),
+        },
     }
 }
 

@@ -1,9 +1,9 @@
 //! What happened, one value at a time. Execution emits these and never formats; every report is a
 //! rendering of them or of their fold ([`super::summary::RunSummary`]).
 
-use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
+use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::outcome::{Outcome, Reason, RunStatus};

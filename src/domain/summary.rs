@@ -2,10 +2,10 @@
 
 mod parts;
 
-use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
+use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::event::{Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine};

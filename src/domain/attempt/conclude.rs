@@ -7,10 +7,10 @@ use super::{
     Expect, Grounds, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded, VerifyPurpose,
     names,
 };
+use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Fingerprint, RevId};
-use crate::checks::verdict::Verdict;
 
 /// After a verification.
 pub(super) fn after_verification(
@@ -154,9 +154,7 @@ fn known_failures(
         _ if !tolerated => None,
         false => Some(accept(policy, state, Grounds::KnownFailures)),
         true if purpose == VerifyPurpose::Satisfied => {
-            Some(Step::Finish(Outcome::AlreadySatisfied {
-                verified: false,
-            }))
+            Some(Step::Finish(Outcome::AlreadySatisfied { verified: false }))
         }
         true => Some(Step::Finish(back_at_start(state))),
     }
@@ -288,8 +286,14 @@ fn last_failed(state: &TaskState) -> Vec<String> {
 /// are left for it first: where one passes, the tree is taken.
 pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
-    let has_failed = |tree: &Fingerprint| state.failed_trees.iter().any(|failed| &failed.tree == tree);
-    let is_refused = |tree: &Fingerprint| state.rejected.as_ref().is_some_and(|it| it.tree() == Some(tree));
+    let has_failed =
+        |tree: &Fingerprint| state.failed_trees.iter().any(|failed| &failed.tree == tree);
+    let is_refused = |tree: &Fingerprint| {
+        state
+            .rejected
+            .as_ref()
+            .is_some_and(|it| it.tree() == Some(tree))
+    };
     let may_pass = tree.is_some_and(|tree| has_failed(tree) && !is_refused(tree));
     if !policy.has_checks || untouched(state) || !may_pass {
         return Step::Finish(end);

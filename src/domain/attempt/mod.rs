@@ -13,7 +13,8 @@ mod explore;
 
 pub use decide::decide;
 pub use proof::{
-    Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved, TestChanges, names,
+    Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,
+    TestChanges, names,
 };
 pub use state::{Last, Spend, TaskState};
 
@@ -353,9 +354,7 @@ impl VerificationEnded {
     pub fn judged(&self) -> Option<&Fingerprint> {
         let to_the_end = matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. });
         let stable = self.before.same_as(&self.after) == Some(true);
-        (to_the_end && stable)
-            .then(|| self.after.tree())
-            .flatten()
+        (to_the_end && stable).then(|| self.after.tree()).flatten()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Further runs of the checks that tell what a verdict is worth, and whom a failure is to be blamed on.
 
-use crate::snapshot::Fingerprint;
 use crate::checks::verdict::Verdict;
+use crate::snapshot::Fingerprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

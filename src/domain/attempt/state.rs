@@ -1,8 +1,8 @@
 //! The state of a task: a linear fold over its history.
 
 use super::{
-    FailedTree, Grounds, Interruption, Observation, Proof, ProofResult, Proofs, Proved, Record, Step,
-    TestChanges, TurnEnded, TurnKey, TurnPurpose, VerificationEnded, VerifyPurpose,
+    FailedTree, Grounds, Interruption, Observation, Proof, ProofResult, Proofs, Proved, Record,
+    Step, TestChanges, TurnEnded, TurnKey, TurnPurpose, VerificationEnded, VerifyPurpose,
 };
 use crate::assess::AssessmentKind;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};

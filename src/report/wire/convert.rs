@@ -297,7 +297,9 @@ fn check_ended(result: &CheckResult) -> Body {
             let detail = format!("after {}", text::duration(*after_ms));
             (WireCheckOutcome::TimedOut, None, Some(detail))
         }
-        CheckOutcome::NotStarted { why, .. } => (WireCheckOutcome::NotStarted, None, Some(why.clone())),
+        CheckOutcome::NotStarted { why, .. } => {
+            (WireCheckOutcome::NotStarted, None, Some(why.clone()))
+        }
         CheckOutcome::Aborted => (WireCheckOutcome::Aborted, None, None),
         CheckOutcome::Skipped { because } => {
             (WireCheckOutcome::Skipped, None, Some(because.clone()))

@@ -204,7 +204,10 @@ impl Performer<'_> {
 
 /// The tests that failed last. A task that passed has only flaky ones to tell of.
 fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
-    let failed = state.last_failure.as_ref().map(|last| last.failed.as_slice());
+    let failed = state
+        .last_failure
+        .as_ref()
+        .map(|last| last.failed.as_slice());
     let mut blamed = state.proofs.blame(failed.unwrap_or_default());
     let passed = matches!(
         outcome,

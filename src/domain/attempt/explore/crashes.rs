@@ -156,7 +156,12 @@ fn script(tolerates: bool) -> impl Strategy<Value = Script> {
         false => vec![0, 1, u32::MAX],
     };
     let fails = prop::sample::select(fails);
-    let hook = prop::sample::select(vec![Hook::None, Hook::None, Hook::Rejects, Hook::ChangesToB]);
+    let hook = prop::sample::select(vec![
+        Hook::None,
+        Hook::None,
+        Hook::Rejects,
+        Hook::ChangesToB,
+    ]);
     let turns = prop::collection::vec((kinds, trees), 1..8);
     let answers = any::<(bool, bool, bool)>();
     (turns, [fails.clone(), fails], answers, hook).prop_map(|(turns, fails, answers, hook)| {

@@ -210,7 +210,10 @@ fn turns(current: &Snapshot, all: &mut Vec<Observation>) {
     ];
     for (head, tree) in STATES {
         let after = at(head, tree);
-        all.extend(any.iter().map(|(kind, cut)| cut_off(*kind, *cut, after.clone())));
+        all.extend(
+            any.iter()
+                .map(|(kind, cut)| cut_off(*kind, *cut, after.clone())),
+        );
         match current.same_as(&after) {
             Some(true) => all.extend(idle.iter().map(|kind| turn(*kind, after.clone()))),
             _ => all.push(turn(K::Changed, after)),
@@ -270,5 +273,9 @@ fn proofs(proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
             program: "x".into(),
         });
     }
-    all.extend(results.into_iter().map(|result| proved(proof, current, result)));
+    all.extend(
+        results
+            .into_iter()
+            .map(|result| proved(proof, current, result)),
+    );
 }

@@ -66,13 +66,14 @@ fn shell_says(line: &str, exit: i32) -> Option<String> {
             r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:cannot execute: )?(?:required file not found|bad interpreter.*|No such file or directory)$",
         ),
     ];
-    static NOT_RUN: Pattern =
-        Pattern::new(r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:Permission denied|cannot execute.*)$");
+    static NOT_RUN: Pattern = Pattern::new(
+        r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:Permission denied|cannot execute.*)$",
+    );
     let captured = match exit {
         127 => NOT_FOUND.iter().find_map(|pattern| pattern.captures(line)),
-        126 => NOT_RUN.captures(line).or_else(|| {
-            NOT_FOUND.iter().find_map(|pattern| pattern.captures(line))
-        }),
+        126 => NOT_RUN
+            .captures(line)
+            .or_else(|| NOT_FOUND.iter().find_map(|pattern| pattern.captures(line))),
         _ => None,
     };
     captured.map(|found| group(&found, 1).to_owned())
@@ -101,24 +102,64 @@ mod tests {
         for (run, exit, output, missing) in [
             ("pytest -q", 127, "sh: 1: pytest: not found\n", "pytest"),
             ("pytest -q", 127, "/bin/sh: pytest: not found\n", "pytest"),
-            ("./t.sh", 127, "./t.sh: line 3: jq: command not found\n", "jq"),
-            ("npm test", 127, "> a@1 test\n> jest\n\nsh: 1: jest: not found\n", "jest"),
-            ("./t.py", 127, "/usr/bin/env: ‘python3’: No such file or directory\n", "python3"),
-            ("./t.sh", 126, "sh: 1: ./t.sh: Permission denied\n", "./t.sh"),
+            (
+                "./t.sh",
+                127,
+                "./t.sh: line 3: jq: command not found\n",
+                "jq",
+            ),
+            (
+                "npm test",
+                127,
+                "> a@1 test\n> jest\n\nsh: 1: jest: not found\n",
+                "jest",
+            ),
+            (
+                "./t.py",
+                127,
+                "/usr/bin/env: ‘python3’: No such file or directory\n",
+                "python3",
+            ),
+            (
+                "./t.sh",
+                126,
+                "sh: 1: ./t.sh: Permission denied\n",
+                "./t.sh",
+            ),
             ("./t.sh", 127, "sh: 1: ./t.sh: not found\n", "./t.sh"),
             ("CI=1 go test ./...", 127, "", "go"),
-            ("python -m pytest", 1, "/usr/bin/python3: No module named pytest\n", "Python module pytest"),
-            ("cargo nextest run", 101, "error: no such command: `nextest`\n\nhelp: view all\n", "cargo nextest"),
+            (
+                "python -m pytest",
+                1,
+                "/usr/bin/python3: No module named pytest\n",
+                "Python module pytest",
+            ),
+            (
+                "cargo nextest run",
+                101,
+                "error: no such command: `nextest`\n\nhelp: view all\n",
+                "cargo nextest",
+            ),
         ] {
-            assert_eq!(program(run, exit, output).as_deref(), Some(missing), "{run} {output}");
+            assert_eq!(
+                program(run, exit, output).as_deref(),
+                Some(missing),
+                "{run} {output}"
+            );
         }
     }
 
     #[test]
     fn what_has_started_and_failed_is_no_missing_program() {
         for (exit, output) in [
-            (1, "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n"),
-            (127, "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n"),
+            (
+                1,
+                "FAILED tests/test_a.py::test_b - assert 1 == 2\n1 failed, 3 passed in 0.1s\n",
+            ),
+            (
+                127,
+                "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n",
+            ),
             (1, "ModuleNotFoundError: No module named 'app.missing'\n"),
             (2, "sh: 1: jest: not found\n"),
         ] {
