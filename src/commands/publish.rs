@@ -186,11 +186,13 @@ async fn asked(
     Ok(Asked::Publish(Box::new(request), plan))
 }
 
-/// An event that asks for nothing has brought no run about: what there is to publish is of another.
+/// An event that asks for nothing did not cause a run: what there is to publish comes from another event. A
+/// refused request did not cause one either, but the job of somebody who may not ask does not fail.
 fn not_asked(ended: Ended) -> Ended {
-    match ended.status {
-        RunStatus::NoWork => Ended {
+    match ended.reason {
+        Reason::NoWork => Ended {
             status: RunStatus::Blocked,
+            reason: Reason::Refused,
             why: format!("the run directory is not published: {}", ended.why),
             remedy: Some(
                 "Publish in the workflow run that did the work, with the same inputs.".to_owned(),

@@ -6,7 +6,7 @@ use crate::domain::text::one_line;
 use crate::domain::trigger::payload::Event;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
-use crate::domain::trigger::{Ask, Refusal};
+use crate::domain::trigger::Ask;
 
 /// The longest piece of somebody's words that is shown, in characters.
 const SHOWN: usize = 60;
@@ -19,13 +19,10 @@ pub fn read(name: &str, event: &Event, settings: &TriggerSettings) -> Trigger {
             event: name,
             reason,
         },
-        Triage::Refused {
-            refusal: Refusal { reason, remedy, .. },
-            ..
-        } => Trigger::Refused {
+        Triage::Refused { refusal, .. } => Trigger::Refused {
             event: name,
-            reason,
-            remedy,
+            reason: refusal.to_string(),
+            remedy: refusal.remedy().to_owned(),
         },
         Triage::Candidate(candidate) => Trigger::Asks {
             event: name,

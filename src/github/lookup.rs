@@ -5,7 +5,6 @@ mod fetch;
 mod place;
 
 use crate::context::Context;
-use crate::domain::outcome::RunStatus;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
@@ -161,27 +160,15 @@ pub async fn stranger(
     if !needs_access || is_bot || triggers.lists_user(login) {
         return Ok(None);
     }
-    let refused = |status, reason: String, remedy: &str| {
-        let remedy = remedy.to_owned();
-        Ok(Some(Ended::refused(&Refusal {
-            status,
-            reason,
-            remedy,
-        })))
+    let refusal = match repo.access_of(login).await {
+        Ok(access) if access >= Access::Write => return Ok(None),
+        Ok(_) => Refusal::NoWriteAccess { login: shown },
+        Err(error) => Refusal::PermissionUnknown {
+            login: shown,
+            why: error.to_string(),
+        },
     };
-    match repo.access_of(login).await {
-        Ok(access) if access >= Access::Write => Ok(None),
-        Ok(_) => refused(
-            RunStatus::Blocked,
-            format!("{shown} has no write access to this repository"),
-            "Somebody with write access can ask, or `allowed-users` can list this login.",
-        ),
-        Err(error) => refused(
-            RunStatus::Environment,
-            format!("GitHub did not tell what {shown} may do in this repository: {error}"),
-            "Run the job again, and give its token `metadata: read`.",
-        ),
-    }
+    Ok(Some(Ended::refused(&refusal)))
 }
 
 /// Reads the event of this workflow run.
@@ -286,16 +273,6 @@ pub async fn begin(
         Triage::Refused { refusal, .. } => return Ok(Beginning::Over(Ended::refused(&refusal))),
     };
     let mut found = lookup.facts(context, &candidate).await;
-    if let Some(why) = found.unread.take() {
-        // Without what the comment remembers nothing keeps a request from being served again and again.
-        return Ok(Beginning::Over(Ended::refused(&Refusal {
-            status: RunStatus::Environment,
-            reason: format!("what earlier runs have noted here could not be read: {why}"),
-            remedy:
-                "Run the job again, and give its token `issues: read` and `pull-requests: read`."
-                    .to_owned(),
-        })));
-    }
     if matches!(purpose, Purpose::Publish)
         && let Some(state) = found.facts.state.take()
     {
@@ -326,7 +303,6 @@ pub async fn begin(
             asked.work(authorised, purpose).await
         }
         Err(declined) => {
-            let in_words = may_be_told(&declined);
             let told = answer::Told {
                 repo: &repo,
                 identity: identity.as_ref().ok(),
@@ -337,7 +313,7 @@ pub async fn begin(
                 state: found.facts.state.unwrap_or_default(),
                 is_silent: settings.report == Some(Report::None),
             };
-            Ok(Beginning::Over(told.declined(&declined, in_words).await))
+            Ok(Beginning::Over(told.declined(&declined).await))
         }
     }
 }
@@ -369,17 +345,6 @@ fn one_task(title: &str, task: &str) -> String {
         "tasks": [{ "id": "t1", "title": title, "description": task }],
     });
     plan.to_string()
-}
-
-/// Whether a refusal is said in a comment. Whoever may not ask gets a reaction and no more, so that
-/// nobody can have comments written.
-fn may_be_told(declined: &Declined) -> bool {
-    match declined {
-        Declined::Nothing { .. } => false,
-        Declined::Refused(Refusal { reason, .. }) => {
-            !reason.contains("has no write access") && !reason.contains("allowed-associations")
-        }
-    }
 }
 
 /// What is asked for where that is a file or a directory of the repository.

@@ -1,7 +1,7 @@
 //! `--queue DIR`: the next ready plan of a directory, worked on on a branch of its own.
 
 use crate::context::Context;
-use crate::domain::outcome::RunStatus;
+use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
 use crate::domain::queue::{MAX_FAILED_RUNS, Next, QueuedPlan, branch_of, next};
 use crate::domain::snapshot::RevId;
@@ -109,6 +109,7 @@ pub async fn choose(
         }
         Next::NeedsPerson { .. } => Ok(Chosen::Over(Ended {
             status: RunStatus::Blocked,
+            reason: Reason::Refused,
             why: format!("no plan of {dir} can go on without a person: {}", reasons()),
             remedy: Some(format!(
                 "Look at the last run of each. A plan that gave up after {MAX_FAILED_RUNS} failed runs is tried again once its file is edited."

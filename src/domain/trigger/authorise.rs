@@ -5,17 +5,20 @@ use super::payload::Place;
 use super::settings::TriggerSettings;
 use super::triage::{Asker, Candidate, CommentRef, checked_branch};
 use super::{Ask, Refusal, clean};
-use crate::outcome::RunStatus;
 
 /// What was fetched. What [`super::triage::Needs`] does not name is left at its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The asker's permission; `None` when GitHub did not tell.
+    /// The asker's permission; `None` when it could not be determined.
     pub access: Option<Access>,
-    /// The pull request; `None` when GitHub did not tell.
+    /// Why the permission could not be determined.
+    pub access_error: String,
+    /// The pull request; `None` when it could not be read.
     pub pull: Option<PullFacts>,
     /// The state in Sprag's own comment; `None` when there is none.
     pub state: Option<State>,
+    /// Why Sprag's own comment could not be read, where it could not.
+    pub state_error: Option<String>,
     /// The day (UTC, `2026-01-31`).
     pub now_day: String,
     /// The repository's default branch, where the event has none.
@@ -133,7 +136,7 @@ pub struct Authorised {
     pub notes: Vec<String>,
 }
 
-/// Why nothing is done.
+/// Why a candidate is not worked on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Declined {
     /// There is nothing to do.
@@ -141,7 +144,7 @@ pub enum Declined {
         /// Why, in one sentence.
         reason: String,
     },
-    /// It is refused, and whoever asked is told.
+    /// It is refused.
     Refused(Refusal),
 }
 
@@ -149,10 +152,6 @@ impl From<Refusal> for Declined {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
-}
-
-fn blocked(reason: impl Into<String>, remedy: &str) -> Refusal {
-    Refusal::new(RunStatus::Blocked, reason, remedy)
 }
 
 /// Decides whether a candidate is worked on.
@@ -167,6 +166,9 @@ pub fn authorise(
     let state = facts.state.clone().unwrap_or_default();
     not_answered(candidate, facts, &state)?;
     allowed(candidate, facts, settings)?;
+    if let Some(why) = facts.state_error.clone() {
+        return Err(Refusal::HistoryUnknown { why }.into());
+    }
     let mut authorised = placed(candidate, facts)?;
     if candidate.ask.is_work() {
         open(candidate, facts)?;
@@ -232,23 +234,14 @@ fn allowed(
     }
     let login = clean::clean_line(&asker.login, 100);
     let Some(access) = facts.access else {
-        return Err(Refusal::new(
-            RunStatus::Environment,
-            format!("GitHub did not tell what {login} may do in this repository"),
-            "Run the job again, and give its token `metadata: read`.",
-        ));
+        let why = facts.access_error.clone();
+        return Err(Refusal::PermissionUnknown { login, why });
     };
     if access < Access::Write {
-        return Err(blocked(
-            format!("{login} has no write access to this repository"),
-            "Somebody with write access can ask, or `allowed-users` can list this login.",
-        ));
+        return Err(Refusal::NoWriteAccess { login });
     }
     if !association_fits(asker.association.as_deref(), settings) {
-        return Err(blocked(
-            format!("{login} is not one of those whom `allowed-associations` lists"),
-            "Somebody who is can ask, or `allowed-users` can list this login.",
-        ));
+        return Err(Refusal::AssociationNotListed { login });
     }
     Ok(())
 }
@@ -306,11 +299,7 @@ fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
     if candidate.needs.pull_request {
         let Some(pull) = &facts.pull else {
             let number = authorised.number.unwrap_or_default();
-            return Err(Refusal::new(
-                RunStatus::Environment,
-                format!("GitHub did not tell the state of pull request #{number}"),
-                "Run the job again, and give its token `pull-requests: read`.",
-            ));
+            return Err(Refusal::PullRequestUnknown { number });
         };
         on_pull(&mut authorised, candidate, pull)?;
     } else if let Some(head) = &candidate.head_ref {
@@ -353,10 +342,7 @@ fn on_pull(
             authorised.notes.push(note);
         }
         None if candidate.ask.is_work() => {
-            return Err(blocked(
-                "the fork that the pull request comes from is gone",
-                "Push the branch to this repository and open a pull request from there.",
-            ));
+            return Err(Refusal::ForkIsGone);
         }
         None => authorised.report_only = true,
     }
@@ -397,7 +383,7 @@ fn open(candidate: &Candidate, facts: &Facts) -> Result<(), Declined> {
         let reason = format!("the {what} is closed");
         return Err(Declined::Nothing { reason });
     }
-    Err(blocked(format!("the {what} is closed"), "Reopen it and ask again.").into())
+    Err(Refusal::Closed { what }.into())
 }
 
 /// The loop guard and the limit of runs.
@@ -408,12 +394,8 @@ fn within_limits(
     settings: &TriggerSettings,
 ) -> Result<(), Declined> {
     if candidate.by_machine && state.depth >= settings.max_depth {
-        let reason = format!("{} runs in a row were started by no person", state.depth);
-        return Err(blocked(
-            reason,
-            "Look at what keeps failing; a comment of a person starts the next run.",
-        )
-        .into());
+        let runs = state.depth;
+        return Err(Refusal::TooManyMachineRuns { runs }.into());
     }
     let uncounted = candidate.subject.is_none() && candidate.needs.jobs;
     if uncounted && facts.head_is_own {
@@ -424,9 +406,7 @@ fn within_limits(
     }
     let runs = state.runs_on(&facts.now_day);
     if candidate.subject.is_some() && runs >= settings.max_runs_per_day {
-        let reason =
-            format!("{runs} runs were started here today, and `max-runs-per-day` allows no more");
-        return Err(blocked(reason, "Ask again tomorrow (UTC), or raise the limit.").into());
+        return Err(Refusal::TooManyRunsToday { runs }.into());
     }
     Ok(())
 }
@@ -438,11 +418,7 @@ fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
         .as_ref()
         .is_some_and(|state| !state.run_ids.is_empty() || state.last_ask.is_some());
     if again && !ran {
-        return Err(Refusal::new(
-            RunStatus::Invalid,
-            "there is no earlier run here to go back to",
-            "Say what is to be done.",
-        ));
+        return Err(Refusal::NoEarlierRun);
     }
     Ok(())
 }

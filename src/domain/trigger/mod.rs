@@ -17,7 +17,7 @@ pub mod refname;
 pub mod settings;
 pub mod triage;
 
-use super::outcome::RunStatus;
+use super::outcome::{Reason, RunStatus};
 use serde::{Deserialize, Serialize};
 
 /// What is asked for.
@@ -77,23 +77,148 @@ impl Ask {
     }
 }
 
-/// Why somebody who asked is not served.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The run's status, from which its exit code follows.
-    pub status: RunStatus,
-    /// Why, in one sentence.
-    pub reason: String,
-    /// What a person can do about it, in one sentence.
-    pub remedy: String,
+/// Why a request is refused; as text, the reason in one sentence. What follows from a refusal is decided by its
+/// kind and never by its words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the sentence of each says what its fields are")]
+pub enum Refusal {
+    /// Whoever asked cannot write to the repository.
+    #[error("{login} has no write access to this repository")]
+    NoWriteAccess { login: String },
+    /// Whoever asked can write to the repository, but the settings leave them out.
+    #[error("{login} is not one of those whom `allowed-associations` lists")]
+    AssociationNotListed { login: String },
+    /// GitHub did not answer the question for a permission.
+    #[error("could not determine {login}'s permission on this repository: {why}")]
+    PermissionUnknown { login: String, why: String },
+    /// Sprag's own comment could not be read. Without what it remembers nothing keeps a request from being
+    /// served again and again.
+    #[error("could not read what earlier runs noted here: {why}")]
+    HistoryUnknown { why: String },
+    /// GitHub did not answer the question for a pull request.
+    #[error("could not determine the state of pull request #{number}")]
+    PullRequestUnknown { number: u64 },
+    /// The repository that a pull request comes from was deleted.
+    #[error("the fork that the pull request comes from is gone")]
+    ForkIsGone,
+    /// The issue or pull request is closed.
+    #[error("the {what} is closed")]
+    Closed { what: &'static str },
+    /// Runs start each other.
+    #[error("{runs} runs in a row were started by no person")]
+    TooManyMachineRuns { runs: u32 },
+    /// The limit of a day is reached.
+    #[error("{runs} runs were started here today, and `max-runs-per-day` allows no more")]
+    TooManyRunsToday { runs: u32 },
+    /// `retry` or `continue` where nothing ran.
+    #[error("there is no earlier run here to go back to")]
+    NoEarlierRun,
+    /// `pull_request_target` is not enabled.
+    #[error("`pull_request_target` gives the pull request's code the repository's secrets")]
+    PullRequestTarget,
+    /// A dispatch event names more than one source.
+    #[error("the event has more than one of `plan`, `prompt` and `queue`")]
+    SeveralSources,
+    /// A path leads out of the repository.
+    #[error("the path `{path}` {what}")]
+    InvalidPath { path: String, what: String },
+    /// A branch's name is not one that is worked with.
+    #[error("the branch name `{name}` {what}")]
+    InvalidBranch { name: String, what: String },
+}
+
+/// How whoever asked is told of a refusal on GitHub. Each includes the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// Not at all.
+    Nothing,
+    /// By a reaction to what they wrote.
+    Reaction,
+    /// By a comment.
+    Comment,
 }
 
 impl Refusal {
-    pub(super) fn new(status: RunStatus, reason: impl Into<String>, remedy: &str) -> Self {
-        Self {
-            status,
-            reason: reason.into(),
-            remedy: remedy.to_owned(),
+    /// The status of the job, from which its exit code follows. Whoever may not ask cannot make a job fail.
+    pub fn status(&self) -> RunStatus {
+        match self {
+            Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => RunStatus::NoWork,
+            Self::PermissionUnknown { .. }
+            | Self::HistoryUnknown { .. }
+            | Self::PullRequestUnknown { .. } => RunStatus::Environment,
+            Self::ForkIsGone
+            | Self::Closed { .. }
+            | Self::TooManyMachineRuns { .. }
+            | Self::TooManyRunsToday { .. } => RunStatus::Blocked,
+            Self::NoEarlierRun
+            | Self::PullRequestTarget
+            | Self::SeveralSources
+            | Self::InvalidPath { .. }
+            | Self::InvalidBranch { .. } => RunStatus::Invalid,
+        }
+    }
+
+    /// The reason code of the job.
+    pub fn reason(&self) -> Reason {
+        match self.status() {
+            RunStatus::Invalid => Reason::Invalid,
+            RunStatus::Environment => Reason::Environment,
+            _ => Reason::Refused,
+        }
+    }
+
+    /// What may be written to GitHub: nothing while it is not known who may ask, and no comment for somebody who
+    /// may not.
+    pub fn answer(&self) -> Answer {
+        match self {
+            Self::PermissionUnknown { .. } | Self::HistoryUnknown { .. } => Answer::Nothing,
+            Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => Answer::Reaction,
+            Self::PullRequestUnknown { .. }
+            | Self::ForkIsGone
+            | Self::Closed { .. }
+            | Self::TooManyMachineRuns { .. }
+            | Self::TooManyRunsToday { .. }
+            | Self::NoEarlierRun
+            | Self::PullRequestTarget
+            | Self::SeveralSources
+            | Self::InvalidPath { .. }
+            | Self::InvalidBranch { .. } => Answer::Comment,
+        }
+    }
+
+    /// What a person can do about it, in one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NoWriteAccess { .. } => {
+                "Somebody with write access can ask, or `allowed-users` can list this login."
+            }
+            Self::AssociationNotListed { .. } => {
+                "Somebody who is can ask, or `allowed-users` can list this login."
+            }
+            Self::PermissionUnknown { .. } => {
+                "Run the job again, and give its token `metadata: read`."
+            }
+            Self::HistoryUnknown { .. } => {
+                "Run the job again, and give its token `issues: read` and `pull-requests: read`."
+            }
+            Self::PullRequestUnknown { .. } => {
+                "Run the job again, and give its token `pull-requests: read`."
+            }
+            Self::ForkIsGone => {
+                "Push the branch to this repository and open a pull request from there."
+            }
+            Self::Closed { .. } => "Reopen it and ask again.",
+            Self::TooManyMachineRuns { .. } => {
+                "Look at what keeps failing; a comment of a person starts the next run."
+            }
+            Self::TooManyRunsToday { .. } => "Ask again tomorrow (UTC), or raise the limit.",
+            Self::NoEarlierRun => "Say what is to be done.",
+            Self::PullRequestTarget => {
+                "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if that is meant."
+            }
+            Self::SeveralSources => "Give exactly one of them.",
+            Self::InvalidPath { .. } => "Name a file by its path from the repository's root.",
+            Self::InvalidBranch { .. } => "Rename the branch.",
         }
     }
 }

@@ -6,7 +6,6 @@ use super::payload::{
 };
 use super::settings::TriggerSettings;
 use super::{Ask, Refusal, clean, marker, phrase, refname};
-use crate::outcome::RunStatus;
 
 /// Branches that Sprag makes for its own pull requests begin so.
 pub const OWN_BRANCHES: &str = "sprag/";
@@ -132,9 +131,9 @@ pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
     }
 }
 
-fn refused(reason: &str, remedy: &str) -> Triage {
+fn refused(refusal: Refusal) -> Triage {
     Triage::Refused {
-        refusal: Refusal::new(RunStatus::Invalid, reason, remedy),
+        refusal,
         candidate: None,
     }
 }
@@ -298,10 +297,7 @@ fn pull_request(
     };
     let candidate = labelled(event, name, settings)?;
     if target && !settings.allow_pull_request_target {
-        return Err(refused(
-            "`pull_request_target` gives the pull request's code the repository's secrets",
-            "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if that is meant.",
-        ));
+        return Err(refused(Refusal::PullRequestTarget));
     }
     Ok(candidate)
 }
@@ -462,10 +458,7 @@ fn dispatch(
             queue: event.queue.clone(),
         },
         _ => {
-            return Err(refused(
-                "the event has more than one of `plan`, `prompt` and `queue`",
-                "Give exactly one of them.",
-            ));
+            return Err(refused(Refusal::SeveralSources));
         }
     };
     let mut candidate = candidate(&event.common, name, ask);
@@ -519,14 +512,10 @@ fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
         _ => None,
     };
     if let Some((path, what)) = wrong_path {
-        return Err(Refusal::new(
-            RunStatus::Invalid,
-            format!(
-                "the path `{}` {what}",
-                clean::clean_line(path, 100).replace('`', "'")
-            ),
-            "Name a file by its path from the repository's root.",
-        ));
+        return Err(Refusal::InvalidPath {
+            path: clean::clean_line(path, 100).replace('`', "'"),
+            what: what.to_owned(),
+        });
     }
     let base = candidate
         .subject
@@ -544,13 +533,9 @@ fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
 
 /// Checks a branch's name that somebody else chose.
 pub(super) fn checked_branch(name: &str) -> Result<(), Refusal> {
-    refname::check_branch(name).map_err(|what| {
-        let shown = clean::clean_line(name, 100).replace('`', "'");
-        Refusal::new(
-            RunStatus::Invalid,
-            format!("the branch name `{shown}` {what}"),
-            "Rename the branch.",
-        )
+    refname::check_branch(name).map_err(|what| Refusal::InvalidBranch {
+        name: clean::clean_line(name, 100).replace('`', "'"),
+        what: what.to_owned(),
     })
 }
 

@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
-use crate::domain::trigger::{Ask, Refusal};
+use crate::domain::trigger::{Answer, Ask, Refusal};
 use crate::error::{self, ErrorKind};
 use crate::github::actions_environment::{ActionsEnvironment, Place};
 use crate::github::api::{Error, Identity, Reaction, Repo};
@@ -29,6 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Ended {
     /// Its status.
     pub status: RunStatus,
+    /// Its reason code.
+    pub reason: Reason,
     /// Why, in one sentence.
     pub why: String,
     /// What a person can do about it.
@@ -42,6 +44,7 @@ impl Ended {
     pub fn nothing(why: impl Into<String>) -> Self {
         Self {
             status: RunStatus::NoWork,
+            reason: Reason::NoWork,
             why: why.into(),
             remedy: None,
             incidents: Vec::new(),
@@ -51,19 +54,11 @@ impl Ended {
     /// Somebody asked for what is not done.
     pub fn refused(refusal: &Refusal) -> Self {
         Self {
-            status: refusal.status,
-            why: refusal.reason.clone(),
-            remedy: Some(refusal.remedy.clone()),
+            status: refusal.status(),
+            reason: refusal.reason(),
+            why: refusal.to_string(),
+            remedy: Some(refusal.remedy().to_owned()),
             incidents: Vec::new(),
-        }
-    }
-
-    fn reason(&self) -> Reason {
-        match self.status {
-            RunStatus::NoWork => Reason::NoWork,
-            RunStatus::Invalid => Reason::Invalid,
-            RunStatus::Environment => Reason::Environment,
-            _ => Reason::Refused,
         }
     }
 }
@@ -78,7 +73,7 @@ pub fn declined(declined: &Declined) -> Ended {
 
 /// Tells the step's job how it ended and says the exit code; `out` is the log.
 pub fn ended(context: &Context, ended: &Ended, out: &mut impl Write) -> u8 {
-    let is_refusal = ended.status != RunStatus::NoWork;
+    let is_refusal = ended.reason != Reason::NoWork;
     let in_actions = context.in_actions();
     let line = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));
     let _ = match in_actions {
@@ -103,10 +98,14 @@ fn note(ended: &Ended) -> Annotation {
     let lines = std::iter::once(&ended.why).chain(&ended.remedy);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     Annotation {
-        level: Level::Error,
+        // What a stranger asks for must not look like a failure of the repository.
+        level: match ended.status {
+            RunStatus::NoWork => Level::Notice,
+            _ => Level::Error,
+        },
         path: ".github".to_owned(),
         line: None,
-        title: "Sprag did not begin".to_owned(),
+        title: "Sprag did not start".to_owned(),
         message: text::block(&lines.join("\n")),
     }
 }
@@ -114,8 +113,8 @@ fn note(ended: &Ended) -> Annotation {
 fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
     let around = Surroundings::default();
     if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
-        let text = match ended.status {
-            RunStatus::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
+        let text = match ended.reason {
+            Reason::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
             _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &around),
         };
         append_only(&path)?.write_all(text.as_bytes())?;
@@ -126,8 +125,13 @@ fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
             false => ReportStatus::Degraded,
         };
         let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-        let (status, reason) = (ended.status, ended.reason());
-        let told = of_no_run(status, reason, &ended.why, report_status, &delimiter);
+        let told = of_no_run(
+            ended.status,
+            ended.reason,
+            &ended.why,
+            report_status,
+            &delimiter,
+        );
         append_only(&path)?.write_all(told.as_bytes())?;
     }
     Ok(())
@@ -154,21 +158,26 @@ pub struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// Tells of a decision against a run: by a reaction, and by a comment if `in_words`.
-    pub async fn declined(&self, declined: &Declined, in_words: bool) -> Ended {
+    /// Tells of a decision against a run, as far as the decision allows.
+    pub async fn declined(&self, declined: &Declined) -> Ended {
         let mut ended = self::declined(declined);
-        let Declined::Refused(refusal) = declined else {
-            return ended;
-        };
-        self.react(Reaction::Confused, &mut ended).await;
-        if in_words {
-            let line = self.state.encode();
-            let around = self.around(&line);
-            let remedy = Some(refusal.remedy.as_str()).filter(|remedy| !remedy.is_empty());
-            let text = markdown::refusal_comment(&refusal.reason, remedy, &around);
-            self.say(text, &mut ended).await;
+        if let Declined::Refused(refusal) = declined {
+            self.refused(refusal.answer(), &mut ended).await;
         }
         ended
+    }
+
+    async fn refused(&self, answer: Answer, ended: &mut Ended) {
+        if answer >= Answer::Reaction {
+            self.react(Reaction::Confused, ended).await;
+        }
+        if answer >= Answer::Comment {
+            let line = self.state.encode();
+            let around = self.around(&line);
+            let remedy = ended.remedy.as_deref();
+            let text = markdown::refusal_comment(&ended.why, remedy, &around);
+            self.say(text, ended).await;
+        }
     }
 
     /// Answers what needs no agent.
@@ -300,9 +309,11 @@ pub async fn not_begun(
         (Err(error), _) => return vec![error.to_string()],
         (_, Err(error)) => return vec![error],
     };
-    let status = match error.kind {
-        ErrorKind::Usage | ErrorKind::Config => RunStatus::Invalid,
-        ErrorKind::Environment | ErrorKind::Internal => RunStatus::Environment,
+    let (status, reason) = match error.kind {
+        ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
+        ErrorKind::Environment | ErrorKind::Internal => {
+            (RunStatus::Environment, Reason::Environment)
+        }
     };
     let identity = client.identity().await;
     let told = Told {
@@ -315,19 +326,25 @@ pub async fn not_begun(
         state: request.state.clone().end(status),
         is_silent: false,
     };
-    let refusal = Refusal {
+    let mut ended = Ended {
         status,
-        reason: error.message.clone(),
-        remedy: error.hints.join("; "),
+        reason,
+        why: error.message.clone(),
+        remedy: (!error.hints.is_empty()).then(|| error.hints.join("; ")),
+        incidents: Vec::new(),
     };
-    let declined = Declined::Refused(refusal);
-    let ended = told.declined(&declined, request.delivery.comment).await;
+    let answer = match request.delivery.comment {
+        true => Answer::Comment,
+        false => Answer::Reaction,
+    };
+    told.refused(answer, &mut ended).await;
     ended.incidents
 }
 
 fn unasked(what: &str, error: &Error) -> Ended {
     Ended {
         status: RunStatus::Environment,
+        reason: Reason::Environment,
         why: format!("{what}: {error}"),
         remedy: Some("Give the job's token `actions: write` and `checks: read`.".to_owned()),
         incidents: Vec::new(),

@@ -32,13 +32,10 @@ pub struct Found {
     pub facts: Facts,
     /// Sprag's own comment.
     pub comment: Option<Page>,
-    /// Why it is not known whether there is one.
-    pub unread: Option<String>,
 }
 
 impl EventLookup<'_> {
-    /// Asks for what a candidate needs. What GitHub does not tell stays unknown, which is for the
-    /// decision to judge.
+    /// Asks for what a candidate needs. What cannot be determined is left unknown: the decision judges that.
     pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {
         let needs = candidate.needs;
         let number = candidate.subject.as_ref().map(|subject| subject.number);
@@ -48,8 +45,10 @@ impl EventLookup<'_> {
         found.facts.now_day = now_day;
         found.facts.run_attempt = attempt.and_then(|n| n.parse().ok()).unwrap_or(1);
         if let Some(asker) = candidate.asker.as_ref().filter(|_| needs.permission) {
-            let access = self.repo.access_of(&asker.login).await;
-            found.facts.access = access.ok();
+            match self.repo.access_of(&asker.login).await {
+                Ok(access) => found.facts.access = Some(access),
+                Err(error) => found.facts.access_error = error.to_string(),
+            }
         }
         if let Some(number) = number.filter(|_| needs.pull_request) {
             found.facts.pull = self.repo.pull(number).await.ok().map(pull_facts);
@@ -61,7 +60,7 @@ impl EventLookup<'_> {
                     found.comment = Some(page);
                 }
                 Ok(None) => {}
-                Err(why) => found.unread = Some(why),
+                Err(why) => found.facts.state_error = Some(why),
             }
         }
         if candidate.default_branch.is_none() {
@@ -80,7 +79,7 @@ impl EventLookup<'_> {
     /// Sprag's own comment on an issue or pull request, and what it keeps.
     async fn own_comment(&self, number: u64) -> Result<Option<(Option<State>, Page)>, String> {
         let Some(identity) = self.identity else {
-            return Err("GitHub did not tell whose the token is".to_owned());
+            return Err("could not determine the account that the token belongs to".to_owned());
         };
         let found = self.repo.own_comment(number, MARKER, identity).await;
         let own = found.map_err(|error| error.to_string())?;
@@ -103,7 +102,7 @@ impl EventLookup<'_> {
         }
     }
 
-    /// What the agent is to know of the place where it was asked. What GitHub does not tell is a note.
+    /// What the agent is to know of the place where it was asked. What cannot be read is a note.
     pub async fn context(
         &self,
         authorised: &Authorised,

@@ -219,8 +219,8 @@ fn requested_changes_become_work_on_pull_requests_of_its_own() {
     assert_eq!(own_comments(&runner), 1);
 
     reviewed(&mut runner, 1, "eve", "CHANGES_REQUESTED", "Do more.");
-    let refused = step(&mut runner, FIX, 3);
-    assert_eq!(refused.output("status"), "blocked");
+    let refused = step(&mut runner, FIX, 0);
+    assert_eq!(refused.output("reason"), "refused");
     assert_eq!(runner.project.calls(), 1);
 }
 

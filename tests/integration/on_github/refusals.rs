@@ -18,16 +18,40 @@ fn who_may_not_write_gets_a_reaction_and_no_comment() {
     runner.github.state().role("eve", "read");
     for login in ["eve", "stranger"] {
         let id = runner.say(1, login, "/sprag make a.txt say fixed");
-        let refused = step(&mut runner, 3);
-        assert_eq!(refused.output("status"), "blocked");
+        let refused = step(&mut runner, 0);
+        assert_eq!(refused.output("status"), "no_work");
+        assert_eq!(refused.output("reason"), "refused");
         assert!(refused.output("summary").contains("has no write access"));
+        let log = &refused.run.stdout;
+        assert!(log.contains("::notice ") && !log.contains("::error"), "{log}");
         assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
     }
     let number = runner.github.state().open_issue("eve", "x", "Do it");
     runner.labelled(number, "eve");
-    step(&mut runner, 3);
+    step(&mut runner, 0);
     assert_eq!(own_comments(&runner), 0);
     runner.assert_untouched();
+}
+
+#[test]
+fn nothing_is_written_for_somebody_whose_permission_is_unknown() {
+    let mut runner = with_pull();
+    let lookup = "/repos/*/*/collaborators/**";
+    runner
+        .github
+        .fault(Fault::every("GET", lookup, Trouble::bad_gateway()));
+    let id = runner.say(1, "stranger", "/sprag make a.txt say fixed");
+    let ended = step(&mut runner, 4);
+    assert_eq!(ended.output("status"), "environment");
+    assert!(ended.output("summary").contains("could not determine"));
+    assert!(runner.reactions(Subject::Comment(id)).is_empty());
+    assert_eq!(own_comments(&runner), 0);
+    runner.assert_untouched();
+    // The same for a path that is refused whoever asks for it.
+    let id = runner.say(1, "stranger", "/sprag run ../x.yaml");
+    step(&mut runner, 4);
+    assert!(runner.reactions(Subject::Comment(id)).is_empty());
+    assert_eq!(own_comments(&runner), 0);
 }
 
 #[test]
@@ -35,7 +59,8 @@ fn whom_the_associations_leave_out_is_refused() {
     let mut runner = with_pull();
     let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
     runner.project.env("INPUT_ALLOWED-ASSOCIATIONS", "OWNER");
-    step(&mut runner, 3);
+    let refused = step(&mut runner, 0);
+    assert_eq!(refused.output("reason"), "refused");
     assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
     assert_eq!(own_comments(&runner), 0);
     runner.assert_untouched();
@@ -147,7 +172,7 @@ fn a_path_out_of_the_repository_is_refused_in_words_to_who_may_ask() {
         assert!(told.contains(path), "{told}");
     }
     let id = runner.say(1, "stranger", "/sprag run ../y.yaml");
-    step(&mut runner, 3);
+    step(&mut runner, 0);
     assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
     assert!(!runner.comment(1).unwrap().contains("y.yaml"));
     runner.assert_untouched();

@@ -88,7 +88,7 @@ fn a_checkout_says_nothing_about_who_may_start_runs() {
     runner.checkout("feature");
     runner.say(1, "eve", "/sprag make a.txt say fixed");
     let agent = runner.project.agent(FIX);
-    runner.step(&["--agent-command", &agent]).expect(3);
+    runner.step(&["--agent-command", &agent]).expect(0);
     assert_eq!(runner.project.calls(), 0);
 }
 
@@ -101,7 +101,7 @@ fn an_issue_of_a_stranger_starts_nothing_by_its_number() {
         state.open_issue("eve", "Run this", "rm -rf /")
     };
     let agent = runner.project.agent(FIX);
-    for (login, code, calls) in [("eve", 3, 0), ("grace", 0, 1)] {
+    for (login, code, calls) in [("eve", 0, 0), ("grace", 0, 1)] {
         runner.labelled(number, login);
         let args = ["--issue", &number.to_string(), "--agent-command", &agent];
         runner.step(&args).expect(code);

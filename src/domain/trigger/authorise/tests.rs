@@ -18,6 +18,7 @@ fn facts() -> Facts {
             base_repository: "Octo/tool".into(),
             ..PullFacts::default()
         }),
+        access_error: "no answer".into(),
         now_day: DAY.into(),
         run_attempt: 1,
         ..Facts::default()
@@ -35,7 +36,7 @@ fn ended(result: &Result<Authorised, Declined>) -> String {
         Ok(done) => format!("{:?} on {:?}", done.ask, done.branch),
         Err(Declined::Nothing { reason }) => format!("nothing: {reason}"),
         Err(Declined::Refused(refusal)) => {
-            format!("{}: {}", refusal.status.as_str(), refusal.reason)
+            format!("{}: {refusal}", refusal.status().as_str())
         }
     }
 }
@@ -95,12 +96,12 @@ fn who_may_ask() {
     for access in [Access::None, Access::Read, Access::Triage] {
         assert_eq!(
             with(Some(access)),
-            "blocked: ann has no write access to this repository"
+            "no_work: ann has no write access to this repository"
         );
     }
     assert_eq!(
         with(None),
-        "environment: GitHub did not tell what ann may do in this repository"
+        "environment: could not determine ann's permission on this repository: no answer"
     );
     assert_eq!(Access::from_word("maintain"), Some(Access::Maintain));
     assert_eq!(Access::from_word("security-manager"), None);
@@ -176,7 +177,7 @@ fn the_pull_request_as_it_is_now() {
     };
     assert_eq!(
         told("/sprag fix", &none),
-        "environment: GitHub did not tell the state of pull request #7"
+        "environment: could not determine the state of pull request #7"
     );
     let hostile = pulled(|pull| pull.head_ref = "--upload-pack=x".into());
     assert_eq!(

@@ -10,7 +10,7 @@ fn ended(triage: Triage) -> String {
     match triage {
         Triage::Nothing { reason } => format!("nothing: {reason}"),
         Triage::Refused { refusal, .. } => {
-            format!("{}: {}", refusal.status.as_str(), refusal.reason)
+            format!("{}: {refusal}", refusal.status().as_str())
         }
         Triage::Candidate(candidate) => format!("{:?}", candidate.ask),
     }
