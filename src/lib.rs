@@ -16,6 +16,7 @@ pub mod git;
 pub mod secrets;
 
 pub mod github;
+pub mod publish;
 pub mod run;
 
 pub mod doctor;

@@ -14,11 +14,12 @@ use crate::context::Context;
 use crate::doctor::{self, Configuration, Delivery, Facts, Trouble};
 use crate::domain::settings::{PullRequest, Report, Settings};
 use crate::error::{Error, Result};
+use crate::git::path_within;
 use crate::process::{self, Cancel, CancelReason};
 use crate::report::console::Color;
 use crate::report::doctor as told;
 use crate::run::new_run;
-use crate::run::prepare::{config_file, shown, without_plan};
+use crate::run::prepare::{config_file, without_plan};
 use crate::run::repository::repository as discover;
 use crate::settings::{self, RunConfig, TaskConfig};
 use std::path::Path;
@@ -153,7 +154,7 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
     };
     let (task, no_agent) = without_agent(&sources, task)?;
     Ok(Configured {
-        file: path.is_file().then(|| shown(&path, work_tree)),
+        file: path.is_file().then(|| path_within(&path, work_tree)),
         warnings,
         settings,
         run,

@@ -8,6 +8,14 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// A path for people: relative to the work tree where it lies in it.
+pub fn path_within(path: &Path, work_tree: &Path) -> String {
+    path.strip_prefix(work_tree)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
 /// A path for people: what is not UTF-8 and control characters are escaped.
 pub fn display_path(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());

@@ -22,7 +22,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use bytes::{display_path, display_paths};
+pub use bytes::{display_path, display_paths, path_within};
 pub use commit::hooks::{Hook, HookInvocation};
 pub use commit::raw_commit::Signature;
 pub use commit::read_back::Seen;

@@ -2,50 +2,44 @@
 
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::snapshot::RevId;
-use crate::error::Result;
+use crate::git::{BranchName, Repo as GitRepo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{CommitOnBranch, Repo};
-use crate::run::steps::{Parcel, Performer};
 
-/// Has GitHub make each of the run's commits anew on the branch. `None` where that cannot express a
-/// commit or where the branch has moved: an ordinary push is to do it, which is said.
-///
-/// # Errors
-/// When the run's own state cannot be written.
-pub(crate) async fn commit(
-    actions: &ActionsEnvironment,
-    performer: &mut Performer<'_>,
-    parcel: &Parcel<'_>,
-) -> Result<Option<PushLine>> {
-    match tried(actions, performer, parcel).await {
-        Ok(line) => Ok(line),
-        Err(why) => {
-            performer.warn(format!(
-                "the commits are pushed as they are, without GitHub's signature: {why}"
-            ));
-            Ok(None)
-        }
-    }
+/// Commits that GitHub is to make anew.
+#[derive(Debug, Clone, Copy)]
+pub struct ApiPush<'a> {
+    /// The repository that has them.
+    pub repo: &'a GitRepo,
+    /// The branch that they are for.
+    pub branch: &'a BranchName,
+    /// Where the branch was when the run began; `None` where it was not there.
+    pub expected: Option<&'a RevId>,
+    /// The commit that the run began from.
+    pub start: &'a RevId,
 }
 
-async fn tried(
+/// Has GitHub make each of the run's commits anew on the branch. `None` where there are none.
+///
+/// # Errors
+/// Why it cannot be done this way: the API cannot express a commit, or the branch has moved.
+pub async fn commit(
     actions: &ActionsEnvironment,
-    performer: &mut Performer<'_>,
-    parcel: &Parcel<'_>,
-) -> std::result::Result<Option<PushLine>, String> {
+    push: ApiPush<'_>,
+) -> Result<Option<PushLine>, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
-    let Some(head) = performer.repo.base().filter(|head| *head != parcel.start) else {
+    let Some(head) = push.repo.base().filter(|head| head != push.start) else {
         return Ok(None);
     };
-    let commits = performer
+    let commits = push
         .repo
-        .commits_between(&parcel.start, &head)
+        .commits_between(push.start, &head)
         .map_err(|error| told(&error))?;
     // Everything that can be refused here is, before anything is made.
     let mut changes = Vec::new();
-    let mut parent = parcel.start.clone();
+    let mut parent = push.start.clone();
     for commit in &commits {
-        let change = performer.repo.changes(&parent, commit);
+        let change = push.repo.changes(&parent, commit);
         changes.push(change.map_err(|error| told(&error))?);
         parent = commit.clone();
     }
@@ -53,16 +47,16 @@ async fn tried(
         .client()
         .and_then(|client| client.repo(&actions.place.repository))
         .map_err(|error| told(&error))?;
-    let mut at = ready(&repo, parcel).await?;
+    let mut at = ready(&repo, push).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();
     for (commit, change) in commits.iter().zip(changes) {
-        let message = performer
+        let message = push
             .repo
             .message_of(commit)
             .map_err(|error| told(&error))?;
         let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
         let made = CommitOnBranch {
-            branch: parcel.branch.short().to_owned(),
+            branch: push.branch.short().to_owned(),
             expected_head: at.clone(),
             headline: headline.trim().to_owned(),
             body: body.trim().to_owned(),
@@ -91,9 +85,8 @@ async fn tried(
         None => "made by GitHub".to_owned(),
     };
     let count = rebased.len();
-    performer.follow_remote(parcel, &RevId(at.clone()));
     Ok(Some(PushLine {
-        branch: parcel.branch.short().to_owned(),
+        branch: push.branch.short().to_owned(),
         head: Some(at),
         pushed: true,
         rescue: None,
@@ -108,15 +101,15 @@ async fn tried(
 }
 
 /// Where the branch is on GitHub; made there if it is new.
-async fn ready(repo: &Repo, parcel: &Parcel<'_>) -> std::result::Result<String, String> {
-    if let Some(expected) = &parcel.expected {
-        return match *expected == parcel.start {
+async fn ready(repo: &Repo, push: ApiPush<'_>) -> Result<String, String> {
+    if let Some(expected) = push.expected {
+        return match expected == push.start {
             true => Ok(expected.0.clone()),
             false => Err("the branch has moved".to_owned()),
         };
     }
-    let full = parcel.branch.full();
-    let made = repo.create_ref(&full, &parcel.start.0).await;
-    made.map(|()| parcel.start.0.clone())
+    let full = push.branch.full();
+    let made = repo.create_ref(&full, &push.start.0).await;
+    made.map(|()| push.start.0.clone())
         .map_err(|error| error.to_string())
 }

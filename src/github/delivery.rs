@@ -1,36 +1,23 @@
-//! The end of a run beyond the repository: its commits on the remote, its pull request, the workflows
-//! that are to run on it.
+//! What follows a push on GitHub: the pull request of the branch, and the workflows that are to run on it.
 
-use crate::context::Context;
-use crate::domain::event::{EventKind, PullRequestLine, PushLine};
-use crate::domain::outcome::{Outcome, Reason, RunStatus, TaskEnd};
+use crate::domain::event::{PullRequestLine, PushLine};
+use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::settings::PullRequest;
-use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
-use crate::error::Result;
-use crate::git::BranchName;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, PullChange, Repo};
-use crate::github::lookup::remote;
 use crate::github::publisher::Known;
 use crate::github::request::{RunRequest, WorkBranch};
-use crate::process::Cancel;
 use crate::report::markdown::pull_request;
-use crate::run::RunPlan;
-use crate::run::steps::{Parcel, Performer};
-use crate::secrets::sources::redactor;
-use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How long GitHub may take for everything but the push itself.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// The same when the job is being cancelled: GitHub kills it 10 s after its first signal.
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What became of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivered {
+pub enum Delivered {
     /// Nothing was to leave this machine.
     Not,
     /// It is where it was meant to be.
@@ -39,83 +26,9 @@ pub(crate) enum Delivered {
     Failed,
 }
 
-/// Pushes what the run has committed, opens or updates its pull request, and starts workflows.
-///
-/// # Errors
-/// When the run's own state cannot be written.
-pub(crate) async fn deliver(
-    context: &Context,
-    performer: &mut Performer<'_>,
-    request: &RunRequest,
-    plan: &RunPlan,
-    done: &[TaskConfig],
-    outcomes: &BTreeMap<String, Outcome>,
-) -> Result<Delivered> {
-    let Some(start) = performer.begun_at()? else {
-        return Ok(Delivered::Not);
-    };
-    let pushes = request.delivery.push;
-    let (true, Some(actions), Some(branch)) =
-        (pushes, ActionsEnvironment::of(context), &request.branch)
-    else {
-        performer.keep_for_publish(&start)?;
-        return Ok(Delivered::Not);
-    };
-    let checks: Vec<TaskConfig> = plan
-        .tasks
-        .iter()
-        .filter(|(task, _)| {
-            let outcome = outcomes.get(task.id.as_str());
-            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
-        })
-        .map(|(_, start)| start.config.clone())
-        .chain(done.iter().cloned())
-        .collect();
-    let mut push = match push(
-        context, &actions, performer, request, branch, start, &checks,
-    )
-    .await?
-    {
-        Sent::Nothing => return Ok(Delivered::Not),
-        Sent::Impossible => return Ok(Delivered::Failed),
-        Sent::Line(line) => *line,
-    };
-    let stopped = performer.cancel.beyond_deadline();
-    let patience = match stopped.reason() {
-        Some(_) => PATIENCE_OF_CANCELLED,
-        None => PATIENCE,
-    };
-    let summary =
-        redactor(context).redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
-    let after = AfterPush {
-        actions: &actions,
-        request,
-        branch,
-        summary: &summary,
-        patience,
-    };
-    let followed = tokio::select! {
-        biased;
-        followed = after.follow_up(&mut push) => Some(followed),
-        () = hurried(&stopped) => None,
-    };
-    let (done, troubles) = followed.unwrap_or_else(|| {
-        let why = "the run was stopped before its pull request and workflows were seen to";
-        (false, vec![why.to_owned()])
-    });
-    troubles.into_iter().for_each(|why| performer.warn(why));
-    performer.emit.emit(EventKind::PushEnded(Box::new(push)));
-    Ok(Delivered::of(done))
-}
-
-/// Ends a little while after a signal.
-async fn hurried(stopped: &Cancel) {
-    stopped.cancelled().await;
-    tokio::time::sleep(PATIENCE_OF_CANCELLED).await;
-}
-
 impl Delivered {
-    pub(crate) fn of(done: bool) -> Self {
+    /// What became of work that was pushed.
+    pub fn of(done: bool) -> Self {
         match done {
             true => Self::Done,
             false => Self::Failed,
@@ -125,7 +38,7 @@ impl Delivered {
 
 /// How a run ends whose tasks came to `ended` when this became of its work. `stopped` says that a
 /// signal came, without which the work might have arrived.
-pub(crate) fn end_of(
+pub fn end_of(
     ended: (RunStatus, Reason),
     delivered: Delivered,
     stopped: bool,
@@ -140,18 +53,24 @@ pub(crate) fn end_of(
 }
 
 /// What follows a push on GitHub.
-pub(crate) struct AfterPush<'a> {
-    pub(crate) actions: &'a ActionsEnvironment,
-    pub(crate) request: &'a RunRequest,
-    pub(crate) branch: &'a WorkBranch,
-    pub(crate) summary: &'a RunSummary,
-    pub(crate) patience: Duration,
+#[derive(Debug, Clone, Copy)]
+pub struct AfterPush<'a> {
+    /// GitHub.
+    pub actions: &'a ActionsEnvironment,
+    /// What the run was asked for.
+    pub request: &'a RunRequest,
+    /// The branch that was pushed.
+    pub branch: &'a WorkBranch,
+    /// What the pull request's description tells.
+    pub summary: &'a RunSummary,
+    /// How long GitHub may take for all of it.
+    pub patience: Duration,
 }
 
 impl AfterPush<'_> {
     /// Opens or updates the pull request and starts workflows, if the branch has the work. Says
     /// whether all is where it was meant to be, and what a person should know.
-    pub(crate) async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
+    pub async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
         let request = self.request;
         let mut troubles = Vec::new();
         let repo = self.actions.client().and_then(|client| {
@@ -192,53 +111,6 @@ impl AfterPush<'_> {
         }
         (done, troubles)
     }
-}
-
-/// What became of a push.
-enum Sent {
-    /// There is nothing to push.
-    Nothing,
-    /// It could not be tried.
-    Impossible,
-    /// It was tried.
-    Line(Box<PushLine>),
-}
-
-async fn push(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    performer: &mut Performer<'_>,
-    request: &RunRequest,
-    branch: &WorkBranch,
-    start: RevId,
-    checks: &[TaskConfig],
-) -> Result<Sent> {
-    let named = BranchName::parse(&branch.name);
-    let (remote, name) = match (remote(context, actions), named) {
-        (Ok(remote), Ok(name)) => (remote, name),
-        (Err(error), _) | (_, Err(error)) => {
-            performer.warn(format!("nothing can be pushed: {error}"));
-            return Ok(Sent::Impossible);
-        }
-    };
-    let parcel = Parcel {
-        remote: &remote,
-        branch: name,
-        expected: branch.at.clone().map(RevId),
-        start,
-        checks,
-        pauses: &actions.pauses,
-        cancel: performer.cancel.beyond_deadline(),
-    };
-    let pushed = match request.delivery.via_api {
-        true => crate::github::api_commits::commit(actions, performer, &parcel).await?,
-        false => None,
-    };
-    let pushed = match pushed {
-        Some(line) => Some(line),
-        None => performer.push_work(&parcel).await?,
-    };
-    Ok(pushed.map_or(Sent::Nothing, |line| Sent::Line(Box::new(line))))
 }
 
 async fn opened(

@@ -7,7 +7,7 @@
 mod check_and_comment;
 mod scene;
 
-pub use check_and_comment::{CHECK_NAME, CheckAndComment, Known, Page, Trouble};
+pub use check_and_comment::{CHECK_NAME, CheckAndComment, End, Known, Page, Published, Trouble};
 pub use scene::Scene;
 
 use crate::domain::agent::AgentEvent;
@@ -32,35 +32,6 @@ pub const COMMENT_EVERY: Duration = Duration::from_secs(60);
 struct Latest {
     summary: Arc<RunSummary>,
     end: Option<Arc<End>>,
-}
-
-/// The end of a run: what is known only then.
-pub struct End {
-    /// What the texts say beside the summary.
-    pub scene: Scene,
-    /// The head that the pull request shows now, where the run has pushed one.
-    pub pushed: Option<String>,
-    /// When the process must have done with it.
-    pub until: Instant,
-    /// Whether that is so soon that the writes follow each other without a pause.
-    pub hurried: bool,
-}
-
-/// What was published in the end.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Published {
-    /// The page of the check run.
-    pub check_url: Option<String>,
-    /// The page of the comment.
-    pub comment_url: Option<String>,
-    /// Whether everything is where it should be.
-    pub complete: bool,
-    /// Whether annotations are on the check run, so that the log need not carry them.
-    pub annotated: bool,
-    /// What a person should know of how it went.
-    pub incidents: Vec<String>,
-    /// Requests that were sent.
-    pub requests: u64,
 }
 
 /// Publishes a run from a thread of its own.

@@ -6,7 +6,7 @@ use crate::domain::plan::{self, Plan, Priority, TaskStatus, without_owned_keys};
 use crate::domain::queue::{MAX_FAILED_RUNS, Next, QueuedPlan, branch_of, next};
 use crate::domain::snapshot::RevId;
 use crate::error::{Error, Result};
-use crate::git::{Real, Repo};
+use crate::git::{Real, Repo, path_within};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
 use crate::github::lookup::{Ended, remote};
@@ -195,7 +195,7 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
         if name.eq_ignore_ascii_case("readme") {
             continue;
         }
-        let shown = crate::run::prepare::shown(&path, real.work_tree());
+        let shown = path_within(&path, real.work_tree());
         let bytes = settings::read_file(&path, "plan")?;
         let plan = plan::parse(&shown, &bytes).map_err(settings::located);
         let branch = branches.get(&format!("refs/heads/{}", branch_of(&name)));
@@ -224,7 +224,7 @@ async fn queued(
     let prefix = failed_prefix(entry);
     let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
     let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
-    let path = crate::run::prepare::shown(&entry.path, real.work_tree());
+    let path = path_within(&entry.path, real.work_tree());
     let plan = match &entry.plan {
         Ok(plan) => plan,
         Err(error) => {

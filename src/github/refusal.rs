@@ -6,11 +6,11 @@ use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::text::fenced;
 use crate::error::{Error, ErrorKind};
 use crate::report::annotation::{Annotation, Level};
+use crate::report::append::append_only;
 use crate::report::outputs::{ReportStatus, of_no_run};
 use crate::report::shield::neutral;
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
-use crate::run::directory::append_only;
 use std::io::Write;
 use std::path::Path;
 

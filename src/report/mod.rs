@@ -4,6 +4,7 @@
 //! function of [`RunSummary`]. Nothing here can fail a run.
 
 pub mod annotation;
+pub mod append;
 pub mod check_annotation;
 pub mod console;
 pub mod doctor;

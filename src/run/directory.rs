@@ -4,14 +4,15 @@ mod lines;
 
 use crate::domain::attempt::Record;
 use crate::domain::event::Event;
+use crate::report::append::append_only;
 use crate::run::layout::{Folder, RunFile};
 use anyhow::{Context as _, bail};
 use lines::{end_torn_line, read_lines};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// Runs that are kept; older ones are removed when a new one begins.
@@ -310,20 +311,6 @@ impl HistoryFile {
     }
 }
 
-/// A file that is only ever appended to and is no symbolic link.
-///
-/// # Errors
-/// When it cannot be opened.
-pub fn append_only(path: &Path) -> anyhow::Result<File> {
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .custom_flags(no_follow())
-        .open(path)
-        .with_context(|| format!("{} cannot be opened", path.display()))
-}
-
 /// Writes a file whole or not at all, next to whatever else is there.
 ///
 /// # Errors
@@ -400,10 +387,6 @@ mod lossless {
             Form::Bytes(bytes) => OsString::from_vec(bytes).into(),
         })
     }
-}
-
-fn no_follow() -> i32 {
-    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
 }
 
 #[cfg(test)]

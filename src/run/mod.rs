@@ -1,5 +1,6 @@
 //! The only loop: decide, perform, record.
 
+pub mod delivery;
 pub mod directory;
 pub mod layout;
 pub mod lock;

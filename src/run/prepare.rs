@@ -6,7 +6,7 @@ use crate::domain::config_file;
 use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, Result};
-use crate::git::{Real, Repo};
+use crate::git::{Real, Repo, path_within};
 use crate::run::repository::repository;
 use crate::run::steps::{PlanBook, PlanFile};
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
@@ -273,7 +273,7 @@ pub fn config_file(
         _ if asked.is_none() && !path.exists() => return Ok(config_file::ConfigFile::default()),
         _ => settings::read_file(&path, "configuration file")?,
     };
-    let name = shown(&path, work_tree);
+    let name = path_within(&path, work_tree);
     let parsed = config_file::parse(&name, &bytes).map_err(settings::located)?;
     warnings.extend(parsed.warnings.iter().map(ToString::to_string));
     Ok(parsed.value)
@@ -321,7 +321,7 @@ fn load(
         Source::File(path) => std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()),
         Source::Known { path, .. } => path.clone(),
     };
-    let name = shown(&resolved, real.work_tree());
+    let name = path_within(&resolved, real.work_tree());
     let (plan, text) = match source {
         Source::Known { content, .. } => parse_plan(content, &name, warnings)?,
         _ => read_plan(&resolved, &name, warnings)?,
@@ -392,14 +392,6 @@ fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
             task.id, config.max_retries
         ));
     }
-}
-
-/// A path as a person names it: relative to the work tree where it lies in it.
-pub fn shown(path: &Path, work_tree: &Path) -> String {
-    path.strip_prefix(work_tree)
-        .unwrap_or(path)
-        .display()
-        .to_string()
 }
 
 /// The settings without a plan, for `sprag check`.

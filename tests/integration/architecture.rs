@@ -17,8 +17,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "github",
         &[
-            "context", "domain", "error", "git", "http", "process", "report", "run", "secrets",
+            "context", "domain", "error", "git", "http", "process", "report", "secrets",
             "settings",
+        ],
+    ),
+    (
+        "publish",
+        &[
+            "cli", "context", "domain", "error", "git", "github", "process", "report", "run",
+            "secrets", "settings",
         ],
     ),
     ("report", &["doctor", "domain"]),

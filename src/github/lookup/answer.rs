@@ -12,12 +12,12 @@ use crate::github::api::{Error, Identity, Reaction, Repo};
 use crate::github::publisher::{CHECK_NAME, Page};
 use crate::github::request::{ReactTo, RunRequest};
 use crate::report::annotation::{Annotation, Level};
+use crate::report::append::append_only;
 use crate::report::markdown::{self, Surroundings};
 use crate::report::outputs::{ReportStatus, of_no_run};
 use crate::report::shield::neutral;
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
-use crate::run::directory::append_only;
 use std::io::Write;
 use std::time::{Duration, Instant};
 

@@ -9,10 +9,11 @@ use crate::github::api::{
     Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Client, Comment, Conclusion,
     Error, Identity, NewCheckRun, Output, Reaction, Repo, Target,
 };
-use crate::github::publisher::{End, Published, Scene};
+use crate::github::publisher::scene::Scene;
 use crate::report::check_annotation::check_annotations;
 use crate::report::markdown::{self, Surroundings};
 use serde::{Deserialize, Serialize};
+use std::time::Instant;
 
 /// The name of every check run of Sprag.
 pub const CHECK_NAME: &str = "Sprag";
@@ -38,6 +39,35 @@ pub struct Page {
     pub id: u64,
     /// Its address.
     pub url: String,
+}
+
+/// The end of a run: what is known only then.
+pub struct End {
+    /// What the texts say beside the summary.
+    pub scene: Scene,
+    /// The head that the pull request shows now, where the run has pushed one.
+    pub pushed: Option<String>,
+    /// When the process must have done with it.
+    pub until: Instant,
+    /// Whether that is so soon that the writes follow each other without a pause.
+    pub hurried: bool,
+}
+
+/// What was published in the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Published {
+    /// The page of the check run.
+    pub check_url: Option<String>,
+    /// The page of the comment.
+    pub comment_url: Option<String>,
+    /// Whether everything is where it should be.
+    pub complete: bool,
+    /// Whether annotations are on the check run, so that the log need not carry them.
+    pub annotated: bool,
+    /// What a person should know of how it went.
+    pub incidents: Vec<String>,
+    /// Requests that were sent.
+    pub requests: u64,
 }
 
 /// What is to be shown where, and what is there already.

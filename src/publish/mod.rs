@@ -1,0 +1,496 @@
+//! `sprag publish`: the half of a run that may write to the repository. Another job, which may not, has
+//! done the work; here no project code and no agent runs.
+//!
+//! What is trusted is this job's own event, settings and checkout. They say which repository and
+//! branch the work is for, where it is told of and what it may change. The run directory says only
+//! what was done, and is read as input from a stranger.
+
+mod directory;
+mod policy;
+
+use self::directory::HandedOver;
+use self::policy::Policy;
+use crate::cli::{PublishArgs, RunArgs, SettingFlags};
+use crate::context::Context;
+use crate::domain::event::{EventKind, PushLine, RebasedLine};
+use crate::domain::outcome::{Reason, RunStatus, short};
+use crate::domain::settings::{Report, Settings};
+use crate::domain::snapshot::RevId;
+use crate::domain::summary::RunSummary;
+use crate::domain::trigger::refname;
+use crate::error::{Error, Result};
+use crate::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path, path_within};
+use crate::github::actions_environment::{self, ActionsEnvironment};
+use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
+use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
+use crate::github::queue::{self, Chosen};
+use crate::github::request::{RunRequest, WorkBranch};
+use crate::process::{self, Cancel, CancelReason};
+use crate::run::directory::RunDir;
+use crate::run::layout::{BUNDLE, Folder, SUMMARY};
+use crate::run::reporting::Reporting;
+use crate::run::source::of_issue;
+use crate::run::steps::{Emitter, HandIn};
+use crate::run::{new_run, prepare};
+use crate::settings;
+use globset::GlobSet;
+use std::collections::BTreeSet;
+use std::io::stdout;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Commits of the branch that are looked through for the one that the work continues.
+const ANCESTORS: u32 = 1000;
+
+const NOTE: &str = "The work was done in another job, which could not write to the repository, and checked here again.";
+
+/// Publishes a run and says the process's exit code, which is the run's.
+///
+/// # Errors
+/// A run directory that is damaged or is not of this workflow run, and surroundings in which nothing
+/// can be published.
+pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
+    let actions = ActionsEnvironment::of(context).ok_or_else(|| {
+        Error::environment("sprag publish needs GitHub, and there is no access to it")
+            .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
+    })?;
+    let redactor = crate::secrets::sources::redactor(context);
+    let handed = directory::read(&context.cwd.join(&args.run_dir), &redactor)?;
+    let real = crate::run::repository::repository(context)?;
+    let set = Set::of(context, args, &real)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    let found = runtime.block_on(asked(context, &actions, &set.settings, &real, args))?;
+    let (mut request, plan) = match found {
+        Asked::Over(ended) => return Ok(lookup::ended(context, &not_asked(ended), &mut stdout())),
+        Asked::Publish(request, plan) => (*request, plan),
+    };
+    request.settle(&set.delivery, context.in_actions(), true);
+    request.notes.push(NOTE.to_owned());
+    let own = new_run::runs_of(context, real.work_tree());
+    let own = RunDir::create(&own.join(uuid::Uuid::now_v7().to_string()))
+        .map_err(|error| Error::environment(format!("{error:#}")))?;
+    let summary = begun(&handed.summary, &request, &own);
+    let mut reporting = Reporting::open(context, &RunArgs::default(), &own, Some(&summary))?;
+    reporting.publish(context, &request, &own, &summary.run_id, false);
+    let job = Job {
+        context,
+        actions: &actions,
+        real: &real,
+        request: &request,
+        summary: &summary,
+        worked_on: handed.summary.branch.as_deref(),
+        protected: &set.protected,
+        plan: plan.as_deref(),
+        cancel: Cancel::new(),
+    };
+    let ended = runtime.block_on(job.publish(&handed, &mut reporting));
+    if let Err(error) = &ended {
+        reporting.broke_off(error);
+    }
+    reporting.finish(context, &own);
+    ended
+}
+
+/// What this job's own flags, inputs and configuration say.
+struct Set {
+    settings: Settings,
+    delivery: settings::DeliveryConfig,
+    protected: Arc<GlobSet>,
+}
+
+impl Set {
+    fn of(context: &Context, args: &PublishArgs, real: &Real) -> Result<Self> {
+        let flags = SettingFlags {
+            pull_request: args.pull_request.clone(),
+            report: args.report.clone(),
+            push: true,
+            ..SettingFlags::default()
+        };
+        let above = settings::above(context, &flags)?;
+        let mut warnings = Vec::new();
+        let top = real.work_tree();
+        let file = prepare::config_file(context, &args.common, top, None, &mut warnings)?;
+        let settings = above
+            .clone()
+            .or(lookup::without_rights(context, file.settings.clone()));
+        let sources = prepare::without_plan(file.settings, above).within(context);
+        let mut delivery = settings::run_config(context, &sources, Vec::new())?.delivery;
+        if delivery.report == Report::Auto {
+            delivery.report = Report::Github;
+        }
+        Ok(Self {
+            settings,
+            delivery,
+            protected: settings::protected_paths(&sources)?,
+        })
+    }
+}
+
+/// What this job's own event says of the run.
+enum Asked {
+    Over(Ended),
+    /// The request, and the plan's path from the top of the tree.
+    Publish(Box<RunRequest>, Option<String>),
+}
+
+async fn asked(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    settings: &Settings,
+    real: &Real,
+    args: &PublishArgs,
+) -> Result<Asked> {
+    let has_event = context.in_actions() && actions_environment::event(context).is_some();
+    let found = match args.issue {
+        Some(number) => of_issue(context, actions, settings, number).await?,
+        None if has_event => lookup::begin(context, actions, settings, Purpose::Publish).await?,
+        None => Beginning::configured(context, actions),
+    };
+    let Wanted {
+        source,
+        mut request,
+    } = match found.wanted(context) {
+        Ok(wanted) => wanted,
+        Err(ended) => return Ok(Asked::Over(ended)),
+    };
+    let named = args
+        .plan
+        .as_deref()
+        .or(context.input("plan").map(Path::new));
+    let queue = match (&args.queue, named, &source) {
+        (Some(dir), ..) => Some(dir.display().to_string()),
+        (None, None, WantedSource::Queue(dir)) => Some(dir.clone()),
+        _ => None,
+    };
+    if let Some(dir) = queue {
+        let dir = dir.trim_end_matches('/');
+        refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
+        request.branch = None;
+        let chosen = queue::choose(context, actions, real, dir, &mut request).await?;
+        return Ok(match chosen {
+            Chosen::Over(ended) => Asked::Over(ended),
+            Chosen::Plan(path) => {
+                let path = path_within(&path, real.work_tree());
+                Asked::Publish(Box::new(request), Some(path))
+            }
+        });
+    }
+    let plan = match (named, source) {
+        (Some(path), _) => Some(path_within(&context.cwd.join(path), real.work_tree())),
+        (None, WantedSource::Plan(path)) => Some(path),
+        _ => None,
+    };
+    Ok(Asked::Publish(Box::new(request), plan))
+}
+
+/// An event that asks for nothing did not cause a run: what there is to publish comes from another event. A
+/// refused request did not cause one either, but the job of somebody who may not ask does not fail.
+fn not_asked(ended: Ended) -> Ended {
+    match ended.reason {
+        Reason::NoWork => Ended {
+            status: RunStatus::Blocked,
+            reason: Reason::Refused,
+            why: format!("the run directory is not published: {}", ended.why),
+            remedy: Some(
+                "Publish in the workflow run that did the work, with the same inputs.".to_owned(),
+            ),
+            ..ended
+        },
+        _ => ended,
+    }
+}
+
+/// The summary as it is told of here: what the run says of the remote and of places on its machine is
+/// left out.
+fn begun(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
+    RunSummary {
+        push: None,
+        branch: request.branch.as_ref().map(|branch| branch.name.clone()),
+        run_dir: own.root().display().to_string(),
+        ..summary.clone()
+    }
+}
+
+/// Why the commits are not pushed.
+enum Refused {
+    /// They are not what such commits may be, line by line.
+    Policy(Vec<String>),
+    /// The directory is damaged, or something that is needed is missing.
+    Broken(Error),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// Commits that were taken into the repository and found to be in order.
+struct Taken {
+    facts: BundleFacts,
+    /// The last commit, after messages were made harmless.
+    head: RevId,
+    rebased: Vec<RebasedLine>,
+    /// Where the branch is; `None` where it is not there.
+    at: Option<RevId>,
+    /// Whether they continue the branch as it is.
+    fits: bool,
+}
+
+/// Everything that is the same for the whole job.
+struct Job<'a> {
+    context: &'a Context,
+    actions: &'a ActionsEnvironment,
+    real: &'a Real,
+    request: &'a RunRequest,
+    summary: &'a RunSummary,
+    /// The branch that the run says it was on.
+    worked_on: Option<&'a str>,
+    protected: &'a GlobSet,
+    plan: Option<&'a str>,
+    cancel: Cancel,
+}
+
+impl Job<'_> {
+    async fn publish(&self, handed: &HandedOver, reporting: &mut Reporting) -> Result<u8> {
+        process::listen(&self.cancel).map_err(anyhow::Error::from)?;
+        let mut sink = |event| reporting.take(event);
+        let mut emit = Emitter::new(&mut sink, 0, self.summary.elapsed_ms);
+        let bundle = handed.bundle.as_deref();
+        let bundle = bundle.filter(|_| self.request.delivery.push);
+        let (delivered, facts) = match bundle {
+            None => (Delivered::Not, None),
+            Some(path) => match self.deliver(path, &mut emit).await {
+                Ok((delivered, facts)) => (delivered, Some(facts)),
+                Err(Refused::Broken(error)) => return Err(error),
+                Err(Refused::Policy(lines)) => {
+                    for line in lines {
+                        emit.warn(format!("nothing is pushed: {line}"));
+                    }
+                    let ended = (RunStatus::Blocked, Reason::PolicyViolation);
+                    return Ok(self.end(&mut emit, ended, None));
+                }
+            },
+        };
+        let ended = (
+            self.summary.status.unwrap_or(RunStatus::Environment),
+            self.summary.reason.unwrap_or(Reason::Environment),
+        );
+        if self.request.queued.is_some() {
+            let run_id = &self.summary.run_id;
+            let uncounted = queue::count_run(self.context, self.request, ended.0, run_id).await;
+            uncounted.into_iter().for_each(|why| emit.warn(why));
+        }
+        let stopped = self.cancel.reason().is_some();
+        let ended = end_of(ended, delivered, stopped);
+        Ok(self.end(&mut emit, ended, facts.as_ref()))
+    }
+
+    fn end(
+        &self,
+        emit: &mut Emitter<'_>,
+        (status, reason): (RunStatus, Reason),
+        facts: Option<&BundleFacts>,
+    ) -> u8 {
+        let own = self
+            .summary
+            .exit_code
+            .filter(|_| Some(status) == self.summary.status);
+        let exit_code = own.unwrap_or_else(|| {
+            let signal = self.cancel.reason().and_then(CancelReason::signal);
+            status.exit_code(signal)
+        });
+        let changed = facts.map(|facts| {
+            let changes = facts.commits.iter().flat_map(|commit| &commit.changed);
+            let paths: BTreeSet<String> =
+                changes.map(|change| display_path(&change.path)).collect();
+            paths.into_iter().collect()
+        });
+        emit.emit(EventKind::RunEnded {
+            status,
+            reason,
+            exit_code,
+            head: self.summary.head.clone(),
+            changed_files: changed.unwrap_or_else(|| self.summary.changed_files.clone()),
+        });
+        exit_code
+    }
+
+    async fn deliver(
+        &self,
+        bundle: &Path,
+        emit: &mut Emitter<'_>,
+    ) -> Result<(Delivered, BundleFacts), Refused> {
+        let branch = self.branch()?;
+        let place = self.context.place_for_a_moment("sprag-publish-");
+        let place = place.map_err(Error::from)?;
+        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
+        let repo = repo.map_err(|error| Error::environment(error.to_string()))?;
+        let remote = lookup::remote(self.context, self.actions);
+        let remote = remote.map_err(|error| Error::config(error.to_string()))?;
+        let taken = self.take(&repo, &remote, branch, bundle)?;
+        let run = HandIn {
+            repo: &repo,
+            remote: &remote,
+            branch: BranchName::parse(&branch.name)
+                .map_err(|error| Error::config(error.to_string()))?,
+            expected: taken.at.clone(),
+            head: taken.head.clone(),
+            count: taken.facts.commits.len(),
+            run_id: &self.summary.run_id,
+            cancel: &self.cancel,
+        };
+        let is_there = |at: &RevId| repo.contains_commit(at, &taken.head);
+        let mut push = match &taken.at {
+            Some(at) if !taken.fits && is_there(at) => run.done(at.clone()),
+            _ if taken.fits => run.push().await,
+            _ => run.moved(),
+        };
+        if self.request.delivery.via_api {
+            emit.warn("the commits are pushed as they are, without GitHub's signature: `sprag publish` does not make them by the API");
+        }
+        push.rebased = taken.rebased;
+        let done = self.follow_up(branch, &mut push, emit).await;
+        emit.emit(EventKind::PushEnded(Box::new(push)));
+        Ok((Delivered::of(done), taken.facts))
+    }
+
+    async fn follow_up(
+        &self,
+        branch: &WorkBranch,
+        push: &mut PushLine,
+        emit: &mut Emitter<'_>,
+    ) -> bool {
+        let after = AfterPush {
+            actions: self.actions,
+            request: self.request,
+            branch,
+            summary: self.summary,
+            patience: PATIENCE,
+        };
+        let (done, troubles) = after.follow_up(push).await;
+        troubles.into_iter().for_each(|why| emit.warn(why));
+        done
+    }
+
+    /// The branch that this job's event says the work is for; the run has to have meant the same.
+    fn branch(&self) -> Result<&WorkBranch> {
+        match &self.request.branch {
+            None => Err(Error::config("this event has no branch for the work")
+                .hint("give sprag publish the --issue or --queue of the run")),
+            Some(branch) if self.worked_on == Some(branch.name.as_str()) => Ok(branch),
+            Some(branch) => {
+                let worked_on = self.worked_on.unwrap_or("no branch");
+                let worked_on = crate::report::text::line(worked_on);
+                Err(Error::config(format!(
+                    "the run worked on {worked_on}, and this event's work goes to {}",
+                    branch.name
+                ))
+                .hint("give sprag publish the --issue or --queue of the run, and the run a token that may read"))
+            }
+        }
+    }
+
+    /// Takes the commits in, once they are found to be what they should be.
+    fn take(
+        &self,
+        repo: &Repo,
+        remote: &Remote,
+        branch: &WorkBranch,
+        bundle: &Path,
+    ) -> Result<Taken, Refused> {
+        let at = branch.at.clone().map(RevId);
+        let tip = match (&at, repo.base()) {
+            (Some(at), _) => at.clone(),
+            (None, Some(base)) => base,
+            (None, None) => return Err(Error::config("the checkout has no commit").into()),
+        };
+        let unasked = |error: crate::git::RemoteError| {
+            Error::environment(format!("{} cannot be fetched: {error}", branch.name))
+                .hint("give the job's token `contents: write`")
+        };
+        if at.is_some() {
+            let fetched = repo.fetch_for(remote, &tip, &self.cancel);
+            fetched.map_err(unasked)?;
+        }
+        let start = Repo::bundle_base(bundle).map_err(not_taken)?;
+        let is_tip = start == tip;
+        if !is_tip {
+            let depth = repo.is_shallow().then_some(ANCESTORS);
+            let fetched = repo.fetch(remote, &tip.0, depth, &self.cancel);
+            fetched.map_err(unasked)?;
+            if !repo.contains_commit(&tip, &start) {
+                return Err(Refused::Policy(vec![format!(
+                    "the work continues {}, which is not in the history of {}",
+                    short(&start),
+                    short(&tip)
+                )]));
+            }
+        }
+        let facts = repo.unbundle(bundle, &start).map_err(not_taken)?;
+        self.check(repo, &facts)?;
+        let (head, rebased) = harmless(repo, &start, &facts)?;
+        Ok(Taken {
+            fits: is_tip || at.is_none(),
+            facts,
+            head,
+            rebased,
+            at,
+        })
+    }
+
+    fn check(&self, repo: &Repo, facts: &BundleFacts) -> Result<(), Refused> {
+        let ids: BTreeSet<&str> = facts.commits.iter().map(|it| it.id.0.as_str()).collect();
+        let stray = self.summary.commits.iter();
+        if let Some(stray) = stray.map(String::as_str).find(|id| !ids.contains(id)) {
+            let error = Error::config(format!(
+                "{SUMMARY} tells of commit {stray}, which {BUNDLE} does not have"
+            ));
+            return Err(error.into());
+        }
+        let page = self.actions.place.run_url();
+        let page = page.filter(|_| self.context.in_actions());
+        let policy = Policy {
+            protected: self.protected,
+            plan: self.plan,
+            run: page.as_deref().unwrap_or(&self.summary.run_id),
+        };
+        let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
+        match policy::violations(facts, &policy, &read) {
+            lines if lines.is_empty() => Ok(()),
+            lines => Err(Refused::Policy(lines)),
+        }
+    }
+}
+
+/// Messages are cleaned once more, by the rules for what an agent suggests.
+fn harmless(
+    repo: &Repo,
+    start: &RevId,
+    facts: &BundleFacts,
+) -> Result<(RevId, Vec<RebasedLine>), Refused> {
+    let mut messages = Vec::new();
+    for commit in &facts.commits {
+        let message = String::from_utf8_lossy(&commit.message);
+        let clean = crate::domain::commit_message::reviewed(&message);
+        let clean = clean.map_or_else(|| message.clone().into_owned(), |read| read.text);
+        messages.push((commit.id.clone(), clean.into_bytes()));
+    }
+    let made = repo.reword(start, &messages);
+    let made = made.map_err(|error| Error::environment(error.to_string()))?;
+    let line = |commit: crate::git::Rewritten| RebasedLine {
+        old: commit.old.0,
+        new: commit.new.map(|id| id.0),
+    };
+    Ok((made.head, made.commits.into_iter().map(line).collect()))
+}
+
+fn not_taken(error: BundleError) -> Error {
+    match error {
+        BundleError::Git(error) => Error::environment(error.to_string()),
+        error => Error::config(format!("{BUNDLE}: {error}")),
+    }
+}

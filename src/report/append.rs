@@ -1,0 +1,25 @@
+//! Files that a report is appended to, the runner's among them.
+
+use anyhow::Context as _;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Opens a file that is only ever appended to. A symbolic link in its place is an error, so that nobody who
+/// can write there chooses which file Sprag writes to.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn append_only(path: &Path) -> anyhow::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .custom_flags(no_follow())
+        .open(path)
+        .with_context(|| format!("{} cannot be opened", path.display()))
+}
+
+fn no_follow() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
+}

@@ -1,0 +1,177 @@
+//! The end of a run beyond the repository: its commits on the remote, and what follows from that on
+//! GitHub.
+
+use crate::context::Context;
+use crate::domain::event::{EventKind, PushLine};
+use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::snapshot::RevId;
+use crate::domain::summary::RunSummary;
+use crate::error::Result;
+use crate::git::BranchName;
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api_commits::{ApiPush, commit};
+use crate::github::delivery::{AfterPush, Delivered, PATIENCE};
+use crate::github::lookup::remote;
+use crate::github::request::{RunRequest, WorkBranch};
+use crate::process::Cancel;
+use crate::run::RunPlan;
+use crate::run::steps::{Parcel, Performer};
+use crate::secrets::sources::redactor;
+use crate::settings::TaskConfig;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long GitHub may take for everything but the push itself when the job is being cancelled: GitHub
+/// kills it 10 s after its first signal.
+const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
+
+/// Pushes what the run has committed, opens or updates its pull request, and starts workflows.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub(crate) async fn deliver(
+    context: &Context,
+    performer: &mut Performer<'_>,
+    request: &RunRequest,
+    plan: &RunPlan,
+    done: &[TaskConfig],
+    outcomes: &BTreeMap<String, Outcome>,
+) -> Result<Delivered> {
+    let Some(start) = performer.begun_at()? else {
+        return Ok(Delivered::Not);
+    };
+    let pushes = request.delivery.push;
+    let (true, Some(actions), Some(branch)) =
+        (pushes, ActionsEnvironment::of(context), &request.branch)
+    else {
+        performer.keep_for_publish(&start)?;
+        return Ok(Delivered::Not);
+    };
+    let checks: Vec<TaskConfig> = plan
+        .tasks
+        .iter()
+        .filter(|(task, _)| {
+            let outcome = outcomes.get(task.id.as_str());
+            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+        })
+        .map(|(_, start)| start.config.clone())
+        .chain(done.iter().cloned())
+        .collect();
+    let mut push = match push(
+        context, &actions, performer, request, branch, start, &checks,
+    )
+    .await?
+    {
+        Sent::Nothing => return Ok(Delivered::Not),
+        Sent::Impossible => return Ok(Delivered::Failed),
+        Sent::Line(line) => *line,
+    };
+    let stopped = performer.cancel.beyond_deadline();
+    let patience = match stopped.reason() {
+        Some(_) => PATIENCE_OF_CANCELLED,
+        None => PATIENCE,
+    };
+    let summary =
+        redactor(context).redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
+    let after = AfterPush {
+        actions: &actions,
+        request,
+        branch,
+        summary: &summary,
+        patience,
+    };
+    let followed = tokio::select! {
+        biased;
+        followed = after.follow_up(&mut push) => Some(followed),
+        () = hurried(&stopped) => None,
+    };
+    let (done, troubles) = followed.unwrap_or_else(|| {
+        let why = "the run was stopped before its pull request and workflows were seen to";
+        (false, vec![why.to_owned()])
+    });
+    troubles.into_iter().for_each(|why| performer.warn(why));
+    performer.emit.emit(EventKind::PushEnded(Box::new(push)));
+    Ok(Delivered::of(done))
+}
+
+/// Ends a little while after a signal.
+async fn hurried(stopped: &Cancel) {
+    stopped.cancelled().await;
+    tokio::time::sleep(PATIENCE_OF_CANCELLED).await;
+}
+
+/// What became of a push.
+enum Sent {
+    /// There is nothing to push.
+    Nothing,
+    /// It could not be tried.
+    Impossible,
+    /// It was tried.
+    Line(Box<PushLine>),
+}
+
+async fn push(
+    context: &Context,
+    actions: &ActionsEnvironment,
+    performer: &mut Performer<'_>,
+    request: &RunRequest,
+    branch: &WorkBranch,
+    start: RevId,
+    checks: &[TaskConfig],
+) -> Result<Sent> {
+    let named = BranchName::parse(&branch.name);
+    let (remote, name) = match (remote(context, actions), named) {
+        (Ok(remote), Ok(name)) => (remote, name),
+        (Err(error), _) | (_, Err(error)) => {
+            performer.warn(format!("nothing can be pushed: {error}"));
+            return Ok(Sent::Impossible);
+        }
+    };
+    let parcel = Parcel {
+        remote: &remote,
+        branch: name,
+        expected: branch.at.clone().map(RevId),
+        start,
+        checks,
+        pauses: &actions.pauses,
+        cancel: performer.cancel.beyond_deadline(),
+    };
+    let pushed = match request.delivery.via_api {
+        true => pushed_by_api(actions, performer, &parcel).await,
+        false => None,
+    };
+    let pushed = match pushed {
+        Some(line) => Some(line),
+        None => performer.push_work(&parcel).await?,
+    };
+    Ok(pushed.map_or(Sent::Nothing, |line| Sent::Line(Box::new(line))))
+}
+
+/// Has GitHub make the commits anew. `None` where it cannot: an ordinary push is to do it, which is said.
+async fn pushed_by_api(
+    actions: &ActionsEnvironment,
+    performer: &mut Performer<'_>,
+    parcel: &Parcel<'_>,
+) -> Option<PushLine> {
+    let push = ApiPush {
+        repo: &performer.repo,
+        branch: &parcel.branch,
+        expected: parcel.expected.as_ref(),
+        start: &parcel.start,
+    };
+    match commit(actions, push).await {
+        Ok(line) => {
+            let line = line?;
+            if let Some(head) = &line.head {
+                performer.follow_remote(parcel, &RevId(head.clone()));
+            }
+            Some(line)
+        }
+        Err(why) => {
+            performer.warn(format!(
+                "the commits are pushed as they are, without GitHub's signature: {why}"
+            ));
+            None
+        }
+    }
+}
