@@ -13,9 +13,10 @@ use crate::domain::plan::{self, Task};
 use crate::domain::settings::Settings;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
+use crate::git::path_within;
 use crate::report::{self, wire};
 use crate::run::layout::RunFile;
-use crate::run::prepare::{Prepared, config_file, read_plan, shown};
+use crate::run::prepare::{Prepared, config_file, read_plan};
 use crate::run::repository::repository;
 use crate::run::steps::first_prompt;
 use crate::settings::{self, TaskConfig};
@@ -160,7 +161,7 @@ pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
         return check_configuration(context, &sources, file.setup, &warnings);
     };
     let path = context.cwd.join(path);
-    let name = shown(&path, real.work_tree());
+    let name = path_within(&path, real.work_tree());
     let (plan, _) = read_plan(&path, &name, &mut warnings)?;
     let sources =
         settings::Sources::new(above, plan.settings.clone().or(file.settings)).within(context);

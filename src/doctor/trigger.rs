@@ -3,10 +3,10 @@
 use super::Finding;
 use super::facts::Trigger;
 use crate::domain::text::one_line;
+use crate::domain::trigger::Ask;
 use crate::domain::trigger::payload::Event;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
-use crate::domain::trigger::Ask;
 
 /// The longest piece of somebody's words that is shown, in characters.
 const SHOWN: usize = 60;

@@ -50,10 +50,7 @@ pub async fn commit(
     let mut at = ready(&repo, push).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();
     for (commit, change) in commits.iter().zip(changes) {
-        let message = push
-            .repo
-            .message_of(commit)
-            .map_err(|error| told(&error))?;
+        let message = push.repo.message_of(commit).map_err(|error| told(&error))?;
         let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
         let made = CommitOnBranch {
             branch: push.branch.short().to_owned(),

@@ -295,7 +295,6 @@ pub async fn begin(
             let asked = Asked {
                 actions,
                 lookup,
-                candidate: &candidate,
                 triggers: &triggers,
                 comment: found.comment,
                 is_silent: settings.report == Some(Report::None),
@@ -308,7 +307,7 @@ pub async fn begin(
                 identity: identity.as_ref().ok(),
                 place: &actions.place,
                 react_to: ReactTo::of(candidate.comment, None),
-                number: candidate.subject.as_ref().map(|subject| subject.number),
+                number: candidate.number(),
                 comment: found.comment,
                 state: found.facts.state.unwrap_or_default(),
                 is_silent: settings.report == Some(Report::None),
@@ -319,17 +318,17 @@ pub async fn begin(
 }
 
 /// What the work is called: the first line of what somebody wrote, or what is to be mended.
-fn title(authorised: &Authorised) -> String {
-    let at = match (authorised.number, authorised.is_pull) {
+fn title(candidate: &Candidate) -> String {
+    let at = match (candidate.number(), candidate.is_pull()) {
         (Some(number), true) => format!(" of pull request {number}"),
         (Some(number), false) => format!(" of issue {number}"),
         (None, _) => String::new(),
     };
-    match &authorised.ask {
+    match &candidate.ask {
         Ask::Instruction(text) => clean_line(text.lines().next().unwrap_or_default(), 72),
         Ask::Review { .. } => format!("Do what the review{at} asks for"),
         _ => {
-            let name = authorised
+            let name = candidate
                 .checks_name
                 .as_deref()
                 .unwrap_or("the failed jobs");
@@ -366,7 +365,6 @@ fn of_repository(ask: &Ask) -> Option<WantedSource> {
 struct Asked<'a> {
     actions: &'a ActionsEnvironment,
     lookup: EventLookup<'a>,
-    candidate: &'a Candidate,
     triggers: &'a TriggerSettings,
     comment: Option<Page>,
     is_silent: bool,
@@ -374,10 +372,10 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<Beginning> {
-        if !authorised.ask.is_work() {
+        if !authorised.candidate.ask.is_work() {
             return Ok(Beginning::Over(self.answer(authorised).await));
         }
-        let ask = match (&authorised.ask, &authorised.state.last_ask) {
+        let ask = match (&authorised.candidate.ask, &authorised.state.last_ask) {
             (Ask::Retry | Ask::Continue, Some(last)) => last.clone(),
             (ask, _) => ask.clone(),
         };
@@ -404,8 +402,9 @@ impl Asked<'_> {
                 prompt: Some(text), ..
             } => WantedSource::Prompt(text.clone()),
             Ask::IssuePlan => {
-                let mut read = issue::plan(&authorised.title, &authorised.body);
-                if authorised.ask == Ask::Continue {
+                let subject = authorised.candidate.subject.clone().unwrap_or_default();
+                let mut read = issue::plan(&subject.title, &subject.body);
+                if authorised.candidate.ask == Ask::Continue {
                     read.plan
                         .tick_off(|task| authorised.state.is_done(&task.title));
                 }
@@ -416,11 +415,13 @@ impl Asked<'_> {
             | Ask::FixRun { .. }
             | Ask::FixSuite { .. }
             | Ask::Review { .. } => {
-                let mut of = authorised.clone();
-                of.ask = ask.clone();
-                let context = self.lookup.context(&of, self.candidate, request).await;
-                let task = words::prompt(&of, &context);
-                WantedSource::PlanText(one_task(&title(&of), &task))
+                let asked = Candidate {
+                    ask: ask.clone(),
+                    ..authorised.candidate.clone()
+                };
+                let context = self.lookup.context(&asked, request).await;
+                let task = words::prompt(&asked, &context);
+                WantedSource::PlanText(one_task(&title(&asked), &task))
             }
             _ => WantedSource::Configured,
         }
@@ -431,8 +432,8 @@ impl Asked<'_> {
             repo: self.lookup.repo,
             identity: self.lookup.identity,
             place: &self.actions.place,
-            react_to: ReactTo::of(authorised.comment, None),
-            number: authorised.number,
+            react_to: ReactTo::of(authorised.candidate.comment, None),
+            number: authorised.candidate.number(),
             comment: self.comment,
             state: authorised.next_state.clone(),
             is_silent: self.is_silent,

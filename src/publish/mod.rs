@@ -19,7 +19,9 @@ use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
 use crate::error::{Error, Result};
-use crate::git::{BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path, path_within};
+use crate::git::{
+    BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path, path_within,
+};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};

@@ -20,6 +20,7 @@ pub fn append_only(path: &Path) -> anyhow::Result<File> {
         .with_context(|| format!("{} cannot be opened", path.display()))
 }
 
-fn no_follow() -> i32 {
+/// The flag of `open` that makes a symbolic link an error.
+pub fn no_follow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
 }

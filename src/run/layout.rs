@@ -207,7 +207,7 @@ impl RunFile<'_> {
                 "before the branch is moved onto commits of somebody else",
             ),
             Self::Plan => whole("state/plan", "before the manifest"),
-            Self::Request => whole("state/mission.json", "before the first event"),
+            Self::Request => whole("state/request.json", "before the first event"),
             Self::StartCommit => whole("state/began-at", "before the first event"),
             Self::TurnMark => whole("state/turn-mark.json", AS_TRUE),
             Self::FinalMessage => whole("state/final-message.md", AS_TRUE),

@@ -17,8 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "github",
         &[
-            "context", "domain", "error", "git", "http", "process", "report", "secrets",
-            "settings",
+            "context", "domain", "error", "git", "http", "process", "report", "secrets", "settings",
         ],
     ),
     (

@@ -108,8 +108,8 @@ fn an_example_with_the_phrase_starts_work() {
             match (payload["action"].as_str(), triage) {
                 (Some("created"), Triage::Candidate(candidate)) => {
                     assert_eq!(
-                        candidate.repository.as_deref(),
-                        payload["repository"]["full_name"].as_str()
+                        candidate.default_branch.as_deref(),
+                        payload["repository"]["default_branch"].as_str()
                     );
                     started += 1;
                 }

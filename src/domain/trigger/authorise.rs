@@ -1,9 +1,8 @@
 //! Whether what is asked for is done, and where: from the candidate and what was fetched for it.
 
 use super::marker::{Begin, State};
-use super::payload::Place;
 use super::settings::TriggerSettings;
-use super::triage::{Asker, Candidate, CommentRef, checked_branch};
+use super::triage::{Candidate, checked_branch};
 use super::{Ask, Refusal, clean};
 
 /// What was fetched. What [`super::triage::Needs`] does not name is left at its default.
@@ -78,8 +77,6 @@ pub struct PullFacts {
     pub head_repository: Option<String>,
     /// The branch it goes to.
     pub base_ref: String,
-    /// That branch's commit.
-    pub base_sha: String,
     /// `owner/name` of the repository it goes to.
     pub base_repository: String,
 }
@@ -87,53 +84,20 @@ pub struct PullFacts {
 /// What is done, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorised {
-    /// The event's name.
-    pub event: &'static str,
-    /// `owner/name` of the repository.
-    pub repository: Option<String>,
-    /// What is asked for.
-    pub ask: Ask,
-    /// Who asked.
-    pub asker: Option<Asker>,
-    /// The number of the issue or pull request.
-    pub number: Option<u64>,
-    /// Whether it is a pull request.
-    pub is_pull: bool,
-    /// Its title as of the event. Written by anybody.
-    pub title: String,
-    /// Its text as of the event. Written by anybody.
-    pub body: String,
-    /// Who wrote it.
-    pub author: String,
+    /// What was asked for. The commit is the newest of the branch, title and text are known where the event
+    /// leaves them out, and the notes are complete.
+    pub candidate: Candidate,
     /// The branch to work on, an existing one; `None` means a new one from the base.
     pub branch: Option<String>,
-    /// The commit to work on, where it is known.
-    pub head_sha: Option<String>,
     /// The branch that the work is for.
     pub base_ref: Option<String>,
-    /// That branch's commit, where it is known.
-    pub base_sha: Option<String>,
     /// Whether nothing may be pushed: the branch is of a fork.
     pub report_only: bool,
-    /// The comment, which the reactions go to.
-    pub comment: Option<CommentRef>,
-    /// Where on the diff the comment is.
-    pub place: Option<Place>,
-    /// The review's text.
-    pub review_body: Option<String>,
-    /// The name of the workflow or the app whose checks failed.
-    pub checks_name: Option<String>,
-    /// The key under which the answer is noted.
-    pub answer_key: Option<String>,
-    /// When it was asked for, as GitHub words it.
-    pub asked_at: Option<String>,
     /// The state as it is now, for `retry`, `continue` and `status`.
     pub state: State,
     /// The state to write while the run is under way. It lacks the run's id:
     /// [`State::note_run`].
     pub next_state: State,
-    /// What a reader of the report should know.
-    pub notes: Vec<String>,
 }
 
 /// Why a candidate is not worked on.
@@ -263,7 +227,6 @@ fn association_fits(association: Option<&str>, settings: &TriggerSettings) -> bo
 
 /// Where the work is done.
 fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
-    let subject = candidate.subject.clone().unwrap_or_default();
     let default_branch = candidate
         .default_branch
         .clone()
@@ -272,36 +235,19 @@ fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
         checked_branch(name)?;
     }
     let mut authorised = Authorised {
-        event: candidate.event,
-        repository: candidate.repository.clone(),
-        ask: candidate.ask.clone(),
-        asker: candidate.asker.clone(),
-        number: candidate.subject.as_ref().map(|subject| subject.number),
-        is_pull: subject.is_pull,
-        title: subject.title,
-        body: subject.body,
-        author: subject.author,
+        candidate: candidate.clone(),
         branch: None,
-        head_sha: candidate.head_sha.clone(),
         base_ref: default_branch,
-        base_sha: None,
         report_only: false,
-        comment: candidate.comment,
-        place: candidate.place.clone(),
-        review_body: candidate.review_body.clone(),
-        checks_name: candidate.checks_name.clone(),
-        answer_key: candidate.answer_key.clone(),
-        asked_at: candidate.asked_at.clone(),
         state: State::default(),
         next_state: State::default(),
-        notes: candidate.notes.clone(),
     };
     if candidate.needs.pull_request {
         let Some(pull) = &facts.pull else {
-            let number = authorised.number.unwrap_or_default();
+            let number = candidate.number().unwrap_or_default();
             return Err(Refusal::PullRequestUnknown { number });
         };
-        on_pull(&mut authorised, candidate, pull)?;
+        on_pull(&mut authorised, pull)?;
     } else if let Some(head) = &candidate.head_ref {
         place_on_branch(&mut authorised, candidate, head);
     }
@@ -323,11 +269,8 @@ fn place_on_branch(authorised: &mut Authorised, candidate: &Candidate, head: &st
     }
 }
 
-fn on_pull(
-    authorised: &mut Authorised,
-    candidate: &Candidate,
-    pull: &PullFacts,
-) -> Result<(), Refusal> {
+fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal> {
+    let candidate = &mut authorised.candidate;
     checked_branch(&pull.head_ref)?;
     checked_branch(&pull.base_ref)?;
     let same = |head: &str| head.eq_ignore_ascii_case(&pull.base_repository);
@@ -339,7 +282,7 @@ fn on_pull(
             let note = format!(
                 "The branch is of the fork {head}: nothing is pushed, the work is only reported."
             );
-            authorised.notes.push(note);
+            candidate.notes.push(note);
         }
         None if candidate.ask.is_work() => {
             return Err(Refusal::ForkIsGone);
@@ -352,16 +295,15 @@ fn on_pull(
         .is_some_and(|sha| *sha != pull.head_sha);
     if moved {
         let note = "The pull request got other commits after this was asked for; the work is on the newest.";
-        authorised.notes.push(note.to_owned());
+        candidate.notes.push(note.to_owned());
     }
-    if authorised.title.is_empty() {
-        authorised.title.clone_from(&pull.title);
-        authorised.body.clone_from(&pull.body);
+    if let Some(subject) = candidate.subject.as_mut().filter(|it| it.title.is_empty()) {
+        subject.title.clone_from(&pull.title);
+        subject.body.clone_from(&pull.body);
     }
+    candidate.head_sha = Some(pull.head_sha.clone());
     authorised.branch = Some(pull.head_ref.clone());
-    authorised.head_sha = Some(pull.head_sha.clone());
     authorised.base_ref = Some(pull.base_ref.clone());
-    authorised.base_sha = Some(pull.base_sha.clone());
     Ok(())
 }
 
@@ -374,11 +316,11 @@ fn open(candidate: &Candidate, facts: &Facts) -> Result<(), Declined> {
     if pull_is_open && subject_is_open {
         return Ok(());
     }
-    let is_pull = candidate
-        .subject
-        .as_ref()
-        .is_some_and(|subject| subject.is_pull);
-    let what = if is_pull { "pull request" } else { "issue" };
+    let what = if candidate.is_pull() {
+        "pull request"
+    } else {
+        "issue"
+    };
     if candidate.asker.is_none() {
         let reason = format!("the {what} is closed");
         return Err(Declined::Nothing { reason });

@@ -32,10 +32,6 @@ pub enum Triage {
 /// What is asked for, by whom and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// The event's name.
-    pub event: &'static str,
-    /// `owner/name` of the repository.
-    pub repository: Option<String>,
     /// The repository's default branch, where the event has it.
     pub default_branch: Option<String>,
     /// Who asked; `None` where the workflow itself did (`schedule`, `push`) or a failure.
@@ -66,6 +62,18 @@ pub struct Candidate {
     pub asked_at: Option<String>,
     /// What a reader of the report should know.
     pub notes: Vec<String>,
+}
+
+impl Candidate {
+    /// The number of the issue or pull request.
+    pub fn number(&self) -> Option<u64> {
+        self.subject.as_ref().map(|subject| subject.number)
+    }
+
+    /// Whether it is about a pull request.
+    pub fn is_pull(&self) -> bool {
+        self.subject.as_ref().is_some_and(|subject| subject.is_pull)
+    }
 }
 
 /// Who asked.
@@ -106,16 +114,16 @@ pub struct Needs {
 /// Decides what an event asks for.
 pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
     let result = match event {
-        Event::IssueComment(event) => comment(event, "issue_comment", settings),
-        Event::ReviewComment(event) => comment(event, "pull_request_review_comment", settings),
-        Event::Issue(event) => labelled(event, "issues", settings),
+        Event::IssueComment(event) => comment(event, settings),
+        Event::ReviewComment(event) => comment(event, settings),
+        Event::Issue(event) => labelled(event, settings),
         Event::PullRequest { target, event } => pull_request(*target, event, settings),
         Event::Review(event) => review(event, settings),
         Event::WorkflowRun(event) => checked(event, "workflow_run", settings),
         Event::CheckSuite(event) => checked(event, "check_suite", settings),
-        Event::Schedule(common) => Ok(configured(common, "schedule", settings)),
-        Event::WorkflowDispatch(event) => dispatch(event, "workflow_dispatch", settings),
-        Event::RepositoryDispatch(event) => dispatch(event, "repository_dispatch", settings),
+        Event::Schedule(common) => Ok(configured(common, settings)),
+        Event::WorkflowDispatch(event) => dispatch(event, settings),
+        Event::RepositoryDispatch(event) => dispatch(event, settings),
         Event::Push(event) => push(event, settings),
         Event::Other(name) => Err(nothing(format!("the event `{name}` starts nothing"))),
     };
@@ -145,10 +153,8 @@ fn nothing(reason: impl Into<String>) -> Triage {
 }
 
 /// A candidate with what all events have in common.
-fn candidate(common: &Common, event: &'static str, ask: Ask) -> Candidate {
+fn candidate(common: &Common, ask: Ask) -> Candidate {
     Candidate {
-        event,
-        repository: common.repository.clone(),
         default_branch: common.default_branch.clone(),
         asker: None,
         by_machine: false,
@@ -213,11 +219,7 @@ fn asker(
     })
 }
 
-fn comment(
-    event: &CommentEvent,
-    name: &'static str,
-    settings: &TriggerSettings,
-) -> Result<Candidate, Triage> {
+fn comment(event: &CommentEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
     if event.common.action != "created" {
         let action = clean::clean_line(&event.common.action, 40);
         return Err(nothing(format!(
@@ -230,7 +232,7 @@ fn comment(
     let ask = phrase::find(&event.body, &settings.phrase)
         .ok_or_else(|| nothing(no_phrase("comment", settings)))?;
     let asker = asker(&event.author, Some(&event.association), settings)?;
-    let mut candidate = on_subject(candidate(&event.common, name, ask), &event.subject, asker);
+    let mut candidate = on_subject(candidate(&event.common, ask), &event.subject, asker);
     let (id, is_review) = (event.id, event.place.is_some());
     candidate.comment = Some(if is_review {
         CommentRef::Review(id)
@@ -252,11 +254,7 @@ fn no_phrase(what: &str, settings: &TriggerSettings) -> String {
     format!("no line of the {what} begins with `{}`", settings.phrase)
 }
 
-fn labelled(
-    event: &SubjectEvent,
-    name: &'static str,
-    settings: &TriggerSettings,
-) -> Result<Candidate, Triage> {
+fn labelled(event: &SubjectEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
     let wanted = format!("`{}`", settings.label);
     if event.common.action != "labeled" {
         let action = clean::clean_line(&event.common.action, 40);
@@ -274,7 +272,7 @@ fn labelled(
     let sender = event.common.sender.clone().unwrap_or_default();
     let asker = asker(&sender, None, settings)?;
     let mut candidate = on_subject(
-        candidate(&event.common, name, Ask::IssuePlan),
+        candidate(&event.common, Ask::IssuePlan),
         &event.subject,
         asker,
     );
@@ -290,12 +288,7 @@ fn pull_request(
     event: &SubjectEvent,
     settings: &TriggerSettings,
 ) -> Result<Candidate, Triage> {
-    let name = if target {
-        "pull_request_target"
-    } else {
-        "pull_request"
-    };
-    let candidate = labelled(event, name, settings)?;
+    let candidate = labelled(event, settings)?;
     if target && !settings.allow_pull_request_target {
         return Err(refused(Refusal::PullRequestTarget));
     }
@@ -331,11 +324,7 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
         },
     };
     let asker = asker(&event.author, Some(&event.association), settings)?;
-    let mut candidate = on_subject(
-        candidate(&event.common, "pull_request_review", ask),
-        subject,
-        asker,
-    );
+    let mut candidate = on_subject(candidate(&event.common, ask), subject, asker);
     candidate.needs.review = true;
     candidate.review_body = Some(event.body.clone());
     candidate.answer_key = Some(format!("review:{}", event.id));
@@ -398,7 +387,7 @@ fn checked(
         "workflow_run" => Ask::FixRun { run_id: event.id },
         _ => Ask::FixSuite { suite_id: event.id },
     };
-    let mut candidate = candidate(&event.common, name, ask);
+    let mut candidate = candidate(&event.common, ask);
     candidate.by_machine = true;
     let pull = event.pulls.first().copied();
     candidate.subject = pull.map(|number| Subject {
@@ -440,15 +429,11 @@ fn source(settings: &TriggerSettings) -> Ask {
     queue.map_or(Ask::Configured, Ask::Queue)
 }
 
-fn configured(common: &Common, name: &'static str, settings: &TriggerSettings) -> Candidate {
-    candidate(common, name, source(settings))
+fn configured(common: &Common, settings: &TriggerSettings) -> Candidate {
+    candidate(common, source(settings))
 }
 
-fn dispatch(
-    event: &DispatchEvent,
-    name: &'static str,
-    settings: &TriggerSettings,
-) -> Result<Candidate, Triage> {
+fn dispatch(event: &DispatchEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
     let given = [&event.plan, &event.prompt, &event.queue];
     let ask = match given.into_iter().flatten().count() {
         0 => source(settings),
@@ -461,7 +446,7 @@ fn dispatch(
             return Err(refused(Refusal::SeveralSources));
         }
     };
-    let mut candidate = candidate(&event.common, name, ask);
+    let mut candidate = candidate(&event.common, ask);
     let sender = event.common.sender.as_ref();
     candidate.asker = sender.map(|sender| Asker {
         login: sender.login.clone(),
@@ -493,7 +478,7 @@ fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Tria
     if let Some(sender) = &event.common.sender {
         asker(sender, None, settings)?;
     }
-    let mut candidate = configured(&event.common, "push", settings);
+    let mut candidate = configured(&event.common, settings);
     candidate.head_ref = Some(branch.to_owned());
     candidate.head_sha = Some(event.after.clone());
     Ok(candidate)

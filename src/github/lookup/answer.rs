@@ -185,7 +185,7 @@ impl Told<'_> {
         let line = self.state.encode();
         let mut around = self.around(&line);
         around.trigger_phrase = Some(phrase);
-        let mut ended = match authorised.ask {
+        let mut ended = match authorised.candidate.ask {
             Ask::Stop => self.stop(authorised).await,
             Ask::Status => Ended::nothing(match authorised.state.last_status {
                 Some(status) => format!("the last run here ended {}", status.as_str()),
@@ -194,7 +194,7 @@ impl Told<'_> {
             _ => Ended::nothing("the commands are explained in the comment"),
         };
         self.react(Reaction::Rocket, &mut ended).await;
-        let text = match (&authorised.ask, self.before().await) {
+        let text = match (&authorised.candidate.ask, self.before().await) {
             (Ask::Help, None) => markdown::help_comment(&around),
             (_, None) => markdown::status_comment(None, &around),
             (ask, Some(before)) => {
@@ -213,7 +213,7 @@ impl Told<'_> {
 
     /// Cancels the workflow runs whose check runs are open on the pull request's head.
     async fn stop(&self, authorised: &Authorised) -> Ended {
-        let Some(head) = &authorised.head_sha else {
+        let Some(head) = &authorised.candidate.head_sha else {
             return Ended::nothing("no run is under way here");
         };
         let there = self.repo.check_runs(head, CHECK_NAME).await;

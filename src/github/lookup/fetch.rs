@@ -1,7 +1,7 @@
 //! What must be asked of GitHub before an event is worked on.
 
 use crate::context::Context;
-use crate::domain::trigger::authorise::{Authorised, Facts, PullFacts};
+use crate::domain::trigger::authorise::{Facts, PullFacts};
 use crate::domain::trigger::context as words;
 use crate::domain::trigger::marker::{self, MARKER, State};
 use crate::domain::trigger::payload::Place;
@@ -38,7 +38,7 @@ impl EventLookup<'_> {
     /// Asks for what a candidate needs. What cannot be determined is left unknown: the decision judges that.
     pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {
         let needs = candidate.needs;
-        let number = candidate.subject.as_ref().map(|subject| subject.number);
+        let number = candidate.number();
         let now_day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         let attempt = context.var("GITHUB_RUN_ATTEMPT");
         let mut found = Found::default();
@@ -103,21 +103,16 @@ impl EventLookup<'_> {
     }
 
     /// What the agent is to know of the place where it was asked. What cannot be read is a note.
-    pub async fn context(
-        &self,
-        authorised: &Authorised,
-        candidate: &Candidate,
-        request: &mut RunRequest,
-    ) -> words::Context {
-        let mut context = words::Context::of(authorised);
+    pub async fn context(&self, candidate: &Candidate, request: &mut RunRequest) -> words::Context {
+        let mut context = words::Context::default();
         let mut note = |what: &str, error: &Error| request.notes.push(format!("{what}: {error}"));
-        if let Some(number) = authorised.number.filter(|_| candidate.needs.comments) {
+        if let Some(number) = candidate.number().filter(|_| candidate.needs.comments) {
             match self.repo.comments(number).await {
                 Ok(comments) => context.comments = self.thread(comments),
                 Err(error) => note("The conversation could not be read", &error),
             }
         }
-        if let (Ask::Review { review_id }, Some(number)) = (&authorised.ask, authorised.number) {
+        if let (Ask::Review { review_id }, Some(number)) = (&candidate.ask, candidate.number()) {
             match self.repo.review_comments(number, *review_id).await {
                 Ok(comments) => {
                     context.review_comments = comments.into_iter().map(on_lines).collect()
@@ -125,7 +120,7 @@ impl EventLookup<'_> {
                 Err(error) => note("The comments of the review could not be read", &error),
             }
         }
-        let jobs = match authorised.ask {
+        let jobs = match candidate.ask {
             Ask::FixRun { run_id } => Some(self.repo.jobs(run_id).await),
             Ask::FixSuite { suite_id } => Some(self.repo.jobs_of_suite(suite_id).await),
             _ => None,
@@ -192,7 +187,6 @@ fn pull_facts(pull: Pull) -> PullFacts {
         head_sha: pull.head.sha,
         head_repository: pull.head.repo,
         base_ref: pull.base.branch,
-        base_sha: pull.base.sha,
         base_repository: pull.base.repo.unwrap_or_default(),
     }
 }

@@ -21,18 +21,19 @@ pub fn request(
     authorised: &Authorised,
     triggers: &TriggerSettings,
 ) -> RunRequest {
-    let number = authorised.number;
+    let candidate = &authorised.candidate;
+    let number = candidate.number();
     RunRequest {
         number,
-        is_pull: authorised.is_pull,
-        react_to: ReactTo::of(authorised.comment, number),
+        is_pull: candidate.is_pull(),
+        react_to: ReactTo::of(candidate.comment, number),
         base_ref: authorised.base_ref.clone(),
-        head: authorised.head_sha.clone(),
+        head: candidate.head_sha.clone(),
         report_only: authorised.report_only,
         state: authorised.next_state.clone(),
-        asked_by: authorised.asker.as_ref().map(|asker| asker.login.clone()),
+        asked_by: candidate.asker.as_ref().map(|asker| asker.login.clone()),
         trigger_phrase: number.map(|_| triggers.phrase.clone()),
-        notes: authorised.notes.clone(),
+        notes: candidate.notes.clone(),
         ..RunRequest::at(actions.place.clone())
     }
 }
@@ -51,7 +52,8 @@ pub async fn branch_of(
     if matches!(ask, Ask::Queue(_) | Ask::Dispatch { queue: Some(_), .. }) {
         return Ok(());
     }
-    let name = match (&authorised.branch, authorised.number, ask) {
+    let candidate = &authorised.candidate;
+    let name = match (&authorised.branch, candidate.number(), ask) {
         // A fork's branch may be called as one of this repository.
         (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
         (Some(name), ..) => name.clone(),
@@ -60,8 +62,8 @@ pub async fn branch_of(
         (None, None, Ask::FixSuite { suite_id }) => format!("sprag/fix-{suite_id}"),
         (None, None, _) => return Ok(()),
     };
-    let at = match (&authorised.branch, &authorised.head_sha) {
-        (Some(_), Some(head)) if authorised.is_pull => Some(head.clone()),
+    let at = match (&authorised.branch, &candidate.head_sha) {
+        (Some(_), Some(head)) if candidate.is_pull() => Some(head.clone()),
         (Some(_), head) => match lookup.repo.branch(&name).await {
             // The event tells where it was, and the push finds out whether it still is.
             Err(error) if error.is_temporary() && head.is_some() => head.clone(),

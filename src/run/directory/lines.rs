@@ -1,6 +1,6 @@
 //! Files of JSON lines, of which the last may be torn.
 
-use super::no_follow;
+use crate::report::append::no_follow;
 use anyhow::Context as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};

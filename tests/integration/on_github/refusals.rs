@@ -23,7 +23,10 @@ fn who_may_not_write_gets_a_reaction_and_no_comment() {
         assert_eq!(refused.output("reason"), "refused");
         assert!(refused.output("summary").contains("has no write access"));
         let log = &refused.run.stdout;
-        assert!(log.contains("::notice ") && !log.contains("::error"), "{log}");
+        assert!(
+            log.contains("::notice ") && !log.contains("::error"),
+            "{log}"
+        );
         assert_eq!(runner.reactions(Subject::Comment(id)), ["confused"]);
     }
     let number = runner.github.state().open_issue("eve", "x", "Do it");

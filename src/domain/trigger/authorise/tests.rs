@@ -14,7 +14,6 @@ fn facts() -> Facts {
             head_sha: SHA.into(),
             head_repository: Some("octo/tool".into()),
             base_ref: "main".into(),
-            base_sha: BASE.into(),
             base_repository: "Octo/tool".into(),
             ..PullFacts::default()
         }),
@@ -33,7 +32,7 @@ fn pulled(change: impl FnOnce(&mut PullFacts)) -> Facts {
 
 fn ended(result: &Result<Authorised, Declined>) -> String {
     match result {
-        Ok(done) => format!("{:?} on {:?}", done.ask, done.branch),
+        Ok(done) => format!("{:?} on {:?}", done.candidate.ask, done.branch),
         Err(Declined::Nothing { reason }) => format!("nothing: {reason}"),
         Err(Declined::Refused(refusal)) => {
             format!("{}: {refusal}", refusal.status().as_str())
@@ -57,14 +56,19 @@ fn told(body: &str, facts: &Facts) -> String {
 fn work_is_done_on_the_pull_requests_head() {
     let done = go("issue_comment", &comment("/sprag fix"), &facts()).expect("it is done");
     assert_eq!(
-        (done.branch.as_deref(), done.head_sha.as_deref()),
+        (done.branch.as_deref(), done.candidate.head_sha.as_deref()),
         (Some("topic"), Some(SHA))
     );
     assert_eq!(
-        (done.base_ref.as_deref(), done.number, done.report_only),
+        (
+            done.base_ref.as_deref(),
+            done.candidate.number(),
+            done.report_only
+        ),
         (Some("main"), Some(7), false)
     );
-    assert_eq!(done.title, "A title");
+    let subject = done.candidate.subject.expect("a pull request");
+    assert_eq!(subject.title, "A title");
     assert!(done.next_state.has_answered("comment:99"));
     assert_eq!(
         (done.next_state.depth, done.next_state.runs_on(DAY)),
@@ -150,7 +154,7 @@ fn forks_are_only_reported_on() {
     let done = done.expect("it is done");
     assert!(done.report_only);
     assert_eq!(
-        done.notes,
+        done.candidate.notes,
         ["The branch is of the fork eve/tool: nothing is pushed, the work is only reported."]
     );
     let gone = pulled(|pull| pull.head_repository = None);
@@ -190,11 +194,11 @@ fn the_pull_request_as_it_is_now() {
         &pulled(|pull| pull.head_sha = BASE.into()),
     );
     let moved = moved.expect("it is done");
-    assert_eq!(moved.head_sha.as_deref(), Some(BASE));
+    assert_eq!(moved.candidate.head_sha.as_deref(), Some(BASE));
     assert!(
-        moved.notes[0].contains("other commits"),
+        moved.candidate.notes[0].contains("other commits"),
         "{:?}",
-        moved.notes
+        moved.candidate.notes
     );
 }
 

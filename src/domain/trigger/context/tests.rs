@@ -1,11 +1,11 @@
 use super::super::authorise::{Access, Facts, PullFacts, authorise};
 use super::super::settings::TriggerSettings;
-use super::super::tests::{BASE, SHA, candidate, comment, review_comment, workflow_run};
+use super::super::tests::{SHA, candidate, comment, review_comment, workflow_run};
 use super::*;
 use proptest::prelude::*;
 use serde_json::Value;
 
-fn authorised(name: &str, payload: &Value) -> Authorised {
+fn authorised(name: &str, payload: &Value) -> Candidate {
     let facts = Facts {
         access: Some(Access::Admin),
         pull: Some(PullFacts {
@@ -14,7 +14,6 @@ fn authorised(name: &str, payload: &Value) -> Authorised {
             head_sha: SHA.into(),
             head_repository: Some("octo/tool".into()),
             base_ref: "main".into(),
-            base_sha: BASE.into(),
             base_repository: "octo/tool".into(),
             ..PullFacts::default()
         }),
@@ -26,6 +25,7 @@ fn authorised(name: &str, payload: &Value) -> Authorised {
         &TriggerSettings::default(),
     )
     .expect("it is done")
+    .candidate
 }
 
 fn said(id: u64, author: &str, body: &str, created: &str) -> ThreadComment {
@@ -45,7 +45,7 @@ fn a_comment_with_its_conversation() {
         "pull_request_review_comment",
         &review_comment("/sprag rename it"),
     );
-    let mut context = Context::of(&authorised);
+    let mut context = Context::default();
     let mut changed = said(3, "cat", "changed", "2026-01-31T09:02:00Z");
     changed.updated_at = "2026-01-31T10:00:01Z".into();
     context.comments = vec![
@@ -120,7 +120,7 @@ fn failed_checks_with_their_logs() {
             "x\n".repeat(9_000)
         ),
     };
-    let mut context = Context::of(&authorised);
+    let mut context = Context::default();
     context.jobs = (0..3).map(job).collect();
     let text = prompt(&authorised, &context);
     assert!(
@@ -140,7 +140,7 @@ fn the_newest_comments_are_kept() {
     let authorised = authorised("issue_comment", &comment("/sprag fix"));
     let mut context = Context {
         budget: 6_000,
-        ..Context::of(&authorised)
+        ..Context::default()
     };
     context.comments = (0..100)
         .map(|n| {
@@ -172,12 +172,14 @@ proptest! {
         repeat in 1usize..300,
         budget in 0usize..20_000,
     ) {
-        let authorised = authorised("issue_comment", &comment(&format!("/sprag x{instruction}")));
+        let mut authorised = authorised("issue_comment", &comment(&format!("/sprag x{instruction}")));
         let long = |n: usize| texts.get(n % texts.len()).map(|text| text.repeat(repeat)).unwrap_or_default();
-        let mut context = Context { budget, title: long(0), body: long(1), author: long(2), ..Context::default() };
+        let mut context = Context { budget, ..Context::default() };
+        let subject = authorised.subject.as_mut().expect("an issue");
+        (subject.title, subject.body, subject.author) = (long(0), long(1), long(2));
         context.comments = (0..5).map(|n| said(n, &long(3), &long(4), "2026-01-31T09:00:00Z")).collect();
         context.jobs = vec![FailedJob { name: long(1), step: Some(long(2)), log: long(3) }];
-        context.place = Some(Place { path: long(0), line: Some(1), hunk: long(4) });
+        authorised.place = Some(Place { path: long(0), line: Some(1), hunk: long(4) });
         let text = prompt(&authorised, &context);
         let budget = if budget == 0 { DEFAULT_BUDGET } else { budget.max(MIN_BUDGET) };
         prop_assert!(text.len() <= budget, "{} of {budget}", text.len());
