@@ -31,6 +31,7 @@ pub use commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, Stage, Staged,
 };
 pub use commit::restore::Restored;
+pub use commit::swap::{SwapError, TreeId};
 pub use discover::{Environment, Operation, PreflightError, Real, discover};
 pub use error::GitError;
 pub use private::credentials::{

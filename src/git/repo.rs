@@ -60,6 +60,7 @@ impl Repo {
         let private = PrivateDir::reopen(&real, location)?;
         let mut repo = Self::over(real, private);
         repo.recover()?;
+        repo.undo_swap()?;
         repo.seal = Seal::new(&repo.private.root);
         Ok(repo)
     }

@@ -11,3 +11,4 @@ mod restore;
 mod shortcuts;
 mod snapshot;
 mod support;
+mod swap;

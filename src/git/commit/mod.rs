@@ -8,3 +8,4 @@ pub(in crate::git) mod rebase;
 pub(in crate::git) mod request;
 pub(in crate::git) mod restore;
 pub(in crate::git) mod stage;
+pub(in crate::git) mod swap;

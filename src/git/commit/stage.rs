@@ -388,7 +388,7 @@ fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
 }
 
 /// `mode SP oid TAB path NUL`
-fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
+pub(in crate::git) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
     let mut record = format!("{mode:06o} {oid}\t").into_bytes();
     record.extend_from_slice(path);
     record.push(0);

@@ -1,0 +1,433 @@
+//! Another tree in the place of the work tree for a while, so that checks can be run on it.
+//!
+//! Only files that differ are touched: ignored files and the times of unchanged files stay, so that
+//! incremental builds stay incremental. A file that was replaced gets a new time on the way there
+//! and on the way back, since a build may have read it in between.
+
+use crate::git::bytes::{as_path, display_paths, nul_joined};
+use crate::git::command::Call;
+use crate::git::commit::request::CommitError;
+use crate::git::commit::stage::{Target, committed, record};
+use crate::git::copy_tree::{is_absence, look, make_dir, remove};
+use crate::git::entries::{open_regular, split};
+use crate::git::error::{GitError, io_error};
+use crate::git::files::write_atomically;
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
+use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// The id of a tree that Sprag has written or knows of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TreeId(String);
+
+impl TreeId {
+    /// The id in hexadecimal digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why the work tree was not brought to another tree, or not back.
+#[derive(Debug, thiserror::Error)]
+pub enum SwapError {
+    /// git or the file system failed. [`Repo::swap_back`] may be repeated.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The state to come back to cannot be kept. Nothing was changed.
+    #[error(transparent)]
+    Unkept(#[from] CommitError),
+    /// Files that are in neither tree lie where the other tree has files, or a submodule differs.
+    /// Nothing was changed.
+    #[error("these paths cannot be brought to the other tree: {}", display_paths(.0))]
+    InTheWay(Vec<Vec<u8>>),
+    /// Another tree is in place already.
+    #[error("another tree is in the place of the work tree already")]
+    Swapped,
+    /// The work tree is not as it was before.
+    #[error("the work tree could not be brought back; these paths differ: {}", display_paths(.0))]
+    NotRestored(Vec<Vec<u8>>),
+}
+
+/// What was at a path before the swap.
+#[derive(Debug, Serialize, Deserialize)]
+enum Saved {
+    Nothing,
+    Link {
+        target: Vec<u8>,
+    },
+    /// The content is in a file of this number.
+    File {
+        number: usize,
+        mode: u32,
+    },
+}
+
+/// A swap, kept on disk from before its first change until it is undone.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    /// The fingerprint to come back to.
+    fingerprint: String,
+    saved: Vec<(Vec<u8>, Saved)>,
+    /// Directories that were not there, the outermost first.
+    made: Vec<Vec<u8>>,
+    /// What git lists against the kept state although nobody has changed it, and untracked files.
+    listed: BTreeSet<Vec<u8>>,
+}
+
+impl Repo {
+    /// The tree of the base: the task's start.
+    pub fn base_tree(&self) -> TreeId {
+        TreeId(self.private.state.base_tree.clone())
+    }
+
+    /// Writes the state of a snapshot as a tree, in the private directory.
+    ///
+    /// # Errors
+    /// When git fails, or does not take a file.
+    pub fn write_snapshot_tree(&self, snapshot: &RawSnapshot) -> Result<TreeId, CommitError> {
+        let _open = self.unseal()?;
+        let index = self.scratch_index(&self.private.index())?;
+        self.write_tree_of(snapshot, &index)
+    }
+
+    fn write_tree_of(&self, snapshot: &RawSnapshot, index: &Path) -> Result<TreeId, CommitError> {
+        let target = Target {
+            index,
+            objects: self.private.git_dir().join("objects"),
+        };
+        let changes: Vec<&Change> = committed(snapshot).collect();
+        let left_out = self.stage_changes(&target, &changes)?;
+        if !left_out.is_empty() {
+            return Err(CommitError::Impossible(left_out));
+        }
+        let call = self.with_index(index).args(["write-tree", "--missing-ok"]);
+        Ok(TreeId(call.line()?))
+    }
+
+    /// `tree` with these paths as `from` has them, absent where it has none. With the result and the
+    /// task's start in the two places this is "the old tests on the new code" or the other way round.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn compose_tree(
+        &self,
+        tree: &TreeId,
+        from: &TreeId,
+        paths: &BTreeSet<Vec<u8>>,
+    ) -> Result<TreeId, GitError> {
+        let _open = self.unseal()?;
+        let mut diffs = self.diff_trees(&tree.0, &from.0)?;
+        diffs.retain(|diff| paths.contains(&diff.path));
+        if diffs.is_empty() {
+            return Ok(tree.clone());
+        }
+        // What goes comes first: a file may take the place of a directory.
+        diffs.sort_by_key(|diff| diff.after.mode != 0);
+        let records = diffs
+            .into_iter()
+            .map(|diff| record(diff.after.mode, diff.after.oid, &diff.path));
+        let records: Vec<u8> = records.flatten().collect();
+        let index = self.scratch_index(&self.private.index())?;
+        self.with_index(&index)
+            .args(["read-tree", "--reset", "-i", &tree.0])
+            .run()?;
+        let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
+        self.with_index(&index).args(add).stdin(records).run()?;
+        let write = ["write-tree", "--missing-ok"];
+        Ok(TreeId(self.with_index(&index).args(write).line()?))
+    }
+
+    /// Brings the work tree from the state of `snapshot`, which is the present one, to `tree`. Neither
+    /// HEAD, index nor base moves. The way back is on disk before anything is changed, and
+    /// [`Repo::reopen`] goes it after a crash.
+    ///
+    /// # Errors
+    /// [`SwapError`]; after [`SwapError::Git`] call [`Repo::swap_back`].
+    pub fn swap_to(
+        &mut self,
+        snapshot: &RawSnapshot,
+        tree: &TreeId,
+    ) -> Result<Vec<Vec<u8>>, SwapError> {
+        let _open = self.unseal()?;
+        if look(&self.swap_record())?.is_some() {
+            return Err(SwapError::Swapped);
+        }
+        let dir = self.swap_dir();
+        remove(&dir)?;
+        make_dir(&dir)?;
+        let kept = dir.join("index");
+        fs::copy(self.private.index(), &kept).map_err(io_error("copy to", &kept))?;
+        let now = self.write_tree_of(snapshot, &kept)?;
+        let diffs = self.diff_trees(&now.0, &tree.0)?;
+        self.refuse_unswappable(&diffs)?;
+        let index = self.scratch_index(&kept)?;
+        self.with_index(&index)
+            .args(["read-tree", "--reset", "-i", &tree.0])
+            .run()?;
+        let listed = self.status(&kept)?.listed.into_iter().map(|one| one.path);
+        let mut record = Record {
+            fingerprint: snapshot.fingerprint().0.clone(),
+            saved: Vec::new(),
+            made: Vec::new(),
+            listed: listed.collect(),
+        };
+        for (number, diff) in diffs.iter().enumerate() {
+            let saved = self.save(&diff.path, number, &mut record.made)?;
+            record.saved.push((diff.path.clone(), saved));
+        }
+        let text = serde_json::to_vec(&record).map_err(|error| GitError::Private {
+            path: dir,
+            why: error.to_string(),
+        })?;
+        write_atomically(&self.swap_record(), &text)?;
+        for diff in &diffs {
+            self.take_away(&diff.path)?;
+        }
+        let there = |diff: &&RawDiff| diff.after.mode != 0;
+        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
+        self.check_out(&index, paths)?;
+        Ok(diffs.into_iter().map(|diff| diff.path).collect())
+    }
+
+    /// Brings the work tree back to where [`Repo::swap_to`] found it: content, kind and permissions of
+    /// every file of the snapshot, whatever was done meanwhile; files that came meanwhile and are not
+    /// ignored go. Does nothing when no other tree is in place.
+    ///
+    /// # Errors
+    /// [`SwapError::NotRestored`] names what differs all the same.
+    pub fn swap_back(&mut self, exempt: &Exempt) -> Result<(), SwapError> {
+        let _open = self.unseal()?;
+        let Some(record) = self.read_record()? else {
+            return Ok(());
+        };
+        self.put_back_files(&record)?;
+        let found = self.snapshot(exempt)?;
+        if found.fingerprint().0 != record.fingerprint {
+            return Err(SwapError::NotRestored(found.dirty_paths()));
+        }
+        self.forget_swap()
+    }
+
+    /// Undoes the swap of a process that died.
+    pub(in crate::git) fn undo_swap(&self) -> Result<(), GitError> {
+        if let Some(record) = self.read_record()? {
+            self.put_back_files(&record)?;
+        }
+        remove(&self.swap_record())?;
+        remove(&self.swap_dir())
+    }
+
+    fn forget_swap(&self) -> Result<(), SwapError> {
+        remove(&self.swap_record())?;
+        Ok(remove(&self.swap_dir())?)
+    }
+
+    fn swap_dir(&self) -> PathBuf {
+        self.private.root.join("swap")
+    }
+
+    fn swap_record(&self) -> PathBuf {
+        self.private.root.join("swap.json")
+    }
+
+    fn read_record(&self) -> Result<Option<Record>, GitError> {
+        let path = self.swap_record();
+        if look(&path)?.is_none() {
+            return Ok(None);
+        }
+        let text = fs::read(&path).map_err(io_error("read", &path))?;
+        let record = serde_json::from_slice(&text).map_err(|error| GitError::Private {
+            path,
+            why: error.to_string(),
+        })?;
+        Ok(Some(record))
+    }
+
+    fn with_index(&self, index: &Path) -> Call<'_> {
+        self.call().env("GIT_INDEX_FILE", index)
+    }
+
+    /// git would remove a directory in the place of a file with all that lies below.
+    fn refuse_unswappable(&self, diffs: &[RawDiff]) -> Result<(), SwapError> {
+        let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
+        let is_bad = |diff: &&RawDiff| {
+            let full = self.real.work_tree.join(as_path(&diff.path));
+            let is_dir = full.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            [diff.before.mode, diff.after.mode].contains(&GITLINK)
+                || (is_dir && has_others(&full, &diff.path, &known))
+        };
+        let bad: Vec<Vec<u8>> = diffs
+            .iter()
+            .filter(is_bad)
+            .map(|diff| diff.path.clone())
+            .collect();
+        match bad.is_empty() {
+            true => Ok(()),
+            false => Err(SwapError::InTheWay(bad)),
+        }
+    }
+
+    /// Keeps what is at a path, on the disk.
+    fn save(&self, path: &[u8], number: usize, made: &mut Vec<Vec<u8>>) -> Result<Saved, GitError> {
+        let full = self.real.work_tree.join(as_path(path));
+        let Some(meta) = look(&full)?.filter(|meta| !meta.is_dir()) else {
+            let mut missing = Vec::new();
+            let mut directory = split(path).0;
+            while !directory.is_empty()
+                && look(&self.real.work_tree.join(as_path(directory)))?.is_none()
+            {
+                missing.push(directory.to_vec());
+                directory = split(directory).0;
+            }
+            missing.reverse();
+            made.extend(missing);
+            return Ok(Saved::Nothing);
+        };
+        if meta.is_symlink() {
+            let target = fs::read_link(&full).map_err(io_error("read", &full))?;
+            let target = target.into_os_string().into_vec();
+            return Ok(Saved::Link { target });
+        }
+        let copy = self.swap_dir().join(number.to_string());
+        let copied = open_regular(&full).and_then(|mut from| {
+            let mut to = File::create_new(&copy)?;
+            io::copy(&mut from, &mut to)?;
+            to.sync_all()
+        });
+        copied.map_err(io_error("copy", &full))?;
+        let mode = meta.permissions().mode() & 0o7777;
+        Ok(Saved::File { number, mode })
+    }
+
+    /// Removes the file at a path and the directories that it leaves empty.
+    fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
+        let full = self.real.work_tree.join(as_path(path));
+        match look(&full)? {
+            Some(meta) if !meta.is_dir() => {
+                fs::remove_file(&full).map_err(io_error("remove", &full))?;
+            }
+            _ => {}
+        }
+        let mut directory = split(path).0;
+        while !directory.is_empty() {
+            let removed = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
+            if removed.is_err_and(|error| !is_absence(&error)) {
+                break;
+            }
+            directory = split(directory).0;
+        }
+        Ok(())
+    }
+
+    /// Writes files as an index has them; the attributes first, since they rule the others.
+    fn check_out<'a>(
+        &self,
+        index: &Path,
+        paths: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), GitError> {
+        let is_rules = |path: &&[u8]| split(path).1 == b".gitattributes";
+        let (rules, others): (Vec<&[u8]>, Vec<&[u8]>) = paths.partition(is_rules);
+        for paths in [rules, others] {
+            if paths.is_empty() {
+                continue;
+            }
+            let args = ["checkout-index", "-f", "-q", "-z", "--stdin"];
+            let stdin = nul_joined(paths);
+            self.with_index(index).args(args).stdin(stdin).run()?;
+        }
+        Ok(())
+    }
+
+    fn put_back_files(&self, record: &Record) -> Result<(), GitError> {
+        for (path, _) in &record.saved {
+            self.clear_way(path)?;
+        }
+        for (path, saved) in &record.saved {
+            self.put_back_file(path, saved)?;
+        }
+        let kept = self.swap_dir().join("index");
+        let saved: BTreeSet<&[u8]> = record.saved.iter().map(|(path, _)| &path[..]).collect();
+        let mut back = Vec::new();
+        for one in self.status(&kept)?.listed {
+            let is_kept = record.listed.contains(&one.path);
+            let is_saved = saved.contains(one.path.as_slice());
+            match one.indexed {
+                _ if is_kept || (is_saved && one.indexed.is_some()) => {}
+                Some(_) => back.push(one.path),
+                None => self.take_away(&one.path)?,
+            }
+        }
+        for path in &back {
+            self.clear_way(path)?;
+        }
+        self.check_out(&kept, back.iter().map(Vec::as_slice))?;
+        for directory in record.made.iter().rev() {
+            let _ = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
+        }
+        Ok(())
+    }
+
+    /// Removes what is at a path, and a file or a link in the place of a directory above it.
+    fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        for end in ends.map(|(at, _)| at) {
+            let above = self.real.work_tree.join(as_path(&path[..end]));
+            match look(&above)? {
+                Some(meta) if !meta.is_dir() => remove(&above)?,
+                Some(_) => {}
+                None => return Ok(()),
+            }
+        }
+        let full = self.real.work_tree.join(as_path(path));
+        match look(&full)? {
+            Some(meta) if !meta.is_dir() => remove(&full),
+            _ => Ok(()),
+        }
+    }
+
+    fn put_back_file(&self, path: &[u8], saved: &Saved) -> Result<(), GitError> {
+        let full = self.real.work_tree.join(as_path(path));
+        if matches!(saved, Saved::Nothing) {
+            return Ok(());
+        }
+        // Checks may have made a directory where the file was.
+        remove(&full)?;
+        if let Some(parent) = full.parent() {
+            fs::create_dir_all(parent).map_err(io_error("create", parent))?;
+        }
+        let written = match saved {
+            Saved::Nothing => Ok(()),
+            Saved::Link { target } => symlink(as_path(target), &full),
+            Saved::File { number, mode } => File::open(self.swap_dir().join(number.to_string()))
+                .and_then(|mut from| {
+                    let mut to = File::create_new(&full)?;
+                    io::copy(&mut from, &mut to)?;
+                    to.set_permissions(Permissions::from_mode(*mode))
+                }),
+        };
+        written.map_err(io_error("write", &full))
+    }
+}
+
+/// Whether a directory holds files that are not among those known.
+fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
+    let mut open = vec![(dir.to_path_buf(), name.to_vec())];
+    while let Some((dir, name)) = open.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let below = [&name, b"/".as_slice(), &entry.file_name().into_vec()].concat();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push((entry.path(), below)),
+                _ if known.contains(below.as_slice()) => {}
+                _ => return true,
+            }
+        }
+    }
+    false
+}
