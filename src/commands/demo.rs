@@ -6,7 +6,7 @@ use crate::commands::{run, small};
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
-use crate::report::markdown::{self, Surroundings};
+use crate::report::markdown::{self, ReportContext};
 use crate::run::directory::RunDir;
 use crate::run::layout::{Folder, RunFile};
 use anyhow::Context as _;
@@ -64,9 +64,9 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
 /// What the run would post on GitHub; kept in files beside it, and said as far as it is short.
 fn on_github(place: &Path, run_dir: &RunDir) -> anyhow::Result<String> {
     let summary: RunSummary = serde_json::from_slice(&fs::read(run_dir.path(RunFile::Summary))?)?;
-    let around = Surroundings {
-        trigger_phrase: Some("/sprag"),
-        ..Surroundings::default()
+    let around = ReportContext {
+        trigger_phrase: Some("/sprag".into()),
+        ..ReportContext::default()
     };
     let check = markdown::check_run(&summary, &around);
     let comment = markdown::comment(&summary, &around);

@@ -67,7 +67,9 @@ pub fn command(context: &Context, args: &RunArgs) -> Result<u8> {
         args.common.config = config;
     }
     let args = &args;
-    let is_foreign = request.as_ref().is_some_and(|request| request.report_only);
+    let is_foreign = request
+        .as_ref()
+        .is_some_and(|request| request.context.report_only);
     let prepared = prepare(
         context,
         &args.common,

@@ -2,11 +2,11 @@
 //! of which workflow run this is.
 
 use crate::context::Context;
+use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::git::RETRY_PAUSES;
 use crate::github::api::{Client, Limits, Settings};
 use crate::http::Network;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,61 +21,6 @@ pub struct ActionsEnvironment {
     pub pauses: [Duration; 3],
     limits: Limits,
     network: Network,
-}
-
-/// Which repository of which GitHub, and which step of which of its workflow runs; nothing in it is
-/// secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Such as `https://github.com`, without a slash at the end.
-    pub server_url: String,
-    /// Such as `https://api.github.com`, without a slash at the end.
-    pub api_url: String,
-    /// `owner/name`.
-    pub repository: String,
-    /// The workflow run, where this is a step of one.
-    pub run: Option<WorkflowRun>,
-}
-
-/// A run of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkflowRun {
-    /// Its id, as the runner tells it.
-    pub id: String,
-    /// How often it was begun.
-    pub attempt: String,
-}
-
-impl Place {
-    /// The address that git knows the repository by.
-    pub fn git_url(&self) -> String {
-        format!("{}/{}.git", self.server_url, self.repository)
-    }
-
-    /// The page of the workflow run.
-    pub fn run_url(&self) -> Option<String> {
-        let run = self.run.as_ref()?;
-        let (server, repository) = (&self.server_url, &self.repository);
-        Some(format!("{server}/{repository}/actions/runs/{}", run.id))
-    }
-
-    /// What the surroundings say, whether there is a token or not.
-    pub fn of(context: &Context) -> Option<Self> {
-        let url = |name: &str, default: &str| {
-            let url = context.var(name).unwrap_or(default);
-            url.trim_end_matches('/').to_owned()
-        };
-        let run = context.var("GITHUB_RUN_ID").map(|id| WorkflowRun {
-            id: id.to_owned(),
-            attempt: context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1").to_owned(),
-        });
-        Some(Self {
-            server_url: url("GITHUB_SERVER_URL", "https://github.com"),
-            api_url: url("GITHUB_API_URL", "https://api.github.com"),
-            repository: context.var("GITHUB_REPOSITORY")?.to_owned(),
-            run,
-        })
-    }
 }
 
 impl ActionsEnvironment {
@@ -97,7 +42,7 @@ impl ActionsEnvironment {
         }
         Some(Self {
             pauses,
-            place: Place::of(context)?,
+            place: place(context)?,
             token: SecretString::from(token(context)?.to_owned()),
             limits,
             network: network(context),
@@ -121,6 +66,24 @@ impl ActionsEnvironment {
         };
         Client::through(settings, &self.network)
     }
+}
+
+/// The repository and the workflow run that the variables of the job name, whether there is a token or not.
+pub fn place(context: &Context) -> Option<Place> {
+    let url = |name: &str, default: &str| {
+        let url = context.var(name).unwrap_or(default);
+        url.trim_end_matches('/').to_owned()
+    };
+    let run = context.var("GITHUB_RUN_ID").map(|id| WorkflowRun {
+        id: id.to_owned(),
+        attempt: context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1").to_owned(),
+    });
+    Some(Place {
+        server_url: url("GITHUB_SERVER_URL", "https://github.com"),
+        api_url: url("GITHUB_API_URL", "https://api.github.com"),
+        repository: context.var("GITHUB_REPOSITORY")?.to_owned(),
+        run,
+    })
 }
 
 /// The way out of this machine, by the variables that curl and git read, too.

@@ -6,7 +6,6 @@ use crate::domain::settings::PullRequest;
 use crate::domain::summary::RunSummary;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, PullChange, Repo};
-use crate::github::publisher::Known;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::markdown::pull_request;
 use std::collections::BTreeMap;
@@ -76,7 +75,7 @@ impl AfterPush<'_> {
         let repo = self.actions.client().and_then(|client| {
             client
                 .until(Instant::now() + self.patience)
-                .repo(&request.place.repository)
+                .repo(&request.context.place.repository)
         });
         let repo = match repo {
             Ok(repo) => repo,
@@ -119,8 +118,7 @@ async fn opened(
     branch: &WorkBranch,
     summary: &RunSummary,
 ) -> Result<PullRequestLine, Error> {
-    let scene = request.scene();
-    let (title, body) = pull_request(summary, &scene.surroundings(&Known::default(), None));
+    let (title, body) = pull_request(summary, &request.context);
     let body = match request.number.filter(|_| !request.is_pull) {
         Some(number) => format!("{body}\n\nCloses #{number}.\n"),
         None => body,

@@ -15,8 +15,7 @@ use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
-use crate::github::publisher::Page;
-use crate::github::request::{ReactTo, RunRequest};
+use crate::github::request::{Page, ReactTo, RunRequest};
 pub use answer::{Ended, declined, ended, not_begun};
 pub use fetch::EventLookup;
 pub use place::{at_the_ref, file_of_branch, on_branch, remote};
@@ -56,7 +55,7 @@ impl Beginning {
             Self::Over(ended) => return Err(ended),
             Self::Work(wanted) => *wanted,
         };
-        let head = &mut wanted.request.head;
+        let head = &mut wanted.request.context.head;
         if head.is_none() {
             *head = context.var("GITHUB_SHA").map(str::to_owned);
         }
@@ -408,7 +407,7 @@ impl Asked<'_> {
                     read.plan
                         .tick_off(|task| authorised.state.is_done(&task.title));
                 }
-                request.notes.extend(read.notes.iter().cloned());
+                request.context.notes.extend(read.notes.iter().cloned());
                 WantedSource::PlanText(read.plan.texts())
             }
             Ask::Instruction(_)

@@ -5,10 +5,8 @@
 //! be published is a sentence for the log; it never fails the run.
 
 mod check_and_comment;
-mod scene;
 
-pub use check_and_comment::{CHECK_NAME, CheckAndComment, End, Known, Page, Published, Trouble};
-pub use scene::Scene;
+pub use check_and_comment::{CHECK_NAME, CheckAndComment, End, Known, Published, Trouble};
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};

@@ -75,7 +75,7 @@ pub async fn choose(
         let (plan, differs) =
             self::queued(context, actions, real, entry, &failed, &github, &base_ref).await?;
         if differs {
-            request.notes.push(format!(
+            request.context.notes.push(format!(
                 "queue: {0}: its branch has another text of the plan than {base_ref}, and is worked on by that; merge {base_ref} into {1} to change it",
                 entry.name,
                 branch_of(&entry.name)
@@ -86,6 +86,7 @@ pub async fn choose(
     let choice = next(&queued);
     for passed in &choice.passed_over {
         request
+            .context
             .notes
             .push(format!("queue: {}: {}", passed.name, passed.why));
     }
@@ -151,7 +152,7 @@ pub async fn count_run(
         }
         // Nobody's failure: it is tried again.
         (_, RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline) => Ok(()),
-        (Ok(github), _) => match &request.head {
+        (Ok(github), _) => match &request.context.head {
             Some(head) => github.create_ref(&format!("{prefix}{run_id}"), head).await,
             None => Ok(()),
         },

@@ -3,18 +3,18 @@
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Settings};
 use crate::domain::trigger::marker::State;
+use crate::domain::trigger::place::Place;
 use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
-use crate::github::actions_environment::Place;
 use crate::github::api::Target;
-use crate::github::publisher::{Page, Scene};
+use crate::report::markdown::ReportContext;
 use crate::settings::DeliveryConfig;
 use serde::{Deserialize, Serialize};
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
-    /// GitHub.
-    pub place: Place,
+    /// What the texts on GitHub say of it.
+    pub context: ReportContext,
     /// The issue or pull request.
     pub number: Option<u64>,
     /// Whether it is a pull request.
@@ -25,20 +25,10 @@ pub struct RunRequest {
     pub branch: Option<WorkBranch>,
     /// The branch that the work is for.
     pub base_ref: Option<String>,
-    /// The commit that the first check run is for.
-    pub head: Option<String>,
-    /// Whether nothing may be written to the repository.
-    pub report_only: bool,
     /// What the comment's first line keeps.
     pub state: State,
     /// The comment, where there is one already.
     pub comment: Option<Page>,
-    /// Who asked.
-    pub asked_by: Option<String>,
-    /// What a comment begins with that asks for something; `None` where no comment is listened to.
-    pub trigger_phrase: Option<String>,
-    /// What a reader of the report should know.
-    pub notes: Vec<String>,
     /// The plan of a queue.
     pub queued: Option<String>,
     /// What becomes of the work; fixed when the run begins.
@@ -74,6 +64,15 @@ pub enum ReactTo {
     Issue(u64),
 }
 
+/// Something on GitHub with a page of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Its id.
+    pub id: u64,
+    /// Its address.
+    pub url: String,
+}
+
 /// A branch of the remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkBranch {
@@ -107,19 +106,17 @@ impl RunRequest {
     /// A run at a place of which nothing else is known.
     pub fn at(place: Place) -> Self {
         Self {
-            place,
+            context: ReportContext {
+                place,
+                ..ReportContext::default()
+            },
             number: None,
             is_pull: false,
             react_to: None,
             branch: None,
             base_ref: None,
-            head: None,
-            report_only: false,
             state: State::default(),
             comment: None,
-            asked_by: None,
-            trigger_phrase: None,
-            notes: Vec::new(),
             queued: None,
             delivery: Delivery::default(),
         }
@@ -138,7 +135,7 @@ impl RunRequest {
     /// Settles what becomes of the work: what was said, else what fits where the run is. `token`
     /// says whether there is one.
     pub fn settle(&mut self, config: &DeliveryConfig, in_actions: bool, token: bool) {
-        let can_push = token && self.branch.is_some() && !self.report_only;
+        let can_push = token && self.branch.is_some() && !self.context.report_only;
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
             branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
         });
@@ -164,29 +161,15 @@ impl RunRequest {
     /// The pull request that the run works on.
     pub fn pull_request(&self) -> Option<PullRequestLine> {
         let number = self.number.filter(|_| self.is_pull)?;
-        let (server, repository) = (&self.place.server_url, &self.place.repository);
+        let (server, repository) = (
+            &self.context.place.server_url,
+            &self.context.place.repository,
+        );
         Some(PullRequestLine {
             number,
             url: format!("{server}/{repository}/pull/{number}"),
             opened: false,
         })
-    }
-
-    /// What the texts on GitHub say of all this.
-    pub fn scene(&self) -> Scene {
-        Scene {
-            server_url: self.place.server_url.clone(),
-            repository: self.place.repository.clone(),
-            run_url: self.place.run_url(),
-            trigger_phrase: self.trigger_phrase.clone(),
-            plan_commit: self.head.clone(),
-            report_only: self.report_only,
-            asked_by: self.asked_by.clone(),
-            dispatched: Vec::new(),
-            ci_will_not_start: false,
-            notes: self.notes.clone(),
-            comments: self.delivery.comment,
-        }
     }
 }
 

@@ -70,7 +70,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         Asked::Publish(request, plan) => (*request, plan),
     };
     request.settle(&set.delivery, context.in_actions(), true);
-    request.notes.push(NOTE.to_owned());
+    request.context.notes.push(NOTE.to_owned());
     let own = new_run::runs_of(context, real.work_tree());
     let own = RunDir::create(&own.join(uuid::Uuid::now_v7().to_string()))
         .map_err(|error| Error::environment(format!("{error:#}")))?;

@@ -2,18 +2,18 @@
 
 mod check_run;
 mod comment;
+mod context;
 mod details;
 mod escape;
 mod fit;
 mod mermaid;
 mod parts;
 mod pull_request;
-mod surroundings;
 
 pub use check_run::check_run;
 pub use comment::{comment, help_comment, refusal_comment, status_comment};
+pub use context::ReportContext;
 pub use pull_request::pull_request;
-pub use surroundings::Surroundings;
 
 use super::{sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};

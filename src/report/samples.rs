@@ -4,7 +4,7 @@ mod events;
 mod github;
 
 pub use events::{agent_events, every_event, nudge, pushed};
-pub use github::{every_text, github_runs, live, surroundings};
+pub use github::{context, every_text, github_runs, live};
 
 use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;

@@ -95,7 +95,9 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         &settings,
         &manifest.tasks,
         source,
-        request.as_ref().is_some_and(|request| request.report_only),
+        request
+            .as_ref()
+            .is_some_and(|request| request.context.report_only),
         Some(before),
     )?;
     prepared.warnings.extend(changed_plan(

@@ -9,7 +9,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, Publisher, Trouble};
-use crate::github::request::{ReactTo, RunRequest};
+use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use crate::report::annotation::annotations;
 use crate::report::append::append_only;
@@ -67,7 +67,6 @@ pub struct Reporting {
 /// A run that GitHub is told of.
 struct Publishing {
     publisher: Publisher,
-    request: RunRequest,
     /// Whether the token is a job's own, whose pushes start no workflow.
     is_job_token: bool,
 }
@@ -166,7 +165,6 @@ impl Reporting {
                 self.reporters.remove("annotations");
                 self.publishing = Some(Publishing {
                     publisher,
-                    request: request.clone(),
                     is_job_token,
                 });
             }
@@ -183,18 +181,15 @@ impl Reporting {
             return;
         };
         let push = self.summary.push.as_ref().filter(|push| push.pushed);
-        let mut scene = publishing.request.scene();
-        if let Some(push) = push {
-            scene.dispatched.clone_from(&push.dispatched);
-            scene.ci_will_not_start = scene.dispatched.is_empty() && publishing.is_job_token;
-        }
+        let dispatched = push.map_or(Vec::new(), |push| push.dispatched.clone());
         let is_cancelled = self.summary.status == Some(RunStatus::Cancelled);
         let patience = match is_cancelled {
             true => PATIENCE_OF_CANCELLED_REPORT,
             false => PATIENCE_OF_REPORT,
         };
         let end = End {
-            scene,
+            ci_will_not_start: push.is_some() && dispatched.is_empty() && publishing.is_job_token,
+            dispatched,
             pushed: push.and_then(|push| push.head.clone()),
             until: Instant::now() + patience,
             hurried: is_cancelled,
@@ -393,17 +388,12 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
     if known.comment.is_none() {
         known.comment.clone_from(&request.comment);
     }
-    let mut state = request.state.clone();
-    state.note_run(run_id);
+    let mut request = request.clone();
+    request.state.note_run(run_id);
     let place = run_dir.clone();
     CheckAndComment {
-        repository: request.place.repository.clone(),
-        head: request.head.clone(),
+        request,
         external_id: run_id.to_owned(),
-        number: request.number,
-        react_to: request.react_to.map(ReactTo::target),
-        state,
-        scene: request.scene(),
         known,
         resumed: false,
         // What is lost with it is only that a later process looks for it.

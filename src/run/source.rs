@@ -9,7 +9,7 @@ use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Ask, refname};
 use crate::error::{Error, Result};
 use crate::git::Real;
-use crate::github::actions_environment::{self, ActionsEnvironment, Place};
+use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
@@ -118,7 +118,7 @@ fn trusted_config(
         return Ok(Trusted::Elsewhere);
     };
     Ok(Trusted::Text(
-        match (request.report_only, &request.base_ref) {
+        match (request.context.report_only, &request.base_ref) {
             (true, Some(base)) => lookup::file_of_branch(context, actions, real, base, inside)?,
             (true, None) => None,
             (false, _) if path.exists() => Some(settings::read_file(path, "configuration file")?),
@@ -279,7 +279,7 @@ fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Resul
     let missing = |what: &str| {
         let error =
             Error::environment(format!("{what} needs GitHub, and there is no access to it"));
-        let remedy = match Place::of(context) {
+        let remedy = match actions_environment::place(context) {
             Some(_) => "give the step the input github-token, or set GITHUB_TOKEN",
             None => "set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN",
         };
@@ -338,8 +338,8 @@ pub(crate) async fn of_issue(
         request.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
     }
     request.number = Some(number);
-    request.notes = plan.notes;
-    request.trigger_phrase = Some(lookup::trigger_settings(settings, context).phrase);
+    request.context.notes = plan.notes;
+    request.context.trigger_phrase = Some(lookup::trigger_settings(settings, context).phrase);
     let identity = client.identity().await;
     let lookup = lookup::EventLookup {
         repo: &repo,

@@ -311,7 +311,7 @@ mod tests {
     fn no_text_of_a_summary_and_no_report_of_it_keeps_a_secret() {
         let summary = samples::every_text(&format!("x {CANARY} y"));
         let clean = redactor().redact_summary(&summary);
-        let around = samples::surroundings();
+        let around = samples::context();
         let check = crate::report::markdown::check_run(&clean, &around);
         for text in [
             serde_json::to_string(&clean).unwrap(),

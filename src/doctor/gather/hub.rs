@@ -5,6 +5,7 @@ use crate::doctor::{
     Answer, Area, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind, Trigger, read,
 };
 use crate::domain::settings::Settings;
+use crate::domain::trigger::place::Place;
 use crate::github::api::{
     Client, Error, Limits, Permission, Settings as Api, Standing as Known, Survey,
 };
@@ -28,7 +29,7 @@ pub(crate) async fn look(context: &Context) -> Hub {
     if !context.in_actions() {
         return Hub::Outside;
     }
-    let place = actions_environment::Place::of(context);
+    let place = actions_environment::place(context);
     let token = actions_environment::token(context);
     let default = "https://api.github.com";
     let api = context.var("GITHUB_API_URL").unwrap_or(default);
@@ -44,11 +45,7 @@ pub(crate) async fn look(context: &Context) -> Hub {
     Hub::Here(here)
 }
 
-async fn ask(
-    context: &Context,
-    place: &actions_environment::Place,
-    token: &str,
-) -> Result<Answer, Error> {
+async fn ask(context: &Context, place: &Place, token: &str) -> Result<Answer, Error> {
     let settings = Api {
         api_url: place.api_url.clone(),
         token: SecretString::from(token.to_owned()),

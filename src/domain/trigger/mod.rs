@@ -13,6 +13,7 @@ pub mod job_log;
 pub mod marker;
 pub mod payload;
 pub mod phrase;
+pub mod place;
 pub mod refname;
 pub mod settings;
 pub mod triage;

@@ -5,15 +5,16 @@ use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
+use crate::domain::trigger::place::Place;
 use crate::domain::trigger::{Answer, Ask, Refusal};
 use crate::error::{self, ErrorKind};
-use crate::github::actions_environment::{ActionsEnvironment, Place};
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Identity, Reaction, Repo};
-use crate::github::publisher::{CHECK_NAME, Page};
-use crate::github::request::{ReactTo, RunRequest};
+use crate::github::publisher::CHECK_NAME;
+use crate::github::request::{Page, ReactTo, RunRequest};
 use crate::report::annotation::{Annotation, Level};
 use crate::report::append::append_only;
-use crate::report::markdown::{self, Surroundings};
+use crate::report::markdown::{self, ReportContext};
 use crate::report::outputs::{ReportStatus, of_no_run};
 use crate::report::shield::neutral;
 use crate::report::text;
@@ -111,11 +112,11 @@ fn note(ended: &Ended) -> Annotation {
 }
 
 fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
-    let around = Surroundings::default();
+    let nowhere = ReportContext::default();
     if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
         let text = match ended.reason {
             Reason::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
-            _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &around),
+            _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &nowhere),
         };
         append_only(&path)?.write_all(text.as_bytes())?;
     }
@@ -172,10 +173,9 @@ impl Told<'_> {
             self.react(Reaction::Confused, ended).await;
         }
         if answer >= Answer::Comment {
-            let line = self.state.encode();
-            let around = self.around(&line);
+            let context = self.context();
             let remedy = ended.remedy.as_deref();
-            let text = markdown::refusal_comment(&ended.why, remedy, &around);
+            let text = markdown::refusal_comment(&ended.why, remedy, &context);
             self.say(text, ended).await;
         }
     }
@@ -183,8 +183,10 @@ impl Told<'_> {
     /// Answers what needs no agent.
     pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> Ended {
         let line = self.state.encode();
-        let mut around = self.around(&line);
-        around.trigger_phrase = Some(phrase);
+        let context = ReportContext {
+            trigger_phrase: Some(phrase.to_owned()),
+            ..self.context()
+        };
         let mut ended = match authorised.candidate.ask {
             Ask::Stop => self.stop(authorised).await,
             Ask::Status => Ended::nothing(match authorised.state.last_status {
@@ -195,11 +197,11 @@ impl Told<'_> {
         };
         self.react(Reaction::Rocket, &mut ended).await;
         let text = match (&authorised.candidate.ask, self.before().await) {
-            (Ask::Help, None) => markdown::help_comment(&around),
-            (_, None) => markdown::status_comment(None, &around),
+            (Ask::Help, None) => markdown::help_comment(&context),
+            (_, None) => markdown::status_comment(None, &context),
             (ask, Some(before)) => {
                 let rest = before.split_once('\n').map_or("", |(_, rest)| rest);
-                let help = without_marker(&markdown::help_comment(&around));
+                let help = without_marker(&markdown::help_comment(&context));
                 let more = match ask {
                     Ask::Help if !rest.contains(help.trim()) => format!("\n\n---\n\n{help}"),
                     _ => String::new(),
@@ -240,12 +242,11 @@ impl Told<'_> {
         })
     }
 
-    fn around<'l>(&'l self, line: &'l str) -> Surroundings<'l> {
-        Surroundings {
-            server_url: &self.place.server_url,
-            repository: &self.place.repository,
-            state_line: Some(line),
-            ..Surroundings::default()
+    fn context(&self) -> ReportContext {
+        ReportContext {
+            place: self.place.clone(),
+            state_line: Some(self.state.encode()),
+            ..ReportContext::default()
         }
     }
 
@@ -301,7 +302,7 @@ pub async fn not_begun(
     let repo = repo.and_then(|client| {
         let client = client.until(Instant::now() + PATIENCE);
         client
-            .repo(&request.place.repository)
+            .repo(&request.context.place.repository)
             .map_err(|error| error.to_string())
     });
     let (client, repo) = match (client, repo) {
@@ -319,7 +320,7 @@ pub async fn not_begun(
     let told = Told {
         repo: &repo,
         identity: identity.as_ref().ok(),
-        place: &request.place,
+        place: &request.context.place,
         react_to: request.react_to,
         number: request.number.filter(|_| request.react_to.is_some()),
         comment: request.comment.clone(),

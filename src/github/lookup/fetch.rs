@@ -8,8 +8,7 @@ use crate::domain::trigger::payload::Place;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Ask, job_log};
 use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
-use crate::github::publisher::Page;
-use crate::github::request::RunRequest;
+use crate::github::request::{Page, RunRequest};
 
 /// How many failed jobs are looked at, and how much of each log.
 const JOBS: usize = 5;
@@ -105,7 +104,8 @@ impl EventLookup<'_> {
     /// What the agent is to know of the place where it was asked. What cannot be read is a note.
     pub async fn context(&self, candidate: &Candidate, request: &mut RunRequest) -> words::Context {
         let mut context = words::Context::default();
-        let mut note = |what: &str, error: &Error| request.notes.push(format!("{what}: {error}"));
+        let mut note =
+            |what: &str, error: &Error| request.context.notes.push(format!("{what}: {error}"));
         if let Some(number) = candidate.number().filter(|_| candidate.needs.comments) {
             match self.repo.comments(number).await {
                 Ok(comments) => context.comments = self.thread(comments),

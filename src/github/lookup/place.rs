@@ -4,15 +4,17 @@ use crate::context::Context;
 use crate::domain::snapshot::RevId;
 use crate::domain::trigger::authorise::Authorised;
 use crate::domain::trigger::payload::Event;
+use crate::domain::trigger::place::Place;
 use crate::domain::trigger::refname;
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::{Ask, clean};
 use crate::error::{Error, Result};
 use crate::git::{BranchName, Credential, Real, Remote, Repo};
-use crate::github::actions_environment::{ActionsEnvironment, Place};
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::fetch::EventLookup;
 use crate::github::request::{ReactTo, RunRequest, WorkBranch};
 use crate::process::Cancel;
+use crate::report::markdown::ReportContext;
 use std::path::Path;
 
 /// The request of somebody's request, before it is known where its work goes.
@@ -24,16 +26,20 @@ pub fn request(
     let candidate = &authorised.candidate;
     let number = candidate.number();
     RunRequest {
+        context: ReportContext {
+            place: actions.place.clone(),
+            head: candidate.head_sha.clone(),
+            report_only: authorised.report_only,
+            asked_by: candidate.asker.as_ref().map(|asker| asker.login.clone()),
+            trigger_phrase: number.map(|_| triggers.phrase.clone()),
+            notes: candidate.notes.clone(),
+            ..ReportContext::default()
+        },
         number,
         is_pull: candidate.is_pull(),
         react_to: ReactTo::of(candidate.comment, number),
         base_ref: authorised.base_ref.clone(),
-        head: candidate.head_sha.clone(),
-        report_only: authorised.report_only,
         state: authorised.next_state.clone(),
-        asked_by: candidate.asker.as_ref().map(|asker| asker.login.clone()),
-        trigger_phrase: number.map(|_| triggers.phrase.clone()),
-        notes: candidate.notes.clone(),
         ..RunRequest::at(actions.place.clone())
     }
 }
@@ -79,7 +85,7 @@ pub async fn branch_of(
 /// for.
 pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     let mut request = RunRequest::at(place);
-    request.head = context.var("GITHUB_SHA").map(str::to_owned);
+    request.context.head = context.var("GITHUB_SHA").map(str::to_owned);
     let branch = context
         .var("GITHUB_REF")
         .and_then(|name| name.strip_prefix("refs/heads/"))
@@ -88,7 +94,7 @@ pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
         request.base_ref = Some(name.to_owned());
         request.branch = Some(WorkBranch {
             name: name.to_owned(),
-            at: request.head.clone(),
+            at: request.context.head.clone(),
         });
     }
     request
@@ -133,12 +139,12 @@ pub fn of_pull_event(
     let mut request = RunRequest::at(place.clone());
     request.number = Some(number);
     request.is_pull = true;
-    request.head = Some(pull.head_sha.clone());
+    request.context.head = Some(pull.head_sha.clone());
     request.base_ref = Some(pull.base_ref.clone());
-    request.report_only = !is_own;
+    request.context.report_only = !is_own;
     if !is_own {
         let note = "The branch is of a fork: nothing is pushed, the work is only reported.";
-        request.notes.push(note.to_owned());
+        request.context.notes.push(note.to_owned());
     }
     request.branch = Some(WorkBranch {
         name: match is_own {

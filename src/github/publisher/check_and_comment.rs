@@ -7,11 +7,11 @@ use crate::domain::summary::RunSummary;
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::github::api::{
     Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Client, Comment, Conclusion,
-    Error, Identity, NewCheckRun, Output, Reaction, Repo, Target,
+    Error, Identity, NewCheckRun, Output, Reaction, Repo,
 };
-use crate::github::publisher::scene::Scene;
+use crate::github::request::{Page, ReactTo, RunRequest};
 use crate::report::check_annotation::check_annotations;
-use crate::report::markdown::{self, Surroundings};
+use crate::report::markdown::{self, ReportContext};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -32,22 +32,15 @@ pub struct Known {
     pub taken: bool,
 }
 
-/// Something on GitHub with a page of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page {
-    /// Its id.
-    pub id: u64,
-    /// Its address.
-    pub url: String,
-}
-
 /// The end of a run: what is known only then.
 pub struct End {
-    /// What the texts say beside the summary.
-    pub scene: Scene,
+    /// Workflows that were started for the pushed commits.
+    pub dispatched: Vec<String>,
+    /// GitHub starts no workflow for the push, because it was made with the job's token.
+    pub ci_will_not_start: bool,
     /// The head that the pull request shows now, where the run has pushed one.
     pub pushed: Option<String>,
-    /// When the process must have done with it.
+    /// When the process must have stopped publishing.
     pub until: Instant,
     /// Whether that is so soon that the writes follow each other without a pause.
     pub hurried: bool,
@@ -72,20 +65,10 @@ pub struct Published {
 
 /// What is to be shown where, and what is there already.
 pub struct CheckAndComment {
-    /// `owner/name`.
-    pub repository: String,
-    /// The commit that the check run is for; without one there is no check run.
-    pub head: Option<String>,
+    /// What the run was asked for: where it is told of, and what the texts say of it.
+    pub request: RunRequest,
     /// The run, as its check runs name it.
     pub external_id: String,
-    /// The issue or pull request that has the comment.
-    pub number: Option<u64>,
-    /// What is reacted to.
-    pub react_to: Option<Target>,
-    /// What the comment's first line keeps.
-    pub state: State,
-    /// What the texts say beside the summary.
-    pub scene: Scene,
     /// What is there already.
     pub known: Known,
     /// Whether an earlier process of the run may have left more than is known.
@@ -140,7 +123,7 @@ impl CheckAndComment {
         }
         self.show_check(&repo, summary).await;
         if comment {
-            self.show_comment(client, &repo, summary, &self.state.clone())
+            self.show_comment(client, &repo, summary, &self.request.state.clone())
                 .await;
         }
         self.trouble.unsure = false;
@@ -151,7 +134,9 @@ impl CheckAndComment {
         let Some(repo) = self.repo(client) else {
             return;
         };
-        self.scene = end.scene.clone();
+        let context = &mut self.request.context;
+        context.dispatched.clone_from(&end.dispatched);
+        context.ci_will_not_start = end.ci_will_not_start;
         // What did not come through on the way is made up for now, or not to be had.
         self.trouble.incomplete = self.trouble.no_checks || self.trouble.no_comment;
         if self.trouble.unsure || (self.resumed && !self.trouble.looked) {
@@ -159,7 +144,7 @@ impl CheckAndComment {
         }
         self.end_checks(&repo, summary, end).await;
         let status = summary.status.unwrap_or(RunStatus::Environment);
-        let mut state = self.state.clone().end(status);
+        let mut state = self.request.state.clone().end(status);
         state.note_run(&summary.run_id);
         if end.pushed.is_some() {
             let tasks = summary.tasks.iter();
@@ -196,17 +181,19 @@ impl CheckAndComment {
         }
     }
 
-    /// What the texts point to: the check run with the whole report, once there is one.
-    fn around<'a>(&'a self, line: Option<&'a str>) -> Surroundings<'a> {
-        let mut around = self.scene.surroundings(&self.known, line);
-        if let Some(page) = &self.known.final_check {
-            around.check_url = Some(&page.url);
+    /// What the texts say and point to: the check run with the whole report, once there is one.
+    fn context(&self) -> ReportContext {
+        let url = |page: &Option<Page>| page.as_ref().map(|page| page.url.clone());
+        let known = &self.known;
+        ReportContext {
+            check_url: url(&known.final_check).or_else(|| url(&known.check)),
+            comment_url: url(&known.comment),
+            ..self.request.context.clone()
         }
-        around
     }
 
     fn repo(&mut self, client: &Client) -> Option<Repo> {
-        match client.repo(&self.repository) {
+        match client.repo(&self.request.context.place.repository) {
             Ok(repo) => Some(repo),
             Err(error) => {
                 self.trouble.say("nothing is published", &error);
@@ -216,17 +203,25 @@ impl CheckAndComment {
     }
 
     async fn react(&mut self, repo: &Repo, reaction: Reaction) {
-        let Some(target) = self.react_to else { return };
+        let Some(target) = self.request.react_to.map(ReactTo::target) else {
+            return;
+        };
         if let Err(error) = repo.react(target, reaction).await {
             self.trouble.say("no reaction", &error);
         }
     }
 
     async fn show_check(&mut self, repo: &Repo, summary: &RunSummary) {
-        let Some(head) = self.head.clone().filter(|_| !self.trouble.no_checks) else {
+        let Some(head) = self
+            .request
+            .context
+            .head
+            .clone()
+            .filter(|_| !self.trouble.no_checks)
+        else {
             return;
         };
-        let text = markdown::check_run(summary, &self.around(None));
+        let text = markdown::check_run(summary, &self.context());
         let output = plain_output(&text);
         let shown = match &self.known.check {
             Some(page) => {
@@ -243,7 +238,7 @@ impl CheckAndComment {
                     name: CHECK_NAME.to_owned(),
                     head_sha: head,
                     external_id: self.external_id.clone(),
-                    details_url: self.scene.run_url.clone(),
+                    details_url: self.request.context.place.run_url(),
                     status: CheckStatus::InProgress,
                     conclusion: None,
                     output: Some(output),
@@ -283,13 +278,17 @@ impl CheckAndComment {
         state: &State,
     ) {
         let Some(number) = self
+            .request
             .number
-            .filter(|_| self.scene.comments && !self.trouble.no_comment)
+            .filter(|_| self.request.delivery.comment && !self.trouble.no_comment)
         else {
             return;
         };
-        let line = state.encode();
-        let body = markdown::comment(summary, &self.around(Some(&line)));
+        let context = ReportContext {
+            state_line: Some(state.encode()),
+            ..self.context()
+        };
+        let body = markdown::comment(summary, &context);
         let shown = match &self.known.comment {
             Some(page) => repo.update_comment(page.id, &body).await,
             None => self.new_comment(client, repo, number, &body).await,
@@ -350,12 +349,12 @@ impl CheckAndComment {
     /// A request that was given up may have been heard: a second check run would stay open.
     async fn find_again(&mut self, client: &Client, repo: &Repo) {
         self.trouble.looked = true;
-        if let (None, Some(head)) = (&self.known.check, &self.head)
+        if let (None, Some(head)) = (&self.known.check, &self.request.context.head)
             && let Some(check) = self.own_check(repo, head).await
         {
             self.know_check(&check);
         }
-        if let (None, Some(number)) = (&self.known.comment, self.number)
+        if let (None, Some(number)) = (&self.known.comment, self.request.number)
             && let Ok(identity) = self.identity(client).await
             && let Ok(Some(comment)) = repo.own_comment(number, MARKER, &identity).await
         {
@@ -372,13 +371,13 @@ impl CheckAndComment {
     /// A pull request shows the checks of its head: what was pushed has a check run of its own with
     /// the whole report, and the first one leads there.
     async fn end_checks(&mut self, repo: &Repo, summary: &RunSummary, end: &End) {
-        if self.trouble.no_checks || (self.head.is_none() && end.pushed.is_none()) {
+        if self.trouble.no_checks || (self.request.context.head.is_none() && end.pushed.is_none()) {
             return;
         }
         let moved = end
             .pushed
             .clone()
-            .filter(|new| Some(new) != self.head.as_ref());
+            .filter(|new| Some(new) != self.request.context.head.as_ref());
         let Some(head) = moved else {
             return self.conclude(repo, summary).await;
         };
@@ -427,13 +426,13 @@ impl CheckAndComment {
     }
 
     fn concluded(&self, summary: &RunSummary) -> NewCheckRun {
-        let text = markdown::check_run(summary, &self.around(None));
+        let text = markdown::check_run(summary, &self.context());
         let conclusion = text.conclusion.map_or(Conclusion::Failure, conclusion);
         NewCheckRun {
             name: CHECK_NAME.to_owned(),
-            head_sha: self.head.clone().unwrap_or_default(),
+            head_sha: self.request.context.head.clone().unwrap_or_default(),
             external_id: self.external_id.clone(),
-            details_url: self.scene.run_url.clone(),
+            details_url: self.request.context.place.run_url(),
             status: CheckStatus::Completed,
             conclusion: Some(conclusion),
             output: Some(plain_output(&text)),
@@ -444,12 +443,12 @@ impl CheckAndComment {
         let Some(page) = &self.known.check else {
             return;
         };
-        let mut surroundings = self.around(None);
-        surroundings.superseded_by = Some(&by.html_url);
+        let mut context = self.context();
+        context.superseded_by = Some(by.html_url.clone());
         let update = CheckUpdate {
             status: Some(CheckStatus::Completed),
             conclusion: Some(Conclusion::Neutral),
-            output: Some(plain_output(&markdown::check_run(summary, &surroundings))),
+            output: Some(plain_output(&markdown::check_run(summary, &context))),
             details_url: None,
         };
         if let Err(error) = repo.update_check_run(page.id, &update).await {
@@ -464,7 +463,7 @@ impl CheckAndComment {
             self.trouble.annotated = true;
             return;
         }
-        let output = plain_output(&markdown::check_run(summary, &self.around(None)));
+        let output = plain_output(&markdown::check_run(summary, &self.context()));
         match repo.add_annotations(check, &output, &notes, there).await {
             Ok(_) => self.trouble.annotated = true,
             Err(error) => self.trouble.say("not every annotation is there", &error),

@@ -1,6 +1,6 @@
 //! The texts of the check run: live while the run is going on, the full report at its end.
 
-use super::surroundings::{Surroundings, link};
+use super::context::{ReportContext, link};
 use super::{
     CHECK_RUN_BYTES, LADDER, Limits, comment, details, facts, happened_block, mermaid, parts,
     table, title,
@@ -13,9 +13,9 @@ use crate::report::text as words;
 const TITLE_BYTES: usize = 255;
 
 /// What the check run says, within GitHub's limits.
-pub fn check_run(summary: &RunSummary, around: &Surroundings) -> CheckOutput {
+pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
     let notice = comment::notice(around);
-    let told = |part: fn(&RunSummary, &Surroundings, &Limits) -> String| {
+    let told = |part: fn(&RunSummary, &ReportContext, &Limits) -> String| {
         super::smallest(&LADDER, CHECK_RUN_BYTES, &notice, |limits| {
             part(summary, around, limits)
         })
@@ -34,7 +34,7 @@ pub fn check_run(summary: &RunSummary, around: &Surroundings) -> CheckOutput {
     }
 }
 
-fn live(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+fn live(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     super::blocks(&[
         comment::progress(summary),
         facts(summary),
@@ -44,11 +44,14 @@ fn live(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String 
     ])
 }
 
-fn ended(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
-    let elsewhere = around.superseded_by.map_or(String::new(), |url| {
-        let there = link("the check run of the pushed commit", url);
-        format!("The work was pushed, so the report goes on at {there}.")
-    });
+fn ended(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
+    let elsewhere = around
+        .superseded_by
+        .as_deref()
+        .map_or(String::new(), |url| {
+            let there = link("the check run of the pushed commit", url);
+            format!("The work was pushed, so the report goes on at {there}.")
+        });
     super::blocks(&[
         happened_block(summary),
         elsewhere,

@@ -1,7 +1,7 @@
 //! The one comment of a run, and the short ones that are answers.
 
+use super::context::{ReportContext, link};
 use super::escape::{code, inline};
-use super::surroundings::{Surroundings, link};
 use super::{
     COMMENT_BYTES, LADDER, Limits, details, facts, fit, happened_block, parts, run_icon, title,
 };
@@ -11,7 +11,7 @@ use crate::report::text;
 /// The comment of a run, live or ended: the hidden line, how it stands, the tasks as a checklist,
 /// the commits, what to do next, what failed, and where to read on. GitHub takes 65,536 characters;
 /// whatever it counts as one, there are never more of them than bytes, so bytes are counted here.
-pub fn comment(summary: &RunSummary, around: &Surroundings) -> String {
+pub fn comment(summary: &RunSummary, around: &ReportContext) -> String {
     let marker = marker_line(around);
     let room = COMMENT_BYTES.saturating_sub(marker.len());
     let rest = &LADDER[1..];
@@ -21,7 +21,7 @@ pub fn comment(summary: &RunSummary, around: &Surroundings) -> String {
     format!("{marker}{body}")
 }
 
-fn body(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+fn body(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     super::blocks(&[
         heading(summary),
         happened_block(summary),
@@ -38,8 +38,8 @@ fn body(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String 
 }
 
 /// A comment does not point to itself.
-fn own<'a>(around: &Surroundings<'a>) -> Surroundings<'a> {
-    Surroundings {
+fn own(around: &ReportContext) -> ReportContext {
+    ReportContext {
         comment_url: None,
         ..around.clone()
     }
@@ -69,9 +69,10 @@ pub(super) fn progress(summary: &RunSummary) -> String {
 
 /// The answer to somebody whom Sprag does not obey, or who asks for what cannot be done.
 /// `why` is one sentence; `fix` is what would help.
-pub fn refusal_comment(why: &str, fix: Option<&str>, around: &Surroundings) -> String {
+pub fn refusal_comment(why: &str, fix: Option<&str>, around: &ReportContext) -> String {
     let asked = around
         .asked_by
+        .as_deref()
         .map_or(String::new(), |login| format!(", {}", code(login, 60)));
     let fix = fix.map_or(String::new(), |fix| super::upper_first(&inline(fix, 1_000)));
     let body = super::blocks(&[
@@ -80,7 +81,7 @@ pub fn refusal_comment(why: &str, fix: Option<&str>, around: &Surroundings) -> S
         fix,
         parts::places(
             &RunSummary::default(),
-            &Surroundings {
+            &ReportContext {
                 asked_by: None,
                 ..around.clone()
             },
@@ -91,7 +92,7 @@ pub fn refusal_comment(why: &str, fix: Option<&str>, around: &Surroundings) -> S
 
 /// The answer to the question of how things stand. `summary` is that of the last run, where one is
 /// known.
-pub fn status_comment(summary: Option<&RunSummary>, around: &Surroundings) -> String {
+pub fn status_comment(summary: Option<&RunSummary>, around: &ReportContext) -> String {
     let Some(summary) = summary else {
         let body = super::blocks(&["### Sprag has not run here yet".into(), commands(around)]);
         return format!("{}{body}", marker_line(around));
@@ -112,13 +113,13 @@ pub fn status_comment(summary: Option<&RunSummary>, around: &Surroundings) -> St
 }
 
 /// What can be said to Sprag in a comment.
-pub fn help_comment(around: &Surroundings) -> String {
+pub fn help_comment(around: &ReportContext) -> String {
     let body = super::blocks(&["### What Sprag can be told".into(), commands(around)]);
     format!("{}{body}", marker_line(around))
 }
 
-fn commands(around: &Surroundings) -> String {
-    let Some(phrase) = around.trigger_phrase else {
+fn commands(around: &ReportContext) -> String {
+    let Some(phrase) = &around.trigger_phrase else {
         return "This repository starts Sprag by its workflow, not by comments.".into();
     };
     let rows = [
@@ -154,22 +155,23 @@ fn headed(heading: &str, block: String) -> String {
 }
 
 /// What is said where a text had to be cut, with a link to the whole.
-pub(super) fn notice(around: &Surroundings) -> String {
+pub(super) fn notice(around: &ReportContext) -> String {
+    let run_url = around.place.run_url();
     let whole = [
-        ("artifact", around.artifact_url),
-        ("check run", around.check_url),
-        ("workflow run", around.run_url),
+        ("artifact", &around.artifact_url),
+        ("check run", &around.check_url),
+        ("workflow run", &run_url),
     ];
     let place = whole
         .iter()
-        .find_map(|(shown, url)| Some(link(shown, (*url)?)));
+        .find_map(|(shown, url)| Some(link(shown, url.as_deref()?)));
     match place {
         Some(place) => format!("*This text was cut to fit. The whole of it is in the {place}.*"),
         None => fit::NOTICE.to_owned(),
     }
 }
 
-fn marker_line(around: &Surroundings) -> String {
+fn marker_line(around: &ReportContext) -> String {
     around
         .marker()
         .map_or(String::new(), |line| format!("{line}\n"))

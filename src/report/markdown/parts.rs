@@ -1,8 +1,8 @@
 //! What the texts on GitHub have in common: the checklist, the commits, what to do next, where
 //! things are.
 
+use super::context::{ReportContext, link};
 use super::escape::{code, inline};
-use super::surroundings::{Surroundings, link};
 use super::{Limits, upper_first};
 use crate::domain::agent::{TodoItem, TodoStatus};
 use crate::domain::event::PushLine;
@@ -15,7 +15,7 @@ const MOST_TODO: usize = 20;
 
 /// Every task with a box that is ticked when it is done, and under the current one what the agent
 /// itself has set out to do.
-pub(super) fn checklist(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+pub(super) fn checklist(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let mut lines = Vec::new();
     for task in summary.tasks.iter().take(limits.rows) {
         let is_current = summary.status.is_none() && summary.current.as_ref() == Some(&task.id);
@@ -36,7 +36,7 @@ fn item(
     summary: &RunSummary,
     task: &TaskSummary,
     is_current: bool,
-    around: &Surroundings,
+    around: &ReportContext,
 ) -> String {
     let tick = if task.status == TaskEnd::Done {
         "x"
@@ -112,7 +112,7 @@ fn is_on_remote(summary: &RunSummary) -> bool {
 }
 
 /// Where the commits are: on the remote, as it was read back, or nowhere but in the job.
-pub(super) fn commits(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+pub(super) fn commits(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let push = summary.push.as_ref();
     if summary.commits.is_empty() && push.is_none() {
         return String::new();
@@ -144,7 +144,7 @@ pub(super) fn commits(summary: &RunSummary, around: &Surroundings, limits: &Limi
     lines.join("\n\n")
 }
 
-fn arrived(push: &PushLine, around: &Surroundings) -> String {
+fn arrived(push: &PushLine, around: &ReportContext) -> String {
     let head = push.head.as_deref().map(|id| around.commit(id));
     let detail = upper_first(&inline(&push.detail, 400));
     match (push.pushed, &push.rescue, head) {
@@ -176,7 +176,7 @@ fn task_of(summary: &RunSummary, commit: &str) -> String {
 }
 
 /// What a person can do next, as a list.
-pub(super) fn next(summary: &RunSummary, around: &Surroundings) -> String {
+pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let mut steps = Vec::new();
     if around.report_only {
         steps.push(
@@ -206,11 +206,11 @@ pub(super) fn next(summary: &RunSummary, around: &Surroundings) -> String {
 }
 
 /// How the run is taken up again.
-fn again(summary: &RunSummary, around: &Surroundings) -> Vec<String> {
+fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
     let Some(status) = summary.status else {
         return Vec::new();
     };
-    let say = |word: &str, what: &str| match around.trigger_phrase {
+    let say = |word: &str, what: &str| match &around.trigger_phrase {
         Some(phrase) => format!(
             "comment {} to {what}",
             code(&format!("{phrase} {word}"), 80)
@@ -236,7 +236,7 @@ fn again(summary: &RunSummary, around: &Surroundings) -> Vec<String> {
     }
 }
 
-fn patch(summary: &RunSummary, around: &Surroundings) -> Option<String> {
+fn patch(summary: &RunSummary, around: &ReportContext) -> Option<String> {
     let undone = summary
         .tasks
         .iter()
@@ -244,7 +244,7 @@ fn patch(summary: &RunSummary, around: &Surroundings) -> Option<String> {
     let (task, patch) = undone
         .filter_map(|task| Some((task, task.patch.as_ref()?)))
         .next()?;
-    let place = match around.artifact_url {
+    let place = match &around.artifact_url {
         Some(url) => link("artifact", url),
         None => "run directory".into(),
     };
@@ -260,7 +260,7 @@ fn patch(summary: &RunSummary, around: &Surroundings) -> Option<String> {
 }
 
 /// What is said of CI on the pushed commits, and what else the integration has to say.
-pub(super) fn notes(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let mut notes = Vec::new();
     let pushed = summary
         .push
@@ -299,7 +299,7 @@ pub(super) fn notes(summary: &RunSummary, around: &Surroundings, limits: &Limits
 }
 
 /// Links to the other places where the run is told of, on one line.
-pub(super) fn places(summary: &RunSummary, around: &Surroundings) -> String {
+pub(super) fn places(summary: &RunSummary, around: &ReportContext) -> String {
     let mut places: Vec<String> = Vec::new();
     let pull = summary
         .push
@@ -307,16 +307,17 @@ pub(super) fn places(summary: &RunSummary, around: &Surroundings) -> String {
         .and_then(|push| push.pull_request.as_ref());
     places.extend(pull.map(|pull| link(&format!("Pull request {}", pull.number), &pull.url)));
     for (shown, url) in [
-        ("Check run", around.check_url),
-        ("Comment", around.comment_url),
-        ("Workflow run", around.run_url),
-        ("Run directory (artifact)", around.artifact_url),
+        ("Check run", &around.check_url),
+        ("Comment", &around.comment_url),
+        ("Workflow run", &around.place.run_url()),
+        ("Run directory (artifact)", &around.artifact_url),
     ] {
-        places.extend(url.map(|url| link(shown, url)));
+        places.extend(url.as_deref().map(|url| link(shown, url)));
     }
     places.extend(
         around
             .asked_by
+            .as_deref()
             .map(|login| format!("asked for by {}", code(login, 60))),
     );
     match places.is_empty() {

@@ -1,7 +1,7 @@
 //! Title and body of the pull request that a run opens.
 
+use super::context::ReportContext;
 use super::escape::{code, inline};
-use super::surroundings::Surroundings;
 use super::{COMMENT_BYTES, LADDER, Limits, comment, parts};
 use crate::domain::commit_message::without_references;
 use crate::domain::outcome::{Reason, TaskEnd};
@@ -13,7 +13,7 @@ const TITLE_CHARS: usize = 120;
 
 /// Title and body. The title may become the subject of a commit when the pull request is merged, so
 /// it neither closes nor mentions. The body ends with the hidden line, where there is one.
-pub fn pull_request(summary: &RunSummary, around: &Surroundings) -> (String, String) {
+pub fn pull_request(summary: &RunSummary, around: &ReportContext) -> (String, String) {
     let title = text::short_line(
         &without_references(&text::line(&summary.plan.title)),
         TITLE_CHARS,
@@ -32,7 +32,7 @@ pub fn pull_request(summary: &RunSummary, around: &Surroundings) -> (String, Str
     (title, format!("{body}{marker}"))
 }
 
-fn body(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String {
+fn body(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     super::blocks(&[
         goal(summary, around),
         format!("### Tasks\n\n{}", parts::checklist(summary, around, limits)),
@@ -43,7 +43,7 @@ fn body(summary: &RunSummary, around: &Surroundings, limits: &Limits) -> String 
     ])
 }
 
-fn goal(summary: &RunSummary, around: &Surroundings) -> String {
+fn goal(summary: &RunSummary, around: &ReportContext) -> String {
     let title = inline(&summary.plan.title, 300);
     let plan = summary.plan.path.as_deref().map_or(String::new(), |path| {
         let shown = code(path, 200);

@@ -8,24 +8,33 @@ use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
 use crate::domain::assess::AssessmentKind;
 use crate::domain::event::{EventKind, PullRequestLine, PushLine, RetryKind};
 use crate::domain::summary::RunSummary;
-use crate::report::markdown::Surroundings;
+use crate::domain::trigger::place::{Place, WorkflowRun};
+use crate::report::markdown::ReportContext;
 
 const SECOND: &str = "c0ffee1234567890abcdef1234567890abcdef12";
 
 /// A run on a pull request of an invented repository.
-pub fn surroundings() -> Surroundings<'static> {
-    Surroundings {
-        server_url: "https://github.com",
-        repository: "example/reports",
-        run_url: Some("https://github.com/example/reports/actions/runs/901"),
-        check_url: Some("https://github.com/example/reports/runs/77"),
-        comment_url: Some("https://github.com/example/reports/pull/7#issuecomment-5"),
-        artifact_url: Some("https://github.com/example/reports/actions/runs/901/artifacts/3"),
-        trigger_phrase: Some("/sprag"),
-        plan_commit: Some(BASE),
-        state_line: Some("<!-- sprag:state v=1 run=01H-run -->"),
-        asked_by: Some("octocat"),
-        ..Surroundings::default()
+pub fn context() -> ReportContext {
+    ReportContext {
+        place: Place {
+            server_url: "https://github.com".into(),
+            repository: "example/reports".into(),
+            run: Some(WorkflowRun {
+                id: "901".into(),
+                attempt: "1".into(),
+            }),
+            ..Place::default()
+        },
+        check_url: Some("https://github.com/example/reports/runs/77".into()),
+        comment_url: Some("https://github.com/example/reports/pull/7#issuecomment-5".into()),
+        artifact_url: Some(
+            "https://github.com/example/reports/actions/runs/901/artifacts/3".into(),
+        ),
+        trigger_phrase: Some("/sprag".into()),
+        head: Some(BASE.into()),
+        state_line: Some("<!-- sprag:state v=1 run=01H-run -->".into()),
+        asked_by: Some("octocat".into()),
+        ..ReportContext::default()
     }
 }
 
@@ -78,8 +87,8 @@ fn begun() -> RunSummary {
 }
 
 /// Every kind of run by name, with what is around it.
-pub fn github_runs() -> Vec<(&'static str, RunSummary, Surroundings<'static>)> {
-    let around = surroundings;
+pub fn github_runs() -> Vec<(&'static str, RunSummary, ReportContext)> {
+    let around = context;
     let with = |mut summary: RunSummary, push: Option<PushLine>| {
         summary.push = push;
         summary
@@ -95,7 +104,7 @@ pub fn github_runs() -> Vec<(&'static str, RunSummary, Surroundings<'static>)> {
         (
             "success",
             with(success(), Some(push(SECOND))),
-            Surroundings {
+            ReportContext {
                 ci_will_not_start: true,
                 ..around()
             },
@@ -103,7 +112,7 @@ pub fn github_runs() -> Vec<(&'static str, RunSummary, Surroundings<'static>)> {
         (
             "partial",
             with(partial(), Some(push(FIRST))),
-            Surroundings {
+            ReportContext {
                 ci_will_not_start: true,
                 dispatched: vec!["ci.yml".into()],
                 ..around()
@@ -115,7 +124,7 @@ pub fn github_runs() -> Vec<(&'static str, RunSummary, Surroundings<'static>)> {
         (
             "no_progress",
             no_progress(),
-            Surroundings {
+            ReportContext {
                 report_only: true,
                 trigger_phrase: None,
                 ..around()
@@ -123,7 +132,7 @@ pub fn github_runs() -> Vec<(&'static str, RunSummary, Surroundings<'static>)> {
         ),
         ("cancelled", cancelled(), around()),
         ("budget", with(budget(), Some(push(FIRST))), around()),
-        ("unverified", super::unverified(), Surroundings::default()),
+        ("unverified", super::unverified(), ReportContext::default()),
         ("live", live(), around()),
         ("begun", begun(), around()),
     ]

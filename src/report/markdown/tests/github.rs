@@ -45,7 +45,7 @@ fn pull_requests_read_well() {
 
 #[test]
 fn answers_read_well() {
-    let around = samples::surroundings();
+    let around = samples::context();
     let why = "@mallory has no write access to this repository";
     let fix = "somebody with write access can repeat the comment";
     insta::assert_snapshot!("refusal", refusal_comment(why, Some(fix), &around));
@@ -56,7 +56,7 @@ fn answers_read_well() {
 
 #[test]
 fn the_hidden_line_is_first_in_a_comment_and_last_in_a_pull_request() {
-    let (summary, mut around) = (samples::success(), samples::surroundings());
+    let (summary, mut around) = (samples::success(), samples::context());
     let marker = "<!-- sprag:state v=1 run=01H-run -->";
     assert!(comment(&summary, &around).starts_with(&format!("{marker}\n## ")));
     assert!(
@@ -65,16 +65,16 @@ fn the_hidden_line_is_first_in_a_comment_and_last_in_a_pull_request() {
             .ends_with(&format!("\n\n{marker}\n"))
     );
     for bad in ["<!-- a --> b", "<!-- a --> <!-- b -->", "text", "<!-->-->"] {
-        around.state_line = Some(bad);
+        around.state_line = Some(bad.to_owned());
         assert!(comment(&summary, &around).starts_with("## "), "{bad}");
     }
 }
 
 #[test]
 fn a_check_run_that_another_one_goes_on_from_points_there() {
-    let around = Surroundings {
-        superseded_by: Some("https://github.com/example/reports/runs/78"),
-        ..samples::surroundings()
+    let around = ReportContext {
+        superseded_by: Some("https://github.com/example/reports/runs/78".into()),
+        ..samples::context()
     };
     let check = check_run(&samples::success(), &around);
     assert!(
@@ -87,10 +87,10 @@ fn a_check_run_that_another_one_goes_on_from_points_there() {
 #[test]
 fn addresses_cannot_leave_their_link() {
     let summary = samples::success();
-    let around = Surroundings {
-        check_url: Some("https://e.invalid/a b)(x)[y]\"<img>`|&copy;"),
-        run_url: Some("javascript:alert(1)"),
-        ..Surroundings::default()
+    let around = ReportContext {
+        check_url: Some("https://e.invalid/a b)(x)[y]\"<img>`|&copy;".into()),
+        artifact_url: Some("javascript:alert(1)".into()),
+        ..ReportContext::default()
     };
     let text = comment(&summary, &around);
     assert!(
@@ -108,9 +108,9 @@ fn large_runs_fit_every_limit_and_point_to_the_rest() {
     let mut summary = samples::every_text(&emoji);
     summary.tasks = vec![summary.tasks[1].clone(); 40];
     summary.todo = vec![summary.todo[0].clone(); 30];
-    let around = Surroundings {
+    let around = ReportContext {
         notes: vec![emoji.clone(); 50],
-        ..samples::surroundings()
+        ..samples::context()
     };
     let check = check_run(&summary, &around);
     for (text, limit) in [
@@ -163,10 +163,10 @@ fn references(markdown: &str) -> Vec<String> {
     found.map(|found| found.as_str().to_owned()).collect()
 }
 
-/// Links to elsewhere than the surroundings name, images, and HTML that is not Sprag's own.
+/// Links to elsewhere than the context names, images, and HTML that is not Sprag's own.
 fn foreign(markdown: &str) -> Vec<String> {
     let own = |found: &String| {
-        let is_marker = found.trim() == samples::surroundings().state_line.unwrap();
+        let is_marker = Some(found.trim()) == samples::context().state_line.as_deref();
         let is_own_html = matches!(found.trim(), "<sub>" | "</sub>");
         is_marker
             || is_own_html
@@ -183,11 +183,11 @@ fn dead(text: &str, running: bool) -> Result<(), TestCaseError> {
     if running {
         summary.status = None;
     }
-    let around = Surroundings {
+    let around = ReportContext {
         notes: vec![text.to_owned()],
         dispatched: vec![text.to_owned()],
-        asked_by: Some(text),
-        ..samples::surroundings()
+        asked_by: Some(text.to_owned()),
+        ..samples::context()
     };
     let check = check_run(&summary, &around);
     for written in [
@@ -260,7 +260,7 @@ fn write_samples() {
     };
     let page = crate::report::html::report(&samples::partial(), &vec![diff]);
     write("report-partial.html", &page);
-    let around = samples::surroundings();
+    let around = samples::context();
     let why = "@mallory has no write access to this repository";
     let fix = "somebody with write access can repeat the comment";
     write(

@@ -1,37 +1,34 @@
 //! What the texts on GitHub need beyond the run itself: where things are, and who asked.
 
 use super::escape::code;
+use crate::domain::trigger::place::Place;
 use crate::report::{sentence, text};
+use serde::{Deserialize, Serialize};
 
-/// Where a text stands and what it can point to. Nothing is required: what is not there is not
+/// What the texts on GitHub say besides the run itself. Nothing is required: what is not there is not
 /// mentioned.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Surroundings<'a> {
-    /// `https://github.com`, without a slash at the end.
-    pub server_url: &'a str,
-    /// `owner/name`.
-    pub repository: &'a str,
-    /// The workflow run.
-    pub run_url: Option<&'a str>,
-    /// The check run.
-    pub check_url: Option<&'a str>,
-    /// The comment.
-    pub comment_url: Option<&'a str>,
-    /// The artifact with the run directory.
-    pub artifact_url: Option<&'a str>,
-    /// What a comment begins with that Sprag obeys, such as `/sprag`; `None` where nobody can
-    /// comment.
-    pub trigger_phrase: Option<&'a str>,
-    /// The commit whose plan file the tasks' lines are links to.
-    pub plan_commit: Option<&'a str>,
-    /// Nothing may be written, as in a run for a fork.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportContext {
+    /// The repository and the workflow run.
+    pub place: Place,
+    /// The address of the check run.
+    pub check_url: Option<String>,
+    /// The address of the comment.
+    pub comment_url: Option<String>,
+    /// The address of the artifact with the run directory.
+    pub artifact_url: Option<String>,
+    /// What a comment begins with that Sprag obeys, such as `/sprag`; `None` where no comment is listened to.
+    pub trigger_phrase: Option<String>,
+    /// The commit that the run was asked for on: the first check run is for it, and links to the plan lead to it.
+    pub head: Option<String>,
+    /// Nothing may be written to the repository, as in a run for a fork.
     pub report_only: bool,
-    /// The check run that has the full report instead of this one.
-    pub superseded_by: Option<&'a str>,
+    /// The address of the check run that has the full report instead of this one.
+    pub superseded_by: Option<String>,
     /// The hidden line with the state, an HTML comment.
-    pub state_line: Option<&'a str>,
-    /// Login of whoever asked for the run.
-    pub asked_by: Option<&'a str>,
+    pub state_line: Option<String>,
+    /// The login of whoever asked for the run.
+    pub asked_by: Option<String>,
     /// Workflows that were started for the pushed commits.
     pub dispatched: Vec<String>,
     /// GitHub starts no workflow for the push, because it was made with the job's token.
@@ -40,10 +37,10 @@ pub struct Surroundings<'a> {
     pub notes: Vec<String>,
 }
 
-impl Surroundings<'_> {
+impl ReportContext {
     /// The hidden line, when it is one HTML comment and nothing else.
     pub(super) fn marker(&self) -> Option<String> {
-        let line = text::line(self.state_line?);
+        let line = text::line(self.state_line.as_deref()?);
         let inner = line.strip_prefix("<!--")?.strip_suffix("-->")?;
         (!inner.contains("--") && !inner.contains('>')).then_some(line)
     }
@@ -72,7 +69,7 @@ impl Surroundings<'_> {
         let address = || {
             let path = path.filter(|path| !path.starts_with(['/', '.']))?;
             let base = self.repository_url()?;
-            let commit = self.plan_commit?;
+            let commit = self.head.as_deref()?;
             let path = path_of_url(path);
             Some(format!("{base}/blob/{commit}/{path}?plain=1#L{}", line?))
         };
@@ -80,9 +77,13 @@ impl Surroundings<'_> {
     }
 
     fn repository_url(&self) -> Option<String> {
-        let there = !self.server_url.is_empty() && !self.repository.is_empty();
-        let server = self.server_url.trim_end_matches('/');
-        there.then(|| format!("{server}/{}", self.repository))
+        let Place {
+            server_url,
+            repository,
+            ..
+        } = &self.place;
+        let there = !server_url.is_empty() && !repository.is_empty();
+        there.then(|| format!("{}/{repository}", server_url.trim_end_matches('/')))
     }
 }
 
