@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The process's surroundings, read once at the start.
@@ -23,6 +24,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// The first program of this name on `PATH`.
+    pub fn find_program(&self, program: &str) -> Option<PathBuf> {
+        let path = self.var_os("PATH").unwrap_or(OsStr::new(""));
+        let mut places = std::env::split_paths(path).map(|dir| dir.join(program));
+        places.find(|place| is_executable(place))
+    }
+
     /// Reads the surroundings of this process.
     ///
     /// # Errors
@@ -118,4 +126,10 @@ impl Context {
         let user = rustix::process::geteuid().as_raw();
         std::env::temp_dir().join(format!("sprag-{user}"))
     }
+}
+
+/// Whether a file is there that can be executed.
+pub fn is_executable(path: &Path) -> bool {
+    std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

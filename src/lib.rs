@@ -29,5 +29,6 @@ pub mod settings;
 
 pub mod detect;
 pub mod init;
+pub mod print;
 
 pub mod commands;

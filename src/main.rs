@@ -2,7 +2,7 @@
 
 use clap::Parser as _;
 use sprag::cli::{Cli, Command};
-use sprag::commands::{publish, replay, run, small};
+use sprag::commands;
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
@@ -86,16 +86,16 @@ fn failed(error: &Error, in_actions: bool) -> ExitCode {
 
 fn dispatch(context: &Context, command: &Command) -> Result<u8> {
     match command {
-        Command::Run(args) => run::command(context, args),
-        Command::Demo(args) => sprag::commands::demo::command(context, args),
-        Command::Check(args) => small::check(context, args),
-        Command::Init(_) => small::init(context),
-        Command::Doctor(args) => sprag::doctor::gather::command(context, args),
-        Command::Publish(args) => publish::command(context, args),
-        Command::Report(args) => small::report(context, args),
-        Command::Replay(args) => replay::command(context, args),
-        Command::Assess(args) => small::assess(context, args),
-        Command::Schema(args) => small::schema(args),
-        Command::Completions { shell } => small::completions(*shell),
+        Command::Run(args) => commands::run::command(context, args),
+        Command::Demo(args) => commands::demo::command(context, args),
+        Command::Check(args) => commands::check::command(context, args),
+        Command::Init(_) => commands::init::command(context),
+        Command::Doctor(args) => commands::doctor::command(context, args),
+        Command::Publish(args) => commands::publish::command(context, args),
+        Command::Report(args) => commands::report::command(context, args),
+        Command::Replay(args) => commands::replay::command(context, args),
+        Command::Assess(args) => commands::assess::command(context, args),
+        Command::Schema(args) => commands::schema::command(args),
+        Command::Completions { shell } => commands::completions::command(*shell),
     }
 }

@@ -2,13 +2,14 @@
 //! recording in the model's place.
 
 use crate::cli::{Common, DemoArgs, Output, RunArgs, SettingFlags};
-use crate::commands::{run, small};
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
+use crate::print::print;
 use crate::report::markdown::{self, ReportContext};
 use crate::run::directory::RunDir;
 use crate::run::layout::{Folder, RunFile};
+use crate::run::start::start;
 use anyhow::Context as _;
 use std::ffi::OsString;
 use std::fs;
@@ -46,18 +47,18 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     make_repository(&repository)?;
     write_files(&place, &[RECORDING])?;
     let run_dir = place.join("run");
-    small::print(&format!(
+    print(&format!(
         "A throw-away repository, and the built-in agent with recorded responses: no key, no network.\n\n  {}\n\n",
         repository.display()
     ))?;
     let pace = context.stdout_is_terminal.then_some(PACE);
-    let code = run::command(
+    let code = start(
         &surroundings(context, &place, repository),
         &arguments(&place.join(RECORDING.0), pace, run_dir.clone(), args),
     )?;
     let run_dir = RunDir::open(&run_dir)?;
-    small::print(&on_github(&place, &run_dir)?)?;
-    small::print(&closing(&place, &run_dir))?;
+    print(&on_github(&place, &run_dir)?)?;
+    print(&closing(&place, &run_dir))?;
     Ok(code)
 }
 

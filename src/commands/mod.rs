@@ -1,8 +1,14 @@
-//! The commands: each reads what it needs, does its work and says what it came to.
+//! The commands: each reads what it needs, has the work done and says what it came to. None knows
+//! of another.
 
+pub mod assess;
+pub mod check;
+pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod init;
 pub mod publish;
 pub mod replay;
+pub mod report;
 pub mod run;
-pub mod small;
+pub mod schema;

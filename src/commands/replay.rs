@@ -1,11 +1,11 @@
 //! `sprag replay`: a recorded session is decided once more, and told.
 
 use crate::cli::{ReplayArgs, ReplayFormat};
-use crate::commands::small::print;
 use crate::context::Context;
 use crate::domain::builtin::replay::replay;
 use crate::domain::builtin::trajectory::Recording;
 use crate::error::{Error, Result};
+use crate::print::print;
 use crate::run::layout::Folder;
 use crate::settings::recording;
 use std::path::{Path, PathBuf};

@@ -34,7 +34,9 @@ pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};
 pub use log::CappedLog;
 pub use marker::{PROCESS_ID, RUN_ID, kill_marked, outlast};
-pub use registry::{Calm, become_subreaper, calm, hide_from_same_user, kill_descendants};
+pub use registry::{
+    Quiescence, become_subreaper, hide_from_same_user, kill_descendants, quiescence,
+};
 pub use retain::{HeadTail, Tail};
 pub use service::Service;
 pub use text::clean_text;

@@ -129,15 +129,15 @@ pub fn hide_from_same_user() -> io::Result<()> {
 /// A moment at which nothing was running that [`super::run`] had started, nor anything that such a
 /// child had left behind. Between two equal ones nothing has been running either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Calm {
+pub struct Quiescence {
     started: u64,
 }
 
-/// The present moment, if it is a calm one. `None` where that cannot be told: what a child leaves
+/// The present moment, if nothing is going on in it. `None` where that cannot be told: what a child leaves
 /// behind is seen only by the process that adopts it, which takes [`become_subreaper`] and Linux.
-pub fn calm() -> Option<Calm> {
+pub fn quiescence() -> Option<Quiescence> {
     let registry = lock();
-    registry.is_calm_with(&host::children())
+    registry.is_quiescent_with(&host::children())
 }
 
 /// Kills every child of an unfinished run with all its descendants, and every service, at once. Blocks for the
@@ -203,11 +203,11 @@ pub(super) fn reap(pid: i32) {
 }
 
 impl Registry {
-    fn is_calm_with(&self, children: &[i32]) -> Option<Calm> {
+    fn is_quiescent_with(&self, children: &[i32]) -> Option<Quiescence> {
         let started = self.started;
         let is_told = self.owns_every_child && cfg!(target_os = "linux");
         let is_alone = self.active.is_empty() && children.is_empty();
-        (started == 0 || (is_told && is_alone)).then_some(Calm { started })
+        (started == 0 || (is_told && is_alone)).then_some(Quiescence { started })
     }
 
     fn forget(&mut self, origin: &Origin) {
@@ -255,21 +255,24 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_calm_without_children_and_without_what_they_left_behind() {
-        let calm = |active, children: &[i32]| registry(active).is_calm_with(children);
-        assert_eq!(calm(vec![], &[]), Some(Calm { started: 3 }));
-        assert_eq!(calm(vec![], &[8]), None);
-        assert_eq!(calm(vec![origin()], &[]), None);
-        assert_eq!(calm(vec![origin()], &[7]), None);
+    fn a_moment_is_quiescent_without_children_and_without_what_they_left_behind() {
+        let quiescence = |active, children: &[i32]| registry(active).is_quiescent_with(children);
+        assert_eq!(quiescence(vec![], &[]), Some(Quiescence { started: 3 }));
+        assert_eq!(quiescence(vec![], &[8]), None);
+        assert_eq!(quiescence(vec![origin()], &[]), None);
+        assert_eq!(quiescence(vec![origin()], &[7]), None);
     }
 
     #[test]
     fn who_adopts_nothing_knows_of_calm_only_before_the_first_child() {
         let mut registry = registry(vec![]);
         registry.owns_every_child = false;
-        assert_eq!(registry.is_calm_with(&[]), None);
+        assert_eq!(registry.is_quiescent_with(&[]), None);
         registry.started = 0;
-        assert_eq!(registry.is_calm_with(&[]), Some(Calm { started: 0 }));
+        assert_eq!(
+            registry.is_quiescent_with(&[]),
+            Some(Quiescence { started: 0 })
+        );
     }
 
     #[test]

@@ -14,8 +14,9 @@ use crate::github::delivery::{AfterPush, Delivered, PATIENCE};
 use crate::github::lookup::remote;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
-use crate::run::RunPlan;
-use crate::run::steps::{Parcel, Performer};
+use crate::run::parts::Parts;
+use crate::run::run_plan::RunPlan;
+use crate::run::steps::{PushRequest, follow_remote, keep_for_publish, push_work};
 use crate::secrets::sources::redactor;
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
@@ -31,20 +32,20 @@ const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
 /// When the run's own state cannot be written.
 pub(crate) async fn deliver(
     context: &Context,
-    performer: &mut Performer<'_>,
+    parts: &mut Parts<'_>,
     request: &RunRequest,
     plan: &RunPlan,
     done: &[TaskConfig],
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Result<Delivered> {
-    let Some(start) = performer.begun_at()? else {
+    let Some(start) = parts.setup.start_commit() else {
         return Ok(Delivered::Not);
     };
     let pushes = request.delivery.push;
     let (true, Some(actions), Some(branch)) =
         (pushes, ActionsEnvironment::of(context), &request.branch)
     else {
-        performer.keep_for_publish(&start)?;
+        keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
         return Ok(Delivered::Not);
     };
     let checks: Vec<TaskConfig> = plan
@@ -57,22 +58,18 @@ pub(crate) async fn deliver(
         .map(|(_, start)| start.config.clone())
         .chain(done.iter().cloned())
         .collect();
-    let mut push = match push(
-        context, &actions, performer, request, branch, start, &checks,
-    )
-    .await?
-    {
+    let mut push = match push(context, &actions, parts, request, branch, start, &checks).await? {
         Sent::Nothing => return Ok(Delivered::Not),
         Sent::Impossible => return Ok(Delivered::Failed),
         Sent::Line(line) => *line,
     };
-    let stopped = performer.cancel.beyond_deadline();
+    let stopped = parts.setup.cancel.beyond_deadline();
     let patience = match stopped.reason() {
         Some(_) => PATIENCE_OF_CANCELLED,
         None => PATIENCE,
     };
     let summary =
-        redactor(context).redact_summary(&RunSummary::of(&performer.run_dir.read_events()?));
+        redactor(context).redact_summary(&RunSummary::of(&parts.setup.run_dir.read_events()?));
     let after = AfterPush {
         actions: &actions,
         request,
@@ -89,8 +86,8 @@ pub(crate) async fn deliver(
         let why = "the run was stopped before its pull request and workflows were seen to";
         (false, vec![why.to_owned()])
     });
-    troubles.into_iter().for_each(|why| performer.warn(why));
-    performer.emit.emit(EventKind::PushEnded(Box::new(push)));
+    troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    parts.emit.emit(EventKind::PushEnded(Box::new(push)));
     Ok(Delivered::of(done))
 }
 
@@ -113,7 +110,7 @@ enum Sent {
 async fn push(
     context: &Context,
     actions: &ActionsEnvironment,
-    performer: &mut Performer<'_>,
+    parts: &mut Parts<'_>,
     request: &RunRequest,
     branch: &WorkBranch,
     start: RevId,
@@ -123,26 +120,30 @@ async fn push(
     let (remote, name) = match (remote(context, actions), named) {
         (Ok(remote), Ok(name)) => (remote, name),
         (Err(error), _) | (_, Err(error)) => {
-            performer.warn(format!("nothing can be pushed: {error}"));
+            parts.emit.warn(format!("nothing can be pushed: {error}"));
             return Ok(Sent::Impossible);
         }
     };
-    let parcel = Parcel {
+    let push_request = PushRequest {
         remote: &remote,
         branch: name,
         expected: branch.at.clone().map(RevId),
         start,
         checks,
         pauses: &actions.pauses,
-        cancel: performer.cancel.beyond_deadline(),
+        cancel: parts.setup.cancel.beyond_deadline(),
     };
     let pushed = match request.delivery.via_api {
-        true => pushed_by_api(actions, performer, &parcel).await,
+        true => pushed_by_api(actions, parts, &push_request).await,
         false => None,
     };
     let pushed = match pushed {
         Some(line) => Some(line),
-        None => performer.push_work(&parcel).await?,
+        None => {
+            let memory = &mut parts.accounts.checks;
+            let (setup, tree) = (&parts.setup, &mut parts.tree);
+            push_work(setup, tree, memory, &mut parts.emit, &push_request).await?
+        }
     };
     Ok(pushed.map_or(Sent::Nothing, |line| Sent::Line(Box::new(line))))
 }
@@ -150,25 +151,26 @@ async fn push(
 /// Has GitHub make the commits anew. `None` where it cannot: an ordinary push is to do it, which is said.
 async fn pushed_by_api(
     actions: &ActionsEnvironment,
-    performer: &mut Performer<'_>,
-    parcel: &Parcel<'_>,
+    parts: &mut Parts<'_>,
+    push_request: &PushRequest<'_>,
 ) -> Option<PushLine> {
     let push = ApiPush {
-        repo: &performer.repo,
-        branch: &parcel.branch,
-        expected: parcel.expected.as_ref(),
-        start: &parcel.start,
+        repo: &parts.tree.repo,
+        branch: &push_request.branch,
+        expected: push_request.expected.as_ref(),
+        start: &push_request.start,
     };
     match commit(actions, push).await {
         Ok(line) => {
             let line = line?;
             if let Some(head) = &line.head {
-                performer.follow_remote(parcel, &RevId(head.clone()));
+                let (tree, emit) = (&mut parts.tree, &mut parts.emit);
+                follow_remote(tree, emit, push_request, &RevId(head.clone()));
             }
             Some(line)
         }
         Err(why) => {
-            performer.warn(format!(
+            parts.emit.warn(format!(
                 "the commits are pushed as they are, without GitHub's signature: {why}"
             ));
             None

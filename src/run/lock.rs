@@ -1,5 +1,8 @@
 //! One run per repository on a machine.
 
+use crate::context::Context;
+use crate::error::{Error, Result as ErrorResult};
+use crate::git::Real;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -70,6 +73,24 @@ impl RunLock {
             Err(TryLockError::Error(source)) => Err(io(source)),
         }
     }
+}
+
+/// Takes the lock of a repository for this process.
+///
+/// # Errors
+/// When another run has it, or the lock file cannot be used.
+pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
+    let directory = context.state_home().join("locks");
+    let holder = format!("pid {}", std::process::id());
+    RunLock::acquire(&directory, real.common_dir(), &holder).map_err(|error| {
+        let told = Error::environment(error.to_string());
+        match error {
+            LockError::Held { .. } => told,
+            LockError::Io { .. } => {
+                told.hint("fix its permissions or free space, or name another directory for state in XDG_STATE_HOME")
+            }
+        }
+    })
 }
 
 /// A holder that was killed while it started a child is survived by that child's copy of the file,

@@ -1,46 +1,59 @@
 //! The only loop: decide, perform, record.
 
-pub mod delivery;
+pub mod accounts;
+pub mod cached_repo;
+mod conversation;
+mod credentials;
+mod delivery;
+pub mod described;
 pub mod directory;
+pub mod emitter;
+pub mod execute;
+mod finish;
+pub mod hand_in;
+pub mod journal;
 pub mod layout;
 pub mod lock;
 pub mod new_run;
+mod orderly_end;
+pub mod parts;
+pub mod plan_state;
 pub mod prepare;
+mod push_failure;
 pub mod record;
+pub mod recorder;
 pub mod reopen;
+pub mod report_sources;
 pub mod reporting;
 pub mod repository;
-pub mod setting_sources;
+pub mod required_agents;
+pub mod run_plan;
+pub mod setup;
 pub mod source;
+pub mod start;
 pub mod steps;
+mod take_up;
+pub mod task;
+pub mod work_tree;
 
 use crate::domain::attempt::{Step, decide};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::Outcome;
 use crate::domain::plan::Task;
-use crate::domain::schedule::{Item, Rules, Schedule, TaskStep};
-use crate::run::steps::{Performer, TaskStart};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// What is to be done, in order.
-#[derive(Debug, Clone, Default)]
-pub struct RunPlan {
-    /// The selected tasks, in the order in which they are worked on.
-    pub tasks: Vec<(Task, TaskStart)>,
-    /// Ids of tasks that were done before the run.
-    pub done_before: BTreeSet<String>,
-    /// What an earlier process of this run has brought.
-    pub outcomes: BTreeMap<String, Outcome>,
-    /// When to stop.
-    pub rules: Rules,
-}
+use crate::domain::schedule::{Item, Schedule, TaskStep};
+use crate::run::emitter::Emitter;
+use crate::run::parts::Parts;
+use crate::run::run_plan::RunPlan;
+use crate::run::steps::{announce, finish_task, perform, start_task};
+use crate::run::task::TaskStart;
+use std::collections::{BTreeMap, HashMap};
 
 /// Works the plan off and says how each task ended.
 ///
 /// # Errors
 /// Only when the run's own state cannot be read or written.
 pub async fn run(
-    performer: &mut Performer<'_>,
+    parts: &mut Parts<'_>,
     plan: &RunPlan,
 ) -> anyhow::Result<BTreeMap<String, Outcome>> {
     let items: Vec<Item> = plan.tasks.iter().map(|(task, _)| item(task)).collect();
@@ -56,62 +69,65 @@ pub async fn run(
             TaskStep::End => break,
             TaskStep::Skip { id, on } => {
                 let outcome = Outcome::DependencyFailed { on };
-                skip(performer, &id, &outcome);
+                skip(&mut parts.emit, &id, &outcome);
                 (id, outcome)
             }
             TaskStep::Run(id) => {
                 let Some((task, start)) = tasks.get(id.as_str()) else {
                     break;
                 };
-                let outcome = run_task(performer, task, start).await?;
+                let outcome = run_task(parts, task, start).await?;
                 (id, outcome)
             }
         };
         schedule.end(&id, &outcome);
         outcomes.insert(id, outcome);
     }
-    performer.emit.at(None, None, None);
+    parts.emit.at(None, None, None);
     Ok(outcomes)
 }
 
 async fn run_task(
-    performer: &mut Performer<'_>,
+    parts: &mut Parts<'_>,
     task: &Task,
     start: &TaskStart,
 ) -> anyhow::Result<Outcome> {
-    let mut run = performer.begin_task(task, start)?;
-    loop {
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
+    let mut run = start_task(setup, tree, accounts, emit, task, start)?;
+    let outcome = loop {
         let step = decide(&run.policy, &run.journal.state);
-        performer.announce(&run, &step);
+        announce(&mut parts.emit, &run, &step);
         if let Step::Finish(outcome) = step {
-            performer.finish_task(&mut run, &outcome)?;
-            return Ok(outcome);
+            break outcome;
         }
         run.journal.intend(step.clone())?;
-        let observation = performer.perform(&mut run, &step).await?;
-        performer.emit.all_kept()?;
+        let observation = perform(parts, &mut run, &step).await?;
+        parts.emit.all_kept()?;
         run.journal.observe(observation)?;
-    }
+    };
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
+    finish_task(setup, tree, accounts, emit, &mut run, &outcome)?;
+    Ok(outcome)
 }
 
-fn skip(performer: &mut Performer<'_>, id: &str, outcome: &Outcome) {
-    performer.emit.at(Some(id), None, None);
-    performer
-        .emit
-        .emit(EventKind::TaskEnded(Box::new(TaskEnded {
-            outcome: outcome.clone(),
-            attempts: 0,
-            turns: 0,
-            nudges: 0,
-            verifications: 0,
-            history: Vec::new(),
-            changes_made: false,
-            changed_files: Vec::new(),
-            failing_tests: Vec::new(),
-            patch: None,
-            agent_commits: 0,
-            elapsed_ms: 0,
-        })));
+fn skip(emit: &mut Emitter<'_>, id: &str, outcome: &Outcome) {
+    emit.at(Some(id), None, None);
+    emit.emit(EventKind::TaskEnded(Box::new(TaskEnded {
+        outcome: outcome.clone(),
+        attempts: 0,
+        turns: 0,
+        nudges: 0,
+        verifications: 0,
+        history: Vec::new(),
+        changes_made: false,
+        changed_files: Vec::new(),
+        failing_tests: Vec::new(),
+        patch: None,
+        agent_commits: 0,
+        elapsed_ms: 0,
+    })));
 }
 
 fn item(task: &Task) -> Item {

@@ -1,20 +1,29 @@
-//! A new run: its directory, its private git directory, and the last look that nothing is in its way.
+//! A new run: its directory, its private git directory, and the last check that nothing is in its way.
 
 use crate::cli::RunArgs;
-use crate::commands::run::Begun;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Change, Exempt, Real, Repo, display_path};
+use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::layout::{Folder, RunFile};
 use crate::run::prepare::{Prepared, Source};
+use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
-use crate::run::steps::Watched;
 use std::path::{Path, PathBuf};
 
-const ELSEWHERE: &str = "see to that place, or name another one with --run-dir";
+const ELSEWHERE: &str =
+    "fix its permissions or free space, or name another directory with --run-dir";
 
-/// The run directory and the private git directory of a new run, after the last look that nothing
+/// A run whose directories are there: a new one, or one that is taken up again.
+pub(crate) struct Begun {
+    pub(crate) run_dir: RunDir,
+    pub(crate) run_id: String,
+    pub(crate) earlier: Option<Earlier>,
+    pub(crate) repo: CachedRepo,
+}
+
+/// The run directory and the private git directory of a new run, after the last check that nothing
 /// is in its way.
 pub(crate) fn begin_new(
     context: &Context,
@@ -142,10 +151,10 @@ fn discard(run_dir: &RunDir, existed: bool) {
     }
 }
 
-fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Watched> {
+fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
     let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git))
         .map_err(|error| Error::environment(error.to_string()))?;
-    let mut repo = Watched::new(repo);
+    let mut repo = CachedRepo::new(repo);
     if !prepared.run.allow_dirty {
         refuse_dirty(prepared, &mut repo)?;
     }
@@ -154,14 +163,14 @@ fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<Watched> {
 
 /// The tree must be clean, so that what is there afterwards is the agent's work. A plan that git
 /// does not know yet is no dirt: it goes into the first commit.
-fn refuse_dirty(prepared: &Prepared, repo: &mut Watched) -> Result<()> {
+fn refuse_dirty(prepared: &Prepared, repo: &mut CachedRepo) -> Result<()> {
     let exempt = Exempt {
         progress_ignore: prepared.run.progress_ignore.clone(),
         plan: prepared.book.exempt(),
         ..Default::default()
     };
     let state = repo
-        .look(&exempt)
+        .snapshot(&exempt)
         .map_err(|error| Error::environment(error.to_string()))?;
     let plan = prepared
         .book

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::domain::config_file;
 use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Real, Repo, path_within};
+use crate::run::plan_state::{PlanFile, PlanState};
 use crate::run::repository::repository;
-use crate::run::steps::{PlanBook, PlanFile};
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -53,7 +53,7 @@ pub struct Prepared {
     /// Where the plan comes from.
     pub source: Source,
     /// The plan and its file.
-    pub book: PlanBook,
+    pub book: PlanState,
     /// What concerns the whole run.
     pub run: RunConfig,
     /// The selected tasks that are not done, in order, with their settings.
@@ -184,7 +184,7 @@ pub fn prepare(
     let run = settings::run_config(context, &sources, setup)?;
     let named = named_tasks(&plan, named)?;
     let all: Vec<Task> = select(&plan, &[])?;
-    let book = PlanBook::new(plan.clone(), plan_file, text);
+    let book = PlanState::new(plan.clone(), plan_file, text);
     let (mut tasks, mut done) = (Vec::new(), Vec::new());
     for task in select(&plan, &named)? {
         let asked_again = named.contains(&task.id);
@@ -369,7 +369,7 @@ fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
 }
 
 /// A task that was asked for by name is run whatever it depends on; that is said.
-fn alone(task: &Task, named: &[TaskId], book: &PlanBook, warnings: &mut Vec<String>) {
+fn alone(task: &Task, named: &[TaskId], book: &PlanState, warnings: &mut Vec<String>) {
     let undone: Vec<&str> = task
         .depends_on
         .iter()
@@ -397,4 +397,22 @@ fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
 /// The settings without a plan, for `sprag check`.
 pub fn without_plan(file: Settings, above: Settings) -> Sources {
     Sources::new(above, file)
+}
+
+/// A task's settings, and why there is no agent if there is none: a plan is no worse for it.
+///
+/// # Errors
+/// What else is wrong with its settings.
+pub fn without_agent(sources: &Sources, task: &Task) -> Result<(TaskConfig, Option<Error>)> {
+    match settings::task_config(sources, task) {
+        Err(missing) if missing.kind == ErrorKind::Environment => {
+            let stand_in = Settings {
+                agent: Some("codex".to_owned()),
+                ..Settings::default()
+            };
+            let sources = sources.below_of(stand_in);
+            Ok((settings::task_config(&sources, task)?, Some(missing)))
+        }
+        config => Ok((config?, None)),
+    }
 }

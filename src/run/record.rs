@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::run::prepare::Prepared;
-use crate::run::steps::Recorder;
+use crate::run::recorder::Recorder;
 use crate::secrets::sources::redact;
 use std::io::ErrorKind;
 

@@ -1,7 +1,6 @@
 //! `sprag run --resume`: what an earlier process of the run has left is read and taken up.
 
 use crate::cli::{Common, RunArgs, SettingFlags};
-use crate::commands::run::{execute, lock};
 use crate::context::Context;
 use crate::domain::attempt::{Record, Spend, fold};
 use crate::domain::event::{Event, EventKind};
@@ -12,16 +11,18 @@ use crate::error::{Error, Result, machine_fault, told};
 use crate::git::{Real, Repo};
 use crate::github::request::RunRequest;
 use crate::process::outlast;
+use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, RunDir, newest_unfinished};
 use crate::run::layout::{Folder, RunFile};
+use crate::run::lock::{RunLock, lock};
 use crate::run::new_run::runs_of;
-use crate::run::prepare::{Before, Source, in_base, prepare};
-use crate::run::steps::{PlanBook, Watched, finish_landing, undo_move};
+use crate::run::plan_state::PlanState;
+use crate::run::prepare::{Before, Prepared, Source, in_base, prepare};
+use crate::run::take_up::{finish_landing, undo_move};
 use serde::Deserialize as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::runtime::Runtime;
 
 /// How long a git of the dead process may go on.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -58,10 +59,23 @@ pub(crate) struct TakenUp {
     pub(crate) run_dir: RunDir,
     pub(crate) run_id: String,
     pub(crate) earlier: Earlier,
-    pub(crate) repo: Watched,
+    pub(crate) repo: CachedRepo,
 }
 
-pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Result<u8> {
+/// A run that is taken up again, with everything that it needs.
+pub(crate) struct Reopened {
+    pub(crate) prepared: Prepared,
+    pub(crate) request: Option<RunRequest>,
+    pub(crate) taken_up: TakenUp,
+    /// Held until the run is over.
+    pub(crate) lock: RunLock,
+}
+
+/// Reads what an earlier process of a run has left.
+///
+/// # Errors
+/// When there is no such run, or it cannot be taken up.
+pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     let real = crate::run::repository::repository(context)?;
     let root = match &args.settings.run_dir {
         Some(dir) => context.cwd.join(dir),
@@ -79,8 +93,8 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
             real.work_tree().display()
         )));
     }
-    let _lock = lock(context, &real)?;
-    let repo = reopen(real, &run_dir)?;
+    let lock = lock(context, &real)?;
+    let repo = reopen_repository(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
     let request = request(&run_dir)?;
@@ -109,9 +123,14 @@ pub(crate) fn resume(context: &Context, args: &RunArgs, runtime: Runtime) -> Res
         run_dir,
         run_id: manifest.run_id,
         earlier,
-        repo: Watched::new(repo),
+        repo: CachedRepo::new(repo),
     };
-    execute(context, args, prepared, request, Some(taken_up), runtime)
+    Ok(Reopened {
+        prepared,
+        request,
+        taken_up,
+        lock,
+    })
 }
 
 /// What the run is for, where it was asked for on GitHub.
@@ -126,7 +145,7 @@ fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
 }
 
 /// The repository as the dead process left it, when what that had git do is over.
-fn reopen(real: Real, run_dir: &RunDir) -> Result<Repo> {
+fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     let private = run_dir.folder(Folder::Git);
     outlast(&Repo::mark_of_children(&private), PATIENCE);
     let mut repo = Repo::reopen(real, &private).map_err(|error| {
@@ -317,7 +336,7 @@ pub(crate) fn spent(earlier: &Earlier) -> Spend {
 }
 
 /// A status that was to ride in a later commit is still to be saved.
-pub(crate) fn recall_statuses(book: &mut PlanBook, earlier: &Earlier, keep_going: bool) {
+pub(crate) fn recall_statuses(book: &mut PlanState, earlier: &Earlier, keep_going: bool) {
     for (id, outcome) in &earlier.outcomes {
         let Some(task) = book.plan.tasks.iter().find(|task| task.id.as_str() == id) else {
             continue;

@@ -328,7 +328,7 @@ impl Reporting {
     }
 
     fn write_page(&mut self, run_dir: &RunDir) {
-        let mut sources = crate::run::setting_sources::sources(run_dir.root());
+        let mut sources = crate::run::report_sources::sources(run_dir.root());
         for source in &mut sources {
             source.text = self.redactor.redact(&source.text).into_owned();
         }

@@ -1,7 +1,6 @@
 //! What a run is to work on, for whom and on which branch: from flags, inputs and the GitHub event.
 
 use crate::cli::RunArgs;
-use crate::commands::run::lock;
 use crate::context::Context;
 use crate::domain::settings::{Report, Settings};
 use crate::domain::trigger::issue;
@@ -14,7 +13,7 @@ use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSourc
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::shield::neutral;
-use crate::run::lock::RunLock;
+use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
 use crate::settings;
 use std::io::{Write as _, stderr};

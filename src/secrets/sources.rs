@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::github::actions_environment;
-use crate::run::steps::{FindSecrets, Redact};
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
+use crate::secrets::{FindSecrets, Redact};
 use std::sync::Arc;
 
 /// Ends of the names of variables whose values are secrets.

@@ -31,6 +31,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("detect", &["domain"]),
     ("init", &["detect", "domain"]),
     ("error", &[]),
+    ("print", &["error"]),
     ("context", &[]),
     ("settings", &["agents", "context", "domain", "error"]),
     ("cli", &["settings"]),

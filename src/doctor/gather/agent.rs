@@ -2,13 +2,14 @@
 
 use crate::agents::builtin::{self, Builtin, Source};
 use crate::agents::{self, CliAgent};
-use crate::commands::small::{find_program, is_executable, program_of};
 use crate::context::Context;
+use crate::context::is_executable;
 use crate::doctor::gather::{Configured, trouble};
 use crate::doctor::{Agent, AgentKind, Asked, Cli, Login};
 use crate::git::without_userinfo;
 use crate::process::environment::environment;
 use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, StreamKind, clean_text, run};
+use crate::run::required_agents::program_of;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -78,7 +79,7 @@ fn of_command(context: &Context, command: &str, work_tree: &Path) -> AgentKind {
     let program = program.filter(plain).filter(|word| !word.starts_with('~'));
     let found = program.as_ref().map(|program| match program.contains('/') {
         true => is_executable(&work_tree.join(program)),
-        false => find_program(context, program).is_some(),
+        false => context.find_program(program).is_some(),
     });
     AgentKind::Command { program, found }
 }
@@ -90,7 +91,7 @@ async fn cli(
     given: &[String],
     cancel: &Cancel,
 ) -> Cli {
-    let path = find_program(context, name);
+    let path = context.find_program(name);
     let version = match &path {
         Some(path) => version(context, path, cancel).await,
         None => Err("it is not there".to_owned()),

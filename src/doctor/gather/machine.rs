@@ -1,6 +1,5 @@
 //! The machine.
 
-use crate::commands::small::find_program;
 use crate::context::Context;
 use crate::doctor::{Machine, Place};
 use crate::process::environment::environment;
@@ -42,7 +41,7 @@ pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Optio
         return Some(false);
     }
     let spec = CommandSpec {
-        program: find_program(context, "unshare")?.into(),
+        program: context.find_program("unshare")?.into(),
         args: vec!["--user".into(), "--map-root-user".into(), "true".into()],
         cwd: "/".into(),
         env: environment(&context.env, &[]).variables,

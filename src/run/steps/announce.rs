@@ -1,37 +1,35 @@
 //! Says what comes next before it happens.
 
-use super::{Performer, TaskRun};
 use crate::domain::attempt::{Last, Step, TurnPurpose};
 use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::outcome::Outcome;
 use crate::domain::text::first_line;
+use crate::run::emitter::Emitter;
+use crate::run::task::TaskRun;
 
-impl Performer<'_> {
-    /// Places the following events and says when the work takes another way than the straight one.
-    pub fn announce(&mut self, run: &TaskRun<'_>, step: &Step) {
-        let state = &run.journal.state;
-        let (attempt, turn) = match step {
-            Step::RunAgent { key, .. } => (key.attempt, key.turn),
-            _ => (state.attempt(), state.turns()),
-        };
-        // What is scheduled belongs to the attempt that made it necessary.
-        self.emit.at(
-            Some(run.task.id.as_str()),
-            Some(state.attempt()),
-            Some(state.turns()),
-        );
-        if let Some(kind) = scheduled(run, step) {
-            self.emit.emit(kind);
-        }
-        self.emit.at(
-            Some(run.task.id.as_str()),
-            Some(attempt),
-            (turn > 0).then_some(turn),
-        );
-        if let Step::Finish(Outcome::Cancelled { signal }) = step {
-            self.emit
-                .emit(EventKind::CancelRequested { signal: *signal });
-        }
+/// Places the following events and says when the work takes another way than the straight one.
+pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
+    let state = &run.journal.state;
+    let (attempt, turn) = match step {
+        Step::RunAgent { key, .. } => (key.attempt, key.turn),
+        _ => (state.attempt(), state.turns()),
+    };
+    // What is scheduled belongs to the attempt that made it necessary.
+    emit.at(
+        Some(run.task.id.as_str()),
+        Some(state.attempt()),
+        Some(state.turns()),
+    );
+    if let Some(kind) = scheduled(run, step) {
+        emit.emit(kind);
+    }
+    emit.at(
+        Some(run.task.id.as_str()),
+        Some(attempt),
+        (turn > 0).then_some(turn),
+    );
+    if let Step::Finish(Outcome::Cancelled { signal }) = step {
+        emit.emit(EventKind::CancelRequested { signal: *signal });
     }
 }
 

@@ -1,11 +1,11 @@
 //! Listening to an agent while its turn runs: what it prints goes to the transcript, to the parser
 //! and, within bounds, into the events.
 
-use super::Emitter;
 use crate::agents::{CliAgent, LineParser};
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::EventKind;
 use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text};
+use crate::run::emitter::Emitter;
 use memchr::{memchr, memchr_iter, memrchr};
 
 /// The longest line of an agent's protocol that is read whole.

@@ -76,6 +76,13 @@ impl<'a> Emitter<'a> {
         });
     }
 
+    /// Warns of state that could not be kept.
+    pub fn unless_kept(&mut self, kept: anyhow::Result<()>) {
+        if let Err(error) = kept {
+            self.warn(format!("{error:#}"));
+        }
+    }
+
     /// Sends a warning unless the same was sent before.
     pub fn warn_once(&mut self, message: &str) {
         if self.warned.insert(message.to_owned()) {

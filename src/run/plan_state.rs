@@ -27,7 +27,7 @@ pub struct PlanFile {
 
 /// The plan and what is known of its tasks.
 #[derive(Debug, Clone)]
-pub struct PlanBook {
+pub struct PlanState {
     /// The plan as it was read.
     pub plan: Plan,
     /// Its file; `None` for a prompt.
@@ -40,7 +40,7 @@ pub struct PlanBook {
     unsaved: bool,
 }
 
-impl PlanBook {
+impl PlanState {
     /// A plan with its file and the file's text.
     pub fn new(plan: Plan, file: Option<PlanFile>, text: String) -> Self {
         let statuses = plan

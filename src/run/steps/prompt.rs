@@ -1,6 +1,5 @@
 //! The prompt of a turn, made of the plan and of what has happened.
 
-use super::{Performer, PlanBook, TaskRun};
 use crate::domain::attempt::TurnPurpose;
 use crate::domain::outcome::short;
 use crate::domain::plan::Task;
@@ -9,82 +8,91 @@ use crate::domain::prompt::{
 };
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::run::layout::RunFile;
+use crate::run::parts::Parts;
+use crate::run::plan_state::PlanState;
+use crate::run::task::TaskRun;
 use std::path::PathBuf;
 
 /// A prompt that is kept in the run directory.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(crate) struct Prompt {
     /// The number under which the turn's files are kept.
-    pub(super) number: u32,
+    pub(crate) number: u32,
     /// Its file, relative to the run directory.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its file.
-    pub(super) file: PathBuf,
-    pub(super) text: String,
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
 }
 
 /// The prompt that a task begins with.
-pub fn first_prompt(book: &PlanBook, task: &Task, instructions: Option<&str>) -> String {
-    prompt(&input(book, task, instructions, Purpose::Implement))
+pub fn first_prompt(state: &PlanState, task: &Task, instructions: Option<&str>) -> String {
+    prompt(&input(state, task, instructions, Purpose::Implement))
 }
 
-impl Performer<'_> {
-    /// Makes the prompt of a turn and keeps it.
-    pub(super) fn write_prompt(
-        &mut self,
-        run: &TaskRun<'_>,
-        purpose: &TurnPurpose,
-        resumed: bool,
-    ) -> anyhow::Result<Prompt> {
-        self.turns += 1;
-        let number = self.turns;
-        let text = self.prompt_text(run, purpose, resumed);
-        let file = RunFile::Prompt(number);
-        let name = file.path().into_owned();
-        let file = self.run_dir.write(file, text.as_bytes())?;
-        Ok(Prompt {
-            number,
-            name,
-            file,
-            text,
-        })
-    }
+/// Makes the prompt of a turn and keeps it.
+///
+/// # Errors
+/// When it cannot be kept.
+pub(crate) fn write_prompt(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    purpose: &TurnPurpose,
+    resumed: bool,
+) -> anyhow::Result<Prompt> {
+    parts.accounts.turns += 1;
+    let number = parts.accounts.turns;
+    let text = prompt_text(&parts.tree.plan, run, purpose, resumed);
+    let file = RunFile::Prompt(number);
+    let name = file.path().into_owned();
+    let file = parts.setup.run_dir.write(file, text.as_bytes())?;
+    Ok(Prompt {
+        number,
+        name,
+        file,
+        text,
+    })
+}
 
-    fn prompt_text(&self, run: &TaskRun<'_>, purpose: &TurnPurpose, resumed: bool) -> String {
-        let state = &run.journal.state;
-        let status = unchanged_status(state.current.as_ref(), &state.changes);
-        let retry = retry(run, purpose);
-        let purpose = match purpose {
-            TurnPurpose::Implement => Purpose::Implement,
-            TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
-                number: *n,
-                kind: *kind,
-                status: &status,
-                retry,
-            },
-            TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
-        };
-        let instructions = run.config.instructions.as_deref();
-        let input = input(&self.book, run.task, instructions, purpose);
-        if resumed {
-            resumed_prompt(&input)
-        } else {
-            prompt(&input)
-        }
+fn prompt_text(
+    plan: &PlanState,
+    run: &TaskRun<'_>,
+    purpose: &TurnPurpose,
+    resumed: bool,
+) -> String {
+    let state = &run.journal.state;
+    let status = unchanged_status(state.current.as_ref(), &state.changes);
+    let retry = retry(run, purpose);
+    let purpose = match purpose {
+        TurnPurpose::Implement => Purpose::Implement,
+        TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
+            number: *n,
+            kind: *kind,
+            status: &status,
+            retry,
+        },
+        TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
+    };
+    let instructions = run.config.instructions.as_deref();
+    let input = input(plan, run.task, instructions, purpose);
+    if resumed {
+        resumed_prompt(&input)
+    } else {
+        prompt(&input)
     }
 }
 
 fn input<'a>(
-    book: &'a PlanBook,
+    state: &'a PlanState,
     task: &'a Task,
     instructions: Option<&'a str>,
     purpose: Purpose<'a>,
 ) -> PromptInput<'a> {
-    let plan = &book.plan;
+    let plan = &state.plan;
     let others = |done: bool| -> Vec<TaskName<'a>> {
         plan.tasks
             .iter()
-            .filter(|other| other.id != task.id && book.is_done(&other.id) == done)
+            .filter(|other| other.id != task.id && state.is_done(&other.id) == done)
             .map(|other| TaskName {
                 id: other.id.as_str(),
                 title: &other.title,

@@ -1,11 +1,11 @@
 //! Work of another job on its way to the remote: pushed as it is or kept on a branch of its own, and
 //! never put on top of something else, for that would have to be verified by the project's own code.
 
-use super::deliver::{Stuck, refused, rescued};
 use crate::domain::event::PushLine;
 use crate::domain::snapshot::RevId;
 use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, RemoteError, Repo};
 use crate::process::Cancel;
+use crate::run::push_failure::{PushFailure, refused, rescued};
 
 /// What is to be pushed where.
 pub struct HandIn<'a> {
@@ -36,12 +36,12 @@ impl HandIn<'_> {
             new: self.head.clone(),
             expected: self.expected.clone(),
         };
-        let stuck = loop {
+        let failure = loop {
             break match self.repo.push(self.remote, &spec, self.cancel) {
                 Ok(PushOutcome::Pushed { head }) => return self.done(head),
                 Ok(PushOutcome::UpToDate) => return self.done(self.head.clone()),
                 Ok(PushOutcome::Moved { now: None }) => {
-                    Stuck::here("the branch is gone from the remote")
+                    PushFailure::here("the branch is gone from the remote")
                 }
                 Ok(PushOutcome::Moved { .. }) | Err(RemoteError::NotFastForward { .. }) => {
                     return self.moved();
@@ -51,20 +51,20 @@ impl HandIn<'_> {
                     Some(pause) => {
                         tokio::select! {
                             () = tokio::time::sleep(*pause) => continue,
-                            _ = self.cancel.cancelled() => Stuck::everywhere(words),
+                            _ = self.cancel.cancelled() => PushFailure::everywhere(words),
                         }
                     }
-                    None => Stuck::everywhere(words),
+                    None => PushFailure::everywhere(words),
                 },
-                Err(error) => Stuck::everywhere(error.to_string()),
+                Err(error) => PushFailure::everywhere(error.to_string()),
             };
         };
-        self.kept(&stuck)
+        self.kept(&failure)
     }
 
     /// Puts the commits on a branch of their own, because theirs has got others meanwhile.
     pub fn moved(&self) -> PushLine {
-        self.kept(&Stuck::here(
+        self.kept(&PushFailure::here(
             "the branch has moved meanwhile, and this job runs no code of the project to verify the work on top of that",
         ))
     }
@@ -79,19 +79,19 @@ impl HandIn<'_> {
         }
     }
 
-    fn kept(&self, stuck: &Stuck) -> PushLine {
-        let elsewhere = stuck
+    fn kept(&self, failure: &PushFailure) -> PushLine {
+        let elsewhere = failure
             .elsewhere
             .then(|| rescued(self.repo, self.remote, self.run_id, &self.head, self.cancel));
         match elsewhere.flatten() {
             Some((name, head)) => PushLine {
                 head: Some(head.0),
                 rescue: Some(name),
-                ..self.line(stuck.why.clone())
+                ..self.line(failure.why.clone())
             },
             None => self.line(format!(
                 "{}; the commits are in the bundle of the job that made them",
-                stuck.why
+                failure.why
             )),
         }
     }

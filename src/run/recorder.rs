@@ -1,7 +1,7 @@
 //! The sessions of a run in one file, for others to read: `--record`.
 
-use super::Redact;
 use crate::domain::builtin::trajectory::Line;
+use crate::secrets::Redact;
 use anyhow::Context as _;
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
@@ -48,7 +48,7 @@ impl Recorder {
     }
 
     /// Writes a line. After a failure nothing more is written.
-    pub(super) fn write(&mut self, line: &Line) {
+    pub fn write(&mut self, line: &Line) {
         if self.lost.is_some() {
             return;
         }
@@ -58,7 +58,7 @@ impl Recorder {
     }
 
     /// Why the recording is incomplete, once.
-    pub(super) fn lost(&mut self) -> Option<String> {
+    pub fn lost(&mut self) -> Option<String> {
         let why = self.lost.as_mut().filter(|why| !why.is_empty())?;
         let why = std::mem::take(why);
         Some(format!(

@@ -1,0 +1,113 @@
+//! `sprag check`: a plan or the configuration is read and its settings are shown.
+
+use crate::cli::{CheckArgs, SettingFlags};
+use crate::context::Context;
+use crate::domain::plan::{self, Task};
+use crate::error::{Error, Result};
+use crate::git::path_within;
+use crate::print::print;
+use crate::report;
+use crate::run::described::task_settings;
+use crate::run::prepare::{config_file, read_plan, without_agent, without_plan};
+use crate::run::repository::repository;
+use crate::settings::{self, TaskConfig};
+use serde_json::json;
+
+/// Runs the command and says the process's exit code.
+///
+/// # Errors
+/// What is wrong with configuration or plan.
+pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
+    let real = repository(context)?;
+    let mut warnings = Vec::new();
+    let file = config_file(context, &args.common, real.work_tree(), None, &mut warnings)?;
+    let above = settings::above(context, &SettingFlags::default())?;
+    let Some(path) = &args.plan else {
+        let sources = without_plan(file.settings, above).within(context);
+        return check_configuration(context, &sources, file.setup, &warnings);
+    };
+    let path = context.cwd.join(path);
+    let name = path_within(&path, real.work_tree());
+    let (plan, _) = read_plan(&path, &name, &mut warnings)?;
+    let sources =
+        settings::Sources::new(above, plan.settings.clone().or(file.settings)).within(context);
+    settings::run_config(context, &sources, Vec::new())?;
+    let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
+    let mut tasks = Vec::new();
+    for task in order {
+        tasks.push((task, without_agent(&sources, task)?));
+    }
+    if args.json {
+        return check_json(&plan, &tasks, &warnings);
+    }
+    let mut text: String = warnings
+        .iter()
+        .map(|warning| format!("warning: {warning}\n"))
+        .collect();
+    text += &format!(
+        "{name} is valid: {} ({})\n",
+        plan.title,
+        report::text::count(plan.tasks.len() as u64, "task")
+    );
+    for (task, (config, no_agent)) in &tasks {
+        text += &format!(
+            "\ntask {} ({}): {}\n",
+            task.id,
+            task.status.word(),
+            task.title
+        );
+        text += &task_settings(config, no_agent.as_ref());
+    }
+    print(&text)?;
+    Ok(0)
+}
+
+/// What is in force for a task that overrides nothing.
+fn check_configuration(
+    context: &Context,
+    sources: &settings::Sources,
+    setup: Vec<String>,
+    warnings: &[String],
+) -> Result<u8> {
+    let run = settings::run_config(context, sources, setup)?;
+    let plan = settings::plan_of_prompt("any")?;
+    let mut text: String = warnings
+        .iter()
+        .map(|warning| format!("warning: {warning}\n"))
+        .collect();
+    text += "the configuration is valid\n";
+    for command in &run.setup {
+        text += &format!("  setup: {command}\n");
+    }
+    for task in &plan.tasks {
+        let (config, no_agent) = without_agent(sources, task)?;
+        text += &task_settings(&config, no_agent.as_ref());
+    }
+    print(&text)?;
+    Ok(0)
+}
+
+fn check_json(
+    plan: &plan::Plan,
+    tasks: &[(&Task, (TaskConfig, Option<Error>))],
+    warnings: &[String],
+) -> Result<u8> {
+    let tasks: Vec<_> = tasks
+        .iter()
+        .map(|(task, (config, no_agent))| {
+            json!({
+                "id": task.id.as_str(),
+                "title": task.title,
+                "status": task.status.word(),
+                "depends_on": task.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                "agent": no_agent.is_none().then(|| config.agent.name()),
+                "max_retries": config.max_retries,
+                "checks": config.checks,
+                "line": task.line,
+            })
+        })
+        .collect();
+    let value = json!({"title": plan.title, "tasks": tasks, "warnings": warnings});
+    print(&format!("{value:#}\n"))?;
+    Ok(0)
+}

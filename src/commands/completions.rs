@@ -1,0 +1,17 @@
+//! `sprag completions`: what a shell completes.
+
+use crate::cli::Cli;
+use crate::error::Result;
+use crate::print::print;
+use clap::CommandFactory as _;
+
+/// Runs the command and says the process's exit code.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn command(shell: clap_complete::Shell) -> Result<u8> {
+    let mut bytes = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "sprag", &mut bytes);
+    print(&String::from_utf8_lossy(&bytes))?;
+    Ok(0)
+}

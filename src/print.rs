@@ -1,0 +1,18 @@
+//! Printing the result of a command.
+
+use crate::error::Result;
+use std::io::{ErrorKind, Write as _, stdout};
+
+/// Prints to standard output; a reader that has gone away is no error.
+///
+/// # Errors
+/// When it cannot be written for another reason.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(anyhow::Error::from(error)
+            .context("standard output cannot be written")
+            .into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,80 @@
+//! What the agent said last and the session that goes on, kept for a process that takes the run up.
+
+use crate::domain::agent::Usage;
+use crate::run::directory::RunDir;
+use crate::run::layout::RunFile;
+use crate::run::task::TaskRun;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// An agent's session that a further turn can continue.
+#[derive(Debug, Serialize, Deserialize)]
+struct Session {
+    id: String,
+    /// What it had used up at the end of the last turn, where the agent tells that and not the turn's.
+    used: Option<Usage>,
+}
+
+/// Forgets both: what an agent said in an earlier task is none of the next one's.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn forget(run_dir: &RunDir) -> anyhow::Result<()> {
+    for file in [RunFile::FinalMessage, RunFile::Session] {
+        keep(run_dir, file, "")?;
+    }
+    Ok(())
+}
+
+/// Takes both up from an earlier process of the run.
+pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashMap<String, Usage>) {
+    run.final_message = kept(run_dir, RunFile::FinalMessage);
+    let session = kept(run_dir, RunFile::Session);
+    let session = session.and_then(|text| serde_json::from_str::<Session>(&text).ok());
+    if let Some(Session { id, used }) = session {
+        session_usage.extend(used.map(|used| (id.clone(), used)));
+        run.session = Some(id);
+    }
+}
+
+/// Keeps the final message of the turn with this number, for the report and as the last one.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn keep_final_message(run_dir: &RunDir, run: &TaskRun<'_>, number: u32) -> anyhow::Result<()> {
+    let text = run.final_message.clone().unwrap_or_default();
+    run_dir.write(RunFile::TurnMessage(number), text.as_bytes())?;
+    keep(run_dir, RunFile::FinalMessage, &text)
+}
+
+/// Keeps which session goes on and what it has used up.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn keep_session(
+    run_dir: &RunDir,
+    run: &TaskRun<'_>,
+    session_usage: &HashMap<String, Usage>,
+) -> anyhow::Result<()> {
+    let session = run.session.clone().map(|id| Session {
+        used: session_usage.get(&id).copied(),
+        id,
+    });
+    let session = session
+        .map(|session| serde_json::to_string(&session))
+        .transpose()?;
+    keep(run_dir, RunFile::Session, &session.unwrap_or_default())
+}
+
+/// What is there already is not written again.
+fn keep(run_dir: &RunDir, file: RunFile<'_>, text: &str) -> anyhow::Result<()> {
+    if kept(run_dir, file).unwrap_or_default() != text {
+        run_dir.write(file, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn kept(run_dir: &RunDir, file: RunFile<'_>) -> Option<String> {
+    let text = String::from_utf8(run_dir.read(file)?).ok()?;
+    (!text.is_empty()).then_some(text)
+}

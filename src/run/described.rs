@@ -1,0 +1,77 @@
+//! What a run would do, as text.
+
+use crate::agents::builtin::Source;
+use crate::agents::{Agent, CliAgent};
+use crate::domain::duration;
+use crate::error::Error;
+use crate::run::prepare::Prepared;
+use crate::run::steps::first_prompt;
+use crate::settings::TaskConfig;
+use std::time::Duration;
+
+/// What a run would do: `sprag run --dry-run`.
+pub fn dry_run(prepared: &Prepared) -> String {
+    let plan = &prepared.book.plan;
+    let mut text = format!("plan: {}\n", plan.title);
+    for warning in &prepared.warnings {
+        text += &format!("warning: {warning}\n");
+    }
+    for command in &prepared.run.setup {
+        text += &format!("setup: {command}\n");
+    }
+    if prepared.tasks.is_empty() {
+        text += "nothing to do: every selected task is done\n";
+    }
+    for (task, config) in &prepared.tasks {
+        text += &format!("\ntask {}: {}\n", task.id, task.title);
+        text += &task_settings(config, None);
+        let whole = first_prompt(&prepared.book, task, config.instructions.as_deref());
+        text += "  prompt:\n";
+        for line in whole.lines() {
+            text += &format!("    {line}\n");
+        }
+    }
+    text
+}
+
+/// A task's settings, one a line. `no_agent` says what to do where no agent is configured.
+pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
+    let mut text = match no_agent {
+        Some(error) => format!("  agent: none ({})", error.hints.join("; ")),
+        None => format!("  agent: {}", config.agent.name()),
+    };
+    match (&config.agent, no_agent) {
+        (Agent::Cli(CliAgent::Command { command }), None) => text += &format!(" ({command})"),
+        (Agent::Builtin(builtin), None) => match &builtin.source {
+            Source::Api(access) => {
+                text += &format!(
+                    " ({} by {} at {})",
+                    access.model, access.provider, access.base
+                );
+            }
+            Source::Recording(tape) => text += &format!(" ({})", tape.describe()),
+        },
+        _ => {}
+    }
+    if let Some(model) = &config.model {
+        text += &format!(", model {model}");
+    }
+    text += &format!(
+        "\n  retries: {}, nudges: {}\n",
+        config.max_retries, config.nudges
+    );
+    match config.checks.is_empty() {
+        true => text += "  checks: none (the task will end unverified; add `verify`)\n",
+        false => text += "  checks:\n",
+    }
+    for check in crate::domain::checks::verdict::ordered(&config.checks) {
+        let limit = duration::format(Duration::from_millis(check.timeout_ms));
+        text += &format!(
+            "    {} ({}, at most {limit}): {}\n",
+            check.name,
+            check.kind.as_str(),
+            check.run
+        );
+    }
+    text
+}

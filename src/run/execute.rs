@@ -1,0 +1,444 @@
+//! A run from its directory to its last report.
+
+use crate::cli::RunArgs;
+use crate::context::Context;
+use crate::domain::event::{EventKind, RunStarted, TaskLine};
+use crate::domain::outcome::{NoChanges, Outcome, run_end};
+use crate::domain::plan::{Task, TaskId};
+use crate::domain::schedule::Rules;
+use crate::error::{Error, Result};
+use crate::github::actions_environment;
+use crate::github::delivery::Delivered;
+use crate::github::queue::count_run;
+use crate::github::request::RunRequest;
+use crate::process::{self, Cancel, CancelReason};
+use crate::run::accounts::Accounts;
+use crate::run::credentials::{hide_credentials, restore_credentials};
+use crate::run::delivery::deliver;
+use crate::run::emitter::Emitter;
+use crate::run::finish::{end, in_plan_order, note_ended};
+use crate::run::layout::RunFile;
+use crate::run::new_run::{Begun, begin_new, refuse_read_only};
+use crate::run::orderly_end::changed_since_orderly_end;
+use crate::run::parts::Parts;
+use crate::run::plan_state::PlanState;
+use crate::run::prepare::Prepared;
+use crate::run::record::recorder;
+use crate::run::recorder::Recorder;
+use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent};
+use crate::run::reporting::Reporting;
+use crate::run::required_agents::require_agents;
+use crate::run::run_plan::RunPlan;
+use crate::run::setup::Setup;
+use crate::run::source;
+use crate::run::steps::{Services, keep_for_publish, record_plan_end, run_setup};
+use crate::run::take_up::{make_room_after, take_up_run};
+use crate::run::task::TaskStart;
+use crate::run::work_tree::WorkTree;
+use crate::secrets::sources::{find_secrets, redact};
+use crate::settings::{RunConfig, TaskConfig};
+use std::collections::{BTreeMap, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// A run that is about to work, and what takes its sessions.
+struct Opened {
+    begun: Begun,
+    recorder: Option<Recorder>,
+}
+
+/// Makes everything ready, runs, and reports the end.
+pub(crate) fn execute(
+    context: &Context,
+    args: &RunArgs,
+    prepared: Prepared,
+    request: Option<RunRequest>,
+    taken_up: Option<TakenUp>,
+    runtime: Runtime,
+) -> Result<u8> {
+    let begun = begun(context, args, &prepared, taken_up);
+    let begun = begun.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));
+    let (begun, mut reporting, recorder) = begun?;
+    let run_dir = begun.run_dir.clone();
+    if let Some(request) = &request {
+        run_dir.write(
+            RunFile::Request,
+            &serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?,
+        )?;
+        let resumed = begun.earlier.is_some();
+        reporting.publish(context, request, &run_dir, &begun.run_id, resumed);
+    }
+    let begun = (begun, recorder);
+    let working = work(context, prepared, begun, request.as_ref(), &mut reporting);
+    let ended = unless_it_panics(|| runtime.block_on(working));
+    // Children that were ended late must not hold the process up.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    match ended {
+        Ok(code) => {
+            let last = reporting.finish(context, &run_dir);
+            note_ended(&run_dir, code, last);
+            Ok(code)
+        }
+        Err(error) => {
+            // What went wrong is told in any case; the report of it where that is possible.
+            reporting.broke_off(&error);
+            reporting.finish(context, &run_dir);
+            Err(error)
+        }
+    }
+}
+
+/// A panic must not leave a check run open or a child behind.
+fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // What the work has left half done is read by nobody but the reports, which tell of events alone.
+    std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        process::kill_descendants();
+        let words = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned());
+        let words = words.or_else(|| payload.downcast_ref::<String>().cloned());
+        let words = words.unwrap_or_else(|| "no message".into());
+        let error = anyhow::anyhow!("internal error: {words}");
+        Err(error.into())
+    })
+}
+
+pub(crate) fn not_begun(
+    context: &Context,
+    request: Option<&RunRequest>,
+    error: &Error,
+    runtime: &Runtime,
+) {
+    if let Some(request) = request {
+        source::tell(context, request, error, runtime);
+    }
+}
+
+fn begun(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    taken_up: Option<TakenUp>,
+) -> Result<(Begun, Reporting, Option<Recorder>)> {
+    require_agents(context, prepared)?;
+    refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
+    let recorder = recorder(context, args, prepared)?;
+    let opened = match taken_up {
+        None => begin_new(context, args, prepared),
+        Some(it) => go_on(context, args, it),
+    };
+    match (opened, recorder) {
+        (Ok((begun, reporting)), recorder) => Ok((begun, reporting, recorder)),
+        (Err(error), recorder) => {
+            recorder.into_iter().for_each(Recorder::discard);
+            Err(error)
+        }
+    }
+}
+
+fn go_on(context: &Context, args: &RunArgs, it: TakenUp) -> Result<(Begun, Reporting)> {
+    let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
+    let begun = Begun {
+        run_dir: it.run_dir,
+        run_id: it.run_id,
+        earlier: Some(it.earlier),
+        repo: it.repo,
+    };
+    Ok((begun, reporting))
+}
+
+async fn work(
+    context: &Context,
+    prepared: Prepared,
+    (mut begun, recorder): (Begun, Option<Recorder>),
+    request: Option<&RunRequest>,
+    reporting: &mut Reporting,
+) -> Result<u8> {
+    let cancel = ends(context, prepared.run.deadline)?;
+    reporting.heed(&cancel);
+    let mut sink = |event| reporting.take(event);
+    let earlier = begun.earlier.take();
+    let (seq, before_ms) = earlier
+        .as_ref()
+        .map_or((0, 0), |earlier| (earlier.seq, earlier.summary.elapsed_ms));
+    let emit = Emitter::new(&mut sink, seq, before_ms);
+    let Prepared {
+        book: plan,
+        run: config,
+        tasks,
+        done,
+        all,
+        named,
+        warnings,
+        ..
+    } = prepared;
+    let no_changes = config.no_changes;
+    let opened = Opened { begun, recorder };
+    let mut parts = parts(context, opened, plan, config, cancel, emit);
+    let taken_up = earlier.is_some();
+    if let Some(earlier) = &earlier {
+        recall(&mut parts, earlier)?;
+    }
+    parts.setup.note_start_commit(parts.tree.repo.base())?;
+    let started = started(&mut parts, &all, &tasks, taken_up);
+    parts.emit.emit(EventKind::RunStarted(Box::new(started)));
+    for warning in warnings {
+        parts.emit.warn(warning);
+    }
+    let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
+    let plan = run_plan(&parts, tasks, &named, earlier, no_changes);
+    if taken_up {
+        let starts = plan.tasks.iter().map(|(_, start)| start);
+        take_up_run(&parts.setup, &mut parts.tree, &mut parts.emit, starts)?;
+    }
+    if let Some((task, outcome)) = just_failed {
+        make_room_after(
+            &parts.setup,
+            &mut parts.tree,
+            &mut parts.emit,
+            &task,
+            &outcome,
+        );
+    }
+    // Setup, agent, checks and services run code that nobody has looked at.
+    hide_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
+    let worked = work_off(context, &mut parts, &plan, &done, request, no_changes).await;
+    restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
+    let (outcomes, delivered) = worked?;
+    Ok(end(&mut parts, &outcomes, no_changes, delivered))
+}
+
+/// Works the plan off and brings what was committed to where it is meant to be.
+async fn work_off(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    plan: &RunPlan,
+    done: &[TaskConfig],
+    request: Option<&RunRequest>,
+    no_changes: NoChanges,
+) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
+    let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
+    let mut services = Services::default();
+    let stopped = match plan.tasks.is_empty() {
+        true => None,
+        false => run_setup(setup, tree, emit, &mut services).await?,
+    };
+    let outcomes = match stopped {
+        None => crate::run::run(parts, plan).await?,
+        Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
+    };
+    services.end(&parts.setup).await;
+    if outcomes.values().all(|outcome| !outcome.ends_run())
+        && let Err(error) = record_plan_end(&parts.setup, &mut parts.tree, &mut parts.emit)
+    {
+        let why = format!("the plan's status could not be saved: {error:#}");
+        parts.emit.warn(why);
+    }
+    let delivered = match request {
+        Some(request) => deliver(context, parts, request, plan, done, &outcomes).await?,
+        None => {
+            keep_if_unpushed(context, parts);
+            Delivered::Not
+        }
+    };
+    // A run that tells GitHub nothing is counted by the job that publishes it.
+    let counts = |request: &&RunRequest| request.delivery.push || request.delivery.report;
+    if let Some(request) = request.filter(|it| it.queued.is_some()).filter(counts) {
+        let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
+        let uncounted = count_run(context, request, status, &parts.setup.run_id).await;
+        uncounted.into_iter().for_each(|why| parts.emit.warn(why));
+    }
+    Ok((outcomes, delivered))
+}
+
+/// Where there is nothing to push to, the commits of a job are kept for one that may.
+fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
+    let is_wanted = context.in_actions() || parts.setup.config.delivery.push == Some(false);
+    if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
+        keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
+    }
+}
+
+/// What ends the run before its time: signals, the runner's going away, the deadline.
+fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
+    let cancel = Cancel::new();
+    process::listen(&cancel).map_err(anyhow::Error::from)?;
+    process::become_subreaper().map_err(anyhow::Error::from)?;
+    if context.in_actions() {
+        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
+    }
+    watch_deadline(&cancel, deadline);
+    Ok(cancel)
+}
+
+/// Everything that a run works with, as if it were new.
+fn parts<'e>(
+    context: &Context,
+    opened: Opened,
+    plan: PlanState,
+    config: RunConfig,
+    cancel: Cancel,
+    emit: Emitter<'e>,
+) -> Parts<'e> {
+    let Opened { begun, recorder } = opened;
+    let run_dir = begun.run_dir;
+    let ignore = config.progress_ignore.clone();
+    Parts {
+        tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),
+        accounts: Accounts::of(&run_dir),
+        emit,
+        recorder,
+        setup: Setup {
+            run_dir,
+            run_id: begun.run_id,
+            network: actions_environment::network(context),
+            env: context.env.clone(),
+            is_root: context.is_root,
+            in_actions: context.in_actions(),
+            cancel,
+            config,
+            redact: redact(context),
+            find_secrets: find_secrets(context),
+        },
+    }
+}
+
+/// Takes up what an earlier process of the run has brought, if it left the repository as it is.
+fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
+    // The limit is the job's, and a run that is taken up has a job of its own.
+    let before = Duration::from_millis(earlier.summary.elapsed_ms);
+    let deadline = &mut parts.setup.config.deadline;
+    *deadline = deadline.map(|limit| limit.saturating_add(before));
+    let keep_going = parts.setup.config.keep_going;
+    recall_statuses(&mut parts.tree.plan, earlier, keep_going);
+    parts.accounts.spent = spent(earlier);
+    parts.accounts.changed_files = earlier.summary.changed_files_so_far();
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    match changed_since_orderly_end(setup, tree, &mut parts.emit) {
+        None => Ok(()),
+        Some(strange) => Err(
+            Error::config(format!("the run cannot be taken up: {strange}"))
+                .hint("undo that, or commit or stash what is there and start a new run"),
+        ),
+    }
+}
+
+fn started(
+    parts: &mut Parts<'_>,
+    all: &[Task],
+    tasks: &[(Task, TaskConfig)],
+    resumed: bool,
+) -> RunStarted {
+    // What a person should know of the tree is said once the run has been told of.
+    let exempt = parts.tree.exempt();
+    let seen = parts.tree.repo.last_snapshot(&exempt).ok();
+    let branch = seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch));
+    let plan = &parts.tree.plan;
+    let first = tasks.first();
+    let selected: HashMap<&TaskId, &TaskConfig> = tasks
+        .iter()
+        .map(|(task, config)| (&task.id, config))
+        .collect();
+    let line = |task: &Task| {
+        let config = selected.get(&task.id);
+        TaskLine {
+            id: task.id.to_string(),
+            title: task.title.clone(),
+            done: plan.is_done(&task.id),
+            selected: config.is_some(),
+            line: plan.file.as_ref().and(u32::try_from(task.line).ok()),
+            max_retries: config.map_or(0, |config| config.max_retries),
+        }
+    };
+    RunStarted {
+        run_id: parts.setup.run_id.clone(),
+        plan_title: plan.plan.title.clone(),
+        plan_path: plan.file.as_ref().map(|file| file.name.clone()),
+        branch,
+        base: parts.tree.repo.base().map(|id| id.0),
+        agent: first
+            .map_or("none", |(_, config)| config.agent.name())
+            .to_owned(),
+        checks: first.map_or_else(Vec::new, |(_, config)| {
+            crate::domain::checks::verdict::ordered(&config.checks)
+                .into_iter()
+                .map(|check| check.name.clone())
+                .collect()
+        }),
+        tasks: all.iter().map(line).collect(),
+        run_dir: parts.setup.run_dir.root().display().to_string(),
+        resumed,
+    }
+}
+
+fn run_plan(
+    parts: &Parts<'_>,
+    tasks: Vec<(Task, TaskConfig)>,
+    named: &[TaskId],
+    earlier: Option<Earlier>,
+    no_changes: NoChanges,
+) -> RunPlan {
+    let (outcomes, mut histories, mut agent_commits) = match earlier {
+        Some(earlier) => (earlier.outcomes, earlier.histories, earlier.agent_commits),
+        None => Default::default(),
+    };
+    let state = &parts.tree.plan;
+    let all = state.plan.tasks.iter();
+    let done = all.filter(|task| state.is_done(&task.id));
+    RunPlan {
+        done_before: done.map(|task| task.id.to_string()).collect(),
+        tasks: tasks
+            .into_iter()
+            .map(|(task, config)| {
+                let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
+                let agent_commits = agent_commits.remove(task.id.as_str()).unwrap_or_default();
+                let start = TaskStart {
+                    config,
+                    earlier,
+                    agent_commits,
+                };
+                (task, start)
+            })
+            .collect(),
+        outcomes,
+        rules: Rules {
+            keep_going: parts.setup.config.keep_going,
+            no_changes,
+            alone: named.iter().map(ToString::to_string).collect(),
+        },
+    }
+}
+
+fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
+    let Some(deadline) = deadline else { return };
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(deadline).await;
+        cancel.trigger(CancelReason::Deadline);
+    });
+}
+
+fn short_branch(name: &str) -> String {
+    name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_with_its_words() {
+        let still = std::panic::catch_unwind(|| unless_it_panics(|| Ok(7)));
+        assert!(matches!(still, Ok(Ok(7))));
+        let number = 3;
+        for (ended, words) in [
+            (unless_it_panics::<()>(|| panic!("constant")), "constant"),
+            (unless_it_panics(|| panic!("number {number}")), "number 3"),
+        ] {
+            let error = ended.unwrap_err();
+            assert_eq!(error.exit_code(), 70);
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+}

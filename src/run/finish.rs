@@ -1,0 +1,89 @@
+//! The end of a run: what its tasks and their delivery came to.
+
+use crate::domain::event::EventKind;
+use crate::domain::outcome::{NoChanges, Outcome, Reason, run_end};
+use crate::domain::plan::Plan;
+use crate::domain::snapshot::{Head, Snapshot};
+use crate::github::delivery::{Delivered, end_of};
+use crate::process::CancelReason;
+use crate::run::directory::RunDir;
+use crate::run::layout::RunFile;
+use crate::run::orderly_end::note_orderly_end;
+use crate::run::parts::Parts;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+
+/// Says how the run ended.
+pub(crate) fn end(
+    parts: &mut Parts<'_>,
+    outcomes: &BTreeMap<String, Outcome>,
+    no_changes: NoChanges,
+    delivered: Delivered,
+) -> u8 {
+    let outcomes = in_plan_order(&parts.tree.plan.plan, outcomes);
+    let late = parts.setup.cancel.reason().and_then(CancelReason::signal);
+    let (status, reason) = end_of(run_end(&outcomes, no_changes), delivered, late.is_some());
+    let signal = outcomes.iter().find_map(|outcome| match outcome {
+        Outcome::Cancelled { signal } => Some(*signal),
+        _ => None,
+    });
+    let exit_code = status.exit_code(signal.or(late));
+    if no_changes == NoChanges::Warn && reason_is_idle(reason) {
+        parts.emit.warn("a task changed nothing");
+    }
+    note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
+    let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
+        Snapshot::Known(known) => match known.head {
+            Head::At(id) => Some(id.0),
+            Head::Unborn => None,
+        },
+        Snapshot::Unknown { .. } => None,
+    };
+    let changed_files = parts.accounts.changed_files.iter().cloned().collect();
+    parts.emit.at(None, None, None);
+    parts.emit.emit(EventKind::RunEnded {
+        status,
+        reason,
+        exit_code,
+        head,
+        changed_files,
+    });
+    exit_code
+}
+
+/// The outcomes as the plan lists their tasks; what is no task's comes first.
+pub(crate) fn in_plan_order<'o>(
+    plan: &Plan,
+    outcomes: &'o BTreeMap<String, Outcome>,
+) -> Vec<&'o Outcome> {
+    let places: HashMap<&str, usize> = plan
+        .tasks
+        .iter()
+        .enumerate()
+        .map(|(place, task)| (task.id.as_str(), place))
+        .collect();
+    let mut ordered: Vec<(Option<usize>, &Outcome)> = outcomes
+        .iter()
+        .map(|(id, outcome)| (places.get(id.as_str()).copied(), outcome))
+        .collect();
+    ordered.sort_by_key(|(place, _)| *place);
+    ordered.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn reason_is_idle(reason: Reason) -> bool {
+    matches!(reason, Reason::NoProgress | Reason::PlanningOnly)
+}
+
+/// Says that the run has come to its end and told of it, up to this event. A run that dies before that
+/// is taken up to tell of its end.
+pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
+    let noted = run_dir.write(RunFile::Ended, last.to_string().as_bytes());
+    let noted = noted.and_then(|_| match code {
+        0 => run_dir.write(RunFile::Finished, b"").map(drop),
+        _ => Ok(()),
+    });
+    // What was done is done, and the exit code says so.
+    if let Err(error) = noted {
+        let _ = writeln!(std::io::stderr(), "warning: {error:#}");
+    }
+}

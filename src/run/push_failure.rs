@@ -1,0 +1,77 @@
+//! Why a push did not arrive, and the branch that keeps work that its own branch does not take.
+
+use crate::domain::snapshot::RevId;
+use crate::git::{BranchName, PushOutcome, PushSpec, RefusalKind, Remote, Repo};
+use crate::process::Cancel;
+
+/// Why the branch did not take the work.
+pub(crate) struct PushFailure {
+    pub(crate) why: String,
+    /// Whether another branch of the remote may take it.
+    pub(crate) elsewhere: bool,
+}
+
+impl PushFailure {
+    pub(crate) fn here(why: impl Into<String>) -> Self {
+        let why = why.into();
+        let elsewhere = true;
+        Self { why, elsewhere }
+    }
+
+    pub(crate) fn everywhere(why: impl Into<String>) -> Self {
+        let why = why.into();
+        let elsewhere = false;
+        Self { why, elsewhere }
+    }
+}
+
+/// Work on a branch of its own, which must not be there yet.
+pub(crate) fn rescue_of(run_id: &str, work: &RevId) -> PushSpec {
+    PushSpec {
+        branch: BranchName::rescue(run_id),
+        new: work.clone(),
+        expected: None,
+    }
+}
+
+/// Puts work that its own branch does not take on one of its own; says on which, and its head.
+pub(crate) fn rescued(
+    repo: &Repo,
+    remote: &Remote,
+    run_id: &str,
+    work: &RevId,
+    cancel: &Cancel,
+) -> Option<(String, RevId)> {
+    let spec = rescue_of(run_id, work);
+    let name = spec.branch.short().to_owned();
+    match repo.push(remote, &spec, cancel) {
+        Ok(PushOutcome::Pushed { head }) => Some((name, head)),
+        Ok(PushOutcome::UpToDate) => Some((name, work.clone())),
+        _ => None,
+    }
+}
+
+pub(crate) fn refused(kind: RefusalKind, words: &str) -> PushFailure {
+    let (why, elsewhere) = match kind {
+        RefusalKind::Protected => ("the branch is protected", true),
+        RefusalKind::Workflows => (
+            "the token may not change workflow files (only an app with the permission `workflows` may)",
+            false,
+        ),
+        RefusalKind::LargeFile => ("a file is too large for the remote", false),
+        RefusalKind::Secret => ("the remote found a secret in the commits", false),
+        RefusalKind::Hook => ("a hook of the remote declined", true),
+        RefusalKind::Permission => (
+            "the token may not push (the job needs the permission `contents: write`)",
+            false,
+        ),
+        RefusalKind::NotFound => ("the repository is not there, or not for this token", false),
+        RefusalKind::Locked => ("another process holds the branch", true),
+        RefusalKind::Other => ("the remote refused the push", true),
+    };
+    let why = match words.trim().is_empty() {
+        true => why.to_owned(),
+        false => format!("{why}: {}", words.trim()),
+    };
+    PushFailure { why, elsewhere }
+}

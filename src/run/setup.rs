@@ -1,0 +1,158 @@
+//! What is fixed for the whole run: where it keeps what it leaves behind, its settings, its
+//! surroundings, and what asks it to stop.
+
+use crate::domain::attempt::{Expect, Interruption, PhaseSpec, Policy, Role, Spend};
+use crate::domain::duration::millis;
+use crate::domain::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::domain::snapshot::RevId;
+use crate::http::Network;
+use crate::process::environment::environment;
+use crate::process::{Cancel, CancelReason, RUN_ID};
+use crate::run::directory::RunDir;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::secrets::{FindSecrets, Redact};
+use crate::settings::{RunConfig, TaskConfig};
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// The first wait for a transient error; each further one is three times as long.
+const WAIT_BASE_MS: u64 = 1_000;
+
+/// Waits for transient errors within an attempt.
+const WAITS: u32 = 5;
+
+/// The variable with the longest wait for a model, in milliseconds.
+const LONGEST_WAIT: &str = "SPRAG_MODEL_WAIT_MS";
+
+/// What is fixed for the whole run.
+pub struct Setup {
+    /// Where the run keeps what it leaves behind.
+    pub run_dir: RunDir,
+    /// The run's id.
+    pub run_id: String,
+    /// The process's own environment.
+    pub env: Vec<(OsString, OsString)>,
+    /// The way out of this machine.
+    pub network: Network,
+    /// Whether the process runs as root.
+    pub is_root: bool,
+    /// Whether this is a step of a GitHub Actions job.
+    pub in_actions: bool,
+    /// Raised by signals and by the deadline.
+    pub cancel: Cancel,
+    /// The settings that concern the whole run.
+    pub config: RunConfig,
+    /// Takes secrets out of a text that leaves this process.
+    pub redact: Redact,
+    /// Finds secrets in what is to be committed, if there are any.
+    pub find_secrets: Option<FindSecrets>,
+}
+
+impl Setup {
+    /// What asks the run to stop.
+    pub fn interruption(&self) -> Option<Interruption> {
+        self.cancel.reason().map(interruption)
+    }
+
+    /// The allow-listed environment of agents, checks and hooks, with these variables besides, and
+    /// nothing of the runner's.
+    pub fn environment(
+        &self,
+        extra: &[String],
+        emit: &mut Emitter<'_>,
+    ) -> Vec<(OsString, OsString)> {
+        let allowed = environment(&self.env, extra);
+        for name in &allowed.refused {
+            emit.warn_once(&format!(
+                "{name} is the runner's own and is not passed on; remove it from agent_env or verify_env"
+            ));
+        }
+        let mut env = allowed.variables;
+        env.push((RUN_ID.into(), self.run_id.clone().into()));
+        env
+    }
+
+    /// What is allowed for a task with these settings, after tasks that have spent this much.
+    pub fn policy(&self, config: &TaskConfig, spent_before: Spend) -> Policy {
+        Policy {
+            phases: vec![PhaseSpec {
+                role: Role::Implement,
+                expect: Expect::Pass,
+                retries: config.max_retries,
+            }],
+            nudges: config.nudges,
+            identical_failures: config.identical_failures,
+            waits: WAITS,
+            has_checks: !config.checks.is_empty(),
+            accept_unverified: config.accept_unverified,
+            baseline: Baseline::Off,
+            flaky_reruns: 0,
+            known_failures: KnownFailures::Fail,
+            test_changes: TestChangePolicy::Ok,
+            prove_new_tests: ProveNewTests::Off,
+            commits: !self.config.allow_dirty,
+            max_tokens: self.config.max_tokens,
+            max_cost_usd: self.config.max_cost_usd,
+            spent_before,
+            deadline_ms: self.config.deadline.map(millis),
+            wait_base_ms: WAIT_BASE_MS,
+        }
+    }
+
+    /// The longest wait for a model; longer ones are cut. Tests set it, who have no reason to spare
+    /// a server of their own.
+    pub fn longest_wait(&self) -> Duration {
+        let value = self.variable(LONGEST_WAIT);
+        let value = value.and_then(|value| value.parse().ok());
+        value.map_or(Duration::MAX, Duration::from_millis)
+    }
+
+    /// The run's page in Actions, its id elsewhere.
+    pub fn run_link(&self) -> String {
+        let set = |name: &str| self.variable(name).filter(|value| !value.is_empty());
+        let page = || {
+            let server = set("GITHUB_SERVER_URL").unwrap_or("https://github.com");
+            Some(format!(
+                "{server}/{}/actions/runs/{}",
+                set("GITHUB_REPOSITORY")?,
+                set("GITHUB_RUN_ID")?
+            ))
+        };
+        let page = self.in_actions.then(page).flatten();
+        page.unwrap_or_else(|| self.run_id.clone())
+    }
+
+    /// The commit that the run began from, over all of its processes; `None` in an empty repository.
+    pub fn start_commit(&self) -> Option<RevId> {
+        let kept = self.run_dir.read(RunFile::StartCommit)?;
+        let kept = String::from_utf8(kept).ok();
+        kept.filter(|id| !id.is_empty()).map(RevId)
+    }
+
+    /// Keeps the commit that the run begins from, unless an earlier process of the run has.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn note_start_commit(&self, base: Option<RevId>) -> anyhow::Result<()> {
+        if let (Some(base), false) = (base, self.run_dir.has(RunFile::StartCommit)) {
+            self.run_dir
+                .write(RunFile::StartCommit, base.0.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The value of a variable of the process's own environment.
+    fn variable(&self, name: &str) -> Option<&str> {
+        let mut set = self.env.iter().filter(|(key, _)| key == name);
+        set.find_map(|(_, value)| value.to_str())
+    }
+}
+
+/// What a raised flag means to the domain.
+pub fn interruption(reason: CancelReason) -> Interruption {
+    match reason.signal() {
+        Some(signal) => Interruption::Cancel { signal },
+        None => Interruption::Deadline,
+    }
+}

@@ -1,0 +1,83 @@
+//! A run from its command line.
+
+use crate::cli::RunArgs;
+use crate::context::Context;
+use crate::error::Result;
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup;
+use crate::print::print;
+use crate::process;
+use crate::run::described::dry_run;
+use crate::run::execute::{execute, not_begun};
+use crate::run::lock::lock;
+use crate::run::prepare::prepare;
+use crate::run::reopen::reopen;
+use crate::run::source::{self, Ready, Start};
+use crate::settings::inputs::with_inputs;
+use std::io::stdout;
+
+/// Begins a run or goes on with one, and says the process's exit code.
+///
+/// # Errors
+/// What keeps the run from beginning, or Sprag's own failure.
+pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
+    process::hide_from_same_user().map_err(anyhow::Error::from)?;
+    let args = &with_inputs(context, args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    runtime
+        .block_on(async { process::survive_file_size_limit() })
+        .map_err(anyhow::Error::from)?;
+    if args.resume {
+        let reopened = reopen(context, args)?;
+        let (prepared, request) = (reopened.prepared, reopened.request);
+        let taken_up = Some(reopened.taken_up);
+        let ended = execute(context, args, prepared, request, taken_up, runtime);
+        drop(reopened.lock);
+        return ended;
+    }
+    let Ready {
+        source,
+        request,
+        config,
+        lock: held,
+    } = match source::begin(context, args, &runtime)? {
+        Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
+        Start::Run(ready) => *ready,
+    };
+    let mut args = args.clone();
+    if config.is_some() {
+        args.common.config = config;
+    }
+    let args = &args;
+    let is_foreign = request
+        .as_ref()
+        .is_some_and(|request| request.context.report_only);
+    let prepared = prepare(
+        context,
+        &args.common,
+        &args.settings,
+        &args.tasks,
+        source,
+        is_foreign,
+        None,
+    );
+    let prepared =
+        prepared.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
+    if args.dry_run {
+        print(&dry_run(&prepared))?;
+        return Ok(0);
+    }
+    let _lock = match held {
+        Some(held) => held,
+        None => lock(context, &prepared.real)?,
+    };
+    let request = request.map(|mut request| {
+        let token = ActionsEnvironment::of(context).is_some();
+        request.settle(&prepared.run.delivery, context.in_actions(), token);
+        request
+    });
+    execute(context, args, prepared, request, None, runtime)
+}

@@ -1,0 +1,279 @@
+//! The end of a task: what failed is kept as a patch, HEAD only ever moves by verified work.
+
+use crate::domain::attempt::{Blame, BlamedTest, TaskState};
+use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
+use crate::domain::event::{EventKind, TaskEnded};
+use crate::domain::outcome::{Outcome, TaskEnd};
+use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
+use crate::domain::snapshot::Snapshot;
+use crate::run::accounts::Accounts;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::setup::Setup;
+use crate::run::steps::landing::name_submodules;
+use crate::run::task::TaskRun;
+use crate::run::work_tree::{WorkTree, changed_paths};
+
+/// Ends a task.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub fn finish_task(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    accounts: &mut Accounts,
+    emit: &mut Emitter<'_>,
+    run: &mut TaskRun<'_>,
+    outcome: &Outcome,
+) -> anyhow::Result<()> {
+    if let Outcome::NoProgress {
+        preflight: true,
+        message,
+        ..
+    } = outcome
+    {
+        emit.emit(EventKind::VerificationSkipped {
+            reason: message.clone(),
+        });
+    }
+    let ended = match outcome.task_end() {
+        TaskEnd::Done => finish_done(setup, tree, accounts, emit, (run, outcome))?,
+        _ => finish_undone(setup, tree, emit, run, outcome),
+    };
+    // Told first: a run that dies in between tells it once more rather than never.
+    let told = (ended.patch.is_some(), ended.changed_files.clone());
+    emit.emit(EventKind::TaskEnded(Box::new(ended)));
+    emit.all_kept()?;
+    run.journal.finish(outcome.clone())?;
+    if outcome.task_end() != TaskEnd::Done {
+        let attempts = run.journal.state.attempt();
+        make_room(
+            setup,
+            tree,
+            emit,
+            (&run.task.id, attempts),
+            outcome,
+            (told.0, &told.1),
+        );
+    }
+    accounts.end_task(run.journal.state.spend);
+    Ok(())
+}
+
+fn finish_done(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    accounts: &mut Accounts,
+    emit: &mut Emitter<'_>,
+    (run, outcome): (&TaskRun<'_>, &Outcome),
+) -> anyhow::Result<TaskEnded> {
+    if matches!(outcome, Outcome::AlreadySatisfied { .. }) {
+        let update = StatusUpdate {
+            status: TaskStatus::Done,
+            attempts: Some(run.journal.state.attempt()),
+            completed_at: None,
+        };
+        tree.plan.set(&run.task.id, update);
+        if !setup.config.allow_dirty {
+            tree.plan.save_outside()?;
+        }
+    }
+    // So that they are known whichever process it was that committed them.
+    accounts
+        .changed_files
+        .extend(run.journal.state.changes.iter().cloned());
+    Ok(ended(tree, emit, run, outcome, None))
+}
+
+fn finish_undone(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    run: &TaskRun<'_>,
+    outcome: &Outcome,
+) -> TaskEnded {
+    if !setup.config.allow_dirty {
+        take_back_head(setup, tree, emit, run);
+    }
+    name_submodules(tree, emit);
+    let patch = save_patch(setup, tree, emit, run);
+    ended(tree, emit, run, outcome, patch)
+}
+
+/// The agent's own commits of a failed task leave the branch; they stay reachable.
+fn take_back_head(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
+    match tree
+        .repo
+        .change()
+        .set_aside(&setup.run_id, run.task.id.as_str())
+    {
+        Ok(None) => {}
+        Ok(Some(kept)) => {
+            // HEAD and refs are not those of the turn's beginning any more: a turn that is
+            // taken up is judged from here.
+            setup.run_dir.remove(RunFile::TurnMark);
+            emit.warn(format!(
+                "the branch is back where the task began; the agent's commits are kept under {kept}"
+            ));
+        }
+        Err(error) => emit.warn(format!(
+            "the agent's commits could not be set aside: {error}"
+        )),
+    }
+}
+
+fn save_patch(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    run: &TaskRun<'_>,
+) -> Option<String> {
+    let (raw, _) = tree.snapshot(emit);
+    let raw = raw.filter(|raw| !raw.changes.is_empty() || !raw.uncounted.is_empty())?;
+    let file = RunFile::Patch(run.task.id.as_str());
+    let patch = tree.repo.patch(&raw).map_err(anyhow::Error::from);
+    let patch = patch.map(|patch| without_secrets(setup, emit, patch));
+    let saved = patch.and_then(|patch| setup.run_dir.write(file, &patch));
+    match saved {
+        Ok(_) => Some(file.path().into_owned()),
+        Err(error) => {
+            emit.warn(format!("the work could not be saved as a patch: {error:#}"));
+            None
+        }
+    }
+}
+
+/// The patch; what would tell secrets is masked in it, and then it may not apply.
+fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec<u8> {
+    let find = setup.find_secrets.as_ref();
+    let seen = find.and_then(|find| find(&mut patch.as_slice()).ok());
+    if seen.is_none_or(|seen| seen.is_empty()) {
+        return patch;
+    }
+    emit.warn("secrets are masked in the patch of the failed work");
+    (setup.redact)(&String::from_utf8_lossy(&patch)).into_bytes()
+}
+
+/// Makes room for the next task after one that failed after so many attempts, when there is to be
+/// one: its work, of which these files are `(saved as a patch, changed)`, leaves the tree. It comes after the end of
+/// the task is recorded, so that a run that dies on the way does it over again. Work that could
+/// not be saved is never removed, nor is what somebody else has put there.
+pub fn make_room(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    (task, attempts): (&TaskId, u32),
+    outcome: &Outcome,
+    (saved, files): (bool, &[String]),
+) {
+    if !setup.config.keep_going || outcome.ends_run() || setup.config.allow_dirty {
+        return;
+    }
+    let (raw, _) = tree.snapshot(emit);
+    let there = raw.as_deref().map(changed_paths).unwrap_or_default();
+    let is_known = |path: &String| files.contains(path);
+    if !there.iter().all(is_known) || (!saved && !there.is_empty()) {
+        emit.warn("the tree stays as it is: the failed work could not be saved");
+        return;
+    }
+    let exempt = tree.exempt();
+    match tree.repo.change().restore_tree(&exempt) {
+        Ok(restored) => restored.left.iter().for_each(|left| emit.warn_once(left)),
+        Err(error) => emit.warn(format!("the tree could not be restored: {error}")),
+    }
+    let status = match outcome.task_end() {
+        TaskEnd::Blocked => TaskStatus::Blocked,
+        _ => TaskStatus::Failed,
+    };
+    let update = StatusUpdate {
+        status,
+        attempts: Some(attempts),
+        completed_at: None,
+    };
+    tree.plan.set(task, update);
+}
+
+fn ended(
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    run: &TaskRun<'_>,
+    outcome: &Outcome,
+    patch: Option<String>,
+) -> TaskEnded {
+    let state = &run.journal.state;
+    let committed = matches!(
+        outcome,
+        Outcome::Verified { .. } | Outcome::Unverified { .. }
+    );
+    let (raw, now) = tree.last_snapshot(emit);
+    let left = raw.as_deref().map(changed_paths).unwrap_or_default();
+    let changed_files = if committed && left.is_empty() {
+        state.changes.clone()
+    } else {
+        left
+    };
+    TaskEnded {
+        attempts: state.attempt(),
+        turns: state.turns(),
+        nudges: state.nudges,
+        verifications: state.verifications,
+        history: history(state, outcome),
+        changes_made: changes_made(state, &now, outcome),
+        changed_files,
+        failing_tests: failing_tests(state, outcome),
+        patch,
+        agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
+        elapsed_ms: emit.elapsed_ms().saturating_sub(run.began_ms),
+        outcome: outcome.clone(),
+    }
+}
+
+/// The tests that failed last. A task that passed has only flaky ones to tell of.
+fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
+    let failed = state
+        .last_failure
+        .as_ref()
+        .map(|last| last.failed.as_slice());
+    let mut blamed = state.proofs.blame(failed.unwrap_or_default());
+    let passed = matches!(
+        outcome,
+        Outcome::Verified { .. } | Outcome::AlreadySatisfied { verified: true }
+    );
+    if passed {
+        blamed.retain(|test| test.blame == Blame::Flaky);
+    }
+    blamed
+}
+
+/// What the attempts came to, the last one included when nothing was verified in it.
+fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
+    let mut history = state.history.clone();
+    let idle = matches!(outcome, Outcome::NoProgress { .. } | Outcome::PlanningOnly);
+    if idle
+        && history
+            .last()
+            .is_none_or(|last| last.attempt < state.attempt())
+    {
+        history.push(HistoryEntry {
+            attempt: state.attempt(),
+            changes: Vec::new(),
+            outcome: AttemptOutcome::NoChange,
+            errors: Vec::new(),
+        });
+    }
+    history
+}
+
+/// Whether the task's last word is a changed tree. A pre-flight stop means that the last attempt
+/// changed nothing. What a turn that was cut short has left is seen only in the snapshot `now`.
+fn changes_made(state: &TaskState, now: &Snapshot, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::NoProgress { .. } | Outcome::PlanningOnly | Outcome::AlreadySatisfied { .. } => {
+            false
+        }
+        _ => state
+            .task_start
+            .as_ref()
+            .is_some_and(|start| start.same_as(now) != Some(true)),
+    }
+}

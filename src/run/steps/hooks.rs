@@ -1,0 +1,106 @@
+//! The repository's own hooks, as they stood when the run began.
+
+use crate::domain::attempt::Observation;
+use crate::git::{Hook, RawSnapshot, Staged};
+use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
+use crate::run::emitter::Emitter;
+use crate::run::setup::{Setup, interruption};
+use crate::run::task::TaskRun;
+use crate::run::work_tree::WorkTree;
+use std::time::Duration;
+
+/// The longest that a commit hook may run.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// How much of the beginning and the end of a hook's output is kept.
+const HOOK_OUTPUT: usize = 16 << 10;
+
+/// What a hook made of a commit.
+pub(crate) enum Hooked {
+    /// It agrees, with this message.
+    Agreed(String),
+    /// There is no commit.
+    Ended(Observation),
+}
+
+/// Asks pre-commit and commit-msg.
+///
+/// # Errors
+/// When a hook cannot be made ready or the run's own state cannot be written.
+pub(crate) async fn ask_hooks(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    task: &TaskRun<'_>,
+    (staged, raw): (&Staged, &RawSnapshot),
+    message: String,
+) -> anyhow::Result<Hooked> {
+    let commit = (staged, raw);
+    match ask(setup, tree, emit, task, commit, (Hook::PreCommit, &message)).await? {
+        Hooked::Agreed(_) => {}
+        ended @ Hooked::Ended(_) => return Ok(ended),
+    }
+    let hook = Hook::CommitMsg { message: &message };
+    ask(setup, tree, emit, task, commit, (hook, &message)).await
+}
+
+async fn ask(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    task: &TaskRun<'_>,
+    (staged, raw): (&Staged, &RawSnapshot),
+    (hook, message): (Hook<'_>, &str),
+) -> anyhow::Result<Hooked> {
+    let Some(prepared) = tree.repo.prepare_hook(&hook, staged)? else {
+        return Ok(Hooked::Agreed(message.to_owned()));
+    };
+    tree.note_untracked(Some(raw))?;
+    let mut env = setup.environment(&task.config.verify_env, emit);
+    env.extend(prepared.env.iter().cloned());
+    let spec = CommandSpec {
+        program: prepared.program.clone().into(),
+        args: prepared.args.clone(),
+        cwd: prepared.cwd.clone(),
+        env,
+        stdin: Input::Null,
+        limits: Limits {
+            timeout: Some(HOOK_TIMEOUT),
+            ..Limits::default()
+        },
+    };
+    let mut kept = HeadTail::new(HOOK_OUTPUT, HOOK_OUTPUT);
+    let ended = run(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
+        kept.push(chunk)
+    })
+    .await;
+    if let Exit::Cancelled(reason) = ended.exit {
+        let by = interruption(reason);
+        return Ok(Hooked::Ended(Observation::interrupted(by)));
+    }
+    let (_, after) = tree.settle(Some(raw), emit);
+    let changed = after.tree().is_some_and(|tree| tree != raw.fingerprint());
+    let may_change = !task.journal.state.hook_changed;
+    if changed && (may_change || ended.exit.is_success()) {
+        return Ok(Hooked::Ended(Observation::HookChangedTree { after }));
+    }
+    if !ended.exit.is_success() {
+        let (head, tail) = kept.into_parts();
+        let words = clean_text(&[head, tail].concat());
+        let name = match hook {
+            Hook::PreCommit => "pre-commit",
+            Hook::CommitMsg { .. } => "commit-msg",
+        };
+        let message = format!(
+            "the {name} hook refused the commit ({}):\n{}",
+            ended.exit,
+            words.trim()
+        );
+        return Ok(Hooked::Ended(Observation::HookRejected { message }));
+    }
+    let message = match hook {
+        Hook::PreCommit => message.to_owned(),
+        Hook::CommitMsg { .. } => prepared.message()?,
+    };
+    Ok(Hooked::Agreed(message))
+}

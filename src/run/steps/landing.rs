@@ -1,0 +1,132 @@
+//! What every commit of Sprag's has in common: it is staged, made under an identity and landed, and
+//! what it could not hold is named.
+
+use crate::domain::snapshot::RevId;
+use crate::git::{
+    CommitError, CommitRequest, Identity, LandingIntent, PlanContent, RawSnapshot, Stage, Staged,
+    display_path, display_paths,
+};
+use crate::permit::Committable;
+use crate::run::emitter::Emitter;
+use crate::run::plan_state::PlanState;
+use crate::run::setup::Setup;
+use crate::run::work_tree::WorkTree;
+
+/// The identity of GitHub's own bot, as its documentation gives it.
+const BOT: (&str, &str) = (
+    "github-actions[bot]",
+    "41898282+github-actions[bot]@users.noreply.github.com",
+);
+
+/// Stages what the permit is good for; `None` where that is nothing.
+///
+/// # Errors
+/// When it cannot be staged, or the permit is for another tree.
+pub(crate) fn stage(
+    tree: &mut WorkTree,
+    permit: Committable,
+    raw: &RawSnapshot,
+    plan: Option<PlanContent>,
+    parent: Option<RevId>,
+) -> Result<Option<Staged>, CommitError> {
+    match tree.repo.change().stage(
+        permit,
+        &CommitRequest {
+            snapshot: raw,
+            plan,
+            parent,
+        },
+    )? {
+        Stage::Ready(staged) => Ok(Some(staged)),
+        Stage::Nothing => Ok(None),
+    }
+}
+
+/// Moves the branch to a commit that was made.
+///
+/// # Errors
+/// When the branch does not take it.
+pub(crate) fn land(
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    intent: &LandingIntent,
+) -> Result<(), CommitError> {
+    let warnings = tree.repo.change().land(intent)?;
+    for warning in warnings {
+        emit.warn(warning);
+    }
+    Ok(())
+}
+
+/// Changes that no commit of this repository can hold.
+pub(crate) fn name_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
+    let dirty = tree.repo.dirty_submodules();
+    if !dirty.is_empty() {
+        let names = display_paths(&dirty);
+        emit.warn_once(&format!(
+            "files changed inside submodules were not committed: {names}; only a submodule's own commits are"
+        ));
+    }
+}
+
+/// Afterwards the tree is clean, but for what is named here.
+pub(crate) fn name_leftovers(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
+    name_submodules(tree, emit);
+    let (Some(raw), _) = tree.last_snapshot(emit) else {
+        return;
+    };
+    let dirty: Vec<String> = raw
+        .dirty_paths()
+        .iter()
+        .map(|path| display_path(path))
+        .collect();
+    if !dirty.is_empty() {
+        emit.warn(format!(
+            "the tree is not clean after the commit: {}",
+            dirty.join(", ")
+        ));
+    }
+    if !raw.droppings.is_empty() {
+        let names = display_paths(&raw.droppings);
+        emit.warn_once(&format!(
+            "files that only the checks left behind were not committed: {names}; add them to .gitignore"
+        ));
+    }
+    if !raw.nested.is_empty() {
+        let names = display_paths(&raw.nested);
+        emit.warn_once(&format!("nested repositories were not committed: {names}"));
+    }
+}
+
+/// The plan's short name: its id, or its file's name without the ending.
+pub(crate) fn plan_name(state: &PlanState) -> String {
+    let file = state.file.as_ref().and_then(|file| file.path.file_stem());
+    let stem = file.map(|stem| stem.to_string_lossy().into_owned());
+    let name = state
+        .plan
+        .id
+        .clone()
+        .or(stem)
+        .unwrap_or_else(|| "prompt".into());
+    name.chars()
+        .map(|c| if c.is_control() || c == '/' { '-' } else { c })
+        .collect()
+}
+
+/// Whose name the commits have: the bot's in a job of GitHub Actions, else what git is configured for.
+pub(crate) fn identity(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>) -> Identity {
+    let of = |(name, email): (&str, &str)| Identity {
+        name: name.into(),
+        email: email.into(),
+    };
+    if setup.in_actions {
+        return of(BOT);
+    }
+    if let Some(identity) = tree.repo.configured_identity() {
+        return identity;
+    }
+    emit.warn_once(
+        "git knows no user.name and user.email; commits are made as sprag <sprag@localhost>",
+    );
+    of(("sprag", "sprag@localhost"))
+}

@@ -1,0 +1,60 @@
+//! The commit at the end of a plan.
+
+use crate::domain::event::EventKind;
+use crate::domain::outcome::short;
+use crate::git::display_path;
+use crate::permit::Committable;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::setup::Setup;
+use crate::run::steps::landing::{identity, land, plan_name, stage};
+use crate::run::work_tree::{WorkTree, head_of};
+
+/// The commit that records what no task's commit has: at most one, at the end of the plan.
+///
+/// # Errors
+/// When it cannot be made; the plan's file is then as it was.
+pub fn record_plan_end(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+) -> anyhow::Result<()> {
+    tree.plan.save_outside()?;
+    if !tree.plan.is_unsaved() || setup.config.allow_dirty {
+        return Ok(());
+    }
+    let (Some(raw), _) = tree.snapshot(emit) else {
+        return Ok(());
+    };
+    if !raw.dirty_paths().is_empty() {
+        emit.warn("the plan's status could not be saved: the tree is dirty");
+        return Ok(());
+    }
+    let plan = tree.plan.content(None)?;
+    let Some(staged) = stage(tree, Committable::plan_only(), &raw, plan, head_of(&raw))? else {
+        tree.plan.saved();
+        return Ok(());
+    };
+    let message = format!(
+        "[sprag] Record the status of {}\n\nSprag-Run: {}\n",
+        plan_name(&tree.plan),
+        setup.run_link()
+    );
+    let identity = identity(setup, tree, emit);
+    let intent = tree.repo.commit_tree(staged, &message, &identity)?;
+    setup.run_dir.write_json(RunFile::Landing, &intent)?;
+    land(tree, emit, &intent)?;
+    tree.plan.saved();
+    let files = tree
+        .plan
+        .file
+        .iter()
+        .filter_map(|file| file.in_tree.as_deref());
+    let files = files.map(display_path).collect();
+    emit.emit(EventKind::CommitCreated {
+        commit: intent.commit.0.clone(),
+        subject: format!("{} ({})", intent.subject, short(&intent.commit)),
+        files,
+    });
+    Ok(())
+}

@@ -1,0 +1,399 @@
+//! The run's commits on their state to the remote: pushed with a lease, put on top of what somebody else
+//! has pushed meanwhile and verified there again, or kept where nothing else is possible.
+
+use crate::domain::checks::verdict::Verdict;
+use crate::domain::event::{PushLine, RebasedLine};
+use crate::domain::outcome::short;
+use crate::domain::snapshot::RevId;
+use crate::git::{
+    BranchName, PushOutcome, PushSpec, Refusal, RefusalKind, Remote, RemoteError, Rewritten,
+};
+use crate::process::Cancel;
+use crate::run::accounts::CheckMemory;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::push_failure::{PushFailure, refused, rescue_of};
+use crate::run::setup::Setup;
+use crate::run::steps::verify::run_checks;
+use crate::run::work_tree::WorkTree;
+use crate::settings::TaskConfig;
+use std::time::Duration;
+
+/// How often the work is put on top of a branch that has moved.
+const REBASES: u32 = 3;
+
+/// What is to be pushed where.
+pub struct PushRequest<'a> {
+    /// The repository on the server.
+    pub remote: &'a Remote,
+    /// The branch there.
+    pub branch: BranchName,
+    /// Where it was when the run began; `None` where it was not there.
+    pub expected: Option<RevId>,
+    /// The commit that the run began from.
+    pub start: RevId,
+    /// The checks that must pass on top of somebody else's commits.
+    pub checks: &'a [TaskConfig],
+    /// The pauses between the tries of a push that fails for the moment.
+    pub pauses: &'a [Duration],
+    /// What ends the way there. A deadline does not: what is done by then is to arrive.
+    pub cancel: Cancel,
+}
+
+/// A push as far as it has come.
+struct PushState {
+    head: RevId,
+    expected: Option<RevId>,
+    rebased: Vec<RebasedLine>,
+    moves: u32,
+}
+
+/// What a push uses.
+struct Push<'a, 'e> {
+    setup: &'a Setup,
+    tree: &'a mut WorkTree,
+    memory: &'a mut CheckMemory,
+    emit: &'a mut Emitter<'e>,
+    request: &'a PushRequest<'a>,
+}
+
+/// Pushes what the run has committed; `None` when that is nothing.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub async fn push_work(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    request: &PushRequest<'_>,
+) -> anyhow::Result<Option<PushLine>> {
+    let Some(head) = tree.repo.base().filter(|head| *head != request.start) else {
+        return Ok(None);
+    };
+    let mut state = PushState {
+        head,
+        expected: request.expected.clone(),
+        rebased: Vec::new(),
+        moves: 0,
+    };
+    let mut push = Push {
+        setup,
+        tree,
+        memory,
+        emit,
+        request,
+    };
+    let ended = push.push_until(&mut state).await?;
+    let branch = request.branch.short().to_owned();
+    Ok(Some(match ended {
+        Ok(at) => PushLine {
+            branch,
+            head: Some(at.0),
+            pushed: true,
+            rescue: None,
+            pull_request: None,
+            detail: push.told_of_push(&state),
+            rebased: state.rebased,
+            dispatched: Vec::new(),
+        },
+        Err(failure) => push.keep(&state, &failure).await,
+    }))
+}
+
+/// Keeps the run's commits for another job that may push them.
+pub fn keep_for_publish(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>, start: &RevId) {
+    let Some(head) = tree.repo.base().filter(|head| head != start) else {
+        return;
+    };
+    if let Err(error) = tree
+        .repo
+        .bundle(&setup.run_dir.path(RunFile::Bundle), start, &head)
+    {
+        emit.warn(format!(
+            "the commits could not be kept in a bundle: {error}"
+        ));
+    }
+}
+
+/// Brings the branch here to where the remote's is, whose trees are the same: the commits there
+/// are GitHub's own making.
+pub fn follow_remote(
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    request: &PushRequest<'_>,
+    to: &RevId,
+) {
+    let exempt = tree.exempt();
+    let moved = tree
+        .repo
+        .fetch_for(request.remote, to, &request.cancel)
+        .map_err(|error| error.to_string())
+        .and_then(|_| tree.repo.plan_move(to).map_err(|error| error.to_string()))
+        .and_then(|intent| {
+            let moved = tree.repo.change().move_to(&intent, &exempt);
+            moved.map(drop).map_err(|error| error.to_string())
+        });
+    if let Err(why) = moved {
+        emit.warn(format!(
+            "the branch here is not where the remote's is: {why}"
+        ));
+    }
+}
+
+impl Push<'_, '_> {
+    async fn push_until(
+        &mut self,
+        state: &mut PushState,
+    ) -> anyhow::Result<Result<RevId, PushFailure>> {
+        loop {
+            let spec = PushSpec {
+                branch: self.request.branch.clone(),
+                new: state.head.clone(),
+                expected: state.expected.clone(),
+            };
+            let now = match self.pushed(&spec).await {
+                Ok(PushOutcome::Pushed { head }) => return Ok(Ok(head)),
+                Ok(PushOutcome::UpToDate) => return Ok(Ok(state.head.clone())),
+                Ok(PushOutcome::Moved { now: Some(now) }) => now,
+                Ok(PushOutcome::Moved { now: None }) => {
+                    return Ok(Err(PushFailure::here("the branch is gone from the remote")));
+                }
+                Ok(PushOutcome::Refused(refusal)) => {
+                    return Ok(Err(refused(refusal.kind, &refusal.words)));
+                }
+                Ok(PushOutcome::Transient { words }) => {
+                    return Ok(Err(PushFailure::everywhere(words)));
+                }
+                Err(RemoteError::NotFastForward { expected, .. }) => expected,
+                Err(error) => return Ok(Err(PushFailure::everywhere(error.to_string()))),
+            };
+            if state.moves == REBASES {
+                let why = format!("the branch moved {} times meanwhile", REBASES + 1);
+                return Ok(Err(PushFailure::here(why)));
+            }
+            state.moves += 1;
+            if let Err(failure) = self.follow(state, now).await? {
+                return Ok(Err(failure));
+            }
+        }
+    }
+
+    /// Pushes, and does so again after what passes.
+    async fn pushed(&self, spec: &PushSpec) -> Result<PushOutcome, RemoteError> {
+        let mut pauses = self.request.pauses.iter();
+        loop {
+            let outcome = self
+                .tree
+                .repo
+                .push(self.request.remote, spec, &self.request.cancel)?;
+            let passes = match &outcome {
+                PushOutcome::Transient { .. } => true,
+                PushOutcome::Refused(Refusal { kind, .. }) => *kind == RefusalKind::Locked,
+                _ => false,
+            };
+            let Some(pause) = pauses.next().filter(|_| passes) else {
+                return Ok(outcome);
+            };
+            tokio::select! {
+                () = tokio::time::sleep(*pause) => {}
+                _ = self.request.cancel.cancelled() => return Ok(outcome),
+            }
+        }
+    }
+
+    /// Puts the work on top of where the branch is now, and has it verified there.
+    async fn follow(
+        &mut self,
+        state: &mut PushState,
+        now: RevId,
+    ) -> anyhow::Result<Result<(), PushFailure>> {
+        let fetched = self
+            .tree
+            .repo
+            .fetch_for(self.request.remote, &now, &self.request.cancel);
+        if let Err(error) = fetched {
+            return Ok(Err(PushFailure::here(format!(
+                "the branch has moved, and its new commits cannot be fetched: {error}"
+            ))));
+        }
+        // What somebody took back from the branch must not come back with the work.
+        let is_forward = |was: &RevId| self.tree.repo.contains_commit(&now, was);
+        let was_taken_back = !state.expected.as_ref().is_none_or(is_forward);
+        if !was_taken_back && self.tree.repo.contains_commit(&state.head, &now) {
+            state.expected = Some(now);
+            return Ok(Ok(()));
+        }
+        let commits = match self
+            .tree
+            .repo
+            .commits_between(&self.request.start, &state.head)
+        {
+            Ok(commits) => commits,
+            Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
+        };
+        let commits = state.current(&commits);
+        let rebased = match self.tree.repo.rebase(&now, &commits) {
+            Ok(rebased) => rebased,
+            Err(error) => {
+                return Ok(Err(PushFailure::here(format!(
+                    "the branch has moved to {}: {error}",
+                    short(&now)
+                ))));
+            }
+        };
+        self.emit.warn(format!(
+            "{} has moved to {}: the work is put on top of that and verified again",
+            self.request.branch.short(),
+            short(&now)
+        ));
+        match self.move_and_verify(&rebased.head).await? {
+            Ok(()) => {
+                state.note(&rebased.commits);
+                state.head = rebased.head;
+                state.expected = Some(now);
+                Ok(Ok(()))
+            }
+            Err(why) => Ok(Err(PushFailure::here(why))),
+        }
+    }
+
+    async fn move_and_verify(&mut self, to: &RevId) -> anyhow::Result<Result<(), String>> {
+        let intent = match self.tree.move_to(to)? {
+            Ok(intent) => intent,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        Ok(match self.verify_again().await? {
+            None => {
+                self.tree.arrive();
+                Ok(())
+            }
+            Some(why) => {
+                self.tree.move_back(&intent, self.emit);
+                Err(why)
+            }
+        })
+    }
+
+    /// Runs every set of checks on the tree as it stands; says what failed. What the checks change is
+    /// undone: what is pushed is what was committed.
+    async fn verify_again(&mut self) -> anyhow::Result<Option<String>> {
+        self.emit.at(None, None, None);
+        let mut seen: Vec<&TaskConfig> = Vec::new();
+        for config in self.request.checks {
+            if config.checks.is_empty() || seen.iter().any(|it| it.checks == config.checks) {
+                continue;
+            }
+            seen.push(config);
+            let (raw, _) = self.tree.last_snapshot(self.emit);
+            let verification = run_checks(
+                self.setup,
+                self.tree,
+                self.memory,
+                self.emit,
+                config,
+                raw.as_deref(),
+            )
+            .await?;
+            self.tree.settle(raw.as_deref(), self.emit);
+            let exempt = self.tree.exempt();
+            if let Err(error) = self.tree.repo.change().restore_tree(&exempt) {
+                return Ok(Some(format!("the tree could not be restored: {error}")));
+            }
+            match verification.verdict {
+                Verdict::Passed => {}
+                Verdict::Aborted => return Ok(Some("the run was stopped meanwhile".into())),
+                _ => {
+                    let failing = verification.failing_checks().join(", ");
+                    return Ok(Some(format!(
+                        "the branch has moved, and on top of its new commits these checks fail: {failing}"
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Work that the branch does not take is never lost: another branch of the remote has it, or a
+    /// file of the run directory.
+    async fn keep(&mut self, state: &PushState, failure: &PushFailure) -> PushLine {
+        let mut line = PushLine {
+            branch: self.request.branch.short().to_owned(),
+            head: None,
+            pushed: false,
+            rescue: None,
+            pull_request: None,
+            detail: failure.why.clone(),
+            rebased: state.rebased.clone(),
+            dispatched: Vec::new(),
+        };
+        if failure.elsewhere {
+            let spec = rescue_of(&self.setup.run_id, &state.head);
+            let there = match self.pushed(&spec).await {
+                Ok(PushOutcome::Pushed { head }) => Some(head),
+                Ok(PushOutcome::UpToDate) => Some(state.head.clone()),
+                _ => None,
+            };
+            if let Some(head) = there {
+                line.head = Some(head.0);
+                line.rescue = Some(spec.branch.short().to_owned());
+                return line;
+            }
+        }
+        let path = self.setup.run_dir.path(RunFile::Bundle);
+        match self.tree.repo.bundle(&path, &self.request.start, &state.head) {
+            Ok(()) => {
+                line.detail = format!("{}; the commits are in {}", failure.why, path.display());
+            }
+            Err(error) => self.emit.warn(format!(
+                "the commits could not be kept in a bundle, they are in this checkout alone: {error}"
+            )),
+        }
+        line
+    }
+
+    fn told_of_push(&self, state: &PushState) -> String {
+        let from = state.expected.as_ref().unwrap_or(&self.request.start);
+        let count = self.tree.repo.commits_between(from, &state.head);
+        let count = count.map_or(0, |commits| commits.len());
+        let word = if count == 1 { "commit" } else { "commits" };
+        match state.rebased.is_empty() {
+            true => format!("{count} {word}"),
+            false => format!(
+                "{count} {word} on top of {}, verified there again",
+                short(from)
+            ),
+        }
+    }
+}
+
+impl PushState {
+    /// Notes what became of each commit, through several rewritings.
+    fn note(&mut self, commits: &[Rewritten]) {
+        for commit in commits {
+            let new = commit.new.as_ref().map(|id| id.0.clone());
+            let known = self
+                .rebased
+                .iter_mut()
+                .find(|line| line.new.as_ref() == Some(&commit.old.0));
+            match known {
+                Some(line) => line.new = new,
+                None => self.rebased.push(RebasedLine {
+                    old: commit.old.0.clone(),
+                    new,
+                }),
+            }
+        }
+    }
+
+    /// The run's commits of a history that may begin with somebody else's.
+    fn current(&self, commits: &[RevId]) -> Vec<RevId> {
+        let own: Vec<&String> = self
+            .rebased
+            .iter()
+            .filter_map(|line| line.new.as_ref())
+            .collect();
+        let is_own = |id: &&RevId| self.rebased.is_empty() || own.contains(&&id.0);
+        commits.iter().filter(is_own).cloned().collect()
+    }
+}

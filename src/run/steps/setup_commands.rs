@@ -1,0 +1,106 @@
+//! What runs once before the first turn.
+
+use crate::domain::attempt::Interruption;
+use crate::domain::outcome::Outcome;
+use crate::error::{Error, Result};
+use crate::process::{
+    CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping,
+};
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::setup::{Setup, interruption};
+use crate::run::work_tree::WorkTree;
+use std::time::Duration;
+
+/// The longest that a setup command may run.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// The time that what setup commands left running gets between SIGTERM and SIGKILL, and what is left
+/// of it when the run has to end.
+const SERVICE_GRACE: Duration = Duration::from_secs(5);
+const SERVICE_GRACE_CANCELLED: Duration = Duration::from_millis(500);
+
+/// How much of the end of a setup command's output an error shows.
+const SHOWN: usize = 4 << 10;
+
+/// Runs the setup commands, unless an earlier process of the run did.
+/// Files that they create are no work of the agent's. What they leave running lives until
+/// [`Services::end`].
+///
+/// # Errors
+/// When a command fails: nothing was begun then.
+pub async fn run_setup(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    services: &mut Services,
+) -> Result<Option<Outcome>> {
+    if setup.config.setup.is_empty() || setup.run_dir.has(RunFile::SetupDone) {
+        return Ok(None);
+    }
+    let (before, _) = tree.last_snapshot(emit);
+    tree.note_untracked(before.as_deref())?;
+    let env = setup.environment(&[], emit);
+    for command in setup.config.setup.clone() {
+        let spec = CommandSpec {
+            program: "sh".into(),
+            args: vec!["-c".into(), command.clone().into()],
+            cwd: tree.repo.real().work_tree().to_path_buf(),
+            env: env.clone(),
+            stdin: Input::Null,
+            limits: Limits {
+                timeout: Some(SETUP_TIMEOUT),
+                ..Limits::default()
+            },
+        };
+        let mut kept = HeadTail::new(0, SHOWN);
+        let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {
+            kept.push(chunk)
+        })
+        .await;
+        services.0.extend(service);
+        match ended.exit {
+            Exit::Code(0) => {}
+            Exit::Cancelled(reason) => {
+                return Ok(Some(match interruption(reason) {
+                    Interruption::Cancel { signal } => Outcome::Cancelled { signal },
+                    Interruption::Deadline => Outcome::Deadline,
+                }));
+            }
+            exit => {
+                let said = clean_text(&kept.into_parts().1);
+                let message = format!(
+                    "the setup command `{command}` ended with {exit}:\n{}",
+                    said.trim()
+                );
+                return Err(Error::environment(message)
+                    .hint("no agent was started; mend the command or remove it from `setup`"));
+            }
+        }
+    }
+    tree.settle(before.as_deref(), emit);
+    // Services end with this process: whoever takes the run up has to start them again.
+    if services.0.is_empty() {
+        setup.run_dir.write(RunFile::SetupDone, b"")?;
+    }
+    Ok(None)
+}
+
+/// What the setup commands left running for the run.
+#[derive(Default)]
+pub struct Services(Vec<Service>);
+
+impl Services {
+    /// Ends them.
+    pub async fn end(self, setup: &Setup) {
+        let grace = match setup.cancel.reason() {
+            Some(_) => SERVICE_GRACE_CANCELLED,
+            None => SERVICE_GRACE,
+        };
+        let ends = self.0.into_iter();
+        let ends = ends.map(|service| tokio::spawn(service.end(grace)));
+        for end in ends.collect::<Vec<_>>() {
+            let _ = end.await;
+        }
+    }
+}

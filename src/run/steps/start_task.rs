@@ -1,0 +1,77 @@
+//! The beginning of a task, new or taken up again.
+
+use crate::domain::attempt::Observation;
+use crate::domain::event::EventKind;
+use crate::domain::plan::Task;
+use crate::run::accounts::Accounts;
+use crate::run::conversation;
+use crate::run::emitter::Emitter;
+use crate::run::journal::Journal;
+use crate::run::setup::Setup;
+use crate::run::steps::commit::recover_commit;
+use crate::run::task::{TaskRun, TaskStart};
+use crate::run::work_tree::WorkTree;
+
+/// Begins a task, or takes it up where it stopped.
+///
+/// # Errors
+/// When the run's own state cannot be read or written.
+pub fn start_task<'t>(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    accounts: &mut Accounts,
+    emit: &mut Emitter<'_>,
+    task: &'t Task,
+    start: &TaskStart,
+) -> anyhow::Result<TaskRun<'t>> {
+    let history = setup.run_dir.history()?;
+    let mut run = TaskRun {
+        task,
+        config: start.config.clone(),
+        policy: setup.policy(&start.config, accounts.spent),
+        journal: Journal::new(task.id.as_str(), history, &start.earlier),
+        final_message: None,
+        session: None,
+        permit: None,
+        failed_on: None,
+        agent_commits: Vec::new(),
+        began_ms: emit.elapsed_ms(),
+    };
+    emit.at(Some(task.id.as_str()), None, None);
+    if run.journal.state.task_start.is_none() {
+        conversation::forget(&setup.run_dir)?;
+        let (_, start) = tree.last_snapshot(emit);
+        accounts.begin_task(&start);
+        let elapsed_ms = emit.elapsed_ms();
+        run.journal
+            .observe(Observation::TaskStarted { start, elapsed_ms })?;
+        emit.emit(EventKind::TaskStarted {
+            title: task.title.clone(),
+        });
+    } else {
+        take_up(setup, tree, accounts, emit, (&mut run, start))?;
+    }
+    Ok(run)
+}
+
+/// Finds out how far the dead process came with the task.
+fn take_up(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    accounts: &mut Accounts,
+    emit: &mut Emitter<'_>,
+    (run, start): (&mut TaskRun<'_>, &TaskStart),
+) -> anyhow::Result<()> {
+    recover_commit(setup, tree, accounts, emit, run)?;
+    if run.journal.state.key.is_none() {
+        // It was only just begun, or it failed and is taken again with fresh counts.
+        conversation::forget(&setup.run_dir)?;
+        emit.emit(EventKind::TaskStarted {
+            title: run.task.title.clone(),
+        });
+    } else {
+        run.agent_commits.clone_from(&start.agent_commits);
+        conversation::recall(&setup.run_dir, run, &mut accounts.session_usage);
+    }
+    run.journal.observe(Observation::Resumed)
+}

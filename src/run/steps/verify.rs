@@ -1,0 +1,191 @@
+//! One verification: run the checks, or recall what they said of this tree.
+
+use crate::checks::{self, Progress, Surroundings, Verification};
+use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
+use crate::domain::checks::verdict::Verdict;
+use crate::domain::checks::{Matchers, read_matchers};
+use crate::domain::event::EventKind;
+use crate::domain::snapshot::Snapshot;
+use crate::git::{RawSnapshot, display_path};
+use crate::run::accounts::CheckMemory;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::setup::Setup;
+use crate::run::task::TaskRun;
+use crate::run::work_tree::{WorkTree, changed_tests};
+use crate::settings::TaskConfig;
+
+/// Verifies the tree as it stands by the checks of the task, and mints the permit to commit it where
+/// they pass.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub async fn verify(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    run: &mut TaskRun<'_>,
+) -> anyhow::Result<Observation> {
+    let (raw_before, before) = tree.last_snapshot(emit);
+    let recalled = before
+        .tree()
+        .and_then(|now| memory.recall(now, &run.config))
+        .cloned();
+    // What is recalled holds for the very tree that it was looked up by.
+    let (verification, raw_after, after) = match recalled {
+        Some(verification) => {
+            emit.emit(EventKind::VerificationSkipped {
+                reason: "the checks have already judged this very tree".into(),
+            });
+            (verification, raw_before.clone(), before.clone())
+        }
+        None => {
+            let raw_before = raw_before.as_deref();
+            let config = &run.config;
+            let verification = run_checks(setup, tree, memory, emit, config, raw_before).await?;
+            if verification.verdict == Verdict::Aborted {
+                let by = setup.interruption().unwrap_or(Interruption::Deadline);
+                return Ok(Observation::interrupted(by));
+            }
+            let (raw_after, after) = tree.settle(raw_before, emit);
+            (verification, raw_after, after)
+        }
+    };
+    judge(memory, run, (&before, &after), &verification);
+    let tests = raw_after.as_deref().map(changed_tests).unwrap_or_default();
+    let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
+        (Some(before), Some(after)) => altered(before, after),
+        _ => Vec::new(),
+    };
+    Ok(Observation::Verified(Box::new(VerificationEnded {
+        failed: verification.failed(),
+        tests,
+        altered,
+        errors: verification.errors(),
+        failing_checks: verification.failing_checks(),
+        hints: verification.hints(),
+        failing_output: verification.failing_output,
+        verdict: verification.verdict,
+        before,
+        after,
+        elapsed_ms: emit.elapsed_ms(),
+    })))
+}
+
+/// What a run of the checks permits and what is remembered of it: both are about one tree, so there
+/// is nothing of either where the checks changed what they judged.
+pub(crate) fn judge(
+    memory: &mut CheckMemory,
+    run: &mut TaskRun<'_>,
+    (before, after): (&Snapshot, &Snapshot),
+    verification: &Verification,
+) {
+    let one_tree = before.same_as(after) == Some(true);
+    let tree = after.tree().filter(|_| one_tree);
+    run.permit = tree.and_then(|tree| verification.permit(tree));
+    let failed = matches!(verification.verdict, Verdict::Failed { .. });
+    run.failed_on = tree.filter(|_| failed).cloned();
+    if let Some(tree) = tree {
+        memory.remember(&run.config, tree, verification);
+    }
+}
+
+/// Files that are not as they were.
+fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
+    let one_side = |one: &RawSnapshot, other: &RawSnapshot| -> Vec<Vec<u8>> {
+        let news = one.changes.iter().filter(|it| !other.changes.contains(it));
+        news.map(|change| change.path.clone()).collect()
+    };
+    let mut all = one_side(after, before);
+    all.extend(one_side(before, after));
+    all.sort();
+    all.dedup();
+    all.iter().map(|path| display_path(path)).collect()
+}
+
+/// Runs the checks of these settings on the tree as it stands, of which `before` is the snapshot.
+/// The caller settles the tree afterwards.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub async fn run_checks(
+    setup: &Setup,
+    tree: &WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    config: &TaskConfig,
+    before: Option<&RawSnapshot>,
+) -> anyhow::Result<Verification> {
+    tree.note_untracked(before)?;
+    let env = setup.environment(&config.verify_env, emit);
+    load_matchers(setup, tree, memory, emit, config)?;
+    let around = Surroundings {
+        work_tree: tree.repo.real().work_tree(),
+        env: &env,
+        cancel: &setup.cancel,
+        run_dir: setup.run_dir.root(),
+        log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
+        matchers: &memory.matchers,
+    };
+    let mut on_progress = |progress: Progress<'_>| match progress {
+        Progress::Started(check) => emit.emit(EventKind::CheckStarted {
+            name: check.name.clone(),
+            check: check.kind,
+        }),
+        Progress::Ended(result) => {
+            emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
+        }
+        Progress::Leaked(check, count) => {
+            emit.warn(format!(
+                "check {} left {count} processes behind; they were ended",
+                check.name
+            ));
+        }
+        Progress::OddReport(check, what) => {
+            emit.warn(format!("check {}: {what}", check.name));
+        }
+        Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
+    };
+    Ok(checks::run_checks(&config.checks, &around, &mut memory.begun, &mut on_progress).await)
+}
+
+/// The problem matchers that the task's checks name, as they stood when the run first read them: a
+/// copy is kept, so that neither the agent's commits nor a resume change them.
+fn load_matchers(
+    setup: &Setup,
+    tree: &WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    config: &TaskConfig,
+) -> anyhow::Result<()> {
+    let named = config.checks.iter();
+    for file in named.filter_map(|check| check.problem_matcher.clone()) {
+        if memory.matchers.contains_key(&file) {
+            continue;
+        }
+        let digest = blake3::hash(file.as_bytes()).to_hex();
+        let copy = RunFile::Matcher(&digest);
+        let bytes = match setup.run_dir.read(copy) {
+            Some(bytes) => Some(bytes),
+            None => tree.repo.base_file(file.as_bytes())?,
+        };
+        let read = match &bytes {
+            Some(bytes) => {
+                setup.run_dir.write(copy, bytes)?;
+                read_matchers(&file, bytes)
+            }
+            None => Matchers {
+                matchers: Vec::new(),
+                warnings: vec![format!(
+                    "{file}: the commit that the run works from has no such file of problem matchers"
+                )],
+            },
+        };
+        for warning in read.warnings {
+            emit.warn(warning);
+        }
+        memory.matchers.insert(file, read.matchers);
+    }
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! A task of a run: what it begins with, and what is known of it while it is worked on.
+
+use crate::domain::attempt::{Policy, Record};
+use crate::domain::plan::Task;
+use crate::domain::snapshot::Fingerprint;
+use crate::permit::Committable;
+use crate::run::journal::Journal;
+use crate::settings::TaskConfig;
+
+/// What a task begins with.
+#[derive(Debug, Clone)]
+pub struct TaskStart {
+    /// Its settings.
+    pub config: TaskConfig,
+    /// Its history, when it was begun by an earlier process of this run.
+    pub earlier: Vec<Record>,
+    /// The commits that the agent made in it under an earlier process of this run.
+    pub agent_commits: Vec<String>,
+}
+
+/// One task while it is worked on.
+pub struct TaskRun<'t> {
+    /// The task.
+    pub task: &'t Task,
+    /// Its settings.
+    pub config: TaskConfig,
+    /// What is allowed.
+    pub policy: Policy,
+    /// Its history and the state that follows from it.
+    pub journal: Journal,
+    /// The last final message, for the commit's message and the failure's record.
+    pub final_message: Option<String>,
+    /// The session that a further turn can continue.
+    pub session: Option<String>,
+    /// The permit to commit that the last run of the checks gave.
+    pub permit: Option<Committable>,
+    /// The tree on which the last run of the checks failed, without a change by them.
+    pub failed_on: Option<Fingerprint>,
+    /// Commits that the agent made itself.
+    pub agent_commits: Vec<String>,
+    /// When the task began, on the run's clock.
+    pub began_ms: u64,
+}

@@ -1,0 +1,226 @@
+//! The work tree of a run: the repository, the files that its checks left behind, and the plan.
+
+use crate::domain::attempt::TestChanges;
+use crate::domain::checks::tests_changed::is_test;
+use crate::domain::snapshot::{Head, RevId, Snapshot};
+use crate::git::{
+    ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
+};
+use crate::run::cached_repo::CachedRepo;
+use crate::run::directory::RunDir;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::plan_state::PlanState;
+use globset::GlobSet;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The state of the repository as git tells it, where it could be read, and as a value of the domain.
+pub type Seen = (Option<Arc<RawSnapshot>>, Snapshot);
+
+/// The work tree of a run.
+pub struct WorkTree {
+    /// The repository and the run's private git directory.
+    pub repo: CachedRepo,
+    /// The plan, its file and what is known of its tasks.
+    pub plan: PlanState,
+    run_dir: RunDir,
+    progress_ignore: GlobSet,
+    /// Untracked files that only the checks left behind.
+    check_artifacts: BTreeSet<Vec<u8>>,
+}
+
+impl WorkTree {
+    /// The work tree of a run that keeps its state in `run_dir`. Changes to paths that
+    /// `progress_ignore` matches are no progress.
+    pub fn new(
+        repo: CachedRepo,
+        plan: PlanState,
+        run_dir: RunDir,
+        progress_ignore: GlobSet,
+    ) -> Self {
+        Self {
+            repo,
+            plan,
+            run_dir,
+            progress_ignore,
+            check_artifacts: BTreeSet::new(),
+        }
+    }
+
+    /// What does not count as change.
+    pub fn exempt(&self) -> Exempt {
+        Exempt {
+            progress_ignore: self.progress_ignore.clone(),
+            droppings: self.check_artifacts.clone(),
+            plan: self.plan.exempt(),
+        }
+    }
+
+    /// The state of the repository now. What a person should know of it is told.
+    pub fn snapshot(&mut self, emit: &mut Emitter<'_>) -> Seen {
+        let exempt = self.exempt();
+        told(self.repo.snapshot(&exempt), emit)
+    }
+
+    /// As [`Self::snapshot`], but the last one where nothing of ours can have changed the repository
+    /// since. Nothing may be staged, saved or removed by it.
+    pub fn last_snapshot(&mut self, emit: &mut Emitter<'_>) -> Seen {
+        let exempt = self.exempt();
+        told(self.repo.last_snapshot(&exempt), emit)
+    }
+
+    /// Keeps which untracked files there are before the checks run, so that a run that dies under
+    /// them still knows what they left behind.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn note_untracked(&self, before: Option<&RawSnapshot>) -> anyhow::Result<()> {
+        let Some(before) = before else { return Ok(()) };
+        let there: Vec<&[u8]> = paths(before).collect();
+        self.run_dir.write_json(RunFile::BeforeChecks, &there)
+    }
+
+    /// The state after the checks: files that they alone created are known as their artifacts from
+    /// now on; what they changed in tracked files stays.
+    pub fn settle(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> Seen {
+        let settled = self.take_artifacts(before, emit);
+        // Nothing is there to be removed when what ran was no check.
+        self.run_dir.remove(RunFile::BeforeChecks);
+        settled
+    }
+
+    fn take_artifacts(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> Seen {
+        let (after, known) = self.snapshot(emit);
+        let (Some(before), Some(after)) = (before, after) else {
+            return (None, known);
+        };
+        let there: BTreeSet<&[u8]> = paths(before).collect();
+        let new = new_files(&after, |path| there.contains(path));
+        if new.is_empty() {
+            return (Some(after), known);
+        }
+        self.check_artifacts.extend(new);
+        self.save_artifacts(emit);
+        self.snapshot(emit)
+    }
+
+    /// Takes up what the checks of an earlier process of this run left behind; those under which it
+    /// died included.
+    pub fn recall_artifacts(&mut self, emit: &mut Emitter<'_>) {
+        let read = |file| self.run_dir.read_json::<Vec<Vec<u8>>>(file);
+        let known = read(RunFile::CheckArtifacts);
+        let known = known.or_else(|| read(RunFile::EarlierCheckArtifacts));
+        let before = read(RunFile::BeforeChecks);
+        self.check_artifacts.extend(known.unwrap_or_default());
+        let Some(before) = before else { return };
+        let there: BTreeSet<Vec<u8>> = before.into_iter().collect();
+        let exempt = self.exempt();
+        let Ok(now) = self.repo.snapshot(&exempt) else {
+            return;
+        };
+        self.check_artifacts
+            .extend(new_files(&now, |path| there.contains(path)));
+        self.save_artifacts(emit);
+        self.run_dir.remove(RunFile::BeforeChecks);
+    }
+
+    fn save_artifacts(&self, emit: &mut Emitter<'_>) {
+        let list: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
+        let saved = self.run_dir.write_json(RunFile::CheckArtifacts, &list);
+        emit.unless_kept(saved);
+    }
+
+    /// Brings branch, index and work tree to another commit. The move is on the disk before it is
+    /// made, so that it is undone when the process dies before [`Self::arrive`] or
+    /// [`Self::move_back`].
+    ///
+    /// # Errors
+    /// The outer one when the run's own state cannot be written, the inner one when the repository
+    /// cannot be moved.
+    pub fn move_to(&mut self, to: &RevId) -> anyhow::Result<Result<MoveIntent, SwitchError>> {
+        let exempt = self.exempt();
+        let intent = match self.repo.plan_move(to) {
+            Ok(intent) => intent,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.run_dir.write_json(RunFile::Move, &intent)?;
+        let moved = self.repo.change().move_to(&intent, &exempt);
+        Ok(moved.map(|_| intent))
+    }
+
+    /// Stays at the commit that it was moved to.
+    pub fn arrive(&mut self) {
+        self.run_dir.remove(RunFile::Move);
+    }
+
+    /// Goes back to the commit that it was moved from. One that it cannot go back to is told.
+    pub fn move_back(&mut self, intent: &MoveIntent, emit: &mut Emitter<'_>) {
+        let exempt = self.exempt();
+        if let Err(error) = self.repo.change().move_back(intent, &exempt) {
+            emit.warn(format!("the branch could not be put back: {error}"));
+        }
+        self.run_dir.remove(RunFile::Move);
+    }
+}
+
+fn told(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_>) -> Seen {
+    match seen {
+        Ok(raw) => {
+            for warning in &raw.warnings {
+                emit.warn_once(warning);
+            }
+            let known = Snapshot::Known(raw.known.clone());
+            (Some(raw), known)
+        }
+        Err(error) => {
+            let why = format!("{:#}", anyhow::Error::from(error));
+            emit.warn_once(&format!(
+                "the state of the repository could not be read ({why}); progress detection is off for this turn"
+            ));
+            (None, Snapshot::Unknown { why })
+        }
+    }
+}
+
+/// Every path that a snapshot lists.
+fn paths(snapshot: &RawSnapshot) -> impl Iterator<Item = &[u8]> {
+    let all = snapshot.changes.iter().chain(&snapshot.uncounted);
+    all.map(|change| change.path.as_slice())
+}
+
+/// Untracked files that were not there before.
+fn new_files(now: &RawSnapshot, was_there: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+    let new = now.changes.iter().filter(|change| {
+        change.kind == ChangeKind::Added && change.untracked && !was_there(&change.path)
+    });
+    new.map(|change| change.path.clone()).collect()
+}
+
+/// The files that a snapshot says were changed, as they are shown.
+pub fn changed_paths(raw: &RawSnapshot) -> Vec<String> {
+    let paths = raw.changes.iter().map(|change| display_path(&change.path));
+    paths.collect()
+}
+
+/// Tests that differ from the task's start.
+pub fn changed_tests(raw: &RawSnapshot) -> TestChanges {
+    let mut tests = TestChanges::default();
+    for change in &raw.changes {
+        let path = display_path(&change.path);
+        match change.kind {
+            _ if !is_test(&path) => {}
+            ChangeKind::Added => tests.added.push(path),
+            _ => tests.changed.push(path),
+        }
+    }
+    tests
+}
+
+/// The commit that HEAD is at; `None` before the first one.
+pub fn head_of(raw: &RawSnapshot) -> Option<RevId> {
+    match &raw.known.head {
+        Head::Unborn => None,
+        Head::At(id) => Some(id.clone()),
+    }
+}
