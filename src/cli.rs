@@ -1,44 +1,50 @@
 //! The command line: types only.
 
-pub use crate::settings::args::{ColorChoice, Common, Output, RunArgs, SettingFlags};
+pub use crate::settings::args::{Common, FlagsOf, Output, RunArgs, SettingFlags};
+
+use crate::settings::args::Chosen;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
 
 /// Runs a coding agent task by task, decides from the repository whether anything happened,
 /// verifies with the project's own checks, and makes every commit itself.
 #[derive(Debug, Parser)]
-#[command(
-    name = "sprag",
-    version,
-    max_term_width = 100,
-    disable_help_subcommand = true
-)]
+#[command(name = "sprag", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  sprag run 'fix the flaky test' --verify 'cargo test'
+  sprag run --plan plan.yaml --agent codex
+  sprag run --plan plan.yaml --dry-run
+  sprag run --issue 12 --pull-request draft
+  sprag run --resume";
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Work off a plan: the main job
+    /// Run a plan or a prompt, task by task
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Show the whole main job on a throw-away repository, without key or network
+    /// Show a whole run on a throw-away repository, without a key or a network
     Demo(DemoArgs),
-    /// Validate configuration and plan and print the resolved result
+    /// Check the configuration and a plan, and print what they come to
     Check(CheckArgs),
     /// Write a configuration, an example plan and a workflow; never overwrites
     Init(InitArgs),
-    /// Say whether a run could work here, and what to do where not; writes nothing
+    /// Check whether a run can work here, and say what to do where it cannot; writes nothing
     Doctor(Box<DoctorArgs>),
-    /// Push and report what a job did that could not write: the privileged half of two jobs
+    /// Push and report what a job without the right to write did: the second of two jobs
     Publish(PublishArgs),
     /// Render a finished run again
     Report(ReportArgs),
-    /// Make the decisions of a recorded session once more and compare them; nothing is run or asked
+    /// Repeat the decisions of a recorded session and compare them; runs nothing
     Replay(ReplayArgs),
-    /// Say what a final message would be taken for if nothing had changed, and why
+    /// Classify a final message as if nothing had changed, and say why
     Assess(AssessArgs),
     /// Print a JSON Schema
     Schema(SchemaArgs),
@@ -66,21 +72,28 @@ impl Command {
 /// `sprag demo`.
 #[derive(Debug, Args, Default)]
 pub struct DemoArgs {
-    /// Keep the demo's repository and run here instead of in a new temporary directory
+    /// New directory for the demo's repository and run, which is kept, instead of a temporary one
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// How much to say.
+    /// How much to print.
     #[command(flatten)]
     pub output: Output,
+    /// What else can be set.
+    #[command(flatten)]
+    pub settings: FlagsOf<DemoArgs>,
+}
+
+impl Chosen for DemoArgs {
+    const KEYS: &'static [&'static str] = &["events", "color"];
 }
 
 /// `sprag check`.
 #[derive(Debug, Args, Default)]
 pub struct CheckArgs {
-    /// The plan; without one only the configuration is checked
+    /// Plan to check; without one only the configuration is checked
     #[arg(value_name = "PLAN")]
     pub plan: Option<PathBuf>,
-    /// Where and how.
+    /// Where to work.
     #[command(flatten)]
     pub common: Common,
     /// Print JSON
@@ -91,24 +104,21 @@ pub struct CheckArgs {
 /// `sprag doctor`.
 #[derive(Debug, Args, Default)]
 pub struct DoctorArgs {
-    /// Where and how.
+    /// Where to work.
     #[command(flatten)]
     pub common: Common,
-    /// What a run would be given.
-    #[command(flatten)]
-    pub settings: SettingFlags,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Colours
-    #[arg(long, value_enum, value_name = "WHEN")]
-    pub color: Option<ColorChoice>,
+    /// What a run would be given.
+    #[command(flatten)]
+    pub settings: SettingFlags,
 }
 
 /// `sprag init`.
 #[derive(Debug, Args, Default)]
 pub struct InitArgs {
-    /// Work in this directory; other paths are relative to it
+    /// Directory to work in; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }
@@ -116,41 +126,42 @@ pub struct InitArgs {
 /// `sprag publish`.
 #[derive(Debug, Args, Default)]
 pub struct PublishArgs {
-    /// The directory with the run's summary.json and work.bundle
+    /// Directory with the run's summary.json and work.bundle
     #[arg(value_name = "RUN_DIR")]
     pub run_dir: PathBuf,
-    /// The plan of the run, where it was a file: the states of its tasks may change
+    /// Plan of the run, where it was a file: the states of its tasks may change
     #[arg(long, value_name = "FILE")]
     pub plan: Option<PathBuf>,
-    /// The issue of the run, where it was begun with --issue
+    /// Issue of the run, where it was started with --issue
     #[arg(long, value_name = "N", conflicts_with = "queue")]
     pub issue: Option<u64>,
-    /// The queue of the run, where it was begun with --queue
+    /// Queue of the run, where it was started with --queue
     #[arg(long, value_name = "DIR", conflicts_with = "plan")]
     pub queue: Option<PathBuf>,
-    /// Where and how.
+    /// Where to work.
     #[command(flatten)]
     pub common: Common,
-    /// Pull request for what was pushed: none, draft or ready
-    #[arg(long, value_name = "KIND")]
-    pub pull_request: Option<String>,
-    /// Where the result is reported: github or none
-    #[arg(long, value_name = "WHERE")]
-    pub report: Option<String>,
+    /// What else can be set.
+    #[command(flatten)]
+    pub settings: FlagsOf<PublishArgs>,
+}
+
+impl Chosen for PublishArgs {
+    const KEYS: &'static [&'static str] = &["pull_request", "report"];
 }
 
 /// `sprag report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// The run's directory
+    /// Directory of the run
     #[arg(value_name = "RUN_DIR")]
     pub run_dir: PathBuf,
-    /// As what
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
 }
 
-/// As what a run is rendered.
+/// The formats of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// Markdown.
@@ -168,12 +179,12 @@ pub struct ReplayArgs {
     /// What sprag run --record made, one turns/NN-builtin.jsonl, or a run's directory with these
     #[arg(value_name = "TRAJECTORY")]
     pub trajectory: PathBuf,
-    /// As what
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReplayFormat,
 }
 
-/// As what a replay is told.
+/// The formats of a replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReplayFormat {
     /// An account for people.
@@ -186,7 +197,7 @@ pub enum ReplayFormat {
 /// `sprag assess`.
 #[derive(Debug, Args)]
 pub struct AssessArgs {
-    /// The message; - for standard input
+    /// Message to classify; - for standard input
     #[arg(value_name = "FILE|-", default_value = "-")]
     pub file: PathBuf,
     /// Read {"id","text"} lines and print {"id","assessment","indicators"} lines
@@ -197,7 +208,7 @@ pub struct AssessArgs {
 /// `sprag schema`.
 #[derive(Debug, Args)]
 pub struct SchemaArgs {
-    /// Which one
+    /// What to describe
     #[arg(value_enum)]
     pub what: SchemaName,
 }

@@ -87,14 +87,6 @@ impl Context {
         self.first_argument.as_deref() == Some(OsStr::new("run"))
     }
 
-    /// An action input (`max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` where a
-    /// composite action passes it on by hand).
-    pub fn input(&self, name: &str) -> Option<&str> {
-        let upper = name.to_ascii_uppercase();
-        self.var(&format!("INPUT_{upper}"))
-            .or_else(|| self.var(&format!("INPUT_{}", upper.replace('-', "_"))))
-    }
-
     /// A directory that is there for a moment: in the runner's temporary one, else below
     /// [`Context::state_home`].
     ///

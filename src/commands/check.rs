@@ -8,9 +8,9 @@ use crate::git::path_within;
 use crate::print::print;
 use crate::report;
 use crate::run::described::task_settings;
-use crate::run::prepare::{config_file, read_plan, without_agent, without_plan};
+use crate::run::prepare::{config_file, read_plan, without_agent};
 use crate::run::repository::repository;
-use crate::settings::{self, TaskConfig};
+use crate::settings::{self, Sources, TaskConfig};
 use serde_json::json;
 
 /// Runs the command and says the process's exit code.
@@ -20,18 +20,17 @@ use serde_json::json;
 pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
     let mut warnings = Vec::new();
-    let file = config_file(context, &args.common, real.work_tree(), None, &mut warnings)?;
+    let file = config_file(context, &args.common, real.work_tree(), None)?;
     let above = settings::above(context, &SettingFlags::default())?;
     let Some(path) = &args.plan else {
-        let sources = without_plan(file.settings, above).within(context);
-        return check_configuration(context, &sources, file.setup, &warnings);
+        let sources = Sources::new(context, above, file.settings);
+        return check_configuration(&sources, file.setup);
     };
     let path = context.cwd.join(path);
     let name = path_within(&path, real.work_tree());
     let (plan, _) = read_plan(&path, &name, &mut warnings)?;
-    let sources =
-        settings::Sources::new(above, plan.settings.clone().or(file.settings)).within(context);
-    settings::run_config(context, &sources, Vec::new())?;
+    let sources = Sources::new(context, above, plan.settings.clone().or(file.settings));
+    settings::run_config(&sources, Vec::new())?;
     let order = plan::selection(&plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
     let mut tasks = Vec::new();
     for task in order {
@@ -63,19 +62,10 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
 }
 
 /// What is in force for a task that overrides nothing.
-fn check_configuration(
-    context: &Context,
-    sources: &settings::Sources,
-    setup: Vec<String>,
-    warnings: &[String],
-) -> Result<u8> {
-    let run = settings::run_config(context, sources, setup)?;
+fn check_configuration(sources: &Sources, setup: Vec<String>) -> Result<u8> {
+    let run = settings::run_config(sources, setup)?;
     let plan = settings::plan_of_prompt("any")?;
-    let mut text: String = warnings
-        .iter()
-        .map(|warning| format!("warning: {warning}\n"))
-        .collect();
-    text += "the configuration is valid\n";
+    let mut text = "the configuration is valid\n".to_owned();
     for command in &run.setup {
         text += &format!("  setup: {command}\n");
     }
@@ -101,7 +91,7 @@ fn check_json(
                 "status": task.status.word(),
                 "depends_on": task.depends_on.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "agent": no_agent.is_none().then(|| config.agent.name()),
-                "max_retries": config.max_retries,
+                "max_retries": config.settings.max_retries,
                 "checks": config.checks,
                 "line": task.line,
             })

@@ -1,7 +1,7 @@
 //! `sprag demo`: the whole main job on a throw-away repository. The built-in agent works there, with a
 //! recording in the model's place.
 
-use crate::cli::{Common, DemoArgs, Output, RunArgs, SettingFlags};
+use crate::cli::{Common, DemoArgs, RunArgs};
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
@@ -158,21 +158,19 @@ fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
 fn arguments(recording: &Path, pace: Option<&str>, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
     let replay = format!("--replay={}", recording.display());
     let pace = pace.map(|pace| format!("--replay-pace={pace}"));
+    let arguments = std::iter::once(replay).chain(pace);
     RunArgs {
         plan: Some("plan.yaml".into()),
         common: Common::default(),
-        settings: SettingFlags {
-            agent: Some("builtin".into()),
-            agent_args: std::iter::once(replay).chain(pace).collect(),
-            run_dir: Some(run_dir),
-            ..SettingFlags::default()
-        },
-        output: Output {
-            events: args.output.events.clone(),
-            color: args.output.color,
-            verbose: args.output.verbose,
-            quiet: args.output.quiet,
-        },
+        settings: args.settings.0.clone().and(
+            [
+                ("agent", "builtin".to_owned()),
+                ("run_dir", run_dir.display().to_string()),
+            ]
+            .into_iter()
+            .chain(arguments.map(|argument| ("agent_args", argument))),
+        ),
+        output: args.output,
         ..RunArgs::default()
     }
 }

@@ -138,8 +138,6 @@ pub struct Nested {
 pub struct Configuration {
     /// The file; `None` where there is none.
     pub file: Option<String>,
-    /// What a person should know.
-    pub warnings: Vec<String>,
     /// Names of the checks that every task gets.
     pub checks: Vec<String>,
     /// Whether a task without a check fails.

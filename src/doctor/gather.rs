@@ -8,21 +8,20 @@ mod repository;
 
 use crate::agents::Agent;
 use crate::agents::builtin::Source;
-use crate::cli::{ColorChoice, DoctorArgs};
+use crate::cli::DoctorArgs;
 use crate::context::Context;
 use crate::doctor::{self, Configuration, Delivery, Facts, Trouble};
-use crate::domain::settings::{PullRequest, Report, Settings};
+use crate::domain::settings::{Color, IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
 use crate::git::path_within;
 use crate::print::print;
 use crate::process::{self, Cancel, CancelReason};
-use crate::report::console::Color;
+use crate::report::console::is_colored;
 use crate::report::doctor as told;
 use crate::run::new_run;
-use crate::run::prepare::without_agent;
-use crate::run::prepare::{config_file, without_plan};
+use crate::run::prepare::{config_file, config_path, without_agent};
 use crate::run::repository::repository as discover;
-use crate::settings::{self, RunConfig, TaskConfig};
+use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::path::Path;
 use std::time::Duration;
 
@@ -43,7 +42,10 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
         Looked::Cancelled(_) => return Ok(143),
     };
     let findings = doctor::examine(&facts);
-    let color = color(args.color).enabled(
+    // A setting that cannot be read is a finding.
+    let given = settings::above(context, &args.settings).unwrap_or_default();
+    let color = is_colored(
+        given.color.unwrap_or(Color::Auto),
         context.stdout_is_terminal && context.var("TERM") != Some("dumb"),
         context.var("NO_COLOR"),
     );
@@ -52,14 +54,6 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
         false => told::text(&findings, color),
     })?;
     Ok(if doctor::could_work(&findings) { 0 } else { 4 })
-}
-
-fn color(choice: Option<ColorChoice>) -> Color {
-    match choice.unwrap_or_default() {
-        ColorChoice::Auto => Color::Auto,
-        ColorChoice::Always => Color::Always,
-        ColorChoice::Never => Color::Never,
-    }
 }
 
 enum Looked {
@@ -101,7 +95,7 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
     let runs = match configured
         .as_ref()
         .ok()
-        .and_then(|it| it.run.run_dir.clone())
+        .and_then(|it| it.run.run_dir(context))
     {
         Some(dir) => dir,
         None => new_run::runs_of(context, work_tree),
@@ -128,7 +122,6 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
 /// What a task without settings of its own would be run with.
 struct Configured {
     file: Option<String>,
-    warnings: Vec<String>,
     settings: Settings,
     run: RunConfig,
     task: TaskConfig,
@@ -136,19 +129,12 @@ struct Configured {
 }
 
 fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<Configured> {
-    let mut warnings = Vec::new();
-    let file = config_file(context, &args.common, work_tree, None, &mut warnings)?;
-    let path = match args.common.config.as_deref() {
-        Some(path) => context.cwd.join(path),
-        None => match context.input("config") {
-            Some(path) => context.cwd.join(path),
-            None => work_tree.join(settings::DEFAULT_FILE),
-        },
-    };
+    let file = config_file(context, &args.common, work_tree, None)?;
+    let path = config_path(context, &args.common, work_tree);
     let above = settings::above(context, &args.settings)?;
     let settings = above.clone().or(file.settings.clone());
-    let sources = without_plan(file.settings, above).within(context);
-    let run = settings::run_config(context, &sources, file.setup)?;
+    let sources = Sources::new(context, above, file.settings);
+    let run = settings::run_config(&sources, file.setup)?;
     let plan = settings::plan_of_prompt("any")?;
     let [task] = plan.tasks.as_slice() else {
         return Err(Error::config("a plan of one task is none"));
@@ -156,7 +142,6 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
     let (task, no_agent) = without_agent(&sources, task)?;
     Ok(Configured {
         file: path.is_file().then(|| path_within(&path, work_tree)),
-        warnings,
         settings,
         run,
         task,
@@ -166,14 +151,13 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
 
 impl Configured {
     fn facts(&self) -> Configuration {
-        let delivery = &self.run.delivery;
+        let delivery = &self.run.settings;
         let checks = self.task.checks.iter();
         Configuration {
             file: self.file.clone(),
-            warnings: self.warnings.clone(),
             checks: checks.map(|check| check.name.clone()).collect(),
-            unverified_fails: !self.task.accept_unverified,
-            allow_dirty: self.run.allow_dirty,
+            unverified_fails: self.task.settings.if_unverified == IfUnverified::Fail,
+            allow_dirty: delivery.allow_dirty,
             delivery: Delivery {
                 push: delivery.push,
                 pull_request: matches!(

@@ -1,10 +1,10 @@
 //! The configuration file, `.sprag/config.yaml`: settings that hold for every run in a
 //! repository.
 
-use super::plan::text_of;
+use super::plan::{PLAN_KEYS, text_of};
 use super::settings::{self, NAMES, Settings};
-use super::suggest::did_you_mean;
-use super::text_error::{Fault, Located, Parsed};
+use super::suggest::unknown_key;
+use super::text_error::{Fault, Located};
 use super::yaml::{self, Value, read};
 
 /// What the configuration file says.
@@ -16,25 +16,17 @@ pub struct ConfigFile {
     pub setup: Vec<String>,
 }
 
-/// Reads a configuration file. An empty one says nothing. Unknown keys are warnings.
+/// Reads a configuration file. An empty one says nothing.
 ///
 /// # Errors
-/// The first error with its place: no UTF-8, larger than a plan may be, no YAML, no mapping, a
-/// value of the wrong type or out of range.
-pub fn parse(name: &str, bytes: &[u8]) -> Result<Parsed<ConfigFile>, Located> {
+/// The first error with its place: no UTF-8, larger than a plan may be, no YAML, no mapping, an
+/// unknown key, a value of the wrong type or out of range.
+pub fn parse(name: &str, bytes: &[u8]) -> Result<ConfigFile, Located> {
     let text = text_of(name, bytes)?;
-    let mut warnings = Vec::new();
-    let value = read_config(text, &mut warnings).map_err(|fault| fault.in_file(name))?;
-    Ok(Parsed {
-        value,
-        warnings: warnings
-            .into_iter()
-            .map(|fault| fault.in_file(name))
-            .collect(),
-    })
+    read_config(text).map_err(|fault| fault.in_file(name))
 }
 
-fn read_config(text: &str, warnings: &mut Vec<Fault>) -> Result<ConfigFile, Fault> {
+fn read_config(text: &str) -> Result<ConfigFile, Fault> {
     let mut config = ConfigFile::default();
     let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
         return Ok(config);
@@ -52,7 +44,7 @@ fn read_config(text: &str, warnings: &mut Vec<Fault>) -> Result<ConfigFile, Faul
             "setup" => config.setup = settings::read_setup(&entry.value)?,
             key => {
                 if config.settings.read_entry(entry)?.is_none() {
-                    warnings.push(Fault::new(entry.key_at, unknown(key)));
+                    return Err(Fault::new(entry.key_at, unknown(key)));
                 }
             }
         }
@@ -61,12 +53,11 @@ fn read_config(text: &str, warnings: &mut Vec<Fault>) -> Result<ConfigFile, Faul
 }
 
 fn unknown(key: &str) -> String {
-    if matches!(key, "tasks" | "title" | "goal" | "details") {
-        return format!("`{key}` belongs in a plan and is ignored in the configuration");
+    if PLAN_KEYS.contains(&key) {
+        return format!("`{key}` belongs in a plan, not in the configuration");
     }
     let known = NAMES.iter().map(|(name, _)| *name).chain(["setup"]);
-    let suggestion = did_you_mean(key, known);
-    format!("`{key}` is not a key of the configuration and is ignored{suggestion}")
+    unknown_key(key, "the configuration", known, "config")
 }
 
 #[cfg(test)]
@@ -83,29 +74,40 @@ mod tests {
             },
             setup: vec!["npm ci".to_owned(), "make".to_owned()],
         };
-        assert_eq!((parsed.value, parsed.warnings), (expected, Vec::new()));
+        assert_eq!(parsed, expected);
     }
 
     #[test]
     fn an_empty_file_says_nothing() {
         for text in ["", "# later\n", "~\n", "\u{feff}"] {
             let parsed = parse("c.yaml", text.as_bytes()).expect("valid");
-            assert_eq!(parsed.value, ConfigFile::default(), "{text:?}");
+            assert_eq!(parsed, ConfigFile::default(), "{text:?}");
         }
     }
 
     #[test]
-    fn unknown_keys_are_warnings() {
-        let parsed = parse("c.yaml", b"modle: m\ntasks: []\nxyzzy: 1\n").expect("valid");
-        let warnings: Vec<_> = parsed.warnings.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            warnings,
-            [
-                "c.yaml:1:1: `modle` is not a key of the configuration and is ignored (did you mean `model`?)",
-                "c.yaml:2:1: `tasks` belongs in a plan and is ignored in the configuration",
-                "c.yaml:3:1: `xyzzy` is not a key of the configuration and is ignored",
-            ]
-        );
+    fn an_unknown_key_is_an_error() {
+        for (text, expected) in [
+            (
+                "model: m\nverfy: [make]\n",
+                "c.yaml:2:1: `verfy` is not a key of the configuration (did you mean `verify`?)",
+            ),
+            (
+                "tasks: []\n",
+                "c.yaml:1:1: `tasks` belongs in a plan, not in the configuration",
+            ),
+            (
+                "xyzzy:\n",
+                "c.yaml:1:1: `xyzzy` is not a key of the configuration; `sprag schema config` lists them",
+            ),
+            (
+                "progress: { ignored: [a] }\n",
+                "c.yaml:1:13: progress has no part `ignored`, only ignore (did you mean `ignore`?)",
+            ),
+        ] {
+            let error = parse("c.yaml", text.as_bytes()).expect_err(text);
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How a task ended, and everything that follows from it: status, reason, run status, exit code and
 //! check conclusion are total functions of [`Outcome`], so no combination is left open.
 
+use super::settings::OnFinding;
 use super::snapshot::RevId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -215,19 +216,6 @@ pub enum Conclusion {
     Cancelled,
 }
 
-/// What a policy says about work that left the repository as it was (`if_no_changes`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoChanges {
-    /// It is a failure.
-    #[default]
-    Fail,
-    /// It is not a failure, but a warning.
-    Warn,
-    /// It is fine.
-    Ok,
-}
-
 impl Outcome {
     /// The task's status at the end of the run.
     pub fn task_end(&self) -> TaskEnd {
@@ -288,7 +276,7 @@ impl Outcome {
     }
 
     /// What this outcome makes of a run of which it is a part.
-    pub fn run_status(&self, no_changes: NoChanges) -> RunStatus {
+    pub fn run_status(&self, no_changes: OnFinding) -> RunStatus {
         match self {
             Self::Verified { .. } | Self::AlreadySatisfied { verified: true } => RunStatus::Success,
             Self::Unverified { accepted: true, .. }
@@ -299,7 +287,7 @@ impl Outcome {
                 untouched: true, ..
             }
             | Self::PlanningOnly
-                if no_changes != NoChanges::Fail =>
+                if no_changes != OnFinding::Fail =>
             {
                 RunStatus::NoWork
             }
@@ -460,7 +448,7 @@ fn in_branch(commit: Option<&RevId>) -> String {
 /// The run's status and reason from the outcomes of its tasks. When several apply the first wins:
 /// cancelled, environment, deadline or budget, blocked, failed, unverified, success. Among tasks
 /// that come to the same the first gives the reason; one that says nothing of its own comes last.
-pub fn run_end(outcomes: &[&Outcome], no_changes: NoChanges) -> (RunStatus, Reason) {
+pub fn run_end(outcomes: &[&Outcome], no_changes: OnFinding) -> (RunStatus, Reason) {
     let ranked = outcomes
         .iter()
         .map(|outcome| (outcome.run_status(no_changes), outcome.reason()))

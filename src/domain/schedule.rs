@@ -1,6 +1,7 @@
 //! What comes next across tasks: dependencies, keep-going and the end of the plan.
 
-use super::outcome::{NoChanges, Outcome, RunStatus, TaskEnd};
+use super::outcome::{Outcome, RunStatus, TaskEnd};
+use super::settings::OnFinding;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What the schedule needs of a task.
@@ -18,7 +19,7 @@ pub struct Rules {
     /// Go on after a failed task.
     pub keep_going: bool,
     /// What a task that changed nothing counts as.
-    pub no_changes: NoChanges,
+    pub no_changes: OnFinding,
     /// Tasks whose dependencies do not count because they were asked for by name.
     pub alone: BTreeSet<String>,
 }
@@ -250,7 +251,7 @@ mod tests {
         let idle = |_: &str| Outcome::PlanningOnly;
         assert_eq!(run(&items, idle, &Rules::default()), ["run a", "end"]);
         let rules = Rules {
-            no_changes: NoChanges::Ok,
+            no_changes: OnFinding::Ok,
             ..Rules::default()
         };
         assert_eq!(run(&items, idle, &rules), ["run a", "run b", "end"]);

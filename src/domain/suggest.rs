@@ -21,6 +21,20 @@ pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -
     nearest(given, known).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }
 
+/// The refusal of a key that a mapping does not have: `whole` is the mapping, `schema` the argument of
+/// `sprag schema` that lists its keys.
+pub fn unknown_key<'a>(
+    key: &str,
+    whole: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    schema: &str,
+) -> String {
+    match nearest(key, known) {
+        Some(name) => format!("`{key}` is not a key of {whole} (did you mean `{name}`?)"),
+        None => format!("`{key}` is not a key of {whole}; `sprag schema {schema}` lists them"),
+    }
+}
+
 fn folded(name: &str) -> String {
     name.chars()
         .filter(|c| !matches!(c, '-' | '_' | ' '))

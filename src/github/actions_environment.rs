@@ -6,6 +6,7 @@ use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::git::RETRY_PAUSES;
 use crate::github::api::{Client, Limits, Settings};
 use crate::http::Network;
+use crate::settings::inputs::token;
 use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -89,13 +90,6 @@ pub fn place(context: &Context) -> Option<Place> {
 /// The way out of this machine, by the variables that curl and git read, too.
 pub fn network(context: &Context) -> Network {
     Network::of(|name| context.var_os(name).map(ToOwned::to_owned))
-}
-
-/// The token of this step: the input, else the variable.
-pub fn token(context: &Context) -> Option<&str> {
-    context
-        .input("github-token")
-        .or_else(|| context.var("GITHUB_TOKEN"))
 }
 
 /// The file of the event that began the workflow run, and the event's name.

@@ -5,7 +5,7 @@ mod fetch;
 mod place;
 
 use crate::context::Context;
-use crate::domain::settings::{Report, Settings};
+use crate::domain::settings::{Report, Scope, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::marker::Begin;
@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::request::{Page, ReactTo, RunRequest};
+use crate::settings::inputs;
 pub use answer::{Ended, declined, ended, not_begun};
 pub use fetch::EventLookup;
 pub use place::{at_the_ref, file_of_branch, on_branch, remote};
@@ -97,21 +98,10 @@ pub enum WantedSource {
 /// The settings that say who may start what. They come from the workflow and the repository's
 /// configuration as it is checked out, never from the event.
 pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettings {
-    let default = TriggerSettings::default();
-    let all = settings.clone();
     TriggerSettings {
-        phrase: all.trigger_phrase.unwrap_or(default.phrase),
-        label: all.trigger_label.unwrap_or(default.label),
-        allowed_associations: all
-            .allowed_associations
-            .unwrap_or(default.allowed_associations),
-        allowed_users: all.allowed_users.unwrap_or_default(),
-        allowed_bots: all.allowed_bots.unwrap_or_default(),
-        allow_pull_request_target: all.allow_pull_request_target.unwrap_or(false),
-        max_runs_per_day: all.max_runs_per_day.unwrap_or(default.max_runs_per_day),
-        max_depth: all.max_depth.unwrap_or(default.max_depth),
+        rules: settings.clone().resolve(context.in_actions()),
         fix_default_branch: false,
-        queue: context.input("queue").map(str::to_owned),
+        queue: inputs::queue(context).map(str::to_owned),
         own_login: None,
         own_workflow: context.var("GITHUB_WORKFLOW").map(str::to_owned),
     }
@@ -120,18 +110,9 @@ pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettin
 /// What a configuration file may say where the event may be a stranger's: what is checked out may be
 /// theirs, too, so who may start runs is for the workflow to say.
 pub fn without_rights(context: &Context, file: Settings) -> Settings {
-    let is_trusted = actions_environment::event(context).is_none() || is_of_a_writer(context);
-    if is_trusted {
-        return file;
-    }
-    Settings {
-        allowed_associations: None,
-        allowed_users: None,
-        allowed_bots: None,
-        allow_pull_request_target: None,
-        max_runs_per_day: None,
-        max_depth: None,
-        ..file
+    match actions_environment::event(context).is_none() || is_of_a_writer(context) {
+        true => file,
+        false => file.without(Scope::Trigger),
     }
 }
 
@@ -437,6 +418,7 @@ impl Asked<'_> {
             state: authorised.next_state.clone(),
             is_silent: self.is_silent,
         };
-        told.answer(&authorised, &self.triggers.phrase).await
+        told.answer(&authorised, &self.triggers.rules.trigger_phrase)
+            .await
     }
 }

@@ -1,13 +1,12 @@
 //! What a run is for beyond the repository: who asked, where its work goes, where it is told of.
 
 use crate::domain::event::PullRequestLine;
-use crate::domain::settings::{CommitVia, PullRequest, Report, Settings};
+use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, Settings};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
 use crate::github::api::Target;
 use crate::report::markdown::ReportContext;
-use crate::settings::DeliveryConfig;
 use serde::{Deserialize, Serialize};
 
 /// See the module.
@@ -124,37 +123,38 @@ impl RunRequest {
 
     /// Settles whether it may be told on GitHub that the run cannot begin, before the plan is read.
     pub fn may_tell(&mut self, settings: &Settings, in_actions: bool) {
-        self.delivery.report = match settings.report {
-            Some(Report::None) => false,
-            Some(Report::Github) => true,
-            Some(Report::Auto) | None => in_actions,
+        let set = settings.clone().resolve(in_actions);
+        self.delivery.report = match set.report {
+            Report::None => false,
+            Report::Github => true,
+            Report::Auto => in_actions,
         };
-        self.delivery.comment = settings.status_comment.unwrap_or(true);
+        self.delivery.comment = set.status_comment;
     }
 
     /// Settles what becomes of the work: what was said, else what fits where the run is. `token`
     /// says whether there is one.
-    pub fn settle(&mut self, config: &DeliveryConfig, in_actions: bool, token: bool) {
+    pub fn settle(&mut self, set: &Resolved, in_actions: bool, token: bool) {
         let can_push = token && self.branch.is_some() && !self.context.report_only;
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
             branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
         });
         let opens = on_own_branch && !self.is_pull;
         self.delivery = Delivery {
-            push: can_push && config.push.unwrap_or(in_actions),
-            pull_request: config.pull_request.unwrap_or(match opens {
+            push: can_push && set.push.unwrap_or(in_actions),
+            pull_request: set.pull_request.unwrap_or(match opens {
                 true => PullRequest::Draft,
                 false => PullRequest::None,
             }),
-            via_api: config.commit_via == CommitVia::Api,
-            dispatch: config.dispatch_workflows.clone(),
+            via_api: set.commit_via == CommitVia::Api,
+            dispatch: set.dispatch_workflows.clone(),
             report: token
-                && match config.report {
+                && match set.report {
                     Report::None => false,
                     Report::Github => true,
                     Report::Auto => in_actions,
                 },
-            comment: config.status_comment,
+            comment: set.status_comment,
         };
     }
 

@@ -10,11 +10,11 @@ mod policy;
 
 use self::directory::HandedOver;
 use self::policy::Policy;
-use crate::cli::{PublishArgs, RunArgs, SettingFlags};
+use crate::cli::{Output, PublishArgs};
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
-use crate::domain::settings::{Report, Settings};
+use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
@@ -35,7 +35,7 @@ use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::source::of_issue;
 use crate::run::{new_run, prepare};
-use crate::settings;
+use crate::settings::{self, Sources, inputs};
 use globset::GlobSet;
 use std::collections::BTreeSet;
 use std::io::stdout;
@@ -70,13 +70,19 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         Asked::Over(ended) => return Ok(lookup::ended(context, &not_asked(ended), &mut stdout())),
         Asked::Publish(request, plan) => (*request, plan),
     };
-    request.settle(&set.delivery, context.in_actions(), true);
+    request.settle(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
     let own = new_run::runs_of(context, real.work_tree());
     let own = RunDir::create(&own.join(uuid::Uuid::now_v7().to_string()))
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     let summary = begun(&handed.summary, &request, &own);
-    let mut reporting = Reporting::open(context, &RunArgs::default(), &own, Some(&summary))?;
+    let mut reporting = Reporting::open(
+        context,
+        &set.resolved,
+        Output::default(),
+        &own,
+        Some(&summary),
+    )?;
     reporting.publish(context, &request, &own, &summary.run_id, false);
     let job = Job {
         context,
@@ -100,33 +106,26 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
 /// What this job's own flags, inputs and configuration say.
 struct Set {
     settings: Settings,
-    delivery: settings::DeliveryConfig,
+    resolved: Resolved,
     protected: Arc<GlobSet>,
 }
 
 impl Set {
     fn of(context: &Context, args: &PublishArgs, real: &Real) -> Result<Self> {
-        let flags = SettingFlags {
-            pull_request: args.pull_request.clone(),
-            report: args.report.clone(),
-            push: true,
-            ..SettingFlags::default()
-        };
+        let flags = args.settings.0.clone().and([("push", true.to_string())]);
         let above = settings::above(context, &flags)?;
-        let mut warnings = Vec::new();
-        let top = real.work_tree();
-        let file = prepare::config_file(context, &args.common, top, None, &mut warnings)?;
+        let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
         let settings = above
             .clone()
             .or(lookup::without_rights(context, file.settings.clone()));
-        let sources = prepare::without_plan(file.settings, above).within(context);
-        let mut delivery = settings::run_config(context, &sources, Vec::new())?.delivery;
-        if delivery.report == Report::Auto {
-            delivery.report = Report::Github;
+        let sources = Sources::new(context, above, file.settings);
+        let mut resolved = settings::run_config(&sources, Vec::new())?.settings;
+        if resolved.report == Report::Auto {
+            resolved.report = Report::Github;
         }
         Ok(Self {
             settings,
-            delivery,
+            resolved,
             protected: settings::protected_paths(&sources)?,
         })
     }
@@ -159,10 +158,7 @@ async fn asked(
         Ok(wanted) => wanted,
         Err(ended) => return Ok(Asked::Over(ended)),
     };
-    let named = args
-        .plan
-        .as_deref()
-        .or(context.input("plan").map(Path::new));
+    let named = args.plan.as_deref().or_else(|| inputs::plan(context));
     let queue = match (&args.queue, named, &source) {
         (Some(dir), ..) => Some(dir.display().to_string()),
         (None, None, WantedSource::Queue(dir)) => Some(dir.clone()),

@@ -9,6 +9,7 @@ pub use live::{Progress, Size, frame};
 
 use super::Reporter;
 use crate::domain::event::{Event, EventKind};
+use crate::domain::settings::Color;
 use crate::domain::summary::RunSummary;
 use live::Live;
 use std::io::{self, Write};
@@ -17,27 +18,13 @@ use std::io::{self, Write};
 /// cut to one row; what a program prints in one line can be as long as it likes.
 const MOST_ROWS: usize = 3;
 
-/// What `--color` says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Color {
-    /// Where there is a terminal and `NO_COLOR` is not set.
-    #[default]
-    Auto,
-    /// Always, `NO_COLOR` notwithstanding.
-    Always,
-    /// Never.
-    Never,
-}
-
-impl Color {
-    /// Whether to use colours. `no_color` is the variable `NO_COLOR`, which counts unless it is
-    /// empty; a terminal of type `dumb` counts as none.
-    pub fn enabled(self, terminal: bool, no_color: Option<&str>) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto => terminal && no_color.is_none_or(str::is_empty),
-        }
+/// Whether to use colours. `no_color` is the variable `NO_COLOR`, which counts where nothing is asked
+/// for, unless it is empty; a terminal of type `dumb` counts as none.
+pub fn is_colored(color: Color, terminal: bool, no_color: Option<&str>) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && no_color.is_none_or(str::is_empty),
     }
 }
 

@@ -40,6 +40,54 @@ pub struct Beyond {
 /// Most bytes of a list in one output, so that all outputs of a job stay far below 1 MB.
 const LIST_BYTES: usize = 100_000;
 
+/// Every output and what it means, in their order.
+pub const OUTPUTS: &[(&str, &str)] = &[
+    (
+        "status",
+        "How the run ended: success, unverified, no_work, failed, partial, invalid, blocked, environment, budget, deadline or cancelled.",
+    ),
+    ("reason", "Why, as a reason code of the run."),
+    ("tasks-total", "Number of tasks of the run."),
+    ("tasks-done", "Number of tasks that are done."),
+    ("attempts", "Number of attempts, over all tasks."),
+    (
+        "retries",
+        "Number of attempts after the first, over all tasks.",
+    ),
+    ("nudges", "Number of nudges, over all tasks."),
+    ("commits", "Commits that the run made, one a line."),
+    (
+        "head-sha",
+        "Commit that HEAD is at; after a push the one that was read back from GitHub.",
+    ),
+    (
+        "branch",
+        "Branch that is checked out; empty when HEAD is detached.",
+    ),
+    (
+        "changed-files",
+        "Files that the commits changed, one a line.",
+    ),
+    (
+        "pull-request-number",
+        "Number of the pull request that the work is on; empty when there is none.",
+    ),
+    (
+        "pull-request-url",
+        "Address of the pull request that the work is on; empty when there is none.",
+    ),
+    ("tokens-in", "Tokens that went in; empty when unknown."),
+    ("tokens-out", "Tokens that came out; empty when unknown."),
+    ("cost-usd", "Cost in US dollars; empty when unknown."),
+    ("run-dir", "Directory with what the run left behind."),
+    ("report-path", "Report of the run."),
+    (
+        "report-status",
+        "Whether the reports came through: ok, degraded or failed.",
+    ),
+    ("summary", "One line for a person."),
+];
+
 /// The outputs in their order, unknown values empty: an unknown cost is never `0`.
 pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, String)> {
     let totals = &summary.totals;

@@ -17,7 +17,8 @@ use crate::domain::checks::verdict::{
 use crate::domain::event::{
     Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
-use crate::domain::outcome::{NoChanges, Outcome, run_end};
+use crate::domain::outcome::{Outcome, run_end};
+use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Fingerprint, Head, KnownSnapshot, RevId, Snapshot};
 use crate::domain::summary::RunSummary;
 use std::io::{self, Write};
@@ -219,7 +220,7 @@ impl Tape {
     pub fn end(&mut self) -> &mut Self {
         self.at = (None, None, None);
         let outcomes: Vec<&Outcome> = self.outcomes.iter().collect();
-        let (status, reason) = run_end(&outcomes, NoChanges::Fail);
+        let (status, reason) = run_end(&outcomes, OnFinding::Fail);
         self.push(EventKind::RunEnded {
             status,
             reason,

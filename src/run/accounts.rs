@@ -56,13 +56,16 @@ impl Accounts {
     /// take that for no limit.
     pub fn cost_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let spent = self.spent.cost_usd + task.cost_usd;
-        config.max_cost_usd.map(|limit| (limit - spent).max(0.01))
+        config
+            .settings
+            .max_cost_usd
+            .map(|limit| (limit - spent).max(0.01))
     }
 
     /// Tokens that a task that has spent this much may still use; at least one.
     pub fn tokens_left(&self, config: &RunConfig, task: Spend) -> Option<u64> {
         let spent = self.spent.tokens.saturating_add(task.tokens);
-        let limit = config.max_tokens?;
+        let limit = config.settings.max_tokens?;
         Some(limit.saturating_sub(spent).max(1))
     }
 

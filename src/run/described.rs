@@ -25,7 +25,11 @@ pub fn dry_run(prepared: &Prepared) -> String {
     for (task, config) in &prepared.tasks {
         text += &format!("\ntask {}: {}\n", task.id, task.title);
         text += &task_settings(config, None);
-        let whole = first_prompt(&prepared.book, task, config.instructions.as_deref());
+        let whole = first_prompt(
+            &prepared.book,
+            task,
+            config.settings.instructions.as_deref(),
+        );
         text += "  prompt:\n";
         for line in whole.lines() {
             text += &format!("    {line}\n");
@@ -53,12 +57,12 @@ pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
         },
         _ => {}
     }
-    if let Some(model) = &config.model {
+    if let Some(model) = &config.settings.model {
         text += &format!(", model {model}");
     }
     text += &format!(
         "\n  retries: {}, nudges: {}\n",
-        config.max_retries, config.nudges
+        config.settings.max_retries, config.settings.nudges
     );
     match config.checks.is_empty() {
         true => text += "  checks: none (the task will end unverified; add `verify`)\n",

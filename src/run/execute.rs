@@ -3,9 +3,10 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::event::{EventKind, RunStarted, TaskLine};
-use crate::domain::outcome::{NoChanges, Outcome, run_end};
+use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
+use crate::domain::settings::OnFinding;
 use crate::error::{Error, Result};
 use crate::github::actions_environment;
 use crate::github::delivery::Delivered;
@@ -122,11 +123,11 @@ fn begun(
     taken_up: Option<TakenUp>,
 ) -> Result<(Begun, Reporting, Option<Recorder>)> {
     require_agents(context, prepared)?;
-    refuse_read_only(&prepared.real, !prepared.run.allow_dirty)?;
+    refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
     let opened = match taken_up {
         None => begin_new(context, args, prepared),
-        Some(it) => go_on(context, args, it),
+        Some(it) => go_on(context, args, prepared, it),
     };
     match (opened, recorder) {
         (Ok((begun, reporting)), recorder) => Ok((begun, reporting, recorder)),
@@ -137,8 +138,19 @@ fn begun(
     }
 }
 
-fn go_on(context: &Context, args: &RunArgs, it: TakenUp) -> Result<(Begun, Reporting)> {
-    let reporting = Reporting::open(context, args, &it.run_dir, Some(&it.earlier.summary))?;
+fn go_on(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    it: TakenUp,
+) -> Result<(Begun, Reporting)> {
+    let reporting = Reporting::open(
+        context,
+        &prepared.run.settings,
+        args.output,
+        &it.run_dir,
+        Some(&it.earlier.summary),
+    )?;
     let begun = Begun {
         run_dir: it.run_dir,
         run_id: it.run_id,
@@ -155,7 +167,7 @@ async fn work(
     request: Option<&RunRequest>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
-    let cancel = ends(context, prepared.run.deadline)?;
+    let cancel = ends(context, prepared.run.settings.deadline)?;
     reporting.heed(&cancel);
     let mut sink = |event| reporting.take(event);
     let earlier = begun.earlier.take();
@@ -173,7 +185,7 @@ async fn work(
         warnings,
         ..
     } = prepared;
-    let no_changes = config.no_changes;
+    let no_changes = config.settings.if_no_changes;
     let opened = Opened { begun, recorder };
     let mut parts = parts(context, opened, plan, config, cancel, emit);
     let taken_up = earlier.is_some();
@@ -216,7 +228,7 @@ async fn work_off(
     plan: &RunPlan,
     done: &[TaskConfig],
     request: Option<&RunRequest>,
-    no_changes: NoChanges,
+    no_changes: OnFinding,
 ) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
     let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
     let mut services = Services::default();
@@ -254,7 +266,7 @@ async fn work_off(
 
 /// Where there is nothing to push to, the commits of a job are kept for one that may.
 fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
-    let is_wanted = context.in_actions() || parts.setup.config.delivery.push == Some(false);
+    let is_wanted = context.in_actions() || parts.setup.config.settings.push == Some(false);
     if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
         keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
     }
@@ -308,9 +320,9 @@ fn parts<'e>(
 fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
     // The limit is the job's, and a run that is taken up has a job of its own.
     let before = Duration::from_millis(earlier.summary.elapsed_ms);
-    let deadline = &mut parts.setup.config.deadline;
+    let deadline = &mut parts.setup.config.settings.deadline;
     *deadline = deadline.map(|limit| limit.saturating_add(before));
-    let keep_going = parts.setup.config.keep_going;
+    let keep_going = parts.setup.config.settings.keep_going;
     recall_statuses(&mut parts.tree.plan, earlier, keep_going);
     parts.accounts.spent = spent(earlier);
     parts.accounts.changed_files = earlier.summary.changed_files_so_far();
@@ -348,7 +360,7 @@ fn started(
             done: plan.is_done(&task.id),
             selected: config.is_some(),
             line: plan.file.as_ref().and(u32::try_from(task.line).ok()),
-            max_retries: config.map_or(0, |config| config.max_retries),
+            max_retries: config.map_or(0, |config| config.settings.max_retries),
         }
     };
     RunStarted {
@@ -377,7 +389,7 @@ fn run_plan(
     tasks: Vec<(Task, TaskConfig)>,
     named: &[TaskId],
     earlier: Option<Earlier>,
-    no_changes: NoChanges,
+    no_changes: OnFinding,
 ) -> RunPlan {
     let (outcomes, mut histories, mut agent_commits) = match earlier {
         Some(earlier) => (earlier.outcomes, earlier.histories, earlier.agent_commits),
@@ -403,7 +415,7 @@ fn run_plan(
             .collect(),
         outcomes,
         rules: Rules {
-            keep_going: parts.setup.config.keep_going,
+            keep_going: parts.setup.config.settings.keep_going,
             no_changes,
             alone: named.iter().map(ToString::to_string).collect(),
         },

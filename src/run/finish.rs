@@ -1,8 +1,9 @@
 //! The end of a run: what its tasks and their delivery came to.
 
 use crate::domain::event::EventKind;
-use crate::domain::outcome::{NoChanges, Outcome, Reason, run_end};
+use crate::domain::outcome::{Outcome, Reason, run_end};
 use crate::domain::plan::Plan;
+use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
@@ -17,7 +18,7 @@ use std::io::Write as _;
 pub(crate) fn end(
     parts: &mut Parts<'_>,
     outcomes: &BTreeMap<String, Outcome>,
-    no_changes: NoChanges,
+    no_changes: OnFinding,
     delivered: Delivered,
 ) -> u8 {
     let outcomes = in_plan_order(&parts.tree.plan.plan, outcomes);
@@ -28,7 +29,7 @@ pub(crate) fn end(
         _ => None,
     });
     let exit_code = status.exit_code(signal.or(late));
-    if no_changes == NoChanges::Warn && reason_is_idle(reason) {
+    if no_changes == OnFinding::Warn && reason_is_idle(reason) {
         parts.emit.warn("a task changed nothing");
     }
     note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);

@@ -37,8 +37,8 @@ pub(crate) fn begin_new(
         );
     }
     let run_id = uuid::Uuid::now_v7().to_string();
-    let root = match &prepared.run.run_dir {
-        Some(dir) => dir.clone(),
+    let root = match prepared.run.run_dir(context) {
+        Some(dir) => dir,
         None => runs_of(context, prepared.real.work_tree()).join(&run_id),
     };
     let absolute = resolved(&root);
@@ -62,7 +62,8 @@ pub(crate) fn begin_new(
         .map_err(|error| Error::environment(format!("{error:#}")))
         .map_err(|error| error.hint(ELSEWHERE))?;
     let ready = open_repository(prepared, &run_dir).and_then(|repo| {
-        let reporting = Reporting::open(context, args, &run_dir, None)?;
+        let reporting =
+            Reporting::open(context, &prepared.run.settings, args.output, &run_dir, None)?;
         record(context, args, prepared, &run_dir, &run_id)?;
         Ok((repo, reporting))
     });
@@ -155,7 +156,7 @@ fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> 
     let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git))
         .map_err(|error| Error::environment(error.to_string()))?;
     let mut repo = CachedRepo::new(repo);
-    if !prepared.run.allow_dirty {
+    if !prepared.run.settings.allow_dirty {
         refuse_dirty(prepared, &mut repo)?;
     }
     Ok(repo)

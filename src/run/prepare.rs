@@ -72,11 +72,9 @@ pub struct Prepared {
 /// What a run can be given to work on.
 pub const CHOICES: &str = "give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event";
 
-/// Whether the command line or the inputs name a plan or a prompt.
-pub fn has_source(context: &Context, args: &RunArgs) -> bool {
-    let flags = args.plan.is_some() || args.prompt.is_some() || args.prompt_file.is_some();
-    let inputs = ["plan", "prompt", "prompt-file"];
-    flags || inputs.iter().any(|name| context.input(name).is_some())
+/// Whether the arguments name a plan or a prompt.
+pub fn has_source(args: &RunArgs) -> bool {
+    args.plan.is_some() || args.prompt.is_some() || args.prompt_file.is_some()
 }
 
 /// The one source that the command line names.
@@ -103,28 +101,7 @@ pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
     if let Some(path) = &args.prompt_file {
         return prompt_file(context, path);
     }
-    source_of_inputs(context, CHOICES)
-}
-
-/// Action inputs name a source when no flag does.
-fn source_of_inputs(context: &Context, choices: &str) -> Result<Source> {
-    let (plan, prompt, file) = (
-        context.input("plan"),
-        context.input("prompt"),
-        context.input("prompt-file"),
-    );
-    match (plan, prompt, file) {
-        (Some(plan), None, None) => Ok(Source::File(context.cwd.join(plan))),
-        (None, Some(prompt), None) => Ok(Source::Prompt(prompt.to_owned())),
-        (None, None, Some(file)) => prompt_file(context, Path::new(file)),
-        (None, None, None) => {
-            Err(Error::usage("nothing to do: no plan and no prompt was given").hint(choices))
-        }
-        _ => Err(
-            Error::usage("several of the inputs plan, prompt and prompt-file were given")
-                .hint(choices),
-        ),
-    }
+    Err(Error::usage("nothing to do: no plan and no prompt was given").hint(CHOICES))
 }
 
 fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
@@ -168,20 +145,20 @@ pub fn prepare(
     let real = repository(context)?;
     let mut warnings = Vec::new();
     let repo = before.map(|before| before.repo);
-    let file = config_file(context, common, real.work_tree(), repo, &mut warnings)?;
+    let file = config_file(context, common, real.work_tree(), repo)?;
     let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
     if is_foreign && bare(&mut plan) {
         warnings
             .push("the plan is of a fork: its settings and setup commands are not followed".into());
     }
     let below = plan.settings.clone().or(file.settings);
-    let sources = Sources::new(above, below).within(context);
+    let sources = Sources::new(context, above, below);
     let setup = file
         .setup
         .into_iter()
         .chain(plan.setup.iter().cloned())
         .collect();
-    let run = settings::run_config(context, &sources, setup)?;
+    let run = settings::run_config(&sources, setup)?;
     let named = named_tasks(&plan, named)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanState::new(plan.clone(), plan_file, text);
@@ -236,14 +213,8 @@ fn bare(plan: &mut Plan) -> bool {
 
 /// Where the configuration file is that is asked for or would be found.
 pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> PathBuf {
-    let asked = common
-        .config
-        .as_deref()
-        .or(context.input("config").map(Path::new));
-    match asked {
-        Some(path) => context.cwd.join(path),
-        None => work_tree.join(settings::DEFAULT_FILE),
-    }
+    settings::inputs::config_file(context, common)
+        .unwrap_or_else(|| work_tree.join(settings::DEFAULT_FILE))
 }
 
 /// The configuration file that is asked for or found. With a repository, what its base holds counts
@@ -256,27 +227,18 @@ pub fn config_file(
     common: &Common,
     work_tree: &Path,
     repo: Option<&Repo>,
-    warnings: &mut Vec<String>,
 ) -> Result<config_file::ConfigFile> {
-    let asked = common
-        .config
-        .as_deref()
-        .or(context.input("config").map(Path::new));
-    let path = match asked {
-        Some(path) => context.cwd.join(path),
-        None => work_tree.join(settings::DEFAULT_FILE),
-    };
+    let is_asked_for = settings::inputs::config_file(context, common).is_some();
+    let path = config_path(context, common, work_tree);
     let of_base = repo.map(|repo| in_base(repo, &path)).transpose()?.flatten();
     let bytes = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
         (Some(bytes), _) => bytes,
-        (None, Some(_)) if asked.is_none() => return Ok(config_file::ConfigFile::default()),
-        _ if asked.is_none() && !path.exists() => return Ok(config_file::ConfigFile::default()),
+        (None, Some(_)) if !is_asked_for => return Ok(config_file::ConfigFile::default()),
+        _ if !is_asked_for && !path.exists() => return Ok(config_file::ConfigFile::default()),
         _ => settings::read_file(&path, "configuration file")?,
     };
     let name = path_within(&path, work_tree);
-    let parsed = config_file::parse(&name, &bytes).map_err(settings::located)?;
-    warnings.extend(parsed.warnings.iter().map(ToString::to_string));
-    Ok(parsed.value)
+    config_file::parse(&name, &bytes).map_err(settings::located)
 }
 
 /// What the run's base holds under a path of the work tree.
@@ -386,17 +348,12 @@ fn alone(task: &Task, named: &[TaskId], book: &PlanState, warnings: &mut Vec<Str
 }
 
 fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
-    if config.max_retries > COSTLY_RETRIES {
+    if config.settings.max_retries > COSTLY_RETRIES {
         warnings.push(format!(
             "task {} may be retried {} times: more than {COSTLY_RETRIES} retries are costly",
-            task.id, config.max_retries
+            task.id, config.settings.max_retries
         ));
     }
-}
-
-/// The settings without a plan, for `sprag check`.
-pub fn without_plan(file: Settings, above: Settings) -> Sources {
-    Sources::new(above, file)
 }
 
 /// A task's settings, and why there is no agent if there is none: a plan is no worse for it.

@@ -19,6 +19,7 @@ use crate::run::new_run::runs_of;
 use crate::run::plan_state::PlanState;
 use crate::run::prepare::{Before, Prepared, Source, in_base, prepare};
 use crate::run::take_up::{finish_landing, undo_move};
+use crate::settings;
 use serde::Deserialize as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -77,7 +78,7 @@ pub(crate) struct Reopened {
 /// When there is no such run, or it cannot be taken up.
 pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     let real = crate::run::repository::repository(context)?;
-    let root = match &args.settings.run_dir {
+    let root = match settings::above(context, &args.settings)?.run_dir {
         Some(dir) => context.cwd.join(dir),
         None => unfinished(context, &real)?,
     };
@@ -102,11 +103,11 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
         repo: &repo,
         open: &earlier.open,
     };
-    let (common, settings) = with_flags_of(&manifest, args)?;
+    let (common, flags) = with_flags_of(&manifest, args)?;
     let mut prepared = prepare(
         context,
         &common,
-        &settings,
+        &flags,
         &manifest.tasks,
         source,
         request
@@ -218,7 +219,7 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
     let content = match in_base(repo, &path)? {
         Some(content) => content,
         None if repo.real().ignores(&path) => return Ok(Source::File(path)),
-        None => crate::settings::read_file(&run_dir.path(RunFile::Plan), "copy of the plan")?,
+        None => settings::read_file(&run_dir.path(RunFile::Plan), "copy of the plan")?,
     };
     Ok(Source::Known { path, content })
 }
@@ -229,14 +230,14 @@ fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, Setting
         directory: args.common.directory.clone(),
         config: args.common.config.clone().or(manifest.config.clone()),
     };
-    let mut settings = args.settings.clone();
+    let mut flags = args.settings.clone();
     if !manifest.flags.is_null() {
         let earlier = SettingFlags::deserialize(&manifest.flags).map_err(|error| {
             Error::config(format!("the run's manifest has unknown flags: {error}"))
         })?;
-        settings.earlier = Some(Box::new(earlier));
+        flags.earlier = Some(Box::new(earlier));
     }
-    Ok((common, settings))
+    Ok((common, flags))
 }
 
 /// What an earlier process of the run has left. A task that failed is taken again with fresh counts,

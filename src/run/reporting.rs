@@ -1,10 +1,11 @@
 //! Hands every event to every report, and writes what a finished run leaves behind.
 
-use crate::cli::{ColorChoice, Output, RunArgs};
+use crate::cli::Output;
 use crate::context::Context;
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, ErrorKind, Result};
 use crate::github::actions_environment::ActionsEnvironment;
@@ -13,7 +14,7 @@ use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use crate::report::annotation::annotations;
 use crate::report::append::append_only;
-use crate::report::console::{Color, Console, Size, Style, Verbosity};
+use crate::report::console::{Console, Size, Style, Verbosity, is_colored};
 use crate::report::jsonl::Jsonl;
 use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
@@ -78,7 +79,8 @@ impl Reporting {
     /// When a file cannot be opened.
     pub fn open(
         context: &Context,
-        args: &RunArgs,
+        settings: &Resolved,
+        output: Output,
         run_dir: &RunDir,
         earlier: Option<&RunSummary>,
     ) -> Result<Self> {
@@ -88,8 +90,8 @@ impl Reporting {
         let redactor = Arc::new(redactor(context));
         let events = Redacting::new(events, Arc::clone(&redactor));
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
-        let to_stdout = args.output.events.as_deref() == Some(Path::new("-"));
-        match &args.output.events {
+        let to_stdout = settings.events.as_deref() == Some("-");
+        match &settings.events {
             Some(_) if to_stdout => {
                 let out = outlets.open("JSONL", &stdout(), context.stdout_is_terminal)?;
                 let out = Redacting::new(out, Arc::clone(&redactor));
@@ -113,7 +115,8 @@ impl Reporting {
         }
         add_log(
             context,
-            &args.output,
+            settings.color,
+            output,
             to_stdout,
             &mut outlets,
             &mut reporters,
@@ -437,7 +440,8 @@ fn is_milestone(kind: &EventKind) -> bool {
 /// runner.
 fn add_log(
     context: &Context,
-    output: &Output,
+    color: Color,
+    output: Output,
     events_on_stdout: bool,
     outlets: &mut Outlets,
     reporters: &mut Reporters,
@@ -452,7 +456,11 @@ fn add_log(
         false => outlets.open("log", &stdout(), terminal)?,
     };
     let style = Style {
-        color: color(output.color).enabled(terminal && !is_dumb(context), context.var("NO_COLOR")),
+        color: is_colored(
+            color,
+            terminal && !is_dumb(context),
+            context.var("NO_COLOR"),
+        ),
         verbosity: Verbosity::from_flags(output.verbose, output.quiet),
         width: None,
     };
@@ -493,13 +501,5 @@ fn size(of_stderr: bool) -> Size {
     Size {
         columns: if columns == 0 { 80 } else { columns },
         rows: if rows == 0 { 24 } else { rows },
-    }
-}
-
-fn color(asked: Option<ColorChoice>) -> Color {
-    match asked.unwrap_or_default() {
-        ColorChoice::Auto => Color::Auto,
-        ColorChoice::Always => Color::Always,
-        ColorChoice::Never => Color::Never,
     }
 }

@@ -3,7 +3,9 @@
 
 use crate::domain::attempt::{Expect, Interruption, PhaseSpec, Policy, Role, Spend};
 use crate::domain::duration::millis;
-use crate::domain::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use crate::domain::settings::{
+    Baseline, IfUnverified, KnownFailures, ProveNewTests, TestChangePolicy,
+};
 use crate::domain::snapshot::RevId;
 use crate::http::Network;
 use crate::process::environment::environment;
@@ -79,23 +81,23 @@ impl Setup {
             phases: vec![PhaseSpec {
                 role: Role::Implement,
                 expect: Expect::Pass,
-                retries: config.max_retries,
+                retries: config.settings.max_retries,
             }],
-            nudges: config.nudges,
-            identical_failures: config.identical_failures,
+            nudges: config.settings.nudges,
+            identical_failures: config.settings.identical_failures,
             waits: WAITS,
             has_checks: !config.checks.is_empty(),
-            accept_unverified: config.accept_unverified,
+            accept_unverified: config.settings.if_unverified == IfUnverified::Accept,
             baseline: Baseline::Off,
             flaky_reruns: 0,
             known_failures: KnownFailures::Fail,
             test_changes: TestChangePolicy::Ok,
             prove_new_tests: ProveNewTests::Off,
-            commits: !self.config.allow_dirty,
-            max_tokens: self.config.max_tokens,
-            max_cost_usd: self.config.max_cost_usd,
+            commits: !self.config.settings.allow_dirty,
+            max_tokens: self.config.settings.max_tokens,
+            max_cost_usd: self.config.settings.max_cost_usd,
             spent_before,
-            deadline_ms: self.config.deadline.map(millis),
+            deadline_ms: self.config.settings.deadline.map(millis),
             wait_base_ms: WAIT_BASE_MS,
         }
     }

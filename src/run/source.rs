@@ -54,13 +54,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     let asked = asked(context, args)?;
     let above = settings::above(context, &args.settings)?;
     let real = crate::run::repository::repository(context)?;
-    let file = prepare::config_file(
-        context,
-        &args.common,
-        real.work_tree(),
-        None,
-        &mut Vec::new(),
-    )?;
+    let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
     let settings = above.or(lookup::without_rights(context, file.settings));
     let actions = ActionsEnvironment::of(context);
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, asked))?;
@@ -175,7 +169,7 @@ fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
         args.event.then_some("--event"),
     ];
     let named: Vec<&str> = named.into_iter().flatten().collect();
-    let has_source = prepare::has_source(context, args);
+    let has_source = prepare::has_source(args);
     if named.len() + usize::from(has_source) > 1 {
         let all = match has_source {
             true => format!("{} and a plan or prompt", named.join(" and ")),
@@ -338,7 +332,7 @@ pub(crate) async fn of_issue(
     }
     request.number = Some(number);
     request.context.notes = plan.notes;
-    request.context.trigger_phrase = Some(lookup::trigger_settings(settings, context).phrase);
+    request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);
     let identity = client.identity().await;
     let lookup = lookup::EventLookup {
         repo: &repo,

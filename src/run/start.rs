@@ -76,7 +76,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     };
     let request = request.map(|mut request| {
         let token = ActionsEnvironment::of(context).is_some();
-        request.settle(&prepared.run.delivery, context.in_actions(), token);
+        request.settle(&prepared.run.settings, context.in_actions(), token);
         request
     });
     execute(context, args, prepared, request, None, runtime)

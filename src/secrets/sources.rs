@@ -1,10 +1,10 @@
 //! The secrets of this process, for the texts that leave it.
 
 use crate::context::Context;
-use crate::github::actions_environment;
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
 use crate::secrets::{FindSecrets, Redact};
+use crate::settings::inputs;
 use std::sync::Arc;
 
 /// Ends of the names of variables whose values are secrets.
@@ -48,7 +48,7 @@ fn secrets(context: &Context) -> impl Iterator<Item = (&str, &str)> {
         let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
         is_proxy.then_some((name, password(value.to_str()?)?))
     });
-    let token = actions_environment::token(context).map(|token| ("GITHUB_TOKEN", token));
+    let token = inputs::token(context).map(|token| ("GITHUB_TOKEN", token));
     named.chain(logins).chain(token)
 }
 

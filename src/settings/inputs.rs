@@ -1,35 +1,103 @@
-//! Action inputs and variables that stand for flags of `sprag run`: each flag that is given goes
-//! before its input. What is a setting besides is read with the settings.
+//! Action inputs. Those that are no settings stand for flags of `sprag run`: a flag that is given goes
+//! before its input.
 
-use super::args::{ColorChoice, RunArgs};
+use super::args::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use clap::ValueEnum as _;
-use std::path::PathBuf;
+use clap::{Arg, ArgAction, Args as _, Command};
+use std::path::{Path, PathBuf};
 
-/// Inputs that stand for flags and are no settings, in the order of the documentation.
-pub const FLAG_INPUTS: &[&str] = &[
-    "plan",
-    "prompt",
-    "prompt-file",
-    "issue",
-    "queue",
-    "event",
-    "task",
-    "resume",
-    "dry-run",
-    "record",
-    "working-directory",
-    "config",
-    "github-token",
-];
+/// An input that is no setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// What it means.
+    pub help: String,
+    /// Its flag, as it is typed; the token has none, so that it is in no list of processes.
+    pub flag: Option<String>,
+}
+
+/// Every input that is no setting, in the order of the documentation: the flags of `sprag run`, and
+/// the token.
+pub fn of_run() -> Vec<Input> {
+    let settings = SettingFlags::augment_args(Command::new("settings"));
+    let is_setting = |arg: &Arg| {
+        settings
+            .get_arguments()
+            .any(|it| it.get_id() == arg.get_id())
+    };
+    let command = RunArgs::augment_args(Command::new("run"));
+    let flags = command.get_arguments().filter(|arg| !is_setting(arg));
+    let mut inputs: Vec<Input> = flags.filter_map(of_flag).collect();
+    inputs.push(Input {
+        name: TOKEN.to_owned(),
+        help: "Token that Sprag asks, pushes and reports with; the agent and the checks are not given it. Default: the job's own.".to_owned(),
+        flag: None,
+    });
+    inputs
+}
+
+fn of_flag(arg: &Arg) -> Option<Input> {
+    let (name, flag) = match (arg.get_long(), arg.get_short()) {
+        (Some(long), _) => (long.to_owned(), format!("--{long}")),
+        (None, short) => (DIRECTORY.to_owned(), format!("-{}", short?)),
+    };
+    let help = arg.get_help()?.to_string();
+    let help = match arg.get_action() {
+        ArgAction::SetTrue | ArgAction::Count => format!("{help} (true or false)."),
+        ArgAction::Append => format!("{}.", help.replace("may be repeated", "one a line")),
+        _ => format!("{help}."),
+    };
+    Some(Input {
+        name,
+        help,
+        flag: Some(flag),
+    })
+}
+
+/// The input that stands for `-C`.
+const DIRECTORY: &str = "working-directory";
+/// The input that has the token.
+const TOKEN: &str = "github-token";
 
 /// Inputs of which each says what is to be done.
 const SOURCES: &[&str] = &["plan", "prompt", "prompt-file", "issue", "queue"];
 
+/// The value of an input: `max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` where a
+/// composite action passes it on by hand.
+pub(super) fn input<'a>(context: &'a Context, name: &str) -> Option<&'a str> {
+    let upper = name.to_ascii_uppercase();
+    context
+        .var(&format!("INPUT_{upper}"))
+        .or_else(|| context.var(&format!("INPUT_{}", upper.replace('-', "_"))))
+}
+
 /// The directory that the input `working-directory` names.
 pub fn working_directory(context: &Context) -> Option<PathBuf> {
-    context.input("working-directory").map(PathBuf::from)
+    input(context, DIRECTORY).map(PathBuf::from)
+}
+
+/// The token for GitHub: the input, else the variable.
+pub fn token(context: &Context) -> Option<&str> {
+    input(context, TOKEN).or_else(|| context.var("GITHUB_TOKEN"))
+}
+
+/// The input `plan`.
+pub fn plan(context: &Context) -> Option<&Path> {
+    input(context, "plan").map(Path::new)
+}
+
+/// The input `queue`.
+pub fn queue(context: &Context) -> Option<&str> {
+    input(context, "queue").map(str::trim)
+}
+
+/// The configuration file that is asked for: the flag, else the input.
+pub fn config_file(context: &Context, common: &Common) -> Option<PathBuf> {
+    let asked = common.config.as_deref();
+    let asked = asked.or_else(|| input(context, "config").map(Path::new));
+    asked.map(|path| context.cwd.join(path))
 }
 
 /// The command line, and what inputs and variables say where it says nothing.
@@ -38,33 +106,42 @@ pub fn working_directory(context: &Context) -> Option<PathBuf> {
 /// An input that cannot be read, by its name, and several that say what is to be done.
 pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     let mut args = args.clone();
+    if let Some(words) = args.words.take() {
+        refuse_path(context, &words)?;
+        args.prompt = Some(words);
+    }
     if !names_a_source(&args) {
         source(context, &mut args)?;
     }
     if args.tasks.is_empty() {
-        let tasks = context.input("task").unwrap_or_default().lines();
+        let tasks = input(context, "task").unwrap_or_default().lines();
         let tasks = tasks.map(str::trim).filter(|id| !id.is_empty());
         args.tasks = tasks.map(str::to_owned).collect();
     }
     args.resume = args.resume || truth(context, "resume")?;
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
     if args.record.is_none() {
-        args.record = given(context, "record").map(|(_, path)| PathBuf::from(path));
+        let named = input(context, "record").or_else(|| context.var("SPRAG_RECORD"));
+        let named = named.map(str::trim).filter(|path| !path.is_empty());
+        args.record = named.map(PathBuf::from);
     }
-    let output = &mut args.output;
-    if output.events.is_none() {
-        output.events = given(context, "events").map(|(_, path)| PathBuf::from(path));
-    }
-    if output.color.is_none() {
-        output.color = given(context, "color")
-            .map(|(place, word)| color(&place, word))
-            .transpose()?;
-    }
-    // A new run has its directory with the other settings; one that is taken up is found by it.
-    if args.resume && args.settings.run_dir.is_none() {
-        args.settings.run_dir = given(context, "run-dir").map(|(_, path)| PathBuf::from(path));
+    if !args.output.quiet && args.output.verbose == 0 {
+        args.output.verbose = u8::from(truth(context, "verbose")?);
+        args.output.quiet = truth(context, "quiet")? && args.output.verbose == 0;
     }
     Ok(args)
+}
+
+/// `sprag run plan.yaml` hardly means a prompt.
+fn refuse_path(context: &Context, words: &str) -> Result<()> {
+    match context.cwd.join(words).is_file() {
+        false => Ok(()),
+        true => Err(
+            Error::usage(format!("the prompt `{words}` is the name of a file")).hint(format!(
+                "run it with --plan {words}, or take its text with --prompt-file {words}"
+            )),
+        ),
+    }
 }
 
 /// Whether the command line says what is to be done: then no input does.
@@ -77,18 +154,21 @@ fn names_a_source(args: &RunArgs) -> bool {
         || args.event
 }
 
-/// The inputs `issue`, `queue` and `event`. Plan and prompt are read, and refused together, where the
-/// plan is.
+/// What the inputs say that is to be done.
 fn source(context: &Context, args: &mut RunArgs) -> Result<()> {
-    let given = SOURCES.iter().filter(|name| context.input(name).is_some());
-    let given: Vec<&str> = given.copied().collect();
-    let is_read_here = |name: &&str| matches!(*name, "issue" | "queue");
-    if given.len() > 1 && given.iter().any(is_read_here) {
+    let given = SOURCES.iter().copied();
+    let given: Vec<&str> = given
+        .filter(|name| input(context, name).is_some())
+        .collect();
+    if given.len() > 1 {
         let message = format!("the inputs {} were given together", given.join(" and "));
         return Err(Error::usage(message).hint(format!("give one of {}", SOURCES.join(", "))));
     }
-    args.issue = context.input("issue").map(issue).transpose()?;
-    args.queue = context.input("queue").map(|dir| dir.trim().into());
+    args.plan = plan(context).map(Path::to_path_buf);
+    args.prompt = input(context, "prompt").map(str::to_owned);
+    args.prompt_file = input(context, "prompt-file").map(PathBuf::from);
+    args.issue = input(context, "issue").map(issue).transpose()?;
+    args.queue = queue(context).map(PathBuf::from);
     args.event = truth(context, "event")?;
     Ok(())
 }
@@ -106,34 +186,14 @@ fn issue(text: &str) -> Result<u64> {
     }
 }
 
-/// Where a value stands, and the value: the input, else the variable.
-fn given<'a>(context: &'a Context, input: &str) -> Option<(String, &'a str)> {
-    let variable = format!("SPRAG_{}", input.to_ascii_uppercase().replace('-', "_"));
-    let of_input = context
-        .input(input)
-        .map(|value| (format!("action input {input}"), value));
-    of_input
-        .or_else(|| context.var(&variable).map(|value| (variable, value)))
-        .map(|(place, value)| (place, value.trim()))
-        .filter(|(_, value)| !value.is_empty())
-}
-
-fn truth(context: &Context, input: &str) -> Result<bool> {
-    match context.input(input).map_or("", str::trim) {
+fn truth(context: &Context, name: &str) -> Result<bool> {
+    match input(context, name).map_or("", str::trim) {
         "true" | "True" | "TRUE" => Ok(true),
         "" | "false" | "False" | "FALSE" => Ok(false),
         other => Err(Error::usage(format!(
-            "action input {input} must be true or false, got `{other}`"
+            "action input {name} must be true or false, got `{other}`"
         ))),
     }
-}
-
-fn color(place: &str, word: &str) -> Result<ColorChoice> {
-    ColorChoice::from_str(word, false).map_err(|_| {
-        Error::usage(format!(
-            "{place} must be one of auto, always, never, got `{word}`"
-        ))
-    })
 }
 
 #[cfg(test)]
@@ -163,16 +223,32 @@ mod tests {
             ("INPUT_RESUME", "true"),
             ("INPUT_DRY_RUN", "true"),
             ("INPUT_RECORD", "r.jsonl"),
-            ("INPUT_EVENTS", "events.jsonl"),
-            ("INPUT_COLOR", "never"),
-            ("INPUT_RUN_DIR", "runs/1"),
+            ("INPUT_VERBOSE", "true"),
         ]);
         assert_eq!(args.tasks, ["one", "two"]);
         assert_eq!(args.record, Some("r.jsonl".into()));
         assert!(args.resume && args.dry_run);
-        assert_eq!(args.output.events, Some("events.jsonl".into()));
-        assert_eq!(args.output.color, Some(ColorChoice::Never));
-        assert_eq!(args.settings.run_dir, Some("runs/1".into()));
+        assert_eq!((args.output.verbose, args.output.quiet), (1, false));
+    }
+
+    #[test]
+    fn a_plan_or_a_prompt_may_be_an_input() {
+        let args = read(&[("INPUT_PLAN", "p.yaml")]);
+        assert_eq!((args.plan, args.prompt), (Some("p.yaml".into()), None));
+        let args = read(&[("INPUT_PROMPT", "Mend it.")]);
+        assert_eq!((args.plan, args.prompt), (None, Some("Mend it.".into())));
+        let args = read(&[("INPUT_PROMPT-FILE", "p.md")]);
+        assert_eq!(args.prompt_file, Some("p.md".into()));
+    }
+
+    #[test]
+    fn the_argument_is_the_prompt() {
+        let args = RunArgs {
+            words: Some("Mend it.".into()),
+            ..RunArgs::default()
+        };
+        let args = with_inputs(&context(&[("INPUT_PLAN", "p.yaml")]), &args).unwrap();
+        assert_eq!((args.prompt, args.plan), (Some("Mend it.".into()), None));
     }
 
     #[test]
@@ -205,43 +281,29 @@ mod tests {
         for args in [read(&[]), read(&blank)] {
             assert!(args.tasks.is_empty() && !args.resume && !args.dry_run);
             assert!(args.issue.is_none() && args.queue.is_none() && !args.event);
-            assert_eq!(args.output.events, None);
-            assert_eq!(args.output.color, None);
-            assert_eq!(args.settings.run_dir, None);
+            assert!(args.plan.is_none() && args.prompt.is_none());
         }
     }
 
     #[test]
     fn flags_go_before_inputs_and_inputs_before_variables() {
-        let mut flags = RunArgs {
+        let flags = RunArgs {
             tasks: vec!["flag".into()],
             resume: true,
             ..RunArgs::default()
         };
-        flags.output.events = Some("flag".into());
-        flags.settings.run_dir = Some("flag".into());
         let inputs = context(&[
             ("INPUT_TASK", "input"),
             ("INPUT_RESUME", "false"),
-            ("INPUT_EVENTS", "input"),
-            ("INPUT_RUN-DIR", "input"),
-            ("INPUT_COLOR", "always"),
-            ("SPRAG_COLOR", "never"),
+            ("INPUT_RECORD", "input"),
+            ("SPRAG_RECORD", "variable"),
         ]);
         let args = with_inputs(&inputs, &flags).unwrap();
         assert_eq!(args.tasks, ["flag"]);
         assert!(args.resume);
-        assert_eq!(args.output.events, Some("flag".into()));
-        assert_eq!(args.settings.run_dir, Some("flag".into()));
-        assert_eq!(args.output.color, Some(ColorChoice::Always));
-        let args = read(&[("SPRAG_COLOR", "never"), ("SPRAG_EVENTS", "variable")]);
-        assert_eq!(args.output.color, Some(ColorChoice::Never));
-        assert_eq!(args.output.events, Some("variable".into()));
-    }
-
-    #[test]
-    fn a_new_run_leaves_its_directory_to_the_settings() {
-        assert_eq!(read(&[("INPUT_RUN_DIR", "runs/1")]).settings.run_dir, None);
+        assert_eq!(args.record, Some("input".into()));
+        let args = read(&[("SPRAG_RECORD", "variable")]);
+        assert_eq!(args.record, Some("variable".into()));
     }
 
     #[test]
@@ -277,16 +339,6 @@ mod tests {
                 "99999999999999999999",
                 "action input issue must be the number of an issue, got `99999999999999999999`",
             ),
-            (
-                "INPUT_COLOR",
-                "red",
-                "action input color must be one of auto, always, never, got `red`",
-            ),
-            (
-                "SPRAG_COLOR",
-                "red",
-                "SPRAG_COLOR must be one of auto, always, never, got `red`",
-            ),
         ] {
             let error = with_inputs(&context(&[(name, value)]), &RunArgs::default()).unwrap_err();
             assert_eq!(error.message, message);
@@ -303,5 +355,11 @@ mod tests {
             "the inputs plan and issue were given together"
         );
         assert_eq!(error.exit_code(), 2);
+        let inputs = context(&[("INPUT_PLAN", "a.yaml"), ("INPUT_PROMPT", "b")]);
+        let error = with_inputs(&inputs, &RunArgs::default()).unwrap_err();
+        assert_eq!(
+            error.message,
+            "the inputs plan and prompt were given together"
+        );
     }
 }

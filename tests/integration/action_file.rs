@@ -2,38 +2,21 @@
 //! and what the action runs is really run, as the runner would.
 
 use crate::actions::{outputs, run_directory, step, summary};
+use crate::generated::{OF_EVERY_STEP, OF_THE_STEPS, inputs};
 use crate::support::proc::{
     assert_nothing_left, end_of, is_alive, left_in, pids, signal, wait_until,
 };
 use crate::support::project::Project;
 use crate::support::tasks::{FIX, FIXED};
 use serde_json::Value;
-use sprag::domain::settings;
 use sprag::domain::summary::RunSummary;
 use sprag::report::outputs::{Beyond, outputs as all_outputs};
-use sprag::settings::inputs::FLAG_INPUTS;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Settings that a plan can carry and that this version refuses; see `a_setting_without_an_input`.
-const LATER: &[(&str, &str)] = &[
-    ("roles", "{ reviewer: { model: m } }"),
-    ("flaky-reruns", "1"),
-    ("baseline", "true"),
-    ("sandbox", "required"),
-    ("tdd", "true"),
-    ("review", "true"),
-];
-
-/// Inputs that the steps of `action.yml` read themselves.
-const OF_THE_STEPS: &[&str] = &["install-agent", "publish", "binary"];
-
-/// Outputs that a step tells that ends before Sprag begins.
-const OF_EVERY_STEP: &[&str] = &["status", "reason", "summary"];
 
 fn text(path: &str) -> String {
     fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
@@ -54,13 +37,7 @@ fn names(mapping: &Value) -> Vec<&str> {
 
 /// Every input that the program reads, in the order of the documentation.
 fn read_by_the_program() -> Vec<String> {
-    let is_later = |name: &String| LATER.iter().any(|(later, _)| later == name);
-    let flags = FLAG_INPUTS.iter().map(|&name| name.to_owned());
-    let settings = settings::NAMES
-        .iter()
-        .map(|(key, _)| key.replace('_', "-"))
-        .filter(|name| !is_later(name));
-    flags.chain(settings).collect()
+    inputs().into_iter().map(|(name, _)| name).collect()
 }
 
 /// A step of the action, by its id.
@@ -151,35 +128,11 @@ fn inputs_say_what_they_mean_and_what_holds_without_them() {
         }
         assert_eq!(input["required"], false, "{name}");
     }
-    for key in settings::keys() {
-        let input = &action["inputs"][key.name.replace('_', "-")];
-        let is_word = !key.default.contains(' ') && key.default != "none";
-        if let (Some(text), true) = (input["description"].as_str(), is_word) {
-            let default = format!("Default: {}.", key.default);
-            assert!(text.ends_with(&default), "{}: {text}", key.name);
-        }
-    }
     let mut of_container = yaml("docker/action.yml")["inputs"].clone();
     for name in OF_THE_STEPS {
         of_container[*name] = action["inputs"][*name].clone();
     }
     assert_eq!(of_container, action["inputs"]);
-}
-
-#[test]
-fn a_setting_without_an_input_is_refused_by_the_program() {
-    let mut project = step(FIXED);
-    for (name, value) in LATER {
-        let variable = format!("INPUT_{}", name.to_uppercase());
-        project.env(&variable, value);
-        let run = project.run("true", &["--dry-run"]).expect(2);
-        assert!(
-            run.stderr.contains("is not part of this version"),
-            "{name}: {}",
-            run.stderr
-        );
-        project.env(&variable, "");
-    }
 }
 
 #[test]
@@ -230,23 +183,8 @@ fn the_outputs_are_those_that_the_program_writes() {
 }
 
 #[test]
-fn the_readme_lists_every_input_and_output() {
-    let action = yaml("action.yml");
-    let readme = text("README.md");
-    for kind in ["inputs", "outputs"] {
-        let rows: String = action[kind]
-            .as_object()
-            .unwrap()
-            .iter()
-            .map(|(name, it)| format!("| `{name}` | {} |\n", it["description"].as_str().unwrap()))
-            .collect();
-        let singular = kind.trim_end_matches('s');
-        let table = format!("| {singular} | meaning |\n|---|---|\n{rows}\n");
-        assert!(
-            readme.contains(&table),
-            "README.md needs this table:\n{table}"
-        );
-    }
+fn the_readme_names_the_reference() {
+    assert!(text("README.md").contains("](docs/reference.md)"));
 }
 
 #[test]

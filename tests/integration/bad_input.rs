@@ -117,7 +117,73 @@ fn two_sources_among_the_inputs_of_the_action() {
         &project,
         &["run"],
         2,
-        "error: several of the inputs plan, prompt and prompt-file were given\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
+        "error: the inputs plan and prompt were given together\n  give one of plan, prompt, prompt-file, issue, queue\n",
+    );
+}
+
+#[test]
+fn a_prompt_as_the_argument_and_as_a_flag() {
+    let project = project();
+    let run = project.sprag(&["run", "x", "--prompt", "y"]).expect(2);
+    assert!(run.stderr.contains("cannot be used with"), "{}", run.stderr);
+    refused(
+        &project,
+        &[&RUN[..], &["x"]].concat(),
+        2,
+        "error: --plan and --prompt were given together\n  give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
+    );
+    refused(
+        &project,
+        &["run", "plan.yaml"],
+        2,
+        "error: the prompt `plan.yaml` is the name of a file\n  run it with --plan plan.yaml, or take its text with --prompt-file plan.yaml\n",
+    );
+}
+
+#[test]
+fn an_unknown_key() {
+    let project = project();
+    for (file, text, expected) in [
+        (
+            "p.yaml",
+            "verfy: ['false']\ntasks: [{title: x}]\n",
+            "error: p.yaml:1:1: `verfy` is not a key of a plan (did you mean `verify`?)\n",
+        ),
+        (
+            "p.yaml",
+            "tasks:\n- title: x\n  verfy: ['false']\n",
+            "error: p.yaml:3:3: `verfy` is not a key of a task (did you mean `verify`?)\n",
+        ),
+        (
+            "p.yaml",
+            "verify: [{ run: x, tmeout: 1m }]\ntasks: [{title: x}]\n",
+            "error: p.yaml:1:20: a check has no part `tmeout`, only name, run, kind, timeout, junit, problem_matcher (did you mean `timeout`?)\n",
+        ),
+        (
+            "p.yaml",
+            "progress: { ignroe: [x] }\ntasks: [{title: x}]\n",
+            "error: p.yaml:1:13: progress has no part `ignroe`, only ignore (did you mean `ignore`?)\n",
+        ),
+        (
+            "p.md",
+            "---\nverfy: ['false']\n---\n- [ ] x\n",
+            "error: p.md:2:1: `verfy` is not a key of a plan (did you mean `verify`?)\n",
+        ),
+    ] {
+        project.write(file, text);
+        refused(
+            &project,
+            &["run", "--plan", file, "--agent", "codex"],
+            2,
+            expected,
+        );
+    }
+    project.write(".sprag/config.yaml", "verfy: ['false']\n");
+    refused(
+        &project,
+        &RUN,
+        2,
+        "error: .sprag/config.yaml:1:1: `verfy` is not a key of the configuration (did you mean `verify`?)\n",
     );
 }
 
@@ -307,13 +373,13 @@ fn an_unknown_agent() {
         &project(),
         &[&args[..], &["cursor"]].concat(),
         2,
-        "error: unknown agent `cursor`\n  use --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'\n",
+        "error: --agent must be one of auto, builtin, codex, claude, command, got cursor\n",
     );
     refused(
         &project(),
         &[&args[..], &["cluade"]].concat(),
         2,
-        "error: unknown agent `cluade` (did you mean `claude`?)\n  use --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'\n",
+        "error: --agent must be one of auto, builtin, codex, claude, command, got cluade (did you mean `claude`?)\n",
     );
 }
 

@@ -64,7 +64,7 @@ fn check_prints_the_configuration_that_is_in_force() {
     );
     let refused = check("agent: claude\ntdd: true\n", 2).stderr;
     assert!(
-        refused.contains("`tdd` is not part of this version"),
+        refused.contains(".sprag/config.yaml:2:1: `tdd` is not a key of the configuration"),
         "{refused}"
     );
 }

@@ -31,6 +31,7 @@ mod faults;
 mod first_steps;
 mod floods;
 mod full_disk;
+mod generated;
 mod git_server;
 mod github_model;
 mod github_rules;

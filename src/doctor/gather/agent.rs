@@ -40,7 +40,7 @@ pub(crate) async fn look(
         }
         (None, agents::Agent::Cli(known)) => {
             let program = program_of(&configured.task.agent)?;
-            let given = &configured.task.agent_env;
+            let given = &configured.task.settings.agent_env;
             AgentKind::Cli(cli(context, known, program, given, cancel).await)
         }
     };
@@ -56,7 +56,7 @@ fn built_in(context: &Context, agent: &Builtin) -> AgentKind {
         Source::Recording(tape) => return AgentKind::Recording(tape.describe()),
     };
     let var = |name: &str| match name {
-        "GITHUB_TOKEN" => crate::github::actions_environment::token(context).map(str::to_owned),
+        "GITHUB_TOKEN" => crate::settings::inputs::token(context).map(str::to_owned),
         _ => context.var(name).map(str::to_owned),
     };
     AgentKind::Builtin {

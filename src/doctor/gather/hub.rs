@@ -10,6 +10,7 @@ use crate::github::api::{
     Client, Error, Limits, Permission, Settings as Api, Standing as Known, Survey,
 };
 use crate::github::{actions_environment, lookup};
+use crate::settings::inputs;
 use secrecy::SecretString;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ pub(crate) async fn look(context: &Context) -> Hub {
         return Hub::Outside;
     }
     let place = actions_environment::place(context);
-    let token = actions_environment::token(context);
+    let token = inputs::token(context);
     let default = "https://api.github.com";
     let api = context.var("GITHUB_API_URL").unwrap_or(default);
     let mut here = Here {

@@ -71,7 +71,7 @@ fn every_outcome() -> Vec<Outcome> {
 #[test]
 fn exit_zero_means_that_no_task_failed_and_nothing_else_does() {
     for outcome in every_outcome() {
-        let (status, _) = run_end(&[&outcome], NoChanges::Fail);
+        let (status, _) = run_end(&[&outcome], OnFinding::Fail);
         assert_eq!(
             status.exit_code(None) == 0,
             outcome.task_end() == TaskEnd::Done,
@@ -84,8 +84,8 @@ fn exit_zero_means_that_no_task_failed_and_nothing_else_does() {
 fn the_graver_end_wins_in_any_order() {
     for a in every_outcome() {
         for b in every_outcome() {
-            let one = run_end(&[&a, &b], NoChanges::Fail).0;
-            let other = run_end(&[&b, &a], NoChanges::Fail).0;
+            let one = run_end(&[&a, &b], OnFinding::Fail).0;
+            let other = run_end(&[&b, &a], OnFinding::Fail).0;
             assert_eq!(one, other, "{a:?} {b:?}");
             if a.task_end() != TaskEnd::Done || b.task_end() != TaskEnd::Done {
                 assert_ne!(one.exit_code(None), 0, "{a:?} {b:?}");
@@ -98,7 +98,7 @@ fn the_graver_end_wins_in_any_order() {
 fn a_failed_task_beside_a_committed_one_is_partial() {
     let done = Outcome::Verified { commit: None };
     assert_eq!(
-        run_end(&[&done, &Outcome::VerificationFailed], NoChanges::Fail),
+        run_end(&[&done, &Outcome::VerificationFailed], OnFinding::Fail),
         (RunStatus::Partial, Reason::VerificationFailed)
     );
 }
@@ -106,7 +106,7 @@ fn a_failed_task_beside_a_committed_one_is_partial() {
 #[test]
 fn nothing_changed_is_no_failure_where_the_policy_says_so() {
     assert_eq!(
-        run_end(&[&Outcome::PlanningOnly], NoChanges::Warn),
+        run_end(&[&Outcome::PlanningOnly], OnFinding::Warn),
         (RunStatus::NoWork, Reason::PlanningOnly)
     );
 }
@@ -119,7 +119,7 @@ fn the_reason_is_the_one_that_says_most() {
         &Outcome::VerificationFailed,
     ];
     assert_eq!(
-        run_end(&failed, NoChanges::Fail),
+        run_end(&failed, OnFinding::Fail),
         (RunStatus::Failed, Reason::TurnTimeout)
     );
     let done = [
@@ -127,7 +127,7 @@ fn the_reason_is_the_one_that_says_most() {
         &Outcome::Verified { commit: None },
     ];
     assert_eq!(
-        run_end(&done, NoChanges::Fail),
+        run_end(&done, OnFinding::Fail),
         (RunStatus::Success, Reason::Verified)
     );
 }
@@ -135,7 +135,7 @@ fn the_reason_is_the_one_that_says_most() {
 #[test]
 fn no_task_is_no_work() {
     assert_eq!(
-        run_end(&[], NoChanges::Fail),
+        run_end(&[], OnFinding::Fail),
         (RunStatus::NoWork, Reason::NoWork)
     );
 }

@@ -7,10 +7,35 @@ use super::source::Source;
 use super::{Plan, Priority, TaskStatus, empty_plan};
 use crate::settings;
 use crate::text_error::{Fault, Position};
-use crate::yaml::{Node, read};
+use crate::yaml::{Entry, Node, Value, read};
+
+/// The keys that are read of each format, besides `setup` and the settings.
+const RMPLAN_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "goal",
+    "details",
+    "priority",
+    "dependencies",
+    "tasks",
+];
+const RMPLAN_TASK_KEYS: &[&str] = &["title", "description", "details", "files", "steps", "done"];
+const RAFA_KEYS: &[&str] = &["id", "title", "name", "description", "tasks"];
+const RAFA_TASK_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "description",
+    "acceptanceCriteria",
+    "status",
+    "attempts",
+];
+const STORY_KEYS: &[&str] = &["id", "title", "dependencies", "status"];
 
 /// rmplan and tim: `tasks[]` with `title`, `description`, `steps`, `done`.
-pub(super) fn read_rmplan(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+pub(super) fn read_rmplan(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
     let mut plan = plan_from(source, root, &["title"])?;
     plan.id = optional_text(root, "id")?;
@@ -35,6 +60,7 @@ pub(super) fn read_rmplan(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fau
         .iter()
         .map(rmplan_task)
         .collect::<Result<_, _>>()?;
+    warnings.extend(ignored(root, RMPLAN_KEYS, RMPLAN_TASK_KEYS));
     Ok((plan, drafts))
 }
 
@@ -79,7 +105,10 @@ fn rmplan_task(node: &Node) -> Result<Draft, Fault> {
 }
 
 /// rafa: `tasks[]` with `id`, `title`, `description`, `acceptanceCriteria`, `status`, `attempts`.
-pub(super) fn read_rafa(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+pub(super) fn read_rafa(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
     let mut plan = plan_from(source, root, &["title", "name"])?;
     plan.id = optional_text(root, "id")?;
@@ -88,6 +117,7 @@ pub(super) fn read_rafa(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault
         .iter()
         .map(rafa_task)
         .collect::<Result<_, _>>()?;
+    warnings.extend(ignored(root, RAFA_KEYS, RAFA_TASK_KEYS));
     Ok((plan, drafts))
 }
 
@@ -111,7 +141,10 @@ fn rafa_task(node: &Node) -> Result<Draft, Fault> {
 }
 
 /// ai-sdlc: the whole `story.md` is one task.
-pub(super) fn read_story(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
+pub(super) fn read_story(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
     let mut plan = plan_from(source, root, &["title"])?;
     let headline = source
@@ -145,6 +178,7 @@ pub(super) fn read_story(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Faul
     if let Some(status) = direct(root, "status") {
         draft.status = foreign_status(owned("status", status)?, STORY_WORDS)?;
     }
+    warnings.extend(ignored(root, STORY_KEYS, &[]));
     Ok((plan, vec![draft]))
 }
 
@@ -199,6 +233,39 @@ fn plan_from(source: &Source<'_>, root: &Node, titles: &[&str]) -> Result<Plan, 
         }
     }
     Ok(plan)
+}
+
+/// The keys of a plan and of its tasks that mean nothing here, in one warning at the first of them.
+fn ignored(root: &Node, of_plan: &[&str], of_tasks: &[&str]) -> Option<Fault> {
+    let is_setting =
+        |key: &str| key == "setup" || settings::NAMES.iter().any(|(name, _)| *name == key);
+    let in_plan = root.entries().iter().filter(|entry| {
+        let key = settings::canonical_name(&entry.key);
+        !of_plan.contains(&key) && !is_setting(key)
+    });
+    let tasks = match root.get("tasks").map(|tasks| &tasks.value) {
+        Some(Value::List { items }) => items.as_slice(),
+        _ => &[],
+    };
+    let in_tasks = tasks
+        .iter()
+        .flat_map(Node::entries)
+        .filter(|entry| !of_tasks.contains(&entry.key.as_str()));
+    let mut entries: Vec<&Entry> = in_plan.chain(in_tasks).collect();
+    entries.sort_by_key(|entry| entry.key_at);
+    let first = entries.first()?.key_at;
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries {
+        let name = format!("`{}`", entry.key);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let message = format!(
+        "Sprag does not use these keys and ignores them: {}",
+        names.join(", ")
+    );
+    Some(Fault::new(first, message))
 }
 
 fn draft_from(node: &Node, title: &str) -> Result<Draft, Fault> {

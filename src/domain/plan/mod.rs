@@ -16,6 +16,7 @@ pub mod schema;
 mod source;
 
 pub use canonical::without_owned_keys;
+pub(crate) use native::PLAN_KEYS;
 pub use order::{UnknownTask, selection};
 pub use patch::{StatusUpdate, set_status, set_statuses};
 
@@ -304,11 +305,11 @@ pub(crate) fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Locate
 
 fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result<Plan, Fault> {
     let (mut plan, drafts) = match source.format {
-        PlanFormat::Sprag => native::read(source, warnings)?,
-        PlanFormat::Rmplan => foreign::read_rmplan(source)?,
-        PlanFormat::Rafa => foreign::read_rafa(source)?,
-        PlanFormat::Story => foreign::read_story(source)?,
-        PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source, warnings)?,
+        PlanFormat::Sprag => native::read(source)?,
+        PlanFormat::Rmplan => foreign::read_rmplan(source, warnings)?,
+        PlanFormat::Rafa => foreign::read_rafa(source, warnings)?,
+        PlanFormat::Story => foreign::read_story(source, warnings)?,
+        PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source)?,
     };
     if plan.title.is_empty() {
         plan.title = stem(name).to_owned();

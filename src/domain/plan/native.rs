@@ -4,7 +4,7 @@ use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskStatus, empty_plan};
 use crate::settings::kind::{Choice, Kind, Words};
 use crate::settings::{self, Scope, Settings};
-use crate::suggest::did_you_mean;
+use crate::suggest;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Style, Value, read};
 
@@ -24,7 +24,7 @@ pub(super) struct Draft {
 }
 
 /// Keys that a plan has besides the settings.
-pub(super) const PLAN_KEYS: &[&str] = &[
+pub(crate) const PLAN_KEYS: &[&str] = &[
     "id",
     "title",
     "goal",
@@ -68,10 +68,7 @@ impl Words for Priority {
     ];
 }
 
-pub(super) fn read(
-    source: &Source<'_>,
-    warnings: &mut Vec<Fault>,
-) -> Result<(Plan, Vec<Draft>), Fault> {
+pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     let mut plan = empty_plan(PlanFormat::Sprag);
     let Some(root) = &source.root else {
         return Err(Fault::new(
@@ -79,28 +76,23 @@ pub(super) fn read(
             "the plan is empty: it needs `tasks`",
         ));
     };
-    read_plan_keys(&mut plan, root, &["$schema"], warnings)?;
+    read_plan_keys(&mut plan, root, &["$schema"])?;
     if plan.details.is_empty() {
         plan.details = super::markdown::outline::tidy(source.body());
     }
     let drafts = task_nodes(root)?
         .iter()
-        .map(|node| read_task(node, warnings))
+        .map(read_task)
         .collect::<Result<_, _>>()?;
     Ok((plan, drafts))
 }
 
 /// The keys of a plan. `others` are keys that are known but mean nothing here.
-pub(super) fn read_plan_keys(
-    plan: &mut Plan,
-    root: &Node,
-    others: &[&str],
-    warnings: &mut Vec<Fault>,
-) -> Result<(), Fault> {
+pub(super) fn read_plan_keys(plan: &mut Plan, root: &Node, others: &[&str]) -> Result<(), Fault> {
     for entry in root.entries() {
         let (key, value) = (entry.key.as_str(), &entry.value);
-        if value.is_null() {
-            warn_unless_known(entry, PLAN_KEYS, others, "a plan", warnings);
+        let is_own = PLAN_KEYS.contains(&key) || others.contains(&key);
+        if is_own && value.is_null() {
             continue;
         }
         match key {
@@ -111,10 +103,10 @@ pub(super) fn read_plan_keys(
             "setup" => plan.setup = settings::read_setup(value)?,
             "priority" => plan.priority = Some(Choice::<Priority>::kind().read(key, value)?),
             "depends_on" => plan.depends_on = read::texts(key, value)?,
-            "tasks" => {}
+            _ if is_own => {}
             _ => {
                 if plan.settings.read_entry(entry)?.is_none() {
-                    warn_unless_known(entry, PLAN_KEYS, others, "a plan", warnings);
+                    return Err(unknown_key(entry, "a plan", PLAN_KEYS));
                 }
             }
         }
@@ -154,7 +146,7 @@ pub(super) fn task_entries(node: &Node) -> Result<&[Entry], Fault> {
     Ok(entries)
 }
 
-fn read_task(node: &Node, warnings: &mut Vec<Fault>) -> Result<Draft, Fault> {
+fn read_task(node: &Node) -> Result<Draft, Fault> {
     let mut draft = Draft {
         at: Some(node.at),
         ..Draft::default()
@@ -164,8 +156,7 @@ fn read_task(node: &Node, warnings: &mut Vec<Fault>) -> Result<Draft, Fault> {
         if OWNED_KEYS.contains(&key) && entry.merged {
             continue;
         }
-        if value.is_null() {
-            warn_unless_known(entry, TASK_KEYS, &[], "a task", warnings);
+        if TASK_KEYS.contains(&key) && value.is_null() {
             continue;
         }
         match key {
@@ -179,32 +170,28 @@ fn read_task(node: &Node, warnings: &mut Vec<Fault>) -> Result<Draft, Fault> {
             }
             "attempts" => draft.attempts = Some(read_attempts(key, owned(key, value)?)?),
             "completed_at" => draft.completed_at = Some(read::words(key, owned(key, value)?)?),
-            _ => read_task_setting(&mut draft, entry, warnings)?,
+            _ => read_task_setting(&mut draft, entry)?,
         }
     }
     Ok(draft)
 }
 
-fn read_task_setting(
-    draft: &mut Draft,
-    entry: &Entry,
-    warnings: &mut Vec<Fault>,
-) -> Result<(), Fault> {
+fn read_task_setting(draft: &mut Draft, entry: &Entry) -> Result<(), Fault> {
     let mut given = Settings::default();
     match given.read_entry(entry)? {
         Some(Scope::Task) => {
             draft.settings = std::mem::take(&mut draft.settings).or(given);
+            Ok(())
         }
-        Some(Scope::Run) => {
+        Some(Scope::Run | Scope::Trigger | Scope::Process) => {
             let message = format!(
-                "`{}` concerns the whole run and has no effect on a task",
+                "`{}` concerns the whole run, not one task: move it to the top of the plan",
                 entry.key
             );
-            warnings.push(Fault::new(entry.key_at, message));
+            Err(Fault::new(entry.key_at, message))
         }
-        None => warn_unless_known(entry, TASK_KEYS, &[], "a task", warnings),
+        None => Err(unknown_key(entry, "a task", TASK_KEYS)),
     }
-    Ok(())
 }
 
 pub(super) fn read_attempts(key: &str, node: &Node) -> Result<u32, Fault> {
@@ -243,22 +230,11 @@ fn references(node: &Node) -> Result<Vec<(String, Position)>, Fault> {
         .collect()
 }
 
-fn warn_unless_known(
-    entry: &Entry,
-    keys: &[&'static str],
-    others: &[&str],
-    of_what: &str,
-    warnings: &mut Vec<Fault>,
-) {
-    let key = settings::canonical_name(&entry.key);
-    let setting_names = || settings::NAMES.iter().map(|(name, _)| *name);
-    let known =
-        keys.contains(&key) || others.contains(&key) || setting_names().any(|name| name == key);
-    if !known {
-        let suggestion = did_you_mean(key, keys.iter().copied().chain(setting_names()));
-        let message = format!("`{key}` is not a key of {of_what} and is ignored{suggestion}");
-        warnings.push(Fault::new(entry.key_at, message));
-    }
+fn unknown_key(entry: &Entry, whole: &str, keys: &[&'static str]) -> Fault {
+    let settings = settings::NAMES.iter().map(|(name, _)| *name);
+    let known = keys.iter().copied().chain(settings);
+    let message = suggest::unknown_key(&entry.key, whole, known, "plan");
+    Fault::new(entry.key_at, message)
 }
 
 /// A title on one line, whatever the text was wrapped like.

@@ -1,8 +1,7 @@
 //! JSON Schemas of plan and configuration files, for editors and for `sprag schema`.
 //!
-//! They describe our own keys, from the same table that the readers follow. What the readers warn
-//! of (an unknown key) and what only the whole plan shows (ids, dependencies) the schemas treat
-//! as an error or not at all.
+//! They describe our own keys, from the same table that the readers follow. What only the whole
+//! plan shows (ids, dependencies) is not in them.
 
 use super::{MAX_ID_LENGTH, Priority, TaskStatus};
 use crate::settings::kind::{Choice, Kind, texts_schema};
@@ -151,8 +150,8 @@ fn task() -> Json {
 
 fn add_settings(properties: &mut Map<String, Json>, wanted: impl Fn(&Key) -> bool) {
     for key in keys().into_iter().filter(wanted) {
-        let help = format!("{} Default: {}.", key.help, key.default);
-        properties.insert(key.name.to_owned(), described(key.schema, &help));
+        let help = format!("{} Default: {}.", key.help, key.default.text());
+        properties.insert(key.name.to_owned(), described((key.schema)(), &help));
     }
 }
 
@@ -262,8 +261,11 @@ mod tests {
             "agent_env: [A-B]",
             "progress: {ignore: [a]}",
             "progress: {other: a}",
-            "roles: {fixer: {model: m}}",
-            "roles: {boss: {}}",
+            "agent: codex",
+            "agent: gemini",
+            "verfy: [make]",
+            "roles: {reviewer: {model: m}}",
+            "verify: [{run: x, knd: test}]",
             "priority: high",
             "priority: urgent",
             "setup: make",
@@ -277,6 +279,9 @@ mod tests {
             "tasks: [{description: x, id: 3}]",
             "tasks: [{title: x, id: .a}]",
             "tasks: [{title: x, attempts: -1}]",
+            "tasks: [{title: x, verfy: [make]}]",
+            "tasks: [{title: x, deadline: 1h}]",
+            "tasks: [{title: x, review: true}]",
         ] {
             let text = if settings.starts_with("tasks") {
                 settings.to_owned()

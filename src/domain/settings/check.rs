@@ -1,6 +1,7 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
-use super::kind::{Choice, Kind, Shape, Time, Words, text_schema};
+use super::Form;
+use super::kind::{Choice, Kind, Time, Words, text_schema};
 use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
@@ -71,8 +72,8 @@ pub struct Checks;
 
 impl Kind for Checks {
     type Out = Vec<CheckSpec>;
-    fn shape(&self) -> Shape {
-        Shape::Lines
+    fn form(&self) -> Form {
+        Form::Lines
     }
     fn schema(&self) -> Json {
         let check = json!({"anyOf": [text_schema(), {
@@ -89,6 +90,19 @@ impl Kind for Checks {
             "additionalProperties": false,
         }]});
         json!({"anyOf": [check.clone(), {"type": "array", "items": check}]})
+    }
+    fn value_name(&self) -> &'static str {
+        "COMMAND"
+    }
+    fn words(&self, value: &Vec<CheckSpec>) -> String {
+        match value.as_slice() {
+            [] => "none".to_owned(),
+            checks => checks
+                .iter()
+                .map(|check| format!("`{}`", check.run))
+                .collect::<Vec<_>>()
+                .join(", "),
+        }
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<CheckSpec>, Fault> {
         if matches!(node.value, Value::Map { .. }) {

@@ -1,36 +1,34 @@
 //! The kinds of values that settings have: how each is read, and its JSON Schema.
 
-use super::{Progress, RoleSettings};
+use super::Form;
 use crate::duration;
 use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::time::Duration;
-
-/// How the value is written where there is no YAML: in a variable, a flag, an action input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// One word or number.
-    Word,
-    /// Text, taken as it is.
-    Text,
-    /// One item a line.
-    Lines,
-    /// YAML.
-    Tree,
-}
 
 /// A kind of value.
 pub trait Kind {
     /// What it is read as.
     type Out;
     /// How it is written outside of YAML.
-    fn shape(&self) -> Shape;
+    fn form(&self) -> Form;
     /// JSON Schema of what `read` accepts.
     fn schema(&self) -> Json;
+    /// A placeholder for its value, in capitals.
+    fn value_name(&self) -> &'static str;
+    /// The words that it may be, where these are a closed set.
+    fn choices(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+    /// The least and the most that it may be, where there are such.
+    fn range(&self) -> Option<(u64, u64)> {
+        None
+    }
+    /// A value as it would be written, for people.
+    fn words(&self, value: &Self::Out) -> String;
     /// Reads a value that is not null.
     ///
     /// # Errors
@@ -38,19 +36,54 @@ pub trait Kind {
     fn read(&self, key: &str, node: &Node) -> Result<Self::Out, Fault>;
 }
 
-/// Text that is not blank.
-pub struct Text;
+/// Text that is not blank; its placeholder.
+pub struct Text(pub &'static str);
 
 impl Kind for Text {
     type Out = String;
-    fn shape(&self) -> Shape {
-        Shape::Text
+    fn form(&self) -> Form {
+        Form::Text
     }
     fn schema(&self) -> Json {
         text_schema()
     }
+    fn value_name(&self) -> &'static str {
+        self.0
+    }
+    fn words(&self, value: &String) -> String {
+        literal(value)
+    }
     fn read(&self, key: &str, node: &Node) -> Result<String, Fault> {
         read::words(key, node)
+    }
+}
+
+/// One of a closed set of words that is no type of its own.
+pub struct OneOf(pub &'static [&'static str]);
+
+impl Kind for OneOf {
+    type Out = String;
+    fn form(&self) -> Form {
+        Form::Word
+    }
+    fn schema(&self) -> Json {
+        json!({"enum": self.0})
+    }
+    fn value_name(&self) -> &'static str {
+        "NAME"
+    }
+    fn choices(&self) -> Vec<&'static str> {
+        self.0.to_vec()
+    }
+    fn words(&self, value: &String) -> String {
+        literal(value)
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<String, Fault> {
+        let given = node.text().map(str::trim).unwrap_or_default();
+        match self.0.contains(&given) {
+            true => Ok(given.to_owned()),
+            false => Err(not_one_of(key, self.0, node)),
+        }
     }
 }
 
@@ -59,11 +92,17 @@ pub struct Truth;
 
 impl Kind for Truth {
     type Out = bool;
-    fn shape(&self) -> Shape {
-        Shape::Word
+    fn form(&self) -> Form {
+        Form::Truth
     }
     fn schema(&self) -> Json {
         json!({"type": "boolean"})
+    }
+    fn value_name(&self) -> &'static str {
+        "BOOL"
+    }
+    fn words(&self, value: &bool) -> String {
+        literal(&value.to_string())
     }
     fn read(&self, key: &str, node: &Node) -> Result<bool, Fault> {
         read::truth(key, node)
@@ -88,10 +127,10 @@ impl<T> Whole<T> {
     }
 }
 
-impl<T: TryFrom<u64>> Kind for Whole<T> {
+impl<T: TryFrom<u64> + std::fmt::Display> Kind for Whole<T> {
     type Out = T;
-    fn shape(&self) -> Shape {
-        Shape::Word
+    fn form(&self) -> Form {
+        Form::Word
     }
     fn schema(&self) -> Json {
         if self.max == u64::MAX {
@@ -99,6 +138,15 @@ impl<T: TryFrom<u64>> Kind for Whole<T> {
         } else {
             json!({"type": "integer", "minimum": self.min, "maximum": self.max})
         }
+    }
+    fn value_name(&self) -> &'static str {
+        "N"
+    }
+    fn range(&self) -> Option<(u64, u64)> {
+        (self.max != u64::MAX).then_some((self.min, self.max))
+    }
+    fn words(&self, value: &T) -> String {
+        literal(&value.to_string())
     }
     fn read(&self, key: &str, node: &Node) -> Result<T, Fault> {
         let number = read::whole(key, node, self.min, self.max)?;
@@ -112,11 +160,17 @@ pub struct Money;
 
 impl Kind for Money {
     type Out = f64;
-    fn shape(&self) -> Shape {
-        Shape::Word
+    fn form(&self) -> Form {
+        Form::Word
     }
     fn schema(&self) -> Json {
         json!({"type": "number", "exclusiveMinimum": 0})
+    }
+    fn value_name(&self) -> &'static str {
+        "USD"
+    }
+    fn words(&self, value: &f64) -> String {
+        literal(&value.to_string())
     }
     fn read(&self, key: &str, node: &Node) -> Result<f64, Fault> {
         read::plain(node)
@@ -132,8 +186,8 @@ pub struct Time;
 
 impl Kind for Time {
     type Out = Duration;
-    fn shape(&self) -> Shape {
-        Shape::Word
+    fn form(&self) -> Form {
+        Form::Word
     }
     fn schema(&self) -> Json {
         json!({"anyOf": [
@@ -141,6 +195,12 @@ impl Kind for Time {
             {"type": "string", "pattern": "^[0-9]+$"},
             {"type": "integer", "minimum": 1},
         ]})
+    }
+    fn value_name(&self) -> &'static str {
+        "DURATION"
+    }
+    fn words(&self, value: &Duration) -> String {
+        literal(&duration::format(*value))
     }
     fn read(&self, key: &str, node: &Node) -> Result<Duration, Fault> {
         let Some(text) = node.text() else {
@@ -156,15 +216,42 @@ impl Kind for Time {
 }
 
 /// Texts that are not blank; one need not be a list.
-pub struct Texts;
+pub struct Texts {
+    item: &'static str,
+    form: Form,
+}
+
+impl Texts {
+    /// A list of this placeholder.
+    pub const fn named(item: &'static str) -> Self {
+        Self {
+            item,
+            form: Form::Lines,
+        }
+    }
+
+    /// The same, where a flag gives an item as it is.
+    pub const fn arguments(item: &'static str) -> Self {
+        Self {
+            item,
+            form: Form::Arguments,
+        }
+    }
+}
 
 impl Kind for Texts {
     type Out = Vec<String>;
-    fn shape(&self) -> Shape {
-        Shape::Lines
+    fn form(&self) -> Form {
+        self.form
     }
     fn schema(&self) -> Json {
         texts_schema()
+    }
+    fn value_name(&self) -> &'static str {
+        self.item
+    }
+    fn words(&self, value: &Vec<String>) -> String {
+        literals(value)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
         read::texts(key, node)
@@ -176,11 +263,17 @@ pub struct Globs;
 
 impl Kind for Globs {
     type Out = Vec<String>;
-    fn shape(&self) -> Shape {
-        Shape::Lines
+    fn form(&self) -> Form {
+        Form::Lines
     }
     fn schema(&self) -> Json {
         texts_schema()
+    }
+    fn value_name(&self) -> &'static str {
+        "GLOB"
+    }
+    fn words(&self, value: &Vec<String>) -> String {
+        literals(value)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
         globs(key, node)
@@ -192,12 +285,18 @@ pub struct Variables;
 
 impl Kind for Variables {
     type Out = Vec<String>;
-    fn shape(&self) -> Shape {
-        Shape::Lines
+    fn form(&self) -> Form {
+        Form::Lines
     }
     fn schema(&self) -> Json {
         let name = json!({"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"});
         json!({"anyOf": [name.clone(), {"type": "array", "items": name}]})
+    }
+    fn value_name(&self) -> &'static str {
+        "NAME"
+    }
+    fn words(&self, value: &Vec<String>) -> String {
+        literals(value)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<String>, Fault> {
         let expected = "a list of names of environment variables";
@@ -213,15 +312,28 @@ impl Kind for Variables {
 }
 
 /// `progress`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Globs of paths whose changes do not count.
+    pub ignore: Vec<String>,
+}
+
+/// [`Progress`].
 pub struct ProgressKind;
 
 impl Kind for ProgressKind {
     type Out = Progress;
-    fn shape(&self) -> Shape {
-        Shape::Tree
+    fn form(&self) -> Form {
+        Form::Tree
     }
     fn schema(&self) -> Json {
         json!({"type": "object", "properties": {"ignore": texts_schema()}, "additionalProperties": false})
+    }
+    fn value_name(&self) -> &'static str {
+        "YAML"
+    }
+    fn words(&self, value: &Progress) -> String {
+        literals(&value.ignore)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Progress, Fault> {
         let expected = "a mapping with the key `ignore`";
@@ -234,56 +346,6 @@ impl Kind for ProgressKind {
         }
         Ok(progress)
     }
-}
-
-/// `roles`.
-pub struct Roles;
-
-const ROLES: &[&str] = &["implementer", "tester", "reviewer", "fixer"];
-const ROLE_KEYS: &[&str] = &["agent", "agent_command", "agent_args", "model"];
-
-impl Kind for Roles {
-    type Out = BTreeMap<String, RoleSettings>;
-    fn shape(&self) -> Shape {
-        Shape::Tree
-    }
-    fn schema(&self) -> Json {
-        let role = json!({"type": "object", "additionalProperties": false, "properties": {
-            "agent": text_schema(), "agent_command": text_schema(),
-            "agent_args": texts_schema(), "model": text_schema(),
-        }});
-        let roles: serde_json::Map<_, _> = ROLES
-            .iter()
-            .map(|&name| (name.to_owned(), role.clone()))
-            .collect();
-        json!({"type": "object", "additionalProperties": false, "properties": roles})
-    }
-    fn read(&self, key: &str, node: &Node) -> Result<Self::Out, Fault> {
-        let mut roles = BTreeMap::new();
-        for entry in read::entries(key, "a mapping of roles", node)? {
-            if !ROLES.contains(&entry.key.as_str()) {
-                return Err(unknown_part(key, &entry.key, ROLES, entry.key_at));
-            }
-            roles.insert(entry.key.clone(), role(&entry.key, &entry.value)?);
-        }
-        Ok(roles)
-    }
-}
-
-fn role(name: &str, node: &Node) -> Result<RoleSettings, Fault> {
-    let key = format!("roles.{name}");
-    let mut role = RoleSettings::default();
-    for entry in read::entries(&key, "a mapping such as { model: … }", node)? {
-        let part = format!("{key}.{}", entry.key);
-        match super::canonical_name(&entry.key) {
-            "agent" => role.agent = Some(read::words(&part, &entry.value)?),
-            "agent_command" => role.agent_command = Some(read::words(&part, &entry.value)?),
-            "agent_args" => role.agent_args = Some(read::texts(&part, &entry.value)?),
-            "model" => role.model = Some(read::words(&part, &entry.value)?),
-            other => return Err(unknown_part(&key, other, ROLE_KEYS, entry.key_at)),
-        }
-    }
-    Ok(role)
 }
 
 /// A closed set of words.
@@ -302,25 +364,55 @@ impl<T> Choice<T> {
     }
 }
 
-impl<T: Words> Kind for Choice<T> {
+impl<T: Words + PartialEq> Kind for Choice<T> {
     type Out = T;
-    fn shape(&self) -> Shape {
-        Shape::Word
+    fn form(&self) -> Form {
+        Form::Word
     }
     fn schema(&self) -> Json {
-        let words: Vec<_> = T::WORDS.iter().map(|(word, _)| *word).collect();
-        json!({"enum": words})
+        json!({"enum": self.choices()})
+    }
+    fn value_name(&self) -> &'static str {
+        "WORD"
+    }
+    fn choices(&self) -> Vec<&'static str> {
+        T::WORDS.iter().map(|(word, _)| *word).collect()
+    }
+    fn words(&self, value: &T) -> String {
+        let named = T::WORDS.iter().find(|(_, known)| known == value);
+        literal(named.map_or("", |(word, _)| word))
     }
     fn read(&self, key: &str, node: &Node) -> Result<T, Fault> {
-        let words = || T::WORDS.iter().map(|(word, _)| *word);
         let given = node.text().unwrap_or_default();
-        if let Some((_, value)) = T::WORDS.iter().find(|(word, _)| *word == given) {
-            return Ok(*value);
+        match T::WORDS.iter().find(|(word, _)| *word == given) {
+            Some((_, value)) => Ok(*value),
+            None => Err(not_one_of(key, &self.choices(), node)),
         }
-        let expected = format!("one of {}", words().collect::<Vec<_>>().join(", "));
-        let mut fault = read::unexpected(key, &expected, node);
-        fault.message.push_str(&did_you_mean(given, words()));
-        Err(fault)
+    }
+}
+
+fn not_one_of(key: &str, words: &[&'static str], node: &Node) -> Fault {
+    let expected = format!("one of {}", words.join(", "));
+    let mut fault = read::unexpected(key, &expected, node);
+    let given = node.text().unwrap_or_default();
+    let nearest = did_you_mean(given, words.iter().copied());
+    fault.message.push_str(&nearest);
+    fault
+}
+
+/// A value as the documentation marks it.
+fn literal(value: &str) -> String {
+    format!("`{value}`")
+}
+
+fn literals(values: &[String]) -> String {
+    match values {
+        [] => "none".to_owned(),
+        _ => values
+            .iter()
+            .map(|value| literal(value))
+            .collect::<Vec<_>>()
+            .join(", "),
     }
 }
 

@@ -1,5 +1,7 @@
+use super::check::CheckSpec;
 use super::*;
 use crate::yaml;
+use std::time::Duration;
 
 fn read(text: &str) -> Result<Settings, Fault> {
     let root = yaml::parse(text).expect("valid").expect("a value");
@@ -22,14 +24,14 @@ fn fault(text: &str) -> String {
 fn every_key_is_read() {
     let settings = read(
         "agent: codex\nagent_command: ./a\nagent_args: [-v, 3]\nmodel: m\n\
-         roles: { reviewer: { model: big } }\ninstructions: be kind\n\
+         instructions: be kind\n\
          verify: [cargo build, { name: t, run: ./t, kind: test, timeout: 5m }]\n\
          verify_timeout: 90s\nturn_timeout: 1h30m\nstall_timeout: 600\ndeadline: 2h\n\
-         max_retries: 10\nnudges: 0\nidentical_failures: 2\nflaky_reruns: 1\nbaseline: true\n\
+         max_retries: 10\nnudges: 0\nidentical_failures: 2\n\
          max_tokens: 1000000\nmax_cost_usd: 2.5\nallow_dirty: false\nkeep_going: true\n\
          agent_commits: squash\nif_no_changes: ok\nif_unverified: fail\ntest_changes: fail\n\
          protected_paths: ['ci/**']\nprogress: { ignore: ['*.log'] }\nagent_env: [A_KEY]\n\
-         verify_env: CI\nsandbox: off\ntdd: true\nreview: false\npush: false\n\
+         verify_env: CI\npush: false\n\
          pull_request: draft\ncommit_via: api\n\
          dispatch_workflows: [ci.yml]\ntrigger_phrase: /go\ntrigger_label: go\n\
          allowed_associations: [OWNER]\nallowed_users: [ada]\nallowed_bots: ['b[bot]']\n\
@@ -39,10 +41,6 @@ fn every_key_is_read() {
     let second = |n| Some(Duration::from_secs(n));
     let texts = |all: &[&str]| Some(all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
     let text = |text: &str| Some(text.to_owned());
-    let reviewer = RoleSettings {
-        model: text("big"),
-        ..RoleSettings::default()
-    };
     let test = CheckSpec {
         name: "t".to_owned(),
         run: "./t".to_owned(),
@@ -56,7 +54,6 @@ fn every_key_is_read() {
         agent_command: text("./a"),
         agent_args: texts(&["-v", "3"]),
         model: text("m"),
-        roles: Some(BTreeMap::from([("reviewer".to_owned(), reviewer)])),
         instructions: text("be kind"),
         verify: Some(vec![CheckSpec::of_command("cargo build"), test]),
         verify_timeout: second(90),
@@ -66,25 +63,20 @@ fn every_key_is_read() {
         max_retries: Some(10),
         nudges: Some(0),
         identical_failures: Some(2),
-        flaky_reruns: Some(1),
-        baseline: Some(true),
         max_tokens: Some(1_000_000),
         max_cost_usd: Some(2.5),
         allow_dirty: Some(false),
         keep_going: Some(true),
         agent_commits: Some(AgentCommits::Squash),
-        if_no_changes: Some(OnNoChanges::Ok),
+        if_no_changes: Some(OnFinding::Ok),
         if_unverified: Some(IfUnverified::Fail),
-        test_changes: Some(OnNoChanges::Fail),
+        test_changes: Some(OnFinding::Fail),
         protected_paths: texts(&["ci/**"]),
         progress: Some(Progress {
             ignore: vec!["*.log".to_owned()],
         }),
         agent_env: texts(&["A_KEY"]),
         verify_env: texts(&["CI"]),
-        sandbox: Some(Sandbox::Off),
-        tdd: Some(true),
-        review: Some(false),
         push: Some(false),
         commit_via: Some(CommitVia::Api),
         dispatch_workflows: texts(&["ci.yml"]),
@@ -189,8 +181,12 @@ fn every_other_wrong_value_says_what_was_expected() {
             "f:1:22: progress.ignore must be a list of globs, but unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)",
         ),
         (
-            "roles: { boss: {} }",
-            "f:1:10: roles has no part `boss`, only implementer, tester, reviewer, fixer",
+            "agent: cluade",
+            "f:1:8: agent must be one of auto, builtin, codex, claude, command, got cluade (did you mean `claude`?)",
+        ),
+        (
+            "agent: gemini",
+            "f:1:8: agent must be one of auto, builtin, codex, claude, command, got gemini",
         ),
     ] {
         assert_eq!(fault(text), expected);
@@ -257,6 +253,7 @@ fn checks_take_the_limit_that_holds() {
     let limits = |text| -> Vec<u64> {
         let settings = read(text).expect("valid");
         settings
+            .resolve(false)
             .checks()
             .iter()
             .map(|check| check.timeout_ms)
@@ -275,7 +272,6 @@ fn a_stronger_command_is_run_instead_of_a_weaker_agent() {
     let command = || read("agent_command: ./a").expect("valid");
     for (lower, agent, model) in [
         ("agent: codex\nmodel: m", Some("command"), None),
-        ("agent: acp\nmodel: m", Some("acp"), Some("m")),
         ("agent: command\nmodel: m", Some("command"), Some("m")),
         ("model: m", None, Some("m")),
     ] {
@@ -293,43 +289,81 @@ fn a_stronger_command_is_run_instead_of_a_weaker_agent() {
 }
 
 #[test]
-fn the_documentation_has_every_key_with_its_meaning_and_default() {
-    let documentation = include_str!("../../../docs/plans.md");
-    let mut table = "| key | meaning | default | on a task |\n|---|---|---|---|\n".to_owned();
-    for key in keys() {
-        let on_a_task = if key.scope == Scope::Task {
-            "yes"
-        } else {
-            "no"
-        };
-        let (name, help, default) = (key.name, key.help, key.default);
-        table.push_str(&format!(
-            "| `{name}` | {help} | {default} | {on_a_task} |\n"
-        ));
-    }
-    assert!(
-        documentation.contains(&table),
-        "docs/plans.md should contain\n{table}"
-    );
+fn defaults_hold_where_nothing_is_said() {
+    let held = Settings::default().resolve(false);
+    assert_eq!((held.max_retries, held.deadline), (3, None));
+    assert_eq!(held.agent, "auto");
+    assert!(held.protected_paths.contains(&".github/**".to_owned()));
+    let held = Settings::default().resolve(true);
+    assert_eq!(held.deadline, Some(Duration::from_secs(19_800)));
+    let held = read("max_retries: 0\nprotected_paths: []\ndeadline: 1h").map(|it| it.resolve(true));
+    let held = held.expect("valid");
+    assert_eq!((held.max_retries, held.protected_paths.len()), (0, 0));
+    assert_eq!(held.deadline, Some(Duration::from_secs(3600)));
 }
 
 #[test]
-fn the_documented_numbers_are_the_ones_that_hold() {
+fn the_words_of_a_default_are_those_of_its_value() {
     let default_of = |name: &str| {
-        keys()
-            .into_iter()
-            .find(|key| key.name == name)
-            .map(|key| key.default)
+        let found = keys().into_iter().find(|key| key.name == name);
+        found.map(|key| key.default)
     };
-    let time = crate::duration::format;
-    for (name, value) in [
-        ("max_retries", DEFAULT_MAX_RETRIES.to_string()),
-        ("nudges", DEFAULT_NUDGES.to_string()),
-        ("identical_failures", DEFAULT_IDENTICAL_FAILURES.to_string()),
-        ("verify_timeout", time(DEFAULT_VERIFY_TIMEOUT)),
-        ("turn_timeout", time(DEFAULT_TURN_TIMEOUT)),
-        ("stall_timeout", time(DEFAULT_STALL_TIMEOUT)),
+    let value = |text: &str| Some(KeyDefault::Value(text.to_owned()));
+    let words = |text: &str| Some(KeyDefault::Words(text.to_owned()));
+    for (name, expected) in [
+        ("max_retries", value("`3`")),
+        ("turn_timeout", value("`30m`")),
+        ("agent_commits", value("`accept`")),
+        ("status_comment", value("`true`")),
+        ("trigger_phrase", value("`/sprag`")),
+        ("verify", value("none")),
+        (
+            "allowed_associations",
+            value("`OWNER`, `MEMBER`, `COLLABORATOR`"),
+        ),
+        ("deadline", words("`5h30m` in Actions, none elsewhere")),
+        ("model", words("the agent's own")),
     ] {
-        assert_eq!(default_of(name), Some(value.as_str()), "{name}");
+        assert_eq!(default_of(name), expected, "{name}");
     }
+}
+
+#[test]
+fn a_default_is_what_would_be_read_of_its_words() {
+    for key in keys() {
+        let KeyDefault::Value(text) = &key.default else {
+            continue;
+        };
+        if text == "none" {
+            continue;
+        }
+        let written = text.replace("`, `", "\n").replace('`', "");
+        let mut given = Settings::default();
+        assert_eq!(
+            given.set_from_text(key.name, &written),
+            Ok(()),
+            "{}",
+            key.name
+        );
+        assert_eq!(given.resolve(false), Resolved::default(), "{}", key.name);
+    }
+}
+
+#[test]
+fn a_scope_can_be_left_out() {
+    let given = read("allowed_users: [eve]\nmodel: m\nevents: '-'").expect("valid");
+    let expected = read("model: m\nevents: '-'").expect("valid");
+    assert_eq!(given.without(Scope::Trigger), expected);
+}
+
+#[test]
+fn a_flag_gives_a_list_item_by_item() {
+    let mut settings = Settings::default();
+    let texts = |all: &[&str]| all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let set = settings.set_from_flag("agent_args", &texts(&["-v", "two\nlines"]));
+    assert_eq!(set, Ok(()));
+    assert_eq!(settings.agent_args, Some(texts(&["-v", "two\nlines"])));
+    let set = settings.set_from_flag("agent_env", &texts(&["A", "B"]));
+    assert_eq!(set, Ok(()));
+    assert_eq!(settings.agent_env, Some(texts(&["A", "B"])));
 }

@@ -214,7 +214,7 @@ fn allowed(
 /// shows private members of an organisation to others as `CONTRIBUTOR` or `NONE`.
 fn association_fits(association: Option<&str>, settings: &TriggerSettings) -> bool {
     let listed = |word: &str| {
-        let mut words = settings.allowed_associations.iter();
+        let mut words = settings.rules.allowed_associations.iter();
         words.any(|listed| listed.trim().eq_ignore_ascii_case(word))
     };
     match association {
@@ -335,7 +335,7 @@ fn within_limits(
     state: &State,
     settings: &TriggerSettings,
 ) -> Result<(), Declined> {
-    if candidate.by_machine && state.depth >= settings.max_depth {
+    if candidate.by_machine && state.depth >= settings.rules.max_depth {
         let runs = state.depth;
         return Err(Refusal::TooManyMachineRuns { runs }.into());
     }
@@ -347,7 +347,7 @@ fn within_limits(
         return Err(Declined::Nothing { reason });
     }
     let runs = state.runs_on(&facts.now_day);
-    if candidate.subject.is_some() && runs >= settings.max_runs_per_day {
+    if candidate.subject.is_some() && runs >= settings.rules.max_runs_per_day {
         return Err(Refusal::TooManyRunsToday { runs }.into());
     }
     Ok(())

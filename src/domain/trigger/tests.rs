@@ -190,7 +190,10 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
 fn go_through(name: &str, payload: &Value) {
     let settings = TriggerSettings {
         fix_default_branch: true,
-        allow_pull_request_target: true,
+        rules: crate::settings::Resolved {
+            allow_pull_request_target: true,
+            ..Default::default()
+        },
         ..TriggerSettings::default()
     };
     if let Ok(event) = parse(name, payload)

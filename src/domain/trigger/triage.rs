@@ -229,7 +229,7 @@ fn comment(event: &CommentEvent, settings: &TriggerSettings) -> Result<Candidate
     if marker::is_marked(&event.body) {
         return Err(nothing("the comment is one of Sprag's own"));
     }
-    let ask = phrase::find(&event.body, &settings.phrase)
+    let ask = phrase::find(&event.body, &settings.rules.trigger_phrase)
         .ok_or_else(|| nothing(no_phrase("comment", settings)))?;
     let asker = asker(&event.author, Some(&event.association), settings)?;
     let mut candidate = on_subject(candidate(&event.common, ask), &event.subject, asker);
@@ -251,18 +251,23 @@ fn comment(event: &CommentEvent, settings: &TriggerSettings) -> Result<Candidate
 }
 
 fn no_phrase(what: &str, settings: &TriggerSettings) -> String {
-    format!("no line of the {what} begins with `{}`", settings.phrase)
+    format!(
+        "no line of the {what} begins with `{}`",
+        settings.rules.trigger_phrase
+    )
 }
 
 fn labelled(event: &SubjectEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
-    let wanted = format!("`{}`", settings.label);
+    let wanted = format!("`{}`", settings.rules.trigger_label);
     if event.common.action != "labeled" {
         let action = clean::clean_line(&event.common.action, 40);
         let reason = format!("the action `{action}` starts nothing, only the label {wanted} does");
         return Err(nothing(reason));
     }
     let label = event.label.as_deref().unwrap_or_default();
-    if settings.label.is_empty() || !label.eq_ignore_ascii_case(&settings.label) {
+    if settings.rules.trigger_label.is_empty()
+        || !label.eq_ignore_ascii_case(&settings.rules.trigger_label)
+    {
         let label = clean::clean_line(label, 60);
         return Err(nothing(format!("the label is `{label}`, not {wanted}")));
     }
@@ -289,7 +294,7 @@ fn pull_request(
     settings: &TriggerSettings,
 ) -> Result<Candidate, Triage> {
     let candidate = labelled(event, settings)?;
-    if target && !settings.allow_pull_request_target {
+    if target && !settings.rules.allow_pull_request_target {
         return Err(refused(Refusal::PullRequestTarget));
     }
     Ok(candidate)
@@ -306,7 +311,7 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
         return Err(nothing("the review is one of Sprag's own"));
     }
     let subject = &event.subject;
-    let said = phrase::find(&event.body, &settings.phrase);
+    let said = phrase::find(&event.body, &settings.rules.trigger_phrase);
     let ask = match said {
         Some(ask) => ask,
         None if event.state != "changes_requested" => {
@@ -315,7 +320,7 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
         None if !is_ours(subject, settings) => {
             let reason = format!(
                 "the pull request has no label `{}` and is not from a branch of Sprag's",
-                settings.label
+                settings.rules.trigger_label
             );
             return Err(nothing(reason));
         }
@@ -337,7 +342,7 @@ fn is_ours(subject: &Subject, settings: &TriggerSettings) -> bool {
     let labelled = subject
         .labels
         .iter()
-        .any(|label| label.eq_ignore_ascii_case(&settings.label));
+        .any(|label| label.eq_ignore_ascii_case(&settings.rules.trigger_label));
     let pull = subject.pull.as_ref();
     let own_branch = pull.is_some_and(|pull| {
         pull.head_ref.starts_with(OWN_BRANCHES) && pull.head_repository == pull.base_repository

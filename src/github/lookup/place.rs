@@ -31,7 +31,7 @@ pub fn request(
             head: candidate.head_sha.clone(),
             report_only: authorised.report_only,
             asked_by: candidate.asker.as_ref().map(|asker| asker.login.clone()),
-            trigger_phrase: number.map(|_| triggers.phrase.clone()),
+            trigger_phrase: number.map(|_| triggers.rules.trigger_phrase.clone()),
             notes: candidate.notes.clone(),
             ..ReportContext::default()
         },
@@ -117,7 +117,7 @@ pub fn of_pull_event(
     let Some(pull) = event.subject.pull.as_ref().filter(|_| explicit) else {
         return Ok(None);
     };
-    if *target && !triggers.allow_pull_request_target {
+    if *target && !triggers.rules.allow_pull_request_target {
         return Err(Error::config(
             "`pull_request_target` gives the pull request's code the repository's secrets",
         )

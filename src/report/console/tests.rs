@@ -318,7 +318,7 @@ fn color_follows_flag_terminal_and_no_color() {
     ];
     for (color, terminal, no_color, expected) in table {
         assert_eq!(
-            color.enabled(terminal, no_color),
+            is_colored(color, terminal, no_color),
             expected,
             "{color:?} {terminal} {no_color:?}"
         );

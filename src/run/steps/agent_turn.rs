@@ -50,8 +50,8 @@ pub(crate) async fn run_agent(
     let request = TurnRequest {
         work_tree,
         scratch: scratch.path(),
-        model: run.config.model.as_deref(),
-        extra_args: &run.config.agent_args,
+        model: run.config.settings.model.as_deref(),
+        extra_args: &run.config.settings.agent_args,
         resume: resume.as_deref(),
         max_cost_usd: parts
             .accounts
@@ -131,7 +131,7 @@ fn agent_environment(
     let mut names: Vec<String> = credentials_to_pass(agent, is_set)
         .map(|credential| credential.name.to_owned())
         .collect();
-    names.extend(run.config.agent_env.iter().cloned());
+    names.extend(run.config.settings.agent_env.iter().cloned());
     setup.environment(&names, emit)
 }
 
@@ -165,8 +165,8 @@ fn agent_spec(
             Stdin::Null => Input::Null,
         },
         limits: Limits {
-            timeout: Some(run.config.turn_timeout),
-            stall: Some(run.config.stall_timeout),
+            timeout: Some(run.config.settings.turn_timeout),
+            stall: Some(run.config.settings.stall_timeout),
             ..Limits::default()
         },
     }

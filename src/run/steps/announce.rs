@@ -55,7 +55,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         } => Some(EventKind::RetryScheduled {
             how: RetryKind::Nudge,
             n: *n,
-            of: run.config.nudges,
+            of: run.config.settings.nudges,
             reason,
             indicators,
             delay_ms: 0,
@@ -66,7 +66,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         } => Some(EventKind::RetryScheduled {
             how: RetryKind::Retry,
             n: key.attempt - 1,
-            of: run.config.max_retries,
+            of: run.config.settings.max_retries,
             reason,
             indicators,
             delay_ms: 0,

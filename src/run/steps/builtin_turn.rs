@@ -57,8 +57,8 @@ pub(crate) async fn run_builtin(
         env,
         network: &network,
         cancel: &cancel,
-        timeout: run.config.turn_timeout,
-        idle: run.config.stall_timeout.min(LONGEST_SILENCE),
+        timeout: run.config.settings.turn_timeout,
+        idle: run.config.settings.stall_timeout.min(LONGEST_SILENCE),
         longest_wait,
         max_tokens,
         max_cost_usd,
@@ -100,7 +100,7 @@ pub(crate) async fn run_builtin(
 fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsString, OsString)> {
     let mut env = parts
         .setup
-        .environment(&run.config.agent_env, &mut parts.emit);
+        .environment(&run.config.settings.agent_env, &mut parts.emit);
     env.retain(|(name, _)| !builtin::variables().any(|key| name == key));
     env
 }

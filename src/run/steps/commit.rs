@@ -79,7 +79,7 @@ async fn try_commit(
         Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
     };
     let permit = permit.ok_or_else(|| anyhow!("no verification permits it"))?;
-    let parent = match run.config.agent_commits {
+    let parent = match run.config.settings.agent_commits {
         AgentCommits::Squash => tree.repo.base(),
         AgentCommits::Accept | AgentCommits::Reject => head_of(&raw),
     };

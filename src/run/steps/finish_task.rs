@@ -74,7 +74,7 @@ fn finish_done(
             completed_at: None,
         };
         tree.plan.set(&run.task.id, update);
-        if !setup.config.allow_dirty {
+        if !setup.config.settings.allow_dirty {
             tree.plan.save_outside()?;
         }
     }
@@ -92,7 +92,7 @@ fn finish_undone(
     run: &TaskRun<'_>,
     outcome: &Outcome,
 ) -> TaskEnded {
-    if !setup.config.allow_dirty {
+    if !setup.config.settings.allow_dirty {
         take_back_head(setup, tree, emit, run);
     }
     name_submodules(tree, emit);
@@ -166,7 +166,8 @@ pub fn make_room(
     outcome: &Outcome,
     (saved, files): (bool, &[String]),
 ) {
-    if !setup.config.keep_going || outcome.ends_run() || setup.config.allow_dirty {
+    if !setup.config.settings.keep_going || outcome.ends_run() || setup.config.settings.allow_dirty
+    {
         return;
     }
     let (raw, _) = tree.snapshot(emit);

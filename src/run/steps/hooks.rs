@@ -56,7 +56,7 @@ async fn ask(
         return Ok(Hooked::Agreed(message.to_owned()));
     };
     tree.note_untracked(Some(raw))?;
-    let mut env = setup.environment(&task.config.verify_env, emit);
+    let mut env = setup.environment(&task.config.settings.verify_env, emit);
     env.extend(prepared.env.iter().cloned());
     let spec = CommandSpec {
         program: prepared.program.clone().into(),

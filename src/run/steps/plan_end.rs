@@ -20,7 +20,7 @@ pub fn record_plan_end(
     emit: &mut Emitter<'_>,
 ) -> anyhow::Result<()> {
     tree.plan.save_outside()?;
-    if !tree.plan.is_unsaved() || setup.config.allow_dirty {
+    if !tree.plan.is_unsaved() || setup.config.settings.allow_dirty {
         return Ok(());
     }
     let (Some(raw), _) = tree.snapshot(emit) else {

@@ -73,7 +73,7 @@ fn prompt_text(
         },
         TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
     };
-    let instructions = run.config.instructions.as_deref();
+    let instructions = run.config.settings.instructions.as_deref();
     let input = input(plan, run.task, instructions, purpose);
     if resumed {
         resumed_prompt(&input)
@@ -130,7 +130,7 @@ fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>
     };
     Some(Retry {
         number: number.saturating_sub(1),
-        of: run.config.max_retries,
+        of: run.config.settings.max_retries,
         cut_off,
         failing_checks: failure
             .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())

@@ -6,7 +6,7 @@ use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnP
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::event::{EventKind, TurnLine};
-use crate::domain::settings::{AgentCommits, OnNoChanges};
+use crate::domain::settings::{AgentCommits, OnFinding};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{ChangeKind, GitError, RawSnapshot, TurnMark, TurnReport, display_path};
 use crate::run::accounts::Accounts;
@@ -187,7 +187,7 @@ fn tell(
     if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind) {
         parts.emit.emit(EventKind::NudgeResolved {
             k: n + 1,
-            of: run.config.nudges + 1,
+            of: run.config.settings.nudges + 1,
         });
     }
 }
@@ -214,7 +214,7 @@ fn violations(
                 .map(|commit| format!("{} {} {}", commit.id, commit.author, commit.subject))
                 .filter(|line| !run.agent_commits.contains(line))
                 .collect();
-            if run.config.agent_commits == AgentCommits::Reject && !made.is_empty() {
+            if run.config.settings.agent_commits == AgentCommits::Reject && !made.is_empty() {
                 violations.push(format!("the agent made {} commits of its own", made.len()));
             }
             run.agent_commits.extend(made);
@@ -244,15 +244,15 @@ fn violations(
         .map(|change| display_path(&change.path))
         .filter(|path| is_test(path))
         .collect();
-    match run.config.test_changes {
+    match run.config.settings.test_changes {
         _ if weakened.is_empty() => {}
-        OnNoChanges::Ok => {}
-        OnNoChanges::Warn => parts.emit.warn_once(&format!(
+        OnFinding::Ok => {}
+        OnFinding::Warn => parts.emit.warn_once(&format!(
             "task {} changes tests that were there before: {}",
             run.task.id,
             weakened.join(", ")
         )),
-        OnNoChanges::Fail => {
+        OnFinding::Fail => {
             violations.push(format!("tests were changed: {}", weakened.join(", ")));
         }
     }

@@ -118,7 +118,7 @@ pub async fn run_checks(
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
     tree.note_untracked(before)?;
-    let env = setup.environment(&config.verify_env, emit);
+    let env = setup.environment(&config.settings.verify_env, emit);
     load_matchers(setup, tree, memory, emit, config)?;
     let around = Surroundings {
         work_tree: tree.repo.real().work_tree(),

@@ -16,17 +16,14 @@ use std::ops::Range;
 /// The key of the front matter that keeps the states of tasks that are headings.
 pub(super) const STATUS_KEY: &str = "status";
 
-pub(super) fn read(
-    source: &Source<'_>,
-    warnings: &mut Vec<Fault>,
-) -> Result<(Plan, Vec<Draft>), Fault> {
+pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     let mut plan = empty_plan(source.format);
     if let Some(root) = &source.root {
         let others: &[&str] = match source.format {
             PlanFormat::Headings => &[STATUS_KEY, "$schema"],
             _ => &["$schema"],
         };
-        read_plan_keys(&mut plan, root, others, warnings)?;
+        read_plan_keys(&mut plan, root, others)?;
     }
     let headline = source
         .outline

@@ -33,7 +33,6 @@ tasks:
       Link
       it
     depends_on: [ endpoint ]
-    settings_of_mine: 1
 ";
 
 #[test]
@@ -80,10 +79,7 @@ fn every_key_of_a_plan_is_read() {
         format: PlanFormat::Sprag,
     };
     assert_eq!(plan("plan.yaml", FULL), expected);
-    assert_eq!(
-        warnings("plan.yaml", FULL),
-        ["plan.yaml:31:5: `settings_of_mine` is not a key of a task and is ignored"]
-    );
+    assert!(warnings("plan.yaml", FULL).is_empty());
 }
 
 #[test]
@@ -134,7 +130,7 @@ fn each_mistake_is_one_error_at_its_place() {
             "p.yaml:1:1: the plan has no `tasks`: add a list of at least one task",
         ),
         (
-            "a: 1\ntasks:\n",
+            "title: a\ntasks:\n",
             "p.yaml:2:1: `tasks` is empty: a plan needs at least one task",
         ),
         (
@@ -250,19 +246,60 @@ fn bytes_that_are_no_text_are_refused_at_their_place() {
 }
 
 #[test]
-fn unknown_keys_are_warned_of_with_the_nearest_known_one() {
-    let text =
-        "titel: x\nmax_retry: 2\ntasks:\n- title: x\n  acceptence: [a]\n  deadline: 1h\n  zzz:\n";
-    assert_eq!(
-        warnings("p.yaml", text),
-        [
-            "p.yaml:1:1: `titel` is not a key of a plan and is ignored (did you mean `title`?)",
-            "p.yaml:2:1: `max_retry` is not a key of a plan and is ignored (did you mean `max_retries`?)",
-            "p.yaml:5:3: `acceptence` is not a key of a task and is ignored (did you mean `acceptance`?)",
-            "p.yaml:6:3: `deadline` concerns the whole run and has no effect on a task",
-            "p.yaml:7:3: `zzz` is not a key of a task and is ignored",
-        ]
-    );
+fn an_unknown_key_is_an_error_with_the_nearest_known_one() {
+    for (text, expected) in [
+        (
+            "titel: x\ntasks: [{title: x}]",
+            "p.yaml:1:1: `titel` is not a key of a plan (did you mean `title`?)",
+        ),
+        (
+            "verfy: [make]\ntasks: [{title: x}]",
+            "p.yaml:1:1: `verfy` is not a key of a plan (did you mean `verify`?)",
+        ),
+        (
+            "tasks:\n- title: x\n  verfy: [make]\n",
+            "p.yaml:3:3: `verfy` is not a key of a task (did you mean `verify`?)",
+        ),
+        (
+            "tasks:\n- title: x\n  zzz:\n",
+            "p.yaml:3:3: `zzz` is not a key of a task; `sprag schema plan` lists them",
+        ),
+        (
+            "tasks:\n- title: x\n  deadline: 1h\n",
+            "p.yaml:3:3: `deadline` concerns the whole run, not one task: move it to the top of the plan",
+        ),
+        (
+            "tasks:\n- title: x\n  deadline:\n",
+            "p.yaml:3:3: `deadline` concerns the whole run, not one task: move it to the top of the plan",
+        ),
+        (
+            "tdd: true\ntasks: [{title: x}]",
+            "p.yaml:1:1: `tdd` is not a key of a plan; `sprag schema plan` lists them",
+        ),
+        (
+            "verify: [{run: x, knd: test}]\ntasks: [{title: x}]",
+            "p.yaml:1:19: a check has no part `knd`, only name, run, kind, timeout, junit, problem_matcher (did you mean `kind`?)",
+        ),
+        (
+            "progress: {ignored: [x]}\ntasks: [{title: x}]",
+            "p.yaml:1:12: progress has no part `ignored`, only ignore (did you mean `ignore`?)",
+        ),
+    ] {
+        let error = parse("p.yaml", text.as_bytes()).expect_err(text);
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+#[test]
+fn front_matter_with_an_unknown_key_is_refused() {
+    for body in ["- [ ] x\n", "## x\n"] {
+        let text = format!("---\nverfy: [make]\n---\n{body}");
+        let error = parse("p.md", text.as_bytes()).expect_err(&text);
+        assert_eq!(
+            error.to_string(),
+            "p.md:2:1: `verfy` is not a key of a plan (did you mean `verify`?)"
+        );
+    }
 }
 
 #[test]

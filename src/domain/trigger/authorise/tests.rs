@@ -111,7 +111,10 @@ fn who_may_ask() {
     assert_eq!(Access::from_word("security-manager"), None);
     let candidate = candidate("issue_comment", &comment("/sprag fix"));
     let listed = TriggerSettings {
-        allowed_users: vec!["@Ann".into()],
+        rules: crate::settings::Resolved {
+            allowed_users: vec!["@Ann".into()],
+            ..Default::default()
+        },
         ..TriggerSettings::default()
     };
     let reader = Facts {
@@ -130,7 +133,10 @@ fn associations_narrow_who_may() {
             json!(association),
         );
         let settings = TriggerSettings {
-            allowed_associations: listed.iter().map(|&word| word.to_owned()).collect(),
+            rules: crate::settings::Resolved {
+                allowed_associations: listed.iter().map(|&word| word.to_owned()).collect(),
+                ..Default::default()
+            },
             ..TriggerSettings::default()
         };
         authorise(&candidate("issue_comment", &payload), &facts(), &settings).is_ok()

@@ -90,7 +90,10 @@ fn a_comments_candidate_says_who_where_and_what_is_needed() {
 fn sprag_does_not_answer_itself_and_listed_bots_are_machines() {
     let settings = TriggerSettings {
         own_login: Some("sprag-app[bot]".into()),
-        allowed_bots: vec!["renovate".into(), "sprag-app".into()],
+        rules: crate::settings::Resolved {
+            allowed_bots: vec!["renovate".into(), "sprag-app".into()],
+            ..Default::default()
+        },
         ..TriggerSettings::default()
     };
     let by = |login: &str| {
@@ -144,7 +147,10 @@ fn pull_request_target_is_refused_unless_opted_in() {
         "nothing: the label is `bug`, not `sprag`"
     );
     let settings = TriggerSettings {
-        allow_pull_request_target: true,
+        rules: crate::settings::Resolved {
+            allow_pull_request_target: true,
+            ..Default::default()
+        },
         ..TriggerSettings::default()
     };
     assert_eq!(

@@ -1,0 +1,152 @@
+//! The closed sets of words that settings choose from.
+
+use super::kind::Words;
+
+/// The agents that can be named.
+pub const AGENTS: &[&str] = &["auto", "builtin", "codex", "claude", "command"];
+
+macro_rules! choice {
+    ($(#[doc = $help:literal])+ $name:ident { $(#[doc = $variant_help:literal] $variant:ident = $word:literal,)+ }) => {
+        $(#[doc = $help])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $name {
+            $(#[doc = $variant_help] #[serde(rename = $word)] $variant,)+
+        }
+
+        impl Words for $name {
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)+];
+        }
+    };
+}
+
+choice! {
+    /// What becomes of commits that the agent makes itself.
+    AgentCommits {
+        /// They are kept, and the rest is committed on top.
+        Accept = "accept",
+        /// They become one commit with the rest.
+        Squash = "squash",
+        /// They are a policy violation.
+        Reject = "reject",
+    }
+}
+choice! {
+    /// What something that was found means for the task.
+    OnFinding {
+        /// The task fails.
+        Fail = "fail",
+        /// A warning.
+        Warn = "warn",
+        /// Nothing is said.
+        Ok = "ok",
+    }
+}
+
+impl Default for OnFinding {
+    /// The strictest.
+    fn default() -> Self {
+        Self::Fail
+    }
+}
+choice! {
+    /// When the tree on which a task starts is checked.
+    Baseline {
+        /// When the first verification of the task fails.
+        OnFailure = "on-failure",
+        /// Before the task's first turn.
+        First = "first",
+        /// Never.
+        Off = "off",
+    }
+}
+choice! {
+    /// What becomes of work that fails only what failed before the task.
+    KnownFailures {
+        /// It fails.
+        Fail = "fail",
+        /// It is committed, and the tests are named.
+        Tolerate = "tolerate",
+    }
+}
+choice! {
+    /// What becomes of work that changes tests or check definitions which were there before.
+    TestChangePolicy {
+        /// It has to pass with the old ones too; else it is committed, but not called verified.
+        Prove = "prove",
+        /// It has to pass with the old ones too; else it is not committed.
+        Fail = "fail",
+        /// A warning names them.
+        Warn = "warn",
+        /// Nothing is said.
+        Ok = "ok",
+    }
+}
+choice! {
+    /// Whether new tests have to fail without the work.
+    ProveNewTests {
+        /// It is not asked.
+        Off = "off",
+        /// A warning names those that do not.
+        Warn = "warn",
+        /// The task fails where they do not.
+        Require = "require",
+    }
+}
+choice! {
+    /// What becomes of a task without any check.
+    IfUnverified {
+        /// It is committed and ends `unverified`.
+        Accept = "accept",
+        /// It fails.
+        Fail = "fail",
+    }
+}
+choice! {
+    /// Whether a pull request is opened.
+    PullRequest {
+        /// No.
+        None = "none",
+        /// As a draft.
+        Draft = "draft",
+        /// Ready for review.
+        Ready = "ready",
+    }
+}
+choice! {
+    /// How commits reach the remote.
+    CommitVia {
+        /// By a push.
+        Git = "git",
+        /// By GitHub's API, which signs them.
+        Api = "api",
+    }
+}
+choice! {
+    /// Where the result is reported.
+    Report {
+        /// To GitHub when the run is there and the token can.
+        Auto = "auto",
+        /// To GitHub.
+        Github = "github",
+        /// Nowhere but in the log and the run directory.
+        None = "none",
+    }
+}
+choice! {
+    /// Whether the log is coloured.
+    Color {
+        /// Where the log can show it.
+        Auto = "auto",
+        /// Always.
+        Always = "always",
+        /// Never.
+        Never = "never",
+    }
+}
+
+impl TestChangePolicy {
+    /// Whether the old tests are run on the work.
+    pub fn is_proved(self) -> bool {
+        matches!(self, Self::Prove | Self::Fail)
+    }
+}

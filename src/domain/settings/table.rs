@@ -1,0 +1,257 @@
+//! The table of settings: one row declares everything about a setting but its use.
+//!
+//! A row is `name: type = kind, scope, default`. Its doc comment is its help, in `--help`, in the
+//! JSON Schemas, in the inputs of the action and in the reference alike. A default is one of
+//!
+//! - `is VALUE`: this value holds where nothing else is said;
+//! - `in_actions VALUE`: this value in a job of GitHub Actions, and none elsewhere;
+//! - `unset "words"`: none; the words say what happens then.
+
+use super::check::{CheckSpec, Checks};
+use super::choice::{
+    AGENTS, AgentCommits, Color, CommitVia, IfUnverified, OnFinding, PullRequest, Report,
+};
+use super::kind::{
+    Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
+    Whole,
+};
+use super::{Group, Key, KeyDefault, Scope};
+use crate::text_error::Fault;
+use crate::yaml::Node;
+use std::time::Duration;
+
+/// The most retries that may be asked for.
+pub const MAX_RETRIES: u32 = 10;
+
+/// Paths that no task may change where nothing else is said.
+const PROTECTED_PATHS: &[&str] = &[
+    ".github/**",
+    "action.yml",
+    "action.yaml",
+    ".sprag/**",
+    "**/CODEOWNERS",
+    "**/AGENTS.md",
+    "**/CLAUDE.md",
+    "**/GEMINI.md",
+    ".claude/**",
+    ".codex/**",
+    ".gemini/**",
+    ".mcp.json",
+    ".cursor/**",
+    ".cursorrules",
+];
+
+macro_rules! settings {
+    ($($group:ident {$(
+        $(#[doc = $help:literal])+
+        $name:ident: $out:ty = $kind:expr, $scope:ident, $mode:ident $default:expr;
+    )*})*) => {
+        /// What one source says: each setting is absent unless it was given there.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub struct Settings {
+            $($($(#[doc = $help])+ pub $name: Option<$out>,)*)*
+        }
+
+        /// What holds: every setting with its default applied.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Resolved {
+            $($($(#[doc = $help])+ pub $name: held!($mode $out),)*)*
+        }
+
+        /// Every row in the order of the documentation.
+        pub fn keys() -> Vec<Key> {
+            vec![$($(Key {
+                name: stringify!($name),
+                help: concat!($($help),+).trim_ascii(),
+                default: words!($mode $kind, $default),
+                scope: Scope::$scope,
+                group: Group::$group,
+                form: $kind.form(),
+                value_name: $kind.value_name(),
+                choices: $kind.choices(),
+                range: $kind.range(),
+                schema: || $kind.schema(),
+            },)*)*]
+        }
+
+        /// Every row's name and scope.
+        pub const NAMES: &[(&str, Scope)] = &[$($((stringify!($name), Scope::$scope),)*)*];
+
+        impl Settings {
+            pub(super) fn filled_from(self, lower: Self) -> Self {
+                Self { $($($name: self.$name.or(lower.$name),)*)* }
+            }
+
+            /// These settings without those of a scope.
+            #[must_use]
+            pub fn without(self, scope: Scope) -> Self {
+                Self { $($($name: self.$name.filter(|_| scope != Scope::$scope),)*)* }
+            }
+
+            /// These settings, and the defaults where they say nothing.
+            pub fn resolve(self, in_actions: bool) -> Resolved {
+                Resolved { $($($name: holds!($mode self.$name, $default, in_actions),)*)* }
+            }
+
+            /// Reads the value of a key; null is as if the key were not there.
+            pub(super) fn set(&mut self, key: &str, node: &Node) -> Result<(), Fault> {
+                match key {
+                    $($(stringify!($name) => {
+                        self.$name = (!node.is_null())
+                            .then(|| $kind.read(stringify!($name), node))
+                            .transpose()?;
+                    })*)*
+                    _ => {}
+                }
+                Ok(())
+            }
+
+            pub(super) fn form(key: &str) -> Option<super::Form> {
+                match key {
+                    $($(stringify!($name) => Some($kind.form()),)*)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl Default for Resolved {
+            /// The defaults outside of GitHub Actions.
+            fn default() -> Self {
+                Settings::default().resolve(false)
+            }
+        }
+    };
+}
+
+macro_rules! held {
+    (is $out:ty) => { $out };
+    ($mode:ident $out:ty) => { Option<$out> };
+}
+
+macro_rules! holds {
+    (is $given:expr, $default:expr, $in_actions:ident) => {
+        $given.unwrap_or_else(|| $default)
+    };
+    (in_actions $given:expr, $default:expr, $in_actions:ident) => {
+        $given.or_else(|| $in_actions.then(|| $default))
+    };
+    (unset $given:expr, $default:expr, $in_actions:ident) => {
+        $given
+    };
+}
+
+macro_rules! words {
+    (is $kind:expr, $default:expr) => {
+        KeyDefault::Value($kind.words(&$default))
+    };
+    (in_actions $kind:expr, $default:expr) => {
+        KeyDefault::Words(format!(
+            "{} in Actions, none elsewhere",
+            $kind.words(&$default)
+        ))
+    };
+    (unset $kind:expr, $default:expr) => {
+        KeyDefault::Words($default.to_owned())
+    };
+}
+
+settings! {
+    Agent {
+        /// The agent that does the work. `auto` takes `command` where there is an `agent_command`, else `builtin` where its model can be reached.
+        agent: String = OneOf(AGENTS), Task, is "auto".to_owned();
+        /// Command line of the agent, run by `sh -c`. Without `agent` it means agent `command`.
+        agent_command: String = Text("COMMAND"), Task, unset "none";
+        /// Arguments added to the agent's own command line.
+        agent_args: Vec<String> = Texts::arguments("ARG"), Task, is Vec::new();
+        /// The model that the agent is told to use.
+        model: String = Text("MODEL"), Task, unset "the agent's own";
+        /// Text that is added to every prompt.
+        instructions: String = Text("TEXT"), Task, unset "none";
+        /// Names of environment variables that the agent may see; never one of the runner.
+        agent_env: Vec<String> = Variables, Task, is Vec::new();
+    }
+    Checks {
+        /// Checks that decide whether a tree is good. Without any, tasks end `unverified`.
+        verify: Vec<CheckSpec> = Checks, Task, is Vec::new();
+        /// Limit of one run of a check.
+        verify_timeout: Duration = Time, Task, is Duration::from_mins(10);
+        /// Names of environment variables that checks and hooks may see; never one of the runner.
+        verify_env: Vec<String> = Variables, Task, is Vec::new();
+        /// What becomes of a task without any check: `accept` commits it as unverified, `fail` does not.
+        if_unverified: IfUnverified = Choice::<IfUnverified>::kind(), Task, is IfUnverified::Accept;
+        /// What a change of tests by the agent is.
+        test_changes: OnFinding = Choice::<OnFinding>::kind(), Task, is OnFinding::Warn;
+    }
+    Limits {
+        /// Attempts after the first, each after a failed verification.
+        max_retries: u32 = Whole::<u32>::new(0, MAX_RETRIES as u64), Task, is 3;
+        /// Turns that are repeated in one task because nothing was done.
+        nudges: u32 = Whole::<u32>::new(0, 10), Task, is 3;
+        /// Identical failures in a row that end a task early.
+        identical_failures: u32 = Whole::<u32>::new(2, 10), Task, is 3;
+        /// Limit of one turn of the agent.
+        turn_timeout: Duration = Time, Task, is Duration::from_mins(30);
+        /// Silence of the agent after which it counts as stalled.
+        stall_timeout: Duration = Time, Task, is Duration::from_mins(10);
+        /// Limit of the whole run; set it below the job's `timeout-minutes`.
+        deadline: Duration = Time, Run, in_actions Duration::from_mins(5 * 60 + 30);
+        /// Tokens that the run may use.
+        max_tokens: u64 = Whole::<u64>::new(1, u64::MAX), Run, unset "none";
+        /// US dollars that the run may cost.
+        max_cost_usd: f64 = Money, Run, unset "none";
+    }
+    Commits {
+        /// Start on a tree that is not clean. Then nothing is committed.
+        allow_dirty: bool = Truth, Run, is false;
+        /// Go on with tasks that do not depend on a failed one.
+        keep_going: bool = Truth, Run, is false;
+        /// What becomes of commits that the agent makes itself.
+        agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Accept;
+        /// What a task that changed nothing is.
+        if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
+        /// Paths that no task may change, as globs.
+        protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().map(|&glob| glob.to_owned()).collect::<Vec<_>>();
+        /// `ignore`: globs of paths whose changes are no progress.
+        progress: Progress = ProgressKind, Run, is Progress::default();
+    }
+    Delivery {
+        /// Push what was committed.
+        push: bool = Truth, Run, unset "true in Actions when there is a branch and a token that can, false elsewhere";
+        /// Whether a pull request is opened for what was pushed.
+        pull_request: PullRequest = Choice::<PullRequest>::kind(), Run, unset "none on a pull request, draft for issues and queues";
+        /// How commits reach the remote: `git` pushes them, `api` makes them there, signed by GitHub.
+        commit_via: CommitVia = Choice::<CommitVia>::kind(), Run, is CommitVia::Git;
+        /// Workflow files that are started on what was pushed, since a push with the job's token starts none.
+        dispatch_workflows: Vec<String> = Texts::named("FILE"), Run, is Vec::new();
+    }
+    Reports {
+        /// Where the result is reported: `auto` is `github` in a job whose token can, `none` leaves the log, the step summary and the run directory.
+        report: Report = Choice::<Report>::kind(), Run, is Report::Auto;
+        /// Keep one comment on the issue or pull request up to date.
+        status_comment: bool = Truth, Run, is true;
+        /// File to which events are written as JSON lines, or `-` for standard output.
+        events: String = Text("FILE|-"), Process, unset "none";
+        /// Whether the log is coloured.
+        color: Color = Choice::<Color>::kind(), Process, is Color::Auto;
+        /// Directory that keeps what the run leaves behind.
+        run_dir: String = Text("DIR"), Run, unset "`$RUNNER_TEMP/sprag/<run-id>` in Actions, else under `$XDG_STATE_HOME`";
+    }
+    Triggers {
+        /// What a line of a comment begins with that asks for a run.
+        trigger_phrase: String = Text("TEXT"), Run, is "/sprag".to_owned();
+        /// The label of an issue or a pull request that asks for a run.
+        trigger_label: String = Text("NAME"), Run, is "sprag".to_owned();
+        /// Author associations of people who may ask; write access is needed besides.
+        allowed_associations: Vec<String> = Texts::named("WORD"), Trigger, is ["OWNER", "MEMBER", "COLLABORATOR"].map(str::to_owned).to_vec();
+        /// Logins of people who may ask for a run without write access.
+        allowed_users: Vec<String> = Texts::named("LOGIN"), Trigger, is Vec::new();
+        /// Logins of bots that may ask for a run; no other bot may.
+        allowed_bots: Vec<String> = Texts::named("LOGIN"), Trigger, is Vec::new();
+        /// Run on `pull_request_target` too, where secrets are in reach of code from elsewhere.
+        allow_pull_request_target: bool = Truth, Trigger, is false;
+        /// Runs that one issue or pull request may have in a day.
+        max_runs_per_day: u32 = Whole::<u32>::new(1, 1000), Trigger, is 20;
+        /// Runs that may follow from one another without a person.
+        max_depth: u32 = Whole::<u32>::new(0, 100), Trigger, is 2;
+    }
+}

@@ -1,0 +1,226 @@
+//! The flags of the settings, made from the table. A value stays a text until it is read by the code
+//! that reads files and variables, so that a wrong one has one message wherever it stands.
+
+use crate::domain::settings::{self, Form, Group, Key, KeyDefault, Scope, Settings};
+use crate::error::{Error, Result};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::marker::PhantomData;
+
+/// The settings that a command line gives, as texts by key.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SettingFlags {
+    given: BTreeMap<String, Vec<String>>,
+    /// Where a run is resumed, those that it was begun with: they hold where none of these says
+    /// otherwise.
+    #[serde(skip)]
+    pub earlier: Option<Box<Self>>,
+}
+
+impl SettingFlags {
+    /// Flags with one text each.
+    pub fn of<'a>(given: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        Self::default().and(given)
+    }
+
+    /// These flags and further ones; a list has one item for each time that it is named.
+    #[must_use]
+    pub fn and<'a>(mut self, given: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        for (key, text) in given {
+            self.given.entry(key.to_owned()).or_default().push(text);
+        }
+        self
+    }
+
+    /// What they say.
+    ///
+    /// # Errors
+    /// A value that cannot be read, named by its flag.
+    pub fn settings(&self) -> Result<Settings> {
+        let mut settings = Settings::default();
+        for (key, texts) in &self.given {
+            let flag = format!("--{}", settings::flag_name(key));
+            if texts.iter().any(|text| text.trim().is_empty()) {
+                return Err(Error::usage(format!("{flag} has an empty value"))
+                    .hint("give it a value, or leave the flag out"));
+            }
+            let set = settings.set_from_flag(key, texts);
+            set.map_err(|why| super::unreadable(key, &flag, &why))?;
+        }
+        match &self.earlier {
+            Some(earlier) => Ok(settings.or(earlier.settings()?.without(Scope::Process))),
+            None => Ok(settings),
+        }
+    }
+}
+
+impl Args for SettingFlags {
+    fn augment_args(command: Command) -> Command {
+        settings::keys().iter().fold(command, add)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SettingFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut given = BTreeMap::new();
+        for key in settings::keys() {
+            let texts = match key.form {
+                Form::Truth => truth(matches, &key).into_iter().collect(),
+                _ => texts(matches, key.name),
+            };
+            if !texts.is_empty() {
+                given.insert(key.name.to_owned(), texts);
+            }
+        }
+        Ok(Self {
+            given,
+            earlier: None,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What is given of a flag; nothing for one that the command does not have.
+fn texts(matches: &ArgMatches, id: &str) -> Vec<String> {
+    let given = matches.try_get_many::<String>(id).ok().flatten();
+    given.into_iter().flatten().cloned().collect()
+}
+
+fn truth(matches: &ArgMatches, key: &Key) -> Option<String> {
+    let is_given = |id: &str| matches!(matches.try_get_one::<bool>(id), Ok(Some(true)));
+    match (is_given(key.name), is_given(&negative(key))) {
+        (true, _) => Some(true.to_string()),
+        (false, true) => Some(false.to_string()),
+        (false, false) => None,
+    }
+}
+
+/// Adds the flag of a row.
+fn add(command: Command, key: &Key) -> Command {
+    let heading = key.group.heading();
+    let arg = Arg::new(key.name)
+        .long(key.flag())
+        .help(help(key))
+        .help_heading(heading)
+        // Who may ask for a run is said in workflows, hardly ever by hand.
+        .hide_short_help(key.group == Group::Triggers);
+    if key.form == Form::Truth {
+        let no = Arg::new(negative(key))
+            .long(format!("no-{}", key.flag()))
+            .help(format!("The opposite of --{}", key.flag()))
+            .help_heading(heading)
+            .action(ArgAction::SetTrue)
+            .overrides_with(key.name)
+            .hide(key.default == KeyDefault::Value("`false`".to_owned()))
+            .hide_short_help(key.group == Group::Triggers);
+        let yes = arg.action(ArgAction::SetTrue).overrides_with(negative(key));
+        return command.arg(yes).arg(no);
+    }
+    let is_list = matches!(key.form, Form::Lines | Form::Arguments);
+    let arg = arg
+        .value_name(key.value_name)
+        .value_parser(AnyText(key.choices.clone()))
+        .allow_negative_numbers(key.form == Form::Word)
+        .allow_hyphen_values(key.form == Form::Arguments)
+        .action(match is_list {
+            true => ArgAction::Append,
+            false => ArgAction::Set,
+        });
+    match key.name == settings::REPEATED.1 {
+        true => command.arg(arg.visible_alias(key.input())),
+        false => command.arg(arg),
+    }
+}
+
+fn negative(key: &Key) -> String {
+    format!("no_{}", key.name)
+}
+
+fn help(key: &Key) -> String {
+    let mut help = key.help.trim_end_matches('.').to_owned();
+    if matches!(key.form, Form::Lines | Form::Arguments) {
+        help += "; may be repeated";
+    }
+    if let Some((least, most)) = key.range {
+        help += &format!(" [{least} to {most}]");
+    }
+    let default = key.default.text();
+    if default != "none" {
+        help += &format!(" [default: {default}]");
+    }
+    help.replace('`', "")
+}
+
+/// Takes any text and shows the words that will be taken.
+#[derive(Clone)]
+struct AnyText(Vec<&'static str>);
+
+impl TypedValueParser for AnyText {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        match self.0.as_slice() {
+            [] => None,
+            words => Some(Box::new(words.iter().map(PossibleValue::new))),
+        }
+    }
+}
+
+/// A command's choice of settings.
+pub trait Chosen {
+    /// The keys that it has flags for.
+    const KEYS: &'static [&'static str];
+}
+
+/// The flags of a choice of settings.
+#[derive(Debug, Clone)]
+pub struct FlagsOf<C>(pub SettingFlags, PhantomData<C>);
+
+impl<C> Default for FlagsOf<C> {
+    fn default() -> Self {
+        Self(SettingFlags::default(), PhantomData)
+    }
+}
+
+impl<C: Chosen> Args for FlagsOf<C> {
+    fn augment_args(command: Command) -> Command {
+        let keys = settings::keys();
+        let chosen = keys.iter().filter(|key| C::KEYS.contains(&key.name));
+        chosen.fold(command, add)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<C: Chosen> FromArgMatches for FlagsOf<C> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(SettingFlags::from_arg_matches(matches)?, PhantomData))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}

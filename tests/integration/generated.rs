@@ -1,0 +1,257 @@
+//! Documents and parts of them that are made from the tables of settings, flags, inputs and outputs.
+//! They are compared with what the tables say; `SPRAG_REGENERATE=1` writes them anew.
+
+use crate::action_file::{ROOT, yaml};
+use sprag::agents::builtin;
+use sprag::domain::settings::{Form, Key, KeyDefault, Scope, keys};
+use sprag::report::outputs::OUTPUTS;
+use sprag::settings::inputs::{Input, of_run};
+use std::fs;
+use std::path::Path;
+
+/// Inputs that the steps of `action.yml` read themselves.
+pub const OF_THE_STEPS: &[&str] = &["install-agent", "publish", "binary"];
+
+/// Outputs that a step tells that ends before Sprag begins.
+pub const OF_EVERY_STEP: &[&str] = &["status", "reason", "summary"];
+
+const END: &str = "End of the generated part.";
+
+#[test]
+fn generated_documents_are_what_the_tables_say() {
+    let inputs = (
+        "Generated from the tables: settings and flags.",
+        input_list(),
+    );
+    let handed_on = ("Generated from the tables: the same inputs.", hand_on());
+    let outputs = |of_steps| ("Generated from the tables: outputs.", output_list(of_steps));
+    let settings = ("Generated from the tables: settings.", settings_table());
+    let with = |path: &str, parts: &[(&str, String)]| {
+        let text = fs::read_to_string(Path::new(ROOT).join(path)).unwrap();
+        let filled = parts
+            .iter()
+            .fold(text, |text, (begin, part)| filled(&text, begin, part));
+        (path.to_owned(), filled)
+    };
+    let documents = [
+        with("action.yml", &[inputs.clone(), outputs(true), handed_on]),
+        with("docker/action.yml", &[inputs, outputs(false)]),
+        with("docs/plans.md", &[settings]),
+        ("docs/reference.md".to_owned(), reference()),
+    ];
+    let mut stale = Vec::new();
+    for (path, expected) in documents {
+        let place = Path::new(ROOT).join(&path);
+        if fs::read_to_string(&place).ok().as_ref() == Some(&expected) {
+            continue;
+        }
+        match std::env::var_os("SPRAG_REGENERATE") {
+            Some(_) => fs::write(&place, expected).unwrap(),
+            None => stale.push(path),
+        }
+    }
+    assert!(
+        stale.is_empty(),
+        "{stale:?} are not what the tables say: SPRAG_REGENERATE=1 cargo test --test integration generated"
+    );
+}
+
+/// A text with this part between the line that has `begin` and the next line that ends such a part.
+fn filled(text: &str, begin: &str, part: &str) -> String {
+    let begin = text
+        .find(begin)
+        .unwrap_or_else(|| panic!("no line {begin:?}"));
+    let from = begin + text[begin..].find('\n').unwrap() + 1;
+    let end = from + text[from..].find(END).unwrap();
+    let to = text[..end].rfind('\n').unwrap() + 1;
+    format!("{}{part}{}", &text[..from], &text[to..])
+}
+
+/// Every input that the program reads, with its description.
+pub fn inputs() -> Vec<(String, String)> {
+    let of_run = of_run().into_iter().map(|input| (input.name, input.help));
+    let settings = keys().into_iter().map(|key| (key.input(), described(&key)));
+    of_run.chain(settings).collect()
+}
+
+/// A setting where it is an input: what it means, how it is written, and what holds without it.
+fn described(key: &Key) -> String {
+    let form = match key.form {
+        Form::Truth => " true or false.",
+        Form::Lines | Form::Arguments => " One a line.",
+        Form::Tree => " As YAML.",
+        Form::Word | Form::Text => "",
+    };
+    let text = format!("{}{form}", meaning(key));
+    format!("{text} Default: {}.", key.default.text()).replace('`', "")
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
+}
+
+fn input_list() -> String {
+    let entry = |(name, help): (String, String)| {
+        // The program has the defaults; one here would go before plan and configuration file. It
+        // cannot have the job's token.
+        let default = match name.as_str() {
+            "github-token" => "    default: ${{ github.token }}\n",
+            _ => "",
+        };
+        let help = quoted(&help);
+        format!("  {name}:\n    description: {help}\n    required: false\n{default}")
+    };
+    inputs().into_iter().map(entry).collect()
+}
+
+fn hand_on() -> String {
+    let line = |(name, _): (String, String)| {
+        let variable = name.to_uppercase().replace('-', "_");
+        format!("        INPUT_{variable}: ${{{{ inputs.{name} }}}}\n")
+    };
+    inputs().into_iter().map(line).collect()
+}
+
+fn output_list(of_steps: bool) -> String {
+    let entry = |(name, help): &(&str, &str)| {
+        let or_else = match OF_EVERY_STEP.contains(name) {
+            true => format!(" || steps.install.outputs.{name}"),
+            false => String::new(),
+        };
+        let value = match of_steps {
+            true => format!("    value: ${{{{ steps.sprag.outputs.{name}{or_else} }}}}\n"),
+            false => String::new(),
+        };
+        format!("  {name}:\n    description: {}\n{value}", quoted(help))
+    };
+    OUTPUTS.iter().map(entry).collect()
+}
+
+/// The table of `docs/plans.md`.
+fn settings_table() -> String {
+    let mut table = "| key | meaning | default | on a task |\n|---|---|---|---|\n".to_owned();
+    for key in keys() {
+        let on_a_task = match key.scope {
+            Scope::Task => "yes",
+            _ => "no",
+        };
+        let (name, default) = (key.name, key.default.text());
+        let meaning = meaning(&key);
+        table += &format!("| `{name}` | {meaning} | {default} | {on_a_task} |\n");
+    }
+    table
+}
+
+fn reference() -> String {
+    let mut text = "\
+<!-- Generated from the tables of settings, flags, inputs and outputs. CONTRIBUTING.md says how. -->
+# Reference
+
+- [What to run](#what-to-run)
+- [Settings](#settings)
+- [Inputs of the action alone](#inputs-of-the-action-alone)
+- [Outputs of the action](#outputs-of-the-action)
+- [Variables that say how a model is reached](#variables-that-say-how-a-model-is-reached)
+
+## What to run
+
+Flags of `sprag run` that are no settings, and the action inputs that stand for them. At most one of `--plan`, `--prompt`,
+`--prompt-file`, `--issue`, `--queue` and `--event` is given; in a job of GitHub Actions the event says what to do where none is.
+`sprag run 'TEXT'` is `sprag run --prompt 'TEXT'`. An input is not read where the command line says what to run.
+
+| flag | action input | meaning |
+|---|---|---|
+"
+    .to_owned();
+    for Input { name, help, flag } in of_run() {
+        let flag = flag.map_or_else(String::new, |flag| format!("`{flag}`"));
+        text += &format!("| {flag} | `{name}` | {} |\n", cell(&help));
+    }
+    text += "
+## Settings
+
+Each setting has one name everywhere: the key `max_retries` of a plan, a task or the configuration file is the flag `--max-retries`,
+the action input `max-retries` and the variable `SPRAG_MAX_RETRIES`. The first of these that has it holds: flag, action input,
+variable, task, plan, configuration file, default. A flag for a list is repeated; an input or a variable has one item a line. A
+truth has a flag `--no-…` too. Durations are written `90s`, `10m`, `1h30m`, or as a number of seconds.
+";
+    let mut group = None;
+    for key in keys() {
+        if group != Some(key.group) {
+            group = Some(key.group);
+            let heading = key.group.heading();
+            text += &format!(
+                "\n### {heading}\n\n| key | flag | meaning | default | on a task |\n|---|---|---|---|---|\n"
+            );
+        }
+        text += &row(&key);
+    }
+    text += "
+## Inputs of the action alone
+
+The steps of `action.yml` read these themselves; the container form does not have them.
+
+| input | meaning |
+|---|---|
+";
+    let action = yaml("action.yml");
+    for name in OF_THE_STEPS {
+        let help = action["inputs"][name]["description"].as_str().unwrap();
+        text += &format!("| `{name}` | {} |\n", cell(help));
+    }
+    text += "\n## Outputs of the action\n\n| output | meaning |\n|---|---|\n";
+    for (name, help) in OUTPUTS {
+        text += &format!("| `{name}` | {} |\n", cell(help));
+    }
+    text += "
+## Variables that say how a model is reached
+
+The built-in agent reads these; [builtin-agent.md](builtin-agent.md) says which provider each belongs to.
+
+";
+    let mut names: Vec<&str> = builtin::variables().collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        text += &format!("- `{name}`\n");
+    }
+    text
+}
+
+fn row(key: &Key) -> String {
+    let flag = match (key.form, &key.default) {
+        (Form::Truth, KeyDefault::Value(text)) if text == "`true`" => {
+            format!("--no-{}", key.flag())
+        }
+        (Form::Truth, _) => format!("--{}", key.flag()),
+        _ => format!("--{} {}", key.flag(), key.value_name),
+    };
+    let on_a_task = match key.scope {
+        Scope::Task => "yes",
+        _ => "no",
+    };
+    let (name, default) = (key.name, key.default.text());
+    format!(
+        "| `{name}` | `{}` | {} | {default} | {on_a_task} |\n",
+        cell(&flag),
+        cell(&meaning(key))
+    )
+}
+
+/// What a setting means and what it may be.
+fn meaning(key: &Key) -> String {
+    let mut text = key.help.to_owned();
+    if !key.choices.is_empty() {
+        let words: Vec<String> = key.choices.iter().map(|word| format!("`{word}`")).collect();
+        text += &format!(" One of {}.", words.join(", "));
+    }
+    if let Some((least, most)) = key.range {
+        text += &format!(" {least} to {most}.");
+    }
+    text
+}
+
+/// A text in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
