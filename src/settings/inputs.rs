@@ -4,7 +4,7 @@
 use super::args::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use clap::{Arg, ArgAction, Args as _, Command};
+use clap::{Arg, ArgAction, Args as _};
 use std::path::{Path, PathBuf};
 
 /// An input that is no setting.
@@ -21,13 +21,13 @@ pub struct Input {
 /// Every input that is no setting, in the order of the documentation: the flags of `sprag run`, and
 /// the token.
 pub fn of_run() -> Vec<Input> {
-    let settings = SettingFlags::augment_args(Command::new("settings"));
+    let settings = SettingFlags::augment_args(clap::Command::new("settings"));
     let is_setting = |arg: &Arg| {
         settings
             .get_arguments()
             .any(|it| it.get_id() == arg.get_id())
     };
-    let command = RunArgs::augment_args(Command::new("run"));
+    let command = RunArgs::augment_args(clap::Command::new("run"));
     let flags = command.get_arguments().filter(|arg| !is_setting(arg));
     let mut inputs: Vec<Input> = flags.filter_map(of_flag).collect();
     inputs.push(Input {

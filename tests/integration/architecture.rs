@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 /// Modules that a module may name of the crate's own, besides itself.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("domain", &[]),
     ("permit", &["domain"]),
     ("process", &[]),
     ("http", &[]),
     ("agents", &["domain", "http", "process"]),
     ("git", &["domain", "permit", "process"]),
     ("checks", &["domain", "permit", "process"]),
-    ("secrets", &["context", "domain", "github", "report", "run"]),
+    (
+        "secrets",
+        &["context", "domain", "report", "run", "settings"],
+    ),
     (
         "github",
         &[
@@ -127,6 +129,32 @@ fn only_one_module_starts_children_and_one_reads_the_environment() {
             let reads = ["env::var", "env::vars", "env::current_dir"];
             if reads.iter().any(|name| line.contains(name)) && !shown.ends_with("src/context.rs") {
                 wrong.push(format!("{shown}:{number}: reads the environment"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn inputs_and_variables_of_settings_are_read_in_one_room() {
+    let keys = sprag::domain::settings::keys();
+    let variables: Vec<String> = keys
+        .iter()
+        .map(|key| format!("\"{}\"", key.variable()))
+        .collect();
+    let mut wrong = Vec::new();
+    for (path, text) in all_sources() {
+        let shown = path.display().to_string();
+        if shown.contains("src/settings/") {
+            continue;
+        }
+        for (number, line) in product_lines(&text) {
+            let is_variable = |name: &String| line.contains(name.as_str());
+            let is_input = line.replace("\"INPUT_\"", "").contains("\"INPUT_");
+            if is_input || variables.iter().any(is_variable) {
+                wrong.push(format!(
+                    "{shown}:{number}: reads an input or a variable of a setting"
+                ));
             }
         }
     }

@@ -531,7 +531,7 @@ fn an_unknown_flag() {
         &project(),
         &["run", "--plan", "plan.yaml", "--agnt", "codex"],
         2,
-        "error: unexpected argument '--agnt' found\n\n  tip: a similar argument exists: '--agent'\n\nUsage: sprag run --plan <FILE> --agent <NAME>\n\nFor more information, try '--help'.\n",
+        "error: unexpected argument '--agnt' found\n\n  tip: a similar argument exists: '--agent'\n\nUsage: sprag run --plan <FILE> --agent <NAME> [PROMPT]\n\nFor more information, try '--help'.\n",
     );
 }
 
