@@ -10,7 +10,7 @@ use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::settings::TriggerSettings;
-use crate::domain::trigger::triage::{Candidate, Triage, triage};
+use crate::domain::trigger::triage::{self, Candidate, Triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
 use crate::github::actions_environment::{self, ActionsEnvironment};
@@ -165,15 +165,9 @@ pub fn read(context: &Context) -> Result<payload::Event> {
     payload::parse(&name, &json).map_err(|error| Error::config(error.to_string()))
 }
 
-/// Whether only somebody with write access, or the repository itself, can have caused the event.
+/// Whether nobody without write access can have caused the event of this job.
 fn is_of_a_writer(context: &Context) -> bool {
-    let writers = [
-        "push",
-        "schedule",
-        "workflow_dispatch",
-        "repository_dispatch",
-    ];
-    actions_environment::event(context).is_some_and(|(name, _)| writers.contains(&name.as_str()))
+    actions_environment::event(context).is_some_and(|(name, _)| triage::is_of_a_writer(&name))
 }
 
 fn payload_of(path: &Path) -> Result<Value> {
@@ -229,7 +223,7 @@ pub async fn begin(
         repo: &repo,
         identity: identity.as_ref().ok(),
     };
-    let (candidate, unfit) = match triage(&event, &triggers) {
+    let (candidate, unfit) = match triage::triage(&event, &triggers) {
         Triage::Candidate(candidate) => (candidate, None),
         Triage::Nothing { reason } => {
             let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;

@@ -10,6 +10,17 @@ use super::{Ask, Refusal, clean, marker, phrase, refname};
 /// Branches that Sprag makes for its own pull requests begin so.
 pub const OWN_BRANCHES: &str = "sprag/";
 
+/// Whether only somebody with write access, or the repository itself, can cause an event of this name.
+pub fn is_of_a_writer(event_name: &str) -> bool {
+    let writers = [
+        "push",
+        "schedule",
+        "workflow_dispatch",
+        "repository_dispatch",
+    ];
+    writers.contains(&event_name)
+}
+
 /// What becomes of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Triage {

@@ -1,9 +1,10 @@
 //! Runs of workflows, their jobs and logs.
 
 use super::call::Call;
+use super::client::Repo;
+use super::error::Error;
 use super::facts::part;
 use super::policy::Kind;
-use super::{Error, Repo};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,79 +1,16 @@
 //! Requests with the policy applied: deadlines, waits, repetitions, and writes one after another.
 
+use super::client::Client;
+use super::error::Error;
 use super::policy::{self, Fault, Kind, Next, Now, Refusal};
-use super::transport::{Answer, Ask, Keep, Silence, Transport, after};
-use super::{Client, Error, Limits, Settings};
-use crate::http::Network;
+use super::transport::{Answer, Ask, Keep, Silence, after};
 use hyper::Method;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
-
-/// The most incidents that are kept for one taking.
-const MOST_INCIDENTS: usize = 200;
-
-/// What all clones of a client share.
-pub(super) struct Inner {
-    pub(super) transport: Transport,
-    limits: Limits,
-    sent: AtomicU64,
-    incidents: Mutex<Vec<String>>,
-    last_write: tokio::sync::Mutex<Option<Instant>>,
-    #[cfg(test)]
-    pub(super) waits: Mutex<Option<Vec<Duration>>>,
-}
-
-impl Inner {
-    pub(super) fn new(settings: Settings, network: &Network) -> Result<Self, Error> {
-        Ok(Self {
-            transport: Transport::new(&settings, network)?,
-            limits: settings.limits,
-            sent: AtomicU64::new(0),
-            incidents: Mutex::default(),
-            last_write: tokio::sync::Mutex::new(None),
-            #[cfg(test)]
-            waits: Mutex::new(None),
-        })
-    }
-
-    pub(super) fn take_incidents(&self) -> Vec<String> {
-        std::mem::take(
-            &mut *self
-                .incidents
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        )
-    }
-
-    pub(super) fn requests(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
-    }
-
-    fn note(&self, incident: &str) {
-        let mut incidents = self
-            .incidents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if incidents.len() < MOST_INCIDENTS {
-            incidents.push(self.transport.without_token(incident));
-        }
-    }
-
-    async fn wait(&self, wait: Duration) {
-        #[cfg(test)]
-        if let Some(waits) = self.waits.lock().unwrap().as_mut() {
-            waits.push(wait);
-            return;
-        }
-        if !wait.is_zero() {
-            sleep(wait).await;
-        }
-    }
-}
+use tokio::time::Instant;
 
 /// A request with what it does.
 #[derive(Debug, Clone)]

@@ -1,9 +1,10 @@
 //! Check runs and their annotations.
 
 use super::call::Call;
+use super::client::Repo;
+use super::error::Error;
 use super::facts::part;
 use super::policy::Kind;
-use super::{Error, Repo};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 

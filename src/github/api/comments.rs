@@ -1,10 +1,11 @@
 //! Comments and reactions.
 
 use super::call::Call;
+use super::client::Repo;
+use super::error::Error;
 use super::facts::Author;
 use super::identity::Identity;
 use super::policy::Kind;
-use super::{Error, Repo};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,11 @@
 //! Commits that GitHub makes and signs, with GraphQL's `createCommitOnBranch`.
 
 use super::call::{Call, read};
+use super::client::Repo;
+use super::error::Error;
 use super::error::GraphqlError;
 use super::facts::CommitFacts;
 use super::policy::Kind;
-use super::{Error, Repo};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hyper::Method;

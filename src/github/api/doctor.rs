@@ -1,9 +1,10 @@
 //! What a token may do, as far as reading tells.
 
 use super::call::Call;
+use super::client::Repo;
+use super::error::Error;
 use super::facts::Facts;
 use super::transport::Answer;
-use super::{Error, Repo};
 
 /// A right that a workflow's `permissions` can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -69,18 +70,8 @@ impl Repo {
     /// Reading a public repository needs no right, so there it proves none. A classic personal token
     /// tells its scopes; check runs are refused to every token that is no app's.
     ///
-    /// # Errors
-    /// A repository that cannot be read at all, or GitHub that cannot be reached.
-    pub async fn permissions_probe(&self) -> Result<Vec<(Permission, Standing)>, Error> {
-        let survey = self.survey().await?;
-        match survey.broke_off {
-            Some(error) => Err(error),
-            None => Ok(survey.permissions),
-        }
-    }
-
-    /// As [`Repo::permissions_probe`], with the repository itself and the rate limit. Where GitHub is
-    /// lost on the way, what was found out by then counts.
+    /// The repository itself and the rate limit come with it. Where GitHub is lost on the way, what was found out
+    /// by then counts.
     ///
     /// # Errors
     /// A repository that cannot be read at all, or GitHub that cannot be reached.

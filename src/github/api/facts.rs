@@ -1,8 +1,9 @@
 //! What is true of a repository: itself, who may do what, branches, references and commits.
 
 use super::call::Call;
+use super::client::Repo;
+use super::error::Error;
 use super::policy::Kind;
-use super::{Error, Repo};
 pub use crate::domain::trigger::authorise::Access;
 use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};

@@ -1,9 +1,10 @@
 //! Whose token it is.
 
 use super::call::Call;
+use super::client::Client;
+use super::error::Error;
 use super::facts::Author;
 use super::policy::Kind;
-use super::{Client, Error};
 use hyper::Method;
 use serde::Deserialize;
 use serde_json::json;

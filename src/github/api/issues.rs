@@ -1,11 +1,10 @@
 //! Issues.
 
 use super::call::Call;
+use super::client::Repo;
+use super::error::Error;
 use super::facts::Author;
-use super::policy::Kind;
-use super::{Error, Repo};
-use hyper::Method;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// An issue, or a pull request seen as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +24,6 @@ pub struct IssueFacts {
     /// Whether it is a pull request.
     pub is_pull: bool,
     /// Its page.
-    pub html_url: String,
-}
-
-/// An issue that was opened.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Issue {
-    /// Its number.
-    pub number: u64,
-    /// Its page.
-    #[serde(default)]
     pub html_url: String,
 }
 
@@ -71,13 +60,6 @@ pub(super) fn names(labels: Vec<Label>) -> Vec<String> {
     labels.into_iter().filter_map(name).collect()
 }
 
-#[derive(Serialize)]
-struct NewIssue<'a> {
-    title: &'a str,
-    body: &'a str,
-    labels: &'a [String],
-}
-
 impl Repo {
     /// An issue or pull request by its number.
     ///
@@ -96,24 +78,5 @@ impl Repo {
             is_pull: raw.pull_request.is_some(),
             html_url: raw.html_url,
         })
-    }
-
-    /// Opens an issue. It is sent once: after an unclear answer there may be one or none.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn create_issue(
-        &self,
-        title: &str,
-        body: &str,
-        labels: &[String],
-    ) -> Result<Issue, Error> {
-        let new = NewIssue {
-            title,
-            body,
-            labels,
-        };
-        let call = Call::with_body(Method::POST, self.path("/issues"), Kind::Create, &new)?;
-        self.client.call(&call).await
     }
 }

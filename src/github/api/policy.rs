@@ -4,7 +4,7 @@
 //! `x-ratelimit-reset` where nothing remains, else a minute; never repeat what was refused. What may
 //! have created something is repeated only after a look.
 
-use super::Limits;
+use super::settings::Limits;
 use jiff::Timestamp;
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
 //! Pull requests, their reviews and the comments on their lines.
 
 use super::call::{Call, read};
+use super::client::Repo;
+use super::error::Error;
 use super::error::GraphqlError;
 use super::facts::{Author, part};
 use super::issues::{Label, names};
 use super::policy::Kind;
-use super::{Error, Repo};
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

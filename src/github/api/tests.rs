@@ -6,7 +6,7 @@ mod wire;
 use super::*;
 use serde_json::{Value, json};
 use server::{Asked, Say, Server, json as answer, with};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 const COMMENTS: &str = "/repos/octo/hello/issues/7/comments";
 const CHECKS: &str = "/repos/octo/hello/check-runs";
@@ -337,7 +337,7 @@ async fn nothing_is_written_to_learn_what_the_token_may_do() {
         path if path.contains("/actions/") => answer(403, json!({ "message": "no" })),
         _ => answer(200, json!([])),
     });
-    let found = server.repo().permissions_probe().await.unwrap();
+    let found = server.repo().survey().await.unwrap().permissions;
     let of = |wanted| {
         found
             .iter()

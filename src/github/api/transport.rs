@@ -1,7 +1,8 @@
 //! One request and its answer: bounded in time and in size, the token only where it belongs.
 
+use super::error::Error;
 use super::policy::Refusal;
-use super::{Error, Settings};
+use super::settings::Settings;
 use crate::http::{Connector, Network, told};
 use http_body_util::BodyExt as _;
 use hyper::header::{

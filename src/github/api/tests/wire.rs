@@ -2,8 +2,10 @@
 
 use super::super::*;
 use super::server::{Say, Server, TOKEN, json as answer, limits, waits, with};
+use crate::http::Network;
 use serde_json::json;
 use std::time::Duration;
+use tokio::time::Instant;
 
 const REPO: &str = "/repos/octo/hello";
 
@@ -153,7 +155,7 @@ async fn what_nobody_can_look_for_is_sent_once() {
         let server = script(vec![say]);
         let repo = server.repo();
         assert!(
-            repo.create_issue("t", "b", &[])
+            repo.create_ref("refs/heads/x", "0")
                 .await
                 .unwrap_err()
                 .is_temporary()
@@ -277,7 +279,7 @@ async fn nothing_listens_there() {
     let error = client
         .repo("octo/hello")
         .unwrap()
-        .create_issue("t", "b", &[])
+        .create_ref("refs/heads/x", "0")
         .await
         .unwrap_err();
     assert!(error.to_string().contains("onnection refused"), "{error}");

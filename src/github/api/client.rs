@@ -1,0 +1,133 @@
+//! The client, and a repository seen through it.
+
+use super::connection::Inner;
+use super::error::Error;
+use super::settings::Settings;
+use crate::http::Network;
+use std::fmt;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// GitHub with a token. Clones share connections, counts and incidents.
+#[derive(Clone)]
+pub struct Client {
+    pub(super) inner: Arc<Inner>,
+    pub(super) deadline: Option<Instant>,
+    pub(super) is_hurried: bool,
+}
+
+impl Client {
+    /// A client; nothing is sent yet.
+    ///
+    /// # Errors
+    /// An address that is none, or plain http that leaves the machine; a token that cannot be sent.
+    pub fn new(settings: Settings) -> Result<Self, Error> {
+        Ok(Self {
+            inner: Arc::new(Inner::new(settings, &Network::direct())?),
+            deadline: None,
+            is_hurried: false,
+        })
+    }
+
+    /// As [`Client::new`], by a way out of this machine that is given.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn through(settings: Settings, network: &Network) -> Result<Self, Error> {
+        Ok(Self {
+            inner: Arc::new(Inner::new(settings, network)?),
+            deadline: None,
+            is_hurried: false,
+        })
+    }
+
+    /// The same client with a deadline for everything that follows: requests, their answers and the
+    /// waits between them.
+    #[must_use]
+    pub fn until(&self, deadline: impl Into<Instant>) -> Self {
+        Self {
+            deadline: Some(deadline.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The same client without the pauses between writes, for the last few of a process that is
+    /// about to be killed.
+    #[must_use]
+    pub fn hurried(&self) -> Self {
+        Self {
+            is_hurried: true,
+            ..self.clone()
+        }
+    }
+
+    /// One line for each wait, repetition and fault since the last call, for the log. No secrets.
+    pub fn take_incidents(&self) -> Vec<String> {
+        self.inner.take_incidents()
+    }
+
+    /// The number of HTTP requests that were sent.
+    pub fn requests(&self) -> u64 {
+        self.inner.requests()
+    }
+
+    /// A repository by its `owner/name`.
+    ///
+    /// # Errors
+    /// A name that is none.
+    pub fn repo(&self, name: &str) -> Result<Repo, Error> {
+        let allowed = |part: &str| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            !part.is_empty() && !matches!(part, "." | "..") && part.chars().all(plain)
+        };
+        match name.split_once('/') {
+            Some((owner, repo)) if allowed(owner) && allowed(repo) => Ok(Repo {
+                client: self.clone(),
+                owner: owner.to_owned(),
+                name: repo.to_owned(),
+            }),
+            _ => Err(Error::protocol(
+                "the repository",
+                format!("'{}' is no OWNER/NAME", name.escape_debug()),
+            )),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Client")
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One repository on GitHub.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    pub(super) client: Client,
+    pub(super) owner: String,
+    name: String,
+}
+
+impl Repo {
+    /// The same with a deadline, as [`Client::until`].
+    #[must_use]
+    pub fn until(&self, deadline: impl Into<Instant>) -> Self {
+        Self {
+            client: self.client.until(deadline),
+            ..self.clone()
+        }
+    }
+
+    /// `owner/name`.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+
+    /// The address of something in this repository; `rest` begins with `/` or is empty.
+    pub(super) fn path(&self, rest: &str) -> String {
+        format!("/repos/{}/{}{rest}", self.owner, self.name)
+    }
+}

@@ -1,0 +1,72 @@
+//! What all clones of a client share: the connection, its limits and what happened on it.
+
+use super::error::Error;
+use super::settings::{Limits, Settings};
+use super::transport::Transport;
+use crate::http::Network;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The most incidents that are kept for one taking.
+const MOST_INCIDENTS: usize = 200;
+
+/// What all clones of a client share.
+pub(super) struct Inner {
+    pub(super) transport: Transport,
+    pub(super) limits: Limits,
+    pub(super) sent: AtomicU64,
+    incidents: Mutex<Vec<String>>,
+    pub(super) last_write: tokio::sync::Mutex<Option<Instant>>,
+    #[cfg(test)]
+    pub(super) waits: Mutex<Option<Vec<Duration>>>,
+}
+
+impl Inner {
+    pub(super) fn new(settings: Settings, network: &Network) -> Result<Self, Error> {
+        Ok(Self {
+            transport: Transport::new(&settings, network)?,
+            limits: settings.limits,
+            sent: AtomicU64::new(0),
+            incidents: Mutex::default(),
+            last_write: tokio::sync::Mutex::new(None),
+            #[cfg(test)]
+            waits: Mutex::new(None),
+        })
+    }
+
+    pub(super) fn take_incidents(&self) -> Vec<String> {
+        std::mem::take(
+            &mut *self
+                .incidents
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        )
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note(&self, incident: &str) {
+        let mut incidents = self
+            .incidents
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if incidents.len() < MOST_INCIDENTS {
+            incidents.push(self.transport.without_token(incident));
+        }
+    }
+
+    pub(super) async fn wait(&self, wait: Duration) {
+        #[cfg(test)]
+        if let Some(waits) = self.waits.lock().unwrap().as_mut() {
+            waits.push(wait);
+            return;
+        }
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+    }
+}
