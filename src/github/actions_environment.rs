@@ -1,5 +1,4 @@
-//! What this process knows of GitHub: where it is, which repository, with which token, and which step
-//! of which workflow run this is.
+//! What the variables and inputs of a job say: the repository, the token, the workflow run and the event.
 
 use crate::context::Context;
 use crate::domain::trigger::place::{Place, WorkflowRun};
@@ -11,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// GitHub, as far as the surroundings tell.
+/// The repository on GitHub that the environment names, and the access to it.
 #[derive(Debug, Clone)]
 pub struct ActionsEnvironment {
     /// Where it is.
@@ -25,11 +24,11 @@ pub struct ActionsEnvironment {
 }
 
 impl ActionsEnvironment {
-    /// GitHub, where repository and token are told.
+    /// What the environment says; `None` without a repository or a token.
     pub fn of(context: &Context) -> Option<Self> {
         let mut limits = Limits::default();
         let mut pauses = RETRY_PAUSES;
-        // Tests have no reason to spare a server of their own.
+        // Tests shorten the waits: they have a server of their own.
         let set = |name: &str| Some(Duration::from_millis(context.var(name)?.parse().ok()?));
         if let Some(spacing) = set("SPRAG_GITHUB_SPACING_MS") {
             limits.spacing = spacing;
@@ -58,7 +57,7 @@ impl ActionsEnvironment {
     /// A client; inside a runtime.
     ///
     /// # Errors
-    /// When the address of the API is none that a token may be sent to.
+    /// When a token must not be sent to the address of the API.
     pub fn client(&self) -> Result<Client, crate::github::api::Error> {
         let settings = Settings {
             api_url: self.place.api_url.clone(),

@@ -17,11 +17,11 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// What became of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
-    /// Nothing was to leave this machine.
+    /// Nothing was to be pushed.
     Not,
-    /// It is where it was meant to be.
+    /// The work arrived where it was meant to.
     Done,
-    /// It is kept, but not where it was meant to be.
+    /// The work is kept, but it did not arrive where it was meant to.
     Failed,
 }
 
@@ -60,7 +60,7 @@ pub struct AfterPush<'a> {
     pub request: &'a RunRequest,
     /// The branch that was pushed.
     pub branch: &'a WorkBranch,
-    /// What the pull request's description tells.
+    /// The summary that the description of the pull request is made from.
     pub summary: &'a RunSummary,
     /// How long GitHub may take for all of it.
     pub patience: Duration,

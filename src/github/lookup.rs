@@ -28,23 +28,23 @@ use std::path::Path;
 /// The largest payload that is read. GitHub's own limit is 25 MB.
 const MAX_PAYLOAD: u64 = 32 << 20;
 
-/// What an event comes to.
+/// What follows from an event.
 pub enum Beginning {
-    /// The job is over before a run begins.
+    /// The job ends without a run.
     Over(Ended),
-    /// Something is to be done.
+    /// A run starts.
     Work(Box<Wanted>),
 }
 
 /// What the event is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// It says what is to be done.
+    /// The event says what is to be done.
     Ask,
-    /// The step says itself what is to be done, and the event only who may have it done, and where.
+    /// The step's own settings say what is to be done; the event says who asked, and on which branch.
     Place,
-    /// It was done by another job of the workflow run and is to be published: the same run is not
-    /// counted twice.
+    /// Another job of the workflow run did the work, and this one publishes it: the run is not counted
+    /// twice.
     Publish,
 }
 
@@ -74,13 +74,13 @@ impl Beginning {
 
 /// What is to be worked on.
 pub struct Wanted {
-    /// As what.
+    /// The plan or the prompt.
     pub source: WantedSource,
-    /// For whom and where.
+    /// Who asked for it, and where the work and the report go.
     pub request: RunRequest,
 }
 
-/// What a run works on, before the branch is checked out that it lies in.
+/// What a run works on. A path is one of the branch that is checked out afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedSource {
     /// What the step itself names.
@@ -89,7 +89,7 @@ pub enum WantedSource {
     Plan(String),
     /// A task in words.
     Prompt(String),
-    /// A plan that is no file: its text.
+    /// The text of a plan that is not a file.
     PlanText(String),
     /// The next plan of a directory, relative to the work tree.
     Queue(String),
@@ -107,8 +107,8 @@ pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettin
     }
 }
 
-/// What a configuration file may say where the event may be a stranger's: what is checked out may be
-/// theirs, too, so who may start runs is for the workflow to say.
+/// The settings of a configuration file that are obeyed. Where anybody can cause the event, the checkout may
+/// be theirs, too: then only the workflow says who may start runs.
 pub fn without_rights(context: &Context, file: Settings) -> Settings {
     match actions_environment::event(context).is_none() || is_of_a_writer(context) {
         true => file,
@@ -116,8 +116,8 @@ pub fn without_rights(context: &Context, file: Settings) -> Settings {
     }
 }
 
-/// Why whoever caused the event starts nothing, where nothing else has judged them: a bot that is not
-/// listed, Sprag's own account, and, if `needs_access`, everybody who may not write.
+/// Why the sender of the event starts nothing, where no candidate was judged: a bot that is not listed,
+/// Sprag's own account, and, if `needs_access`, anybody without write access.
 pub async fn stranger(
     context: &Context,
     repo: &crate::github::api::Repo,
@@ -154,7 +154,7 @@ pub async fn stranger(
 /// Reads the event of this workflow run.
 ///
 /// # Errors
-/// When there is none, or it cannot be read.
+/// When the job has no event, or it cannot be read.
 pub fn read(context: &Context) -> Result<payload::Event> {
     let Some((name, path)) = actions_environment::event(context) else {
         return Err(Error::usage("there is no GitHub event here").hint(
@@ -195,7 +195,7 @@ pub async fn begin(
     let explicit = purpose != Purpose::Ask;
     let event = match read(context) {
         Ok(event) => event,
-        // Who has the right to push or to dispatch has it whatever else the payload says.
+        // Whoever can push or dispatch may start a run, even if the payload cannot be read.
         Err(_) if explicit && is_of_a_writer(context) => {
             return Ok(Beginning::Work(Box::new(Wanted {
                 source: WantedSource::Configured,
@@ -291,7 +291,7 @@ pub async fn begin(
     }
 }
 
-/// What the work is called: the first line of what somebody wrote, or what is to be mended.
+/// The title of the work: the first line of the instruction, or what is to be fixed.
 fn title(candidate: &Candidate) -> String {
     let at = match (candidate.number(), candidate.is_pull()) {
         (Some(number), true) => format!(" of pull request {number}"),
@@ -335,7 +335,7 @@ fn of_repository(ask: &Ask) -> Option<WantedSource> {
     }
 }
 
-/// Somebody who may has asked for something.
+/// A request that is authorised.
 struct Asked<'a> {
     actions: &'a ActionsEnvironment,
     lookup: EventLookup<'a>,

@@ -57,7 +57,7 @@ impl Publisher {
         Ok(Self { latest, thread })
     }
 
-    /// What is told of every event.
+    /// The report that hands every event to the publisher.
     pub fn reporter(&self, redactor: Arc<Redactor>) -> Box<dyn Reporter> {
         Box::new(Feed {
             latest: self.latest.clone(),

@@ -17,9 +17,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Below it there is a reference for each failed run of a plan as it is written now:
-/// `<slug>/<digest of the plan>-<run>`. They need no branch, no pull request and no issue, and a plan
-/// that is edited has its tries anew.
+/// References below it count the failed runs of a plan: `<slug>/<digest of the plan>-<run>`. They need no
+/// branch, pull request or issue, and since the digest changes when a plan is edited, it is then tried again.
 const FAILED: &str = "refs/sprag/queue/";
 
 /// How long GitHub may take to count a run.
@@ -28,15 +27,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Files that may be plans, by their ending.
 const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
 
-/// What a queue comes to.
+/// What is chosen from a queue.
 pub enum Chosen {
-    /// This plan, relative to the work tree; the request has its branch.
+    /// This plan, relative to the work tree. Its branch is set in the request.
     Plan(PathBuf),
-    /// No plan.
+    /// No plan: how the job ends.
     Over(Ended),
 }
 
-/// One plan file and where its work stands.
+/// A plan file and the state of its work.
 struct Entry {
     path: PathBuf,
     name: String,
@@ -45,7 +44,7 @@ struct Entry {
     branch: Option<String>,
 }
 
-/// Chooses the next plan, settles the request's branch, and says of every other plan why not.
+/// Chooses the next plan, sets the branch of the request, and notes of every other plan why it was passed over.
 ///
 /// # Errors
 /// When the directory or GitHub cannot be read.
@@ -150,7 +149,7 @@ pub async fn count_run(
         (Ok(github), RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork) => {
             forget(&github, prefix).await
         }
-        // Nobody's failure: it is tried again.
+        // This says nothing about the plan, which is tried again.
         (_, RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline) => Ok(()),
         (Ok(github), _) => match &request.context.head {
             Some(head) => github.create_ref(&format!("{prefix}{run_id}"), head).await,
@@ -267,7 +266,7 @@ async fn queued(
     Ok((plan, differs))
 }
 
-/// What tells a plan from an edited one, whatever its tasks' states are.
+/// A digest that changes when the plan is edited, and not when the states of its tasks change.
 fn digest(name: &str, bytes: &[u8]) -> String {
     let own = without_owned_keys(name, bytes);
     let digest = blake3::hash(format!("{own:?}").as_bytes()).to_hex();

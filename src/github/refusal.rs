@@ -1,5 +1,5 @@
-//! A run of the action that does not begin is told where its user looks: in the outputs, in an
-//! annotation and in the step summary.
+//! An error before a run starts is reported where users of the action look: in the outputs, in an annotation
+//! and in the step summary.
 
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
@@ -14,7 +14,7 @@ use crate::report::workflow_command::annotation_commands;
 use std::io::Write;
 use std::path::Path;
 
-/// Tells the error; `out` is the log of the step.
+/// Reports the error; `out` is the log of the step.
 pub fn tell(context: &Context, error: &Error, out: &mut impl Write) {
     for command in annotation_commands(&[annotation(error)]) {
         // Without a log there is nowhere left to say it.

@@ -1,4 +1,4 @@
-//! What a run is for beyond the repository: who asked, where its work goes, where it is told of.
+//! What a run was asked for on GitHub: who asked, where its work goes, and where it is reported.
 
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, Settings};
@@ -9,7 +9,7 @@ use crate::github::api::Target;
 use crate::report::markdown::ReportContext;
 use serde::{Deserialize, Serialize};
 
-/// See the module.
+/// What a run was asked for on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
     /// What the texts on GitHub say of it.
@@ -45,7 +45,7 @@ pub struct Delivery {
     pub via_api: bool,
     /// Workflows to start on what was pushed.
     pub dispatch: Vec<String>,
-    /// Whether the run is told of on GitHub.
+    /// Whether the run is reported on GitHub.
     pub report: bool,
     /// Whether in a comment, too.
     pub comment: bool,
@@ -121,7 +121,7 @@ impl RunRequest {
         }
     }
 
-    /// Settles whether it may be told on GitHub that the run cannot begin, before the plan is read.
+    /// Decides whether GitHub is told that the run cannot start, before the plan is read.
     pub fn may_tell(&mut self, settings: &Settings, in_actions: bool) {
         let set = settings.clone().resolve(in_actions);
         self.delivery.report = match set.report {
@@ -132,8 +132,8 @@ impl RunRequest {
         self.delivery.comment = set.status_comment;
     }
 
-    /// Settles what becomes of the work: what was said, else what fits where the run is. `token`
-    /// says whether there is one.
+    /// Decides where the work goes: as the settings say, else as it fits where the run is. `token` says whether
+    /// there is one.
     pub fn settle(&mut self, set: &Resolved, in_actions: bool, token: bool) {
         let can_push = token && self.branch.is_some() && !self.context.report_only;
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {

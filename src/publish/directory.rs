@@ -31,7 +31,7 @@ pub struct HandedOver {
 /// Reads a run directory.
 ///
 /// # Errors
-/// When it is none, or anything in it that is used is damaged or not of the form that a run leaves.
+/// When it is not a run directory, or a part of it that is used is damaged.
 pub fn read(dir: &Path, redactor: &Redactor) -> Result<HandedOver> {
     let shown = dir.display();
     let is_dir = fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir());

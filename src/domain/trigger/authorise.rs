@@ -155,7 +155,7 @@ pub fn authorise(
     Ok(authorised)
 }
 
-/// Whether somebody may ask at all: who may not is told nothing of what else is wrong.
+/// Whether somebody may ask at all. Somebody who may not does not learn what else is wrong.
 ///
 /// # Errors
 /// Why not.

@@ -1,5 +1,5 @@
 //! GitHub's event payloads, read defensively: fields of the wrong type are errors and never a
-//! panic, texts are bounded, and whatever is not used is not looked at.
+//! panic, texts are bounded, and what is not used is not read.
 
 mod read;
 

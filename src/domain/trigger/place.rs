@@ -19,9 +19,9 @@ pub struct Place {
 /// A run of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRun {
-    /// Its id, as the runner tells it.
+    /// The id that the runner gives.
     pub id: String,
-    /// How often it was begun.
+    /// The attempt, from 1.
     pub attempt: String,
 }
 

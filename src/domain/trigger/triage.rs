@@ -33,7 +33,7 @@ pub enum Triage {
     Refused {
         /// Why.
         refusal: Refusal,
-        /// What was asked for, where it is known whom to tell: see [`super::authorise::may_ask`].
+        /// What was asked for, where it is known who asked: see [`super::authorise::may_ask`].
         candidate: Option<Box<Candidate>>,
     },
     /// Somebody asked: see [`super::authorise::authorise`].

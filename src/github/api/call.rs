@@ -104,7 +104,7 @@ impl Client {
         read(&call.what(), &answer.body)
     }
 
-    /// Sends a request that something new may come of, without a way to find out whether it did.
+    /// Sends a non-idempotent request whose effect cannot be looked up.
     pub(super) async fn answer(&self, call: &Call) -> Result<Answer, Error> {
         match self.drive(call, &mut 0).await? {
             End::Answered(answer) => Ok(answer),
@@ -287,7 +287,7 @@ impl Client {
     }
 }
 
-/// What went wrong, and how a person is told of it.
+/// What went wrong, and the message about it.
 type Failed = Box<(Fault, Error)>;
 
 /// Entries a page, and the most pages of a list.

@@ -20,7 +20,7 @@ impl Client {
     /// A client; nothing is sent yet.
     ///
     /// # Errors
-    /// An address that is none, or plain http that leaves the machine; a token that cannot be sent.
+    /// An invalid address, plain http to another machine, or a token that cannot be sent.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         Ok(Self {
             inner: Arc::new(Inner::new(settings, &Network::direct())?),
@@ -74,7 +74,7 @@ impl Client {
     /// A repository by its `owner/name`.
     ///
     /// # Errors
-    /// A name that is none.
+    /// An invalid name.
     pub fn repo(&self, name: &str) -> Result<Repo, Error> {
         let allowed = |part: &str| {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -88,7 +88,7 @@ impl Client {
             }),
             _ => Err(Error::protocol(
                 "the repository",
-                format!("'{}' is no OWNER/NAME", name.escape_debug()),
+                format!("'{}' is not of the form OWNER/NAME", name.escape_debug()),
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! What a token may do, as far as reading tells.
+//! What a token may do, as far as reads show.
 
 use super::call::Call;
 use super::client::Repo;
@@ -51,7 +51,7 @@ pub struct Rate {
     pub limit: u64,
 }
 
-/// What reading alone tells of a repository and a token.
+/// What reads alone show about a repository and a token.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// The repository.

@@ -46,7 +46,7 @@ pub struct Facts {
     /// Whether nothing can be written to it any more.
     #[serde(default)]
     pub archived: bool,
-    /// What the token may do, where GitHub tells; for a job's token it often does not.
+    /// What the token may do. GitHub often leaves it out for a job's token.
     #[serde(default)]
     pub permissions: Option<Permissions>,
 }

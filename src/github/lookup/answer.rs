@@ -1,5 +1,5 @@
-//! What is said where no run begins: that nothing is to be done, that something is refused, or what
-//! was asked.
+//! The answers of a job in which no run starts: there is nothing to do, the request is refused, or it was a
+//! question.
 
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
@@ -22,7 +22,7 @@ use crate::report::workflow_command::annotation_commands;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// How long GitHub may take to hear that a run cannot begin.
+/// The time limit for reporting that a run cannot start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a job ends in which no run begins.
@@ -64,7 +64,7 @@ impl Ended {
     }
 }
 
-/// What a decision against a run comes to.
+/// How the job ends after a decision against a run.
 pub fn declined(declined: &Declined) -> Ended {
     match declined {
         Declined::Nothing { reason } => Ended::nothing(reason.clone()),
@@ -138,7 +138,7 @@ fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where whoever asked is told.
+/// Where the answer to a request goes.
 pub struct Told<'a> {
     /// The repository.
     pub repo: &'a Repo,
@@ -159,7 +159,7 @@ pub struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// Tells of a decision against a run, as far as the decision allows.
+    /// Answers with a decision against a run, as far as the decision allows.
     pub async fn declined(&self, declined: &Declined) -> Ended {
         let mut ended = self::declined(declined);
         if let Declined::Refused(refusal) = declined {
@@ -287,8 +287,8 @@ impl Told<'_> {
     }
 }
 
-/// Tells whoever asked for a run why it cannot begin: the plan is not there, the agent is missing.
-/// Says what could not be said.
+/// Reports to whoever asked for a run why it cannot start, such as a missing plan or agent. Returns what could
+/// not be reported.
 pub async fn not_begun(
     context: &Context,
     request: &RunRequest,

@@ -1,4 +1,4 @@
-//! On which branch an event's work is done, and the way there.
+//! The branch that an event's work is done on, and how it is checked out.
 
 use crate::context::Context;
 use crate::domain::snapshot::RevId;
@@ -71,7 +71,7 @@ pub async fn branch_of(
     let at = match (&authorised.branch, &candidate.head_sha) {
         (Some(_), Some(head)) if candidate.is_pull() => Some(head.clone()),
         (Some(_), head) => match lookup.repo.branch(&name).await {
-            // The event tells where it was, and the push finds out whether it still is.
+            // The event has the commit, and the push fails if the branch has moved.
             Err(error) if error.is_temporary() && head.is_some() => head.clone(),
             asked => asked?.map(|branch| branch.sha),
         },
@@ -225,7 +225,7 @@ pub fn file_of_branch(
 /// The repository on GitHub, with the step's own token and nothing of what the checkout left.
 ///
 /// # Errors
-/// An address that is none.
+/// An invalid address.
 pub fn remote(
     context: &Context,
     actions: &ActionsEnvironment,

@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A text that stands for an answer: blank is none, and so is anything that is no text.
+    /// The text of an input; `None` if it is blank or not a text.
     pub fn input(&self, name: &str) -> Option<String> {
         let text = self.given(name)?.as_str()?.trim();
         (!text.is_empty()).then(|| head(text, MAX_TEXT_BYTES).to_owned())
