@@ -13,6 +13,13 @@ fn read(text: &str) -> Result<Settings, Fault> {
     Ok(settings)
 }
 
+impl Settings {
+    fn without_key(mut self, key: &str) -> Self {
+        self.set(key, &Node::plain("~")).expect("null is no value");
+        self
+    }
+}
+
 fn fault(text: &str) -> String {
     read(text)
         .expect_err("must be refused")
@@ -21,7 +28,7 @@ fn fault(text: &str) -> String {
 }
 
 #[test]
-fn every_key_is_read() {
+fn keys_of_every_kind_are_read() {
     let settings = read(
         "agent: codex\nagent_command: ./a\nagent_args: [-v, 3]\nmodel: m\n\
          instructions: be kind\n\
@@ -36,7 +43,7 @@ fn every_key_is_read() {
          dispatch_workflows: [ci.yml]\ntrigger_phrase: /go\ntrigger_label: go\n\
          allowed_associations: [OWNER]\nallowed_users: [ada]\nallowed_bots: ['b[bot]']\n\
          allow_pull_request_target: false\nmax_runs_per_day: 3\nmax_depth: 0\n\
-         status_comment: false\nreport: none\nevents: '-'\nrun_dir: /tmp/x\ncolor: never\n",
+         status_comment: false\nreport: none\nevents: '-'\nrun_dir: /tmp/x\n",
     );
     let second = |n| Some(Duration::from_secs(n));
     let texts = |all: &[&str]| Some(all.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
@@ -93,7 +100,7 @@ fn every_key_is_read() {
         report: Some(Report::None),
         events: text("-"),
         run_dir: text("/tmp/x"),
-        color: Some(Color::Never),
+        ..Settings::default()
     };
     assert_eq!(
         read("agent_arg: x").map(|s| s.agent_args),
@@ -284,6 +291,34 @@ fn a_stronger_command_is_run_instead_of_a_weaker_agent() {
             ),
             (agent, model, Some("./a")),
             "{lower}"
+        );
+    }
+}
+
+#[test]
+fn every_key_takes_a_value_and_sets_nothing_else() {
+    for key in keys() {
+        let value = match (key.form, key.choices.last(), key.range) {
+            (_, Some(word), _) => (*word).to_owned(),
+            (_, _, Some((least, _))) => least.to_string(),
+            (Form::Truth, ..) => "true".to_owned(),
+            (Form::Word, ..) => "1".to_owned(),
+            (Form::Tree, ..) => "ignore: [a]".to_owned(),
+            _ => "A_B".to_owned(),
+        };
+        let mut settings = Settings::default();
+        assert_eq!(
+            settings.set_from_text(key.name, &value),
+            Ok(()),
+            "{}",
+            key.name
+        );
+        assert_ne!(settings, Settings::default(), "{}", key.name);
+        assert_eq!(
+            settings.without_key(key.name),
+            Settings::default(),
+            "{}",
+            key.name
         );
     }
 }
