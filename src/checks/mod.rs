@@ -14,9 +14,13 @@ use crate::permit::Committable;
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
 };
+use crate::secrets::redact::Redactor;
+use crate::secrets::redact_stream::Redacting;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How much of the beginning and the end of a check's output is read for what it says. The log
@@ -40,6 +44,8 @@ pub struct Surroundings<'a> {
     pub run_dir: &'a Path,
     /// The path of a log under it, by the number and the name of the check.
     pub log: fn(u32, &str) -> String,
+    /// Takes secrets out of the logs.
+    pub redactor: &'a Arc<Redactor>,
     /// Problem matchers by the file that a check names.
     pub matchers: &'a BTreeMap<String, Vec<Matcher>>,
 }
@@ -171,7 +177,8 @@ async fn run_check(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> (CheckResult, String) {
     let name = (around.log)(number, &file_name(&check.name));
-    let mut log = CappedLog::create(&around.run_dir.join(&name)).ok();
+    let log = CappedLog::create(&around.run_dir.join(&name)).ok();
+    let mut log = log.map(|log| Redacting::new(log, Arc::clone(around.redactor)));
     let mut kept = HeadTail::new(HEAD, TAIL);
     let spec = CommandSpec {
         program: "sh".into(),
@@ -190,14 +197,15 @@ async fn run_check(
     let ended = run(&spec, around.cancel, &mut |_: StreamKind, chunk: &[u8]| {
         kept.push(chunk);
         if let Some(file) = &mut log
-            && let Err(error) = file.write(chunk)
+            && let Err(error) = file.write_all(chunk)
         {
             lost = Some(format!("{name}: {error}"));
             log = None;
         }
     })
     .await;
-    if let Some(Err(error)) = log.map(CappedLog::close) {
+    let closed = log.map(|log| log.finish().and_then(CappedLog::close));
+    if let Some(Err(error)) = closed {
         lost = Some(format!("{name}: {error}"));
     }
     if let Some(why) = lost {

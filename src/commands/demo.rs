@@ -56,7 +56,7 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
         &surroundings(context, &place, repository),
         &arguments(&place.join(RECORDING.0), pace, run_dir.clone(), args),
     )?;
-    let run_dir = RunDir::open(&run_dir)?;
+    let run_dir = RunDir::open(&run_dir, std::sync::Arc::default())?;
     print(&on_github(&place, &run_dir)?)?;
     print(&closing(&place, &run_dir))?;
     Ok(code)

@@ -105,6 +105,19 @@ pub struct TurnLine {
     pub builtin: Option<Telemetry>,
 }
 
+/// How far a turn has come, as far as the agent tells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnProgress {
+    /// Milliseconds since the turn began.
+    pub elapsed_ms: u64,
+    /// The last tool call, in one line.
+    pub last_tool: Option<String>,
+    /// Files that the agent says it changed.
+    pub changed_files: Option<u32>,
+    /// Tokens and cost so far.
+    pub usage: Usage,
+}
+
 /// What is scheduled instead of going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -214,6 +227,8 @@ pub enum EventKind {
     },
     /// The agent said or did something.
     Agent(AgentEvent),
+    /// A turn goes on.
+    TurnProgress(Box<TurnProgress>),
     /// A turn ended.
     TurnEnded {
         /// How the agent's process ended.

@@ -8,7 +8,9 @@ use super::assess::message::FailedReport;
 use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
-use super::event::{Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine};
+use super::event::{
+    Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine, TurnProgress,
+};
 use super::outcome::{Reason, RunStatus, TaskEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +67,9 @@ pub struct RunSummary {
     /// The agent's own list of things to do, as it last stood.
     #[serde(skip)]
     pub todo: Vec<TodoItem>,
+    /// How far the turn has come that is going on.
+    #[serde(skip)]
+    pub turn: Option<Box<TurnProgress>>,
 }
 
 /// Which plan.
@@ -278,6 +283,7 @@ impl Default for RunSummary {
             tasks: Vec::new(),
             current: None,
             todo: Vec::new(),
+            turn: None,
         }
     }
 }
@@ -299,8 +305,12 @@ impl RunSummary {
             EventKind::RunStarted(started) => self.started(started),
             EventKind::TaskStarted { .. } => self.task_started(event),
             EventKind::TurnStarted { .. } => self.turn_started(event),
+            EventKind::TurnProgress(progress) => self.turn = Some(progress.clone()),
             EventKind::Agent(AgentEvent::Todo { items }) => self.todo.clone_from(items),
-            EventKind::TurnEnded { usage, .. } => self.used(event, usage.as_ref()),
+            EventKind::TurnEnded { usage, .. } => {
+                self.turn = None;
+                self.used(event, usage.as_ref());
+            }
             EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
             EventKind::CheckEnded(result) => self.check_ended(event, result),
             EventKind::RetryScheduled { how, n, .. } => self.retry_scheduled(event, *how, *n),
@@ -510,8 +520,6 @@ impl RunSummary {
 fn count(tasks: &[TaskSummary], wanted: impl Fn(&TaskSummary) -> bool) -> u32 {
     u32::try_from(tasks.iter().filter(|task| wanted(task)).count()).unwrap_or(u32::MAX)
 }
-
-mod texts;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,6 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
 use crate::github::api::Client;
 use crate::report::Reporter;
-use crate::secrets::redact::Redactor;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -58,10 +57,9 @@ impl Publisher {
     }
 
     /// The report that hands every event to the publisher.
-    pub fn reporter(&self, redactor: Arc<Redactor>) -> Box<dyn Reporter> {
+    pub fn reporter(&self) -> Box<dyn Reporter> {
         Box::new(Feed {
             latest: self.latest.clone(),
-            redactor,
         })
     }
 
@@ -104,14 +102,13 @@ impl Publisher {
 /// Hands the summary on where something has happened that shows.
 struct Feed {
     latest: watch::Sender<Latest>,
-    redactor: Arc<Redactor>,
 }
 
 impl Reporter for Feed {
     fn report(&mut self, event: &Event, summary: &RunSummary) {
         if shows(&event.kind) {
             let _ = self.latest.send_replace(Latest {
-                summary: Arc::new(self.redactor.redact_summary(summary)),
+                summary: Arc::new(summary.clone()),
                 end: None,
             });
         }
@@ -125,6 +122,7 @@ fn shows(kind: &EventKind) -> bool {
         EventKind::RunStarted(_)
         | EventKind::TaskStarted { .. }
         | EventKind::TurnStarted { .. }
+        | EventKind::TurnProgress(_)
         | EventKind::TurnAssessed(_)
         | EventKind::CheckEnded(_)
         | EventKind::RetryScheduled { .. }

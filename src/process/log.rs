@@ -1,7 +1,7 @@
 //! A log file that stays within a size and keeps its beginning and its end.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,17 @@ pub struct CappedLog {
     tail: Option<File>,
     /// Bytes that went to the tail so far, those that were overwritten since included.
     tail_written: u64,
+}
+
+impl Write for CappedLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.append(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl CappedLog {
@@ -53,11 +64,7 @@ impl CappedLog {
         })
     }
 
-    /// Takes more output.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let room = usize::try_from(self.head_cap - self.head).unwrap_or(usize::MAX);
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
         if let Some(last) = head.last() {
@@ -161,7 +168,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("log");
         let mut log = CappedLog::with_caps(&path, head, tail).unwrap();
-        chunks.iter().for_each(|chunk| log.write(chunk).unwrap());
+        chunks
+            .iter()
+            .for_each(|chunk| log.write_all(chunk).unwrap());
         let omitted = log.close().unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         (omitted, fs::read(&path).unwrap())

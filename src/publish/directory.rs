@@ -51,7 +51,10 @@ pub fn read(dir: &Path, redactor: &Redactor) -> Result<HandedOver> {
         .hint("run with --no-push, and hand both files over"));
     }
     Ok(HandedOver {
-        summary: redactor.redact_summary(&summary),
+        summary: redactor
+            .redacted(&summary)
+            .map_err(anyhow::Error::from)?
+            .into_owned(),
         bundle,
     })
 }

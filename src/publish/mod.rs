@@ -57,7 +57,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         Error::environment("sprag publish needs GitHub, and there is no access to it")
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
-    let redactor = crate::secrets::sources::redactor(context);
+    let redactor = crate::secrets::sources::redactor(&context.env);
     let handed = directory::read(&context.cwd.join(&args.run_dir), &redactor)?;
     let real = crate::run::repository::repository(context)?;
     let set = Set::of(context, args, &real)?;
@@ -73,7 +73,8 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     request.settle(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
     let own = new_run::runs_of(context, real.work_tree());
-    let own = RunDir::create(&own.join(uuid::Uuid::now_v7().to_string()))
+    let own = own.join(uuid::Uuid::now_v7().to_string());
+    let own = RunDir::create(&own, Arc::new(redactor))
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     let summary = begun(&handed.summary, &request, &own);
     let mut reporting = Reporting::open(

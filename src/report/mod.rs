@@ -49,9 +49,11 @@ impl Reporters {
         self.members.push((name, reporter));
     }
 
-    /// Takes reporters of that name out.
-    pub fn remove(&mut self, name: &str) {
-        self.members.retain(|(known, _)| *known != name);
+    /// Puts another reporter in the place of the one of that name, if there is one.
+    pub fn replace(&mut self, name: &str, reporter: Box<dyn Reporter>) {
+        if let Some((_, member)) = self.members.iter_mut().find(|(known, _)| *known == name) {
+            *member = reporter;
+        }
     }
 
     /// Tells every reporter, in the order in which they were added. Returns one warning for each that

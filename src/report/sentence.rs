@@ -2,9 +2,9 @@
 
 use super::text;
 use crate::domain::assess::AssessmentKind;
-use crate::domain::event::RetryKind;
+use crate::domain::event::{RetryKind, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
-use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::domain::summary::{RunSummary, RunUsage, TaskSummary};
 
 /// Most indicators shown with one turn.
 pub const MOST_INDICATORS: usize = 5;
@@ -164,8 +164,30 @@ pub fn reason(reason: Reason) -> &'static str {
     }
 }
 
+/// How far a turn has come, in one line.
+pub fn turn_progress(progress: &TurnProgress) -> String {
+    let used = RunUsage {
+        tokens_in: progress.usage.tokens_in,
+        tokens_out: progress.usage.tokens_out,
+        cost_usd: progress.usage.cost_usd,
+    };
+    let last = progress.last_tool.as_deref();
+    let changed = progress.changed_files.map(u64::from);
+    let parts = [
+        last.map(|tool| format!("last: {}", text::short_line(tool, 100))),
+        changed.map(|count| format!("{} changed", text::count(count, "file"))),
+        usage(&used),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let elapsed = text::duration(progress.elapsed_ms);
+    match parts.is_empty() {
+        true => format!("still working after {elapsed}"),
+        false => format!("still working after {elapsed}: {}", parts.join(" · ")),
+    }
+}
+
 /// Tokens and cost in one phrase, where any of it is known.
-pub fn usage(usage: &crate::domain::summary::RunUsage) -> Option<String> {
+pub fn usage(usage: &RunUsage) -> Option<String> {
     let tokens = match (usage.tokens_in, usage.tokens_out) {
         (None, None) => None,
         (a, b) => {

@@ -162,6 +162,18 @@ pub enum Body {
         /// The line, cut where it is very long.
         line: String,
     },
+    /// A turn goes on; told once a minute.
+    #[serde(rename = "turn.progress")]
+    TurnProgress {
+        /// Milliseconds since the turn began.
+        duration_ms: u64,
+        /// The last tool call, in one line, where the agent tells of them.
+        last_tool: Option<String>,
+        /// Files that the agent says it changed, where it tells of them.
+        changed_files: Option<u32>,
+        /// Tokens and cost so far.
+        usage: WireUsage,
+    },
     /// A turn ended.
     #[serde(rename = "turn.ended")]
     TurnEnded {

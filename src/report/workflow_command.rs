@@ -14,6 +14,7 @@ pub const MOST_PER_LEVEL: usize = 10;
 /// console, so that a task's end is told outside of its group.
 pub struct WorkflowCommands {
     log: Shielded,
+    annotates: bool,
     in_group: bool,
     failure: Option<io::Error>,
 }
@@ -23,8 +24,17 @@ impl WorkflowCommands {
     pub fn new(log: Shielded) -> Self {
         Self {
             log,
+            annotates: true,
             in_group: false,
             failure: None,
+        }
+    }
+
+    /// Writes groups alone, where the annotations are shown elsewhere.
+    pub fn groups_only(log: Shielded) -> Self {
+        Self {
+            annotates: false,
+            ..Self::new(log)
         }
     }
 
@@ -45,8 +55,8 @@ impl WorkflowCommands {
                     event.task.as_deref().unwrap_or("")
                 )));
             }
-            EventKind::RunEnded { .. } => {
-                commands.extend(annotation_commands(&annotations(summary)))
+            EventKind::RunEnded { .. } if self.annotates => {
+                commands.extend(annotation_commands(&annotations(summary)));
             }
             _ => {}
         }

@@ -17,7 +17,6 @@ use crate::process::Cancel;
 use crate::run::parts::Parts;
 use crate::run::run_plan::RunPlan;
 use crate::run::steps::{PushRequest, follow_remote, keep_for_publish, push_work};
-use crate::secrets::sources::redactor;
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -68,8 +67,9 @@ pub(crate) async fn deliver(
         Some(_) => PATIENCE_OF_CANCELLED,
         None => PATIENCE,
     };
-    let summary =
-        redactor(context).redact_summary(&RunSummary::of(&parts.setup.run_dir.read_events()?));
+    let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
+    let redactor = std::sync::Arc::clone(&parts.setup.redactor);
+    let summary = redactor.redacted(&summary).map_err(anyhow::Error::from)?;
     let after = AfterPush {
         actions: &actions,
         request,

@@ -4,16 +4,21 @@ mod lines;
 
 use crate::domain::attempt::Record;
 use crate::domain::event::Event;
+use crate::process::CappedLog;
 use crate::report::append::append_only;
 use crate::run::layout::{Folder, RunFile};
+use crate::secrets::redact::Redactor;
+use crate::secrets::redact_stream::Redacting;
 use anyhow::{Context as _, bail};
 use lines::{end_torn_line, read_lines};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Runs that are kept; older ones are removed when a new one begins.
 const KEPT_RUNS: usize = 20;
@@ -21,11 +26,16 @@ const KEPT_RUNS: usize = 20;
 /// Version of the manifest and of everything else that a run keeps for taking it up again.
 const VERSION: u32 = 1;
 
-/// A run's directory.
+/// A run's directory. Secrets are redacted in whatever is written to it, but for the files that are
+/// kept word for word ([`RunFile::is_exact`]).
 #[derive(Debug, Clone)]
 pub struct RunDir {
     root: PathBuf,
+    redactor: Arc<Redactor>,
 }
+
+/// A log of what somebody else prints.
+pub type Log = Redacting<CappedLog>;
 
 /// What is fixed when a run begins, and checked when it is taken up again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,7 +84,7 @@ impl RunDir {
     ///
     /// # Errors
     /// When it cannot be made, is there already, or is a symbolic link.
-    pub fn create(root: &Path) -> anyhow::Result<Self> {
+    pub fn create(root: &Path, redactor: Arc<Redactor>) -> anyhow::Result<Self> {
         if let Some(parent) = root.parent() {
             fs::create_dir_all(parent)
                 .with_context(|| format!("{} cannot be made", parent.display()))?;
@@ -89,7 +99,7 @@ impl RunDir {
             }
         }
         let root = fs::canonicalize(root)?;
-        let run_dir = Self { root };
+        let run_dir = Self { root, redactor };
         for folder in Folder::OF_NEW_RUN {
             let path = run_dir.folder(folder);
             DirBuilder::new().mode(0o700).create(path)?;
@@ -102,10 +112,10 @@ impl RunDir {
     ///
     /// # Errors
     /// When there is none.
-    pub fn open(root: &Path) -> anyhow::Result<Self> {
+    pub fn open(root: &Path, redactor: Arc<Redactor>) -> anyhow::Result<Self> {
         let root = fs::canonicalize(root)
             .with_context(|| format!("there is no run directory {}", root.display()))?;
-        let run_dir = Self { root };
+        let run_dir = Self { root, redactor };
         if !run_dir.path(RunFile::Manifest).is_file() {
             bail!("{} is not the directory of a run", run_dir.root.display());
         }
@@ -155,7 +165,11 @@ impl RunDir {
     /// When the file cannot be written; the old one is then untouched.
     pub fn write(&self, file: RunFile<'_>, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.path(file);
-        write_atomically(&path, bytes)
+        let bytes = match file.is_exact() {
+            true => Cow::Borrowed(bytes),
+            false => self.redactor.redact_bytes(bytes),
+        };
+        write_atomically(&path, &bytes)
             .with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(path)
     }
@@ -166,6 +180,15 @@ impl RunDir {
     /// As [`Self::write`].
     pub fn write_json<T: Serialize>(&self, file: RunFile<'_>, value: &T) -> anyhow::Result<()> {
         self.write(file, &serde_json::to_vec(value)?).map(drop)
+    }
+
+    /// Opens a log that stays within a size. Secrets are redacted in it.
+    ///
+    /// # Errors
+    /// When there is something at its place already, or it cannot be made.
+    pub fn log(&self, file: RunFile<'_>) -> io::Result<Log> {
+        let log = CappedLog::create(&self.path(file))?;
+        Ok(Redacting::new(log, Arc::clone(&self.redactor)))
     }
 
     /// Records what the run is.
@@ -206,7 +229,11 @@ impl RunDir {
     pub fn history(&self) -> anyhow::Result<HistoryFile> {
         let file = self.append_lines(RunFile::History)?;
         let path = self.path(RunFile::History);
-        Ok(HistoryFile { file, path })
+        Ok(HistoryFile {
+            file,
+            path,
+            redactor: Arc::clone(&self.redactor),
+        })
     }
 
     /// Opens a file of lines for appending, its name on the disk. A last line that a killed run or a
@@ -279,8 +306,11 @@ pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
     let mut runs = runs_in(parent);
     runs.sort();
     let is_of_tree = |run: &PathBuf| {
-        RunDir { root: run.clone() }
-            .manifest()
+        let run = RunDir {
+            root: run.clone(),
+            redactor: Arc::default(),
+        };
+        run.manifest()
             .is_ok_and(|manifest| manifest.work_tree == work_tree)
     };
     runs.into_iter()
@@ -294,20 +324,27 @@ pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
 pub struct HistoryFile {
     file: File,
     path: PathBuf,
+    redactor: Arc<Redactor>,
 }
 
 impl HistoryFile {
-    /// Appends a record and syncs it.
+    /// Appends a record and syncs it. Returns it as it was written: without secrets, so that a state
+    /// that follows from it is the one that a later process comes to.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn append(&mut self, line: &HistoryLine) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
+    pub fn append(&mut self, line: &HistoryLine) -> anyhow::Result<Record> {
+        let line = HistoryLine {
+            task: line.task.clone(),
+            record: self.redactor.redacted(&line.record)?.into_owned(),
+        };
+        let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         self.file
             .write_all(&text)
             .and_then(|()| self.file.sync_data())
-            .with_context(|| format!("{} cannot be written", self.path.display()))
+            .with_context(|| format!("{} cannot be written", self.path.display()))?;
+        Ok(line.record)
     }
 }
 

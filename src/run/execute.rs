@@ -36,10 +36,11 @@ use crate::run::steps::{Services, keep_for_publish, record_plan_end, run_setup};
 use crate::run::take_up::{make_room_after, take_up_run};
 use crate::run::task::TaskStart;
 use crate::run::work_tree::WorkTree;
-use crate::secrets::sources::{find_secrets, redact};
+use crate::secrets::sources::{detector, redactor};
 use crate::settings::{RunConfig, TaskConfig};
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -310,8 +311,8 @@ fn parts<'e>(
             in_actions: context.in_actions(),
             cancel,
             config,
-            redact: redact(context),
-            find_secrets: find_secrets(context),
+            redactor: Arc::new(redactor(&context.env)),
+            detector: detector(&context.env),
         },
     }
 }

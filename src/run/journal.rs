@@ -61,8 +61,8 @@ impl Journal {
             task: self.task.clone(),
             record,
         };
-        self.file.append(&line)?;
-        self.state.apply(&line.record);
+        let written = self.file.append(&line)?;
+        self.state.apply(&written);
         Ok(())
     }
 }

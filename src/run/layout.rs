@@ -182,6 +182,43 @@ impl RunFile<'_> {
         self.entry().path
     }
 
+    /// Whether it is kept word for word: what Sprag reads back and nobody else has a say in, and what
+    /// is made of values without secrets. In every other file secrets are redacted.
+    pub fn is_exact(self) -> bool {
+        match self {
+            Self::Manifest
+            | Self::Landing
+            | Self::Move
+            | Self::Plan
+            | Self::Request
+            | Self::StartCommit
+            | Self::TurnMark
+            | Self::CheckArtifacts
+            | Self::EarlierCheckArtifacts
+            | Self::BeforeChecks
+            | Self::SetupDone
+            | Self::OrderlyEnd
+            | Self::OnGithub
+            | Self::Matcher(_)
+            | Self::Summary
+            | Self::Bundle
+            | Self::Ended
+            | Self::Finished => true,
+            Self::History
+            | Self::EventRecord
+            | Self::FinalMessage
+            | Self::Session
+            | Self::Prompt(_)
+            | Self::TurnMessage(_)
+            | Self::Patch(_)
+            | Self::Report
+            | Self::Page
+            | Self::Events
+            | Self::Transcript(..)
+            | Self::CheckLog(..) => false,
+        }
+    }
+
     /// Everything that the layout says of it.
     pub fn entry(self) -> Entry {
         let log = |path: &'static str, written| (path.into(), Durability::Log, written);

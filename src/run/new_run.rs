@@ -10,7 +10,9 @@ use crate::run::layout::{Folder, RunFile};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
+use crate::secrets::sources::redactor;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const ELSEWHERE: &str =
     "fix its permissions or free space, or name another directory with --run-dir";
@@ -58,7 +60,7 @@ pub(crate) fn begin_new(
         ))
         .hint("name a new directory, or add --resume to go on with the run in it"));
     }
-    let run_dir = RunDir::create(&root)
+    let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::environment(format!("{error:#}")))
         .map_err(|error| error.hint(ELSEWHERE))?;
     let ready = open_repository(prepared, &run_dir).and_then(|repo| {

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::run::prepare::Prepared;
 use crate::run::recorder::Recorder;
-use crate::secrets::sources::redact;
+use crate::secrets::sources::redactor;
 use std::io::ErrorKind;
 
 /// The new file that sessions are written to, where one is named.
@@ -34,7 +34,7 @@ pub(crate) fn recorder(
         );
     }
     let recorder =
-        Recorder::create(&path, redact(context)).map_err(|error| match error.kind() {
+        Recorder::create(&path, redactor(&context.env)).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Error::usage(format!("{shown} is there already"))
                 .hint("a recording is a new file: name another one, or move that one away"),
             _ => Error::usage(format!("the recording {shown} cannot be made: {error}"))

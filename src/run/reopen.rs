@@ -19,10 +19,12 @@ use crate::run::new_run::runs_of;
 use crate::run::plan_state::PlanState;
 use crate::run::prepare::{Before, Prepared, Source, in_base, prepare};
 use crate::run::take_up::{finish_landing, undo_move};
+use crate::secrets::sources::redactor;
 use crate::settings;
 use serde::Deserialize as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a git of the dead process may go on.
@@ -82,7 +84,8 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
         Some(dir) => context.cwd.join(dir),
         None => unfinished(context, &real)?,
     };
-    let run_dir = RunDir::open(&root).map_err(|error| Error::config(format!("{error:#}")))?;
+    let run_dir = RunDir::open(&root, Arc::new(redactor(&context.env)))
+        .map_err(|error| Error::config(format!("{error:#}")))?;
     let manifest = run_dir
         .manifest()
         .map_err(|error| Error::config(format!("{error:#}")))?;

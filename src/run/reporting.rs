@@ -24,14 +24,15 @@ use crate::report::{Format, Reporters, html, markdown, render};
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
 use crate::secrets::redact::Redactor;
-use crate::secrets::redact_stream::Redacting;
 use crate::secrets::sources::redactor;
 use anyhow::Context as _;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
@@ -45,11 +46,17 @@ const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
 const PATIENCE_OF_REPORT: Duration = Duration::from_secs(90);
 const PATIENCE_OF_CANCELLED_REPORT: Duration = Duration::from_secs(3);
 
+/// What the reporter of groups and annotations is called.
+const LOG_COMMANDS: &str = "annotations";
+
 /// Where the events of a run go.
 pub struct Reporting {
     reporters: Reporters,
     /// Streams whose readers may have stopped reading.
     outlets: Outlets,
+    /// The log of a GitHub Actions step, where the run is one.
+    actions_log: Option<Shielded>,
+    /// The fold of the events, without secrets.
     summary: RunSummary,
     /// Events for a process that takes the run up; the agent's own words are not among them.
     record: Option<File>,
@@ -59,8 +66,8 @@ pub struct Reporting {
     seq: u64,
     /// What tells GitHub, and what of.
     publishing: Option<Publishing>,
-    /// Takes secrets out of whatever leaves this process.
-    redactor: Arc<Redactor>,
+    /// Takes secrets out of every event, before anything is made of it.
+    redactor: Redactor,
     /// Raised by a signal, also after the last task.
     cancel: Option<Cancel>,
 }
@@ -87,15 +94,13 @@ impl Reporting {
         let mut reporters = Reporters::default();
         let mut outlets = Outlets::default();
         let events = run_dir.append_lines(RunFile::Events)?;
-        let redactor = Arc::new(redactor(context));
-        let events = Redacting::new(events, Arc::clone(&redactor));
+        let redactor = redactor(&context.env);
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = settings.events.as_deref() == Some("-");
         match &settings.events {
             Some(_) if to_stdout => {
                 let out = outlets.open("JSONL", &stdout(), context.stdout_is_terminal)?;
-                let out = Redacting::new(out, Arc::clone(&redactor));
-                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(out))));
+                reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
             Some(path) => {
                 let path = context.cwd.join(path);
@@ -104,29 +109,32 @@ impl Reporting {
                         .hint("name a file in a directory that exists, or - for standard output")
                 })?;
                 // A pipe has a reader, who may stop reading.
-                let out = match file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                let out: Box<dyn Write + Send> = match file.metadata().is_ok_and(|it| it.is_file())
+                {
                     true => Box::new(file),
                     false => outlets.open("JSONL", &file, false)?,
                 };
-                let out = Redacting::new(out, Arc::clone(&redactor));
-                reporters.add("JSONL", Box::new(Jsonl::new(Box::new(out))));
+                reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
             None => {}
         }
-        add_log(
+        let actions_log = add_log(
             context,
             settings.color,
             output,
             to_stdout,
             &mut outlets,
             &mut reporters,
-            &redactor,
         )?;
         let record = run_dir.append_lines(RunFile::EventRecord)?;
         Ok(Self {
             reporters,
             outlets,
-            summary: earlier.cloned().unwrap_or_default(),
+            actions_log,
+            summary: match earlier {
+                Some(earlier) => redacted(&redactor, earlier)?.into_owned(),
+                None => RunSummary::default(),
+            },
             record: Some(record),
             record_path: run_dir.path(RunFile::EventRecord),
             status: ReportStatus::Ok,
@@ -162,19 +170,18 @@ impl Reporting {
         let is_job_token = actions.is_job_token();
         match Publisher::start(pages, move || actions.client()) {
             Ok(publisher) => {
-                self.reporters
-                    .add("GitHub", publisher.reporter(Arc::clone(&self.redactor)));
-                // They go to the check run; should that fail, they are told at the end.
-                self.reporters.remove("annotations");
+                self.reporters.add("GitHub", publisher.reporter());
+                if let Some(log) = &self.actions_log {
+                    // Annotations go to the check run; should that fail, they are written at the end.
+                    let groups = WorkflowCommands::groups_only(log.clone());
+                    self.reporters.replace(LOG_COMMANDS, Box::new(groups));
+                }
                 self.publishing = Some(Publishing {
                     publisher,
                     is_job_token,
                 });
             }
-            Err(error) => self
-                .summary
-                .warnings
-                .push(format!("GitHub is not told of the run: {error}")),
+            Err(error) => self.warn(format!("GitHub is not told of the run: {error}")),
         }
     }
 
@@ -198,7 +205,7 @@ impl Reporting {
             hurried: is_cancelled,
         };
         let published = publishing.publisher.finish(
-            &self.clean(),
+            &self.summary,
             end,
             || self.is_stopped(),
             PATIENCE_OF_CANCELLED_REPORT,
@@ -207,16 +214,22 @@ impl Reporting {
             self.status = ReportStatus::Degraded;
         }
         for incident in published.incidents {
-            let warning = format!("GitHub: {incident}");
-            if !self.summary.warnings.contains(&warning) {
-                let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
-                self.summary.warnings.push(warning);
-            }
+            self.warn(format!("GitHub: {incident}"));
         }
-        if !published.annotated {
-            for command in annotation_commands(&annotations(&self.clean())) {
-                let _ = writeln!(stdout(), "{command}");
-            }
+        if let (false, Some(log)) = (published.annotated, &self.actions_log) {
+            let commands = annotation_commands(&annotations(&self.summary));
+            let written = log.command(&commands).and_then(|()| log.finish());
+            self.degrade("annotations", written.map_err(Into::into));
+            self.drain();
+        }
+    }
+
+    /// Notes a warning once, and writes it where the reports are closed by now.
+    fn warn(&mut self, warning: String) {
+        let warning = self.redactor.redact(&warning).into_owned();
+        if !self.summary.warnings.contains(&warning) {
+            let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
+            self.summary.warnings.push(warning);
         }
     }
 
@@ -226,9 +239,10 @@ impl Reporting {
     /// When it cannot be kept for a process that takes the run up. Every report is told all the same.
     pub fn take(&mut self, event: Event) -> anyhow::Result<()> {
         self.seq = event.seq;
-        self.summary.apply(&event);
-        let kept = self.keep(&event);
-        for warning in self.reporters.report(&event, &self.summary) {
+        let clean = redacted(&self.redactor, &event)?;
+        self.summary.apply(&clean);
+        let kept = self.keep(&event, &clean);
+        for warning in self.reporters.report(&clean, &self.summary) {
             self.status = ReportStatus::Degraded;
             self.summary.warnings.push(warning);
         }
@@ -269,13 +283,18 @@ impl Reporting {
         }
     }
 
-    /// What the summary is made of is on the disk before the history goes on.
-    fn keep(&mut self, event: &Event) -> anyhow::Result<()> {
-        let is_words = matches!(&event.kind, EventKind::Agent(kind) if !matches!(kind, AgentEvent::Todo { .. }));
-        let Some(file) = self.record.as_mut().filter(|_| !is_words) else {
+    /// What the summary is made of is on the disk before the history goes on: without secrets, but with
+    /// the tasks' ids as the history has them.
+    fn keep(&mut self, event: &Event, clean: &Event) -> anyhow::Result<()> {
+        let is_kept = match &event.kind {
+            EventKind::Agent(kind) => matches!(kind, AgentEvent::Todo { .. }),
+            EventKind::TurnProgress(_) => false,
+            _ => true,
+        };
+        let Some(file) = self.record.as_mut().filter(|_| is_kept) else {
             return Ok(());
         };
-        let mut line = serde_json::to_vec(event)?;
+        let mut line = serde_json::to_vec(&with_ids(clean, event))?;
         line.push(b'\n');
         let mut written = file.write_all(&line);
         if written.is_ok() && is_milestone(&event.kind) {
@@ -298,7 +317,7 @@ impl Reporting {
         self.drain();
         self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
-            let text = markdown::step_summary(&self.clean(), markdown::STEP_SUMMARY_BYTES);
+            let text = markdown::step_summary(&self.summary, markdown::STEP_SUMMARY_BYTES);
             self.append(&path, &text, "step summary");
         }
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
@@ -307,25 +326,19 @@ impl Reporting {
                 report_path: Some(run_dir.path(RunFile::Page).display().to_string()),
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-            let text = github_output(&outputs(&self.clean(), &beyond), &delimiter);
+            let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
             self.append(&path, &text, "outputs");
         }
         self.write(run_dir);
         self.seq
     }
 
-    /// The summary as others may see it.
-    fn clean(&self) -> RunSummary {
-        self.redactor.redact_summary(&self.summary)
-    }
-
     fn write(&mut self, run_dir: &RunDir) {
-        let summary = self.clean();
         for (what, file, format) in [
             ("report", RunFile::Report, Format::Markdown),
             ("summary", RunFile::Summary, Format::Json),
         ] {
-            let written = run_dir.write(file, render(&summary, format).as_bytes());
+            let written = run_dir.write(file, render(&self.summary, format).as_bytes());
             self.degrade(what, written.map(drop));
         }
     }
@@ -335,21 +348,16 @@ impl Reporting {
         for source in &mut sources {
             source.text = self.redactor.redact(&source.text).into_owned();
         }
-        let page = html::report(&self.clean(), &sources);
+        let page = html::report(&self.summary, &sources);
         let written = run_dir.write(RunFile::Page, page.as_bytes());
         self.degrade("HTML report", written.map(drop));
     }
 
     fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {
         let Err(error) = written else { return };
-        let warning = format!("the {what} could not be written: {error:#}");
         self.status = ReportStatus::Degraded;
-        if self.summary.warnings.contains(&warning) {
-            return;
-        }
-        // The reports are closed by now, and the summary may be what could not be written.
-        let _ = writeln!(stderr(), "warning: {}", neutral(&warning));
-        self.summary.warnings.push(warning);
+        // The summary may be what could not be written.
+        self.warn(format!("the {what} could not be written: {error:#}"));
     }
 
     /// Whether a signal asked for the end.
@@ -424,6 +432,34 @@ impl Outlets {
     }
 }
 
+/// An event or a summary without secrets.
+fn redacted<'v, T>(redactor: &Redactor, value: &'v T) -> anyhow::Result<Cow<'v, T>>
+where
+    T: Serialize + DeserializeOwned + Clone,
+{
+    let clean = redactor.redacted(value);
+    clean.context("an event cannot be redacted, so it is not reported")
+}
+
+/// The event without secrets, with the ids of tasks that it had before: a task is found by them.
+fn with_ids<'e>(clean: &'e Event, event: &Event) -> Cow<'e, Event> {
+    let mut with = Cow::Borrowed(clean);
+    if clean.task != event.task {
+        with.to_mut().task.clone_from(&event.task);
+    }
+    if let (EventKind::RunStarted(clean), EventKind::RunStarted(started)) =
+        (&clean.kind, &event.kind)
+        && clean != started
+    {
+        let mut clean = clean.clone();
+        for (line, original) in clean.tasks.iter_mut().zip(&started.tasks) {
+            line.id.clone_from(&original.id);
+        }
+        with.to_mut().kind = EventKind::RunStarted(clean);
+    }
+    with
+}
+
 /// Whether the event holds what the history does not: counts, cost, and how things ended.
 fn is_milestone(kind: &EventKind) -> bool {
     matches!(
@@ -445,8 +481,7 @@ fn add_log(
     events_on_stdout: bool,
     outlets: &mut Outlets,
     reporters: &mut Reporters,
-    redactor: &Arc<Redactor>,
-) -> Result<()> {
+) -> Result<Option<Shielded>> {
     let terminal = match events_on_stdout {
         true => context.stderr_is_terminal,
         false => context.stdout_is_terminal,
@@ -465,26 +500,22 @@ fn add_log(
         width: None,
     };
     let is_live = terminal && !context.in_actions() && !is_dumb(context);
-    // What a person sees on a screen of their own is theirs, and it is drawn, not written in lines.
-    let out: Box<dyn Write + Send> = match is_live {
-        true => out,
-        false => Box::new(Redacting::new(out, Arc::clone(redactor))),
-    };
-    if context.in_actions() && !events_on_stdout {
+    if context.in_actions() {
         let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
         let shielded = Shielded::new(out, token);
-        reporters.add(
-            "annotations",
-            Box::new(WorkflowCommands::new(shielded.clone())),
-        );
-        reporters.add("log", Box::new(Console::new(Box::new(shielded), style)));
-    } else if is_live {
+        let commands = WorkflowCommands::new(shielded.clone());
+        reporters.add(LOG_COMMANDS, Box::new(commands));
+        let console = Console::new(Box::new(shielded.clone()), style);
+        reporters.add("log", Box::new(console));
+        return Ok(Some(shielded));
+    }
+    if is_live {
         let size = Box::new(move || size(events_on_stdout));
         reporters.add("log", Box::new(Console::live(out, style, size)));
     } else {
         reporters.add("log", Box::new(Console::new(out, style)));
     }
-    Ok(())
+    Ok(None)
 }
 
 fn is_dumb(context: &Context) -> bool {

@@ -2,7 +2,7 @@
 //! surroundings, and what asks it to stop.
 
 use crate::domain::attempt::{Expect, Interruption, PhaseSpec, Policy, Role, Spend};
-use crate::domain::duration::millis;
+use crate::domain::duration::{self, millis};
 use crate::domain::settings::{
     Baseline, IfUnverified, KnownFailures, ProveNewTests, TestChangePolicy,
 };
@@ -13,9 +13,11 @@ use crate::process::{Cancel, CancelReason, RUN_ID};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
-use crate::secrets::{FindSecrets, Redact};
+use crate::secrets::detect::Detector;
+use crate::secrets::redact::Redactor;
 use crate::settings::{RunConfig, TaskConfig};
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The first wait for a transient error; each further one is three times as long.
@@ -26,6 +28,12 @@ const WAITS: u32 = 5;
 
 /// The variable with the longest wait for a model, in milliseconds.
 const LONGEST_WAIT: &str = "SPRAG_MODEL_WAIT_MS";
+
+/// The variable with the time between two reports of how far a turn has come, as a duration.
+const HEARTBEAT: &str = "SPRAG_HEARTBEAT";
+
+/// The same where it is not set.
+const HEARTBEAT_EVERY: Duration = Duration::from_secs(60);
 
 /// What is fixed for the whole run.
 pub struct Setup {
@@ -46,9 +54,9 @@ pub struct Setup {
     /// The settings that concern the whole run.
     pub config: RunConfig,
     /// Takes secrets out of a text that leaves this process.
-    pub redact: Redact,
+    pub redactor: Arc<Redactor>,
     /// Finds secrets in what is to be committed, if there are any.
-    pub find_secrets: Option<FindSecrets>,
+    pub detector: Option<Detector>,
 }
 
 impl Setup {
@@ -108,6 +116,15 @@ impl Setup {
         let value = self.variable(LONGEST_WAIT);
         let value = value.and_then(|value| value.parse().ok());
         value.map_or(Duration::MAX, Duration::from_millis)
+    }
+
+    /// How often a turn is told of.
+    pub fn heartbeat(&self) -> Duration {
+        let value = self.variable(HEARTBEAT);
+        let value = value.and_then(|value| duration::parse(value).ok());
+        value
+            .filter(|every| !every.is_zero())
+            .unwrap_or(HEARTBEAT_EVERY)
     }
 
     /// The run's page in Actions, its id elsewhere.

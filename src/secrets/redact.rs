@@ -1,11 +1,13 @@
 //! Secrets taken out of everything that leaves the run.
 
-use crate::domain::summary::RunSummary;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -79,17 +81,82 @@ impl Redactor {
         }
     }
 
-    /// The summary without secrets in any text. Reports are rendered from this one, so that nothing
-    /// that a format escapes hides a secret.
-    pub fn redact_summary(&self, summary: &RunSummary) -> RunSummary {
-        let mut clean = summary.clone();
-        clean.for_each_text(&mut |text| {
-            if let Cow::Owned(redacted) = self.redact(text) {
-                *text = redacted;
-            }
-        });
-        clean
+    /// The same for bytes. Text that is not UTF-8 is only changed where it holds a secret.
+    pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        let text = String::from_utf8_lossy(bytes);
+        match self.redact(&text) {
+            Cow::Borrowed(_) => Cow::Borrowed(bytes),
+            Cow::Owned(redacted) => Cow::Owned(redacted.into_bytes()),
+        }
     }
+
+    /// Takes secrets out of every text in a JSON value, the names of fields included. Returns whether
+    /// there were any.
+    pub fn redact_json(&self, value: &mut Value) -> bool {
+        walk(value, &|text| self.redact(text))
+    }
+
+    /// A value without secrets in any text of its serialized form, so that a field that is added to
+    /// the type is redacted like the others. Fields that are not serialized are not kept where there
+    /// was a secret.
+    ///
+    /// # Errors
+    /// When the type is not read back from what is written of it.
+    pub fn redacted<'v, T>(&self, value: &'v T) -> serde_json::Result<Cow<'v, T>>
+    where
+        T: Serialize + DeserializeOwned + Clone,
+    {
+        let mut clean = serde_json::to_value(value)?;
+        if !self.redact_json(&mut clean) {
+            return Ok(Cow::Borrowed(value));
+        }
+        let clean = serde_json::from_value(clean).or_else(|_| {
+            // A secret is a word of the format itself, such as `cancelled`: those words stay.
+            let mut clean = serde_json::to_value(value)?;
+            walk(&mut clean, &|text| match is_word_of_a_format(text) {
+                true => Cow::Borrowed(text),
+                false => self.redact(text),
+            });
+            serde_json::from_value(clean)
+        });
+        clean.map(Cow::Owned)
+    }
+}
+
+/// What a text becomes; borrowed where it stays as it is.
+type Clean<'c> = &'c dyn for<'t> Fn(&'t str) -> Cow<'t, str>;
+
+/// Cleans every text in a value, the names of fields included. Returns whether any was changed.
+fn walk(value: &mut Value, clean: Clean<'_>) -> bool {
+    match value {
+        Value::String(text) => replace(text, clean),
+        Value::Array(values) => values
+            .iter_mut()
+            .fold(false, |changed, value| walk(value, clean) | changed),
+        Value::Object(fields) => {
+            let mut changed = false;
+            for (mut name, mut value) in std::mem::take(fields) {
+                changed |= walk(&mut value, clean) | replace(&mut name, clean);
+                fields.insert(name, value);
+            }
+            changed
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn replace(text: &mut String, clean: Clean<'_>) -> bool {
+    let Cow::Owned(redacted) = clean(text) else {
+        return false;
+    };
+    *text = redacted;
+    true
+}
+
+/// Whether a text can be the name of a field or of a variant of an enum.
+fn is_word_of_a_format(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// Matches that touch or follow one another are one mask, so that a run of them tells nothing.
@@ -143,30 +210,40 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
         forms.push(lower_escapes(&encoded));
         forms.push(encoded);
     }
-    let json = serde_json::Value::from(secret).to_string();
+    let json = Value::from(secret).to_string();
     let json = json
         .get(1..json.len().saturating_sub(1))
         .unwrap_or_default();
     forms.push(json.replace('/', "\\/"));
     forms.push(json.to_owned());
-    forms.push(
-        serde_json::Value::from(json)
-            .to_string()
-            .trim_matches('"')
-            .to_owned(),
-    );
+    forms.push(Value::from(json).to_string().trim_matches('"').to_owned());
     forms.push(
         secret
             .replace('&', "&amp;")
             .replace('<', "&lt;")
             .replace('>', "&gt;"),
     );
-    forms.push(crate::report::markdown::escaped(secret));
+    forms.push(markdown_form(secret));
     for shift in 0..3 {
         forms.extend(base64_forms(secret.as_bytes(), shift));
     }
     forms.retain(|form| form.len() >= SHORTEST);
     forms
+}
+
+/// A secret with the escapes that text has in Markdown.
+fn markdown_form(secret: &str) -> String {
+    let mut out = String::with_capacity(secret.len());
+    for c in secret.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '$' | '|' => out.extend(['\\', c]),
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 fn lower_escapes(encoded: &str) -> String {
@@ -234,7 +311,6 @@ static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::samples;
     use proptest::prelude::*;
 
     const CANARY: &str = "c4nary/+_\"<&>%-Zz9~ü";
@@ -307,25 +383,65 @@ mod tests {
         }
     }
 
+    #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(tag = "kind", rename_all = "snake_case")]
+    enum Told {
+        Message {
+            text: String,
+            task: String,
+            count: u64,
+        },
+        Cancelled {
+            lines: Vec<Option<String>>,
+        },
+    }
+
     #[test]
-    fn no_text_of_a_summary_and_no_report_of_it_keeps_a_secret() {
-        let summary = samples::every_text(&format!("x {CANARY} y"));
-        let clean = redactor().redact_summary(&summary);
-        let around = samples::context();
-        let check = crate::report::markdown::check_run(&clean, &around);
-        for text in [
-            serde_json::to_string(&clean).unwrap(),
-            crate::report::markdown::comment(&clean, &around),
-            check.title + &check.summary + &check.text,
-        ] {
-            assert!(text.contains(MASK) && !text.contains("c4nary"), "{text}");
-        }
-        // What is rendered before it is redacted hides nothing but what was cut.
-        let late = crate::report::markdown::comment(&summary, &around);
-        let late = redactor().redact(&late).into_owned();
-        for form in [CANARY, &crate::report::markdown::escaped(CANARY)] {
-            assert!(!late.contains(form), "{late}");
-        }
+    fn every_text_of_a_value_is_redacted_whatever_its_field() {
+        let secret = format!("a {CANARY}");
+        let told = Told::Message {
+            text: secret.clone(),
+            task: secret.clone(),
+            count: 12,
+        };
+        let expected = Told::Message {
+            text: "a ***".into(),
+            task: "a ***".into(),
+            count: 12,
+        };
+        assert_eq!(*redactor().redacted(&told).unwrap(), expected);
+        let told = Told::Cancelled {
+            lines: vec![None, Some(secret)],
+        };
+        let expected = Told::Cancelled {
+            lines: vec![None, Some("a ***".into())],
+        };
+        assert_eq!(*redactor().redacted(&told).unwrap(), expected);
+        let mut value = serde_json::json!({"a": [{CANARY: 1}], "b": "c"});
+        assert!(redactor().redact_json(&mut value));
+        assert_eq!(value, serde_json::json!({"a": [{"***": 1}], "b": "c"}));
+        assert!(!redactor().redact_json(&mut value));
+    }
+
+    #[test]
+    fn a_secret_that_is_a_word_of_the_format_hides_no_event() {
+        let redactor = Redactor::new(["cancelled"]);
+        let told = Told::Cancelled {
+            lines: vec![Some("it was cancelled".into())],
+        };
+        let expected = Told::Cancelled {
+            lines: vec![Some("it was ***".into())],
+        };
+        assert_eq!(*redactor.redacted(&told).unwrap(), expected);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay_unless_they_hold_a_secret() {
+        assert_eq!(*redactor().redact_bytes(b"\xff\0x"), *b"\xff\0x");
+        let told = redactor()
+            .redact_bytes(format!("{CANARY}\0").as_bytes())
+            .into_owned();
+        assert_eq!(told, b"***\0");
     }
 
     proptest! {

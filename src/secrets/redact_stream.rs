@@ -1,16 +1,18 @@
 //! A stream of lines from which secrets are taken out on their way.
 
 use crate::secrets::redact::Redactor;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
 /// A line that is longer is not kept whole: a secret across its cut could pass.
 const LONGEST: usize = 1 << 20;
 
 /// Writes whole lines without secrets. What follows the last line end is written when the stream is
-/// dropped.
+/// finished or dropped.
+#[derive(Debug)]
 pub struct Redacting<W: Write> {
-    out: W,
+    /// There until the stream is finished.
+    out: Option<W>,
     redactor: Arc<Redactor>,
     line: Vec<u8>,
 }
@@ -19,21 +21,28 @@ impl<W: Write> Redacting<W> {
     /// Everything written goes to `out`, without secrets.
     pub fn new(out: W, redactor: Arc<Redactor>) -> Self {
         Self {
-            out,
+            out: Some(out),
             redactor,
             line: Vec::new(),
         }
     }
 
+    /// Writes what follows the last line end, and gives back what was written to.
+    ///
+    /// # Errors
+    /// Those of the writer below.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.pass_on(self.line.len())?;
+        self.out.take().ok_or_else(|| ErrorKind::BrokenPipe.into())
+    }
+
     fn pass_on(&mut self, length: usize) -> io::Result<()> {
-        let line: Vec<u8> = self.line.drain(..length).collect();
-        match std::str::from_utf8(&line) {
-            Ok(text) => self.out.write_all(self.redactor.redact(text).as_bytes()),
-            Err(_) => {
-                let text = String::from_utf8_lossy(&line);
-                self.out.write_all(self.redactor.redact(&text).as_bytes())
-            }
+        let lines = self.line.get(..length).unwrap_or_default();
+        if let Some(out) = &mut self.out {
+            out.write_all(&self.redactor.redact_bytes(lines))?;
         }
+        self.line.drain(..length);
+        Ok(())
     }
 }
 
@@ -49,7 +58,7 @@ impl<W: Write> Write for Redacting<W> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.as_mut().map_or(Ok(()), Write::flush)
     }
 }
 
@@ -57,7 +66,7 @@ impl<W: Write> Drop for Redacting<W> {
     fn drop(&mut self) {
         // Nobody is left to be told of a failure.
         let _ = self.pass_on(self.line.len());
-        let _ = self.out.flush();
+        let _ = self.flush();
     }
 }
 
@@ -93,6 +102,10 @@ mod tests {
     fn bytes_that_are_no_text_hide_nothing() {
         let told = written(&[b"\xff canary-secret-1234\n"]);
         assert!(told.ends_with(" ***\n"), "{told:?}");
+        let mut out = Vec::new();
+        let mut stream = Redacting::new(&mut out, Arc::default());
+        stream.write_all(b"\xff is kept\n").unwrap();
+        assert_eq!(stream.finish().unwrap(), b"\xff is kept\n");
     }
 
     #[test]

@@ -1,13 +1,10 @@
-//! The secrets of this process, for the texts that leave it.
+//! Which values of the environment are secrets.
 
-use crate::context::Context;
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
-use crate::secrets::{FindSecrets, Redact};
-use crate::settings::inputs;
-use std::sync::Arc;
+use std::ffi::OsString;
 
-/// Ends of the names of variables whose values are secrets.
+/// Ends of the names of variables whose values are secrets. Action inputs are variables, too.
 const ENDS: [&str; 6] = [
     "_TOKEN",
     "_API_KEY",
@@ -17,39 +14,28 @@ const ENDS: [&str; 6] = [
     "_ACCESS_KEY",
 ];
 
-/// Takes the values out of texts that the environment has under the name of a secret, the step's
-/// token among them.
-pub fn redactor(context: &Context) -> Redactor {
-    Redactor::new(secrets(context).map(|(_, value)| value))
+/// Takes the values out of texts that the environment has under the name of a secret.
+pub fn redactor(environment: &[(OsString, OsString)]) -> Redactor {
+    Redactor::new(secrets(environment).map(|(_, value)| value))
 }
 
 /// Finds the same values in files, if there are any.
-pub fn find_secrets(context: &Context) -> Option<FindSecrets> {
-    let detector = Detector::new(secrets(context));
-    if detector.is_idle() {
-        return None;
-    }
-    Some(Arc::new(move |from| {
-        let seen = detector.find(from)?.into_iter();
-        Ok(seen.map(|seen| (seen.name, seen.form)).collect())
-    }))
+pub fn detector(environment: &[(OsString, OsString)]) -> Option<Detector> {
+    let detector = Detector::new(secrets(environment));
+    (!detector.is_idle()).then_some(detector)
 }
 
-/// The secrets of this process with the names of their variables.
-fn secrets(context: &Context) -> impl Iterator<Item = (&str, &str)> {
-    let named = context.env.iter().filter_map(|(name, value)| {
-        let name = name.to_str()?;
+/// The secrets of the environment with the names of their variables.
+fn secrets(environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, &str)> {
+    environment.iter().filter_map(|(name, value)| {
+        let (name, value) = (name.to_str()?, value.to_str()?);
         let plain = name.to_ascii_uppercase().replace('-', "_");
-        let is_secret = ENDS.iter().any(|end| plain.ends_with(end));
-        is_secret.then_some((name, value.to_str()?))
-    });
-    let logins = context.env.iter().filter_map(|(name, value)| {
-        let name = name.to_str()?;
-        let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
-        is_proxy.then_some((name, password(value.to_str()?)?))
-    });
-    let token = inputs::token(context).map(|token| ("GITHUB_TOKEN", token));
-    named.chain(logins).chain(token)
+        if ENDS.iter().any(|end| plain.ends_with(end)) {
+            return Some((name, value));
+        }
+        let is_proxy = plain.ends_with("_PROXY");
+        is_proxy.then_some((name, password(value)?))
+    })
 }
 
 /// The password in an address.
@@ -60,12 +46,6 @@ fn password(address: &str) -> Option<&str> {
     let authority = after.split('/').next().unwrap_or_default();
     let (login, _) = authority.rsplit_once('@')?;
     login.split_once(':').map(|(_, password)| password)
-}
-
-/// The same as a function.
-pub fn redact(context: &Context) -> Redact {
-    let redactor = redactor(context);
-    Arc::new(move |text| redactor.redact(text).into_owned())
 }
 
 #[cfg(test)]
@@ -83,6 +63,24 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(password(address), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn the_token_of_a_step_is_a_secret_by_every_name_that_it_has() {
+        for (name, is_secret) in [
+            ("GITHUB_TOKEN", true),
+            ("INPUT_GITHUB-TOKEN", true),
+            ("INPUT_GITHUB_TOKEN", true),
+            ("openai_api_key", true),
+            ("https_proxy", true),
+            ("TOKENS", false),
+            ("PATH", false),
+        ] {
+            let value = "http://a:canary-1234@p";
+            let environment = [(name.into(), value.into())];
+            let found = secrets(&environment).next().is_some();
+            assert_eq!(found, is_secret, "{name}");
         }
     }
 }

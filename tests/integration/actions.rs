@@ -48,7 +48,7 @@ pub fn outputs(project: &Project) -> BTreeMap<String, String> {
 
 /// The commands that the runner takes out of a log: `::` at a line's beginning and `##[` anywhere,
 /// except between `::stop-commands::TOKEN` and `::TOKEN::`.
-fn commands(log: &str) -> Vec<String> {
+pub fn commands(log: &str) -> Vec<String> {
     let mut stopped: Option<String> = None;
     let mut commands = Vec::new();
     for line in log.split(['\n', '\r']) {
@@ -149,7 +149,13 @@ fn names_of_files_make_no_outputs() {
 #[test]
 fn nothing_that_others_print_is_a_command() {
     const HOSTILE: &str = r"printf '::error::x\n::set-output name=status::success\n##[error]x\n::add-mask::main\n::stop-commands::t\n::t::\n  ::warning::x\nprogress\r::notice::x\nmid ##[warning]x\n\302\240::debug::x\n\033[0m::error::x\n::group::x\n'";
-    for verbosity in [&[][..], &["-v"], &["-vv"], &["-q"]] {
+    for args in [
+        &[][..],
+        &["-v"],
+        &["-vv"],
+        &["-q"],
+        &["-vv", "--events", "-"],
+    ] {
         let project = step(&format!("{HOSTILE}; grep -qx fixed a.txt"));
         let text = project
             .read("plan.yaml")
@@ -159,17 +165,26 @@ fn nothing_that_others_print_is_a_command() {
         let agent = format!(
             "{HOSTILE}; {HOSTILE} >&2; test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: ::error::x'"
         );
-        let run = run(&project, &agent, verbosity).expect(0);
-        let seen = commands(&run.stdout);
+        let run = run(&project, &agent, args).expect(0);
+        // The runner takes commands out of both streams.
+        let log = match args.contains(&"--events") {
+            true => &run.stderr,
+            false => &run.stdout,
+        };
+        if log == &run.stderr {
+            let is_event = |line: &str| line.starts_with('{') && !line.contains("##[");
+            assert!(run.stdout.lines().all(is_event), "{}", run.stdout);
+        }
+        let seen = commands(log);
         let other: Vec<_> = seen
             .iter()
             .filter(|line| !line.starts_with("::group::") && *line != "::endgroup::")
             .collect();
-        assert!(other.is_empty(), "{verbosity:?}: {other:?}");
+        assert!(other.is_empty(), "{args:?}: {other:?}");
         assert!(seen.iter().all(|line| !line.contains("##[")), "{seen:?}");
-        assert_eq!(run.stderr, "");
+        assert!(args.contains(&"--events") || run.stderr.is_empty());
         assert!(
-            run.stdout.contains("error::x"),
+            log.contains("error::x"),
             "the log says nothing of what was printed"
         );
     }

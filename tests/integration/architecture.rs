@@ -11,11 +11,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("http", &[]),
     ("agents", &["domain", "http", "process"]),
     ("git", &["domain", "permit", "process"]),
-    ("checks", &["domain", "permit", "process"]),
-    (
-        "secrets",
-        &["context", "domain", "report", "run", "settings"],
-    ),
+    ("checks", &["domain", "permit", "process", "secrets"]),
+    ("secrets", &[]),
     (
         "github",
         &[

@@ -108,6 +108,10 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             ))
         }
         EventKind::Agent(agent) => agent_lines(agent, verbosity),
+        EventKind::TurnProgress(progress) => {
+            let text = format!("    {}", sentence::turn_progress(progress));
+            vec![Line::new(Tone::Dim, text)]
+        }
         EventKind::TurnEnded {
             exit, elapsed_ms, ..
         } if verbosity >= Verbosity::Verbose => {

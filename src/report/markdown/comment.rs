@@ -6,7 +6,7 @@ use super::{
     COMMENT_BYTES, LADDER, Limits, details, facts, fit, happened_block, parts, run_icon, title,
 };
 use crate::domain::summary::RunSummary;
-use crate::report::text;
+use crate::report::{sentence, text};
 
 /// The comment of a run, live or ended: the hidden line, how it stands, the tasks as a checklist,
 /// the commits, what to do next, what failed, and where to read on. GitHub takes 65,536 characters;
@@ -55,16 +55,18 @@ pub(super) fn progress(summary: &RunSummary) -> String {
         return String::new();
     }
     let current = summary.current.as_deref().and_then(|id| summary.task(id));
-    match current {
-        None => "**Getting ready**".into(),
-        Some(task) => format!(
-            "**Working on {} {}**, {}, {} since the run began",
-            code(&task.id, 60),
-            inline(&task.title, 120),
-            parts::attempt(task),
-            text::duration(summary.elapsed_ms)
-        ),
-    }
+    let Some(task) = current else {
+        return "**Getting ready**".into();
+    };
+    let turn = summary.turn.as_deref().map(sentence::turn_progress);
+    format!(
+        "**Working on {} {}**, {}, {} since the run began{}",
+        code(&task.id, 60),
+        inline(&task.title, 120),
+        parts::attempt(task),
+        text::duration(summary.elapsed_ms),
+        turn.map_or(String::new(), |turn| format!("\n\n{}", inline(&turn, 300)))
+    )
 }
 
 /// The answer to somebody whom Sprag does not obey, or who asks for what cannot be done.

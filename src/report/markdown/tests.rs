@@ -3,6 +3,7 @@ mod github;
 use super::escape::{fence, quotation};
 use super::*;
 use crate::report::samples;
+use crate::secrets::redact::{MASK, Redactor};
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
@@ -585,5 +586,28 @@ proptest! {
         prop_assert!(cut.len() <= budget);
         prop_assert!(fit::is_whole(&cut), "{}", cut);
         prop_assert_eq!(alive(&cut), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn no_text_of_a_summary_and_no_report_of_it_keeps_a_secret() {
+    const CANARY: &str = "c4nary/+_\"<&>%-Zz9~ü";
+    let redactor = Redactor::new([CANARY]);
+    let summary = samples::every_text(&format!("x {CANARY} y"));
+    let clean = redactor.redacted(&summary).unwrap();
+    let around = samples::context();
+    let check = check_run(&clean, &around);
+    for text in [
+        serde_json::to_string(&clean).unwrap(),
+        comment(&clean, &around),
+        check.title + &check.summary + &check.text,
+    ] {
+        assert!(text.contains(MASK) && !text.contains("c4nary"), "{text}");
+    }
+    // What is rendered before it is redacted hides nothing but what was cut.
+    let late = comment(&summary, &around);
+    let late = redactor.redact(&late).into_owned();
+    for form in [CANARY, &inline(CANARY, 1_000)] {
+        assert!(!late.contains(form), "{late}");
     }
 }

@@ -4,7 +4,7 @@ use super::{FIRST, check, planning_tape, success_tape, warning};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
-use crate::domain::event::{Event, EventKind, PullRequestLine, PushLine, RetryKind};
+use crate::domain::event::{Event, EventKind, PullRequestLine, PushLine, RetryKind, TurnProgress};
 
 /// Two commits that arrived.
 pub fn pushed() -> PushLine {
@@ -90,6 +90,12 @@ pub fn every_event() -> Vec<Event> {
     for agent in agent_events() {
         tape.push(EventKind::Agent(agent));
     }
+    tape.push(EventKind::TurnProgress(Box::new(TurnProgress {
+        elapsed_ms: 61_000,
+        last_tool: Some("shell cargo test".into()),
+        changed_files: Some(2),
+        usage: Usage::default(),
+    })));
     for outcome in [
         CheckOutcome::Signalled { signal: 9 },
         CheckOutcome::TimedOut { after_ms: 600_000 },

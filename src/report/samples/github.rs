@@ -175,12 +175,42 @@ pub fn every_text(text: &str) -> RunSummary {
         ..push(FIRST)
     });
     summary.tasks[1].failed_report = blocked().tasks[0].failed_report.clone();
-    summary.for_each_text(&mut |field| {
-        *field = text.to_owned();
-    });
+    let (current, todo) = (summary.current.take(), std::mem::take(&mut summary.todo));
+    let mut value = serde_json::to_value(&summary).unwrap();
+    for place in texts_in(&value, "") {
+        let mut other = value.clone();
+        *other.pointer_mut(&place).unwrap() = text.into();
+        // A word of the format stays: with another one there, it is no summary.
+        if serde_json::from_value::<RunSummary>(other.clone()).is_ok() {
+            value = other;
+        }
+    }
+    let mut summary: RunSummary = serde_json::from_value(value).unwrap();
+    summary.current = current.map(|_| text.to_owned());
+    summary.todo = todo;
+    for item in &mut summary.todo {
+        item.text = text.to_owned();
+    }
     // The address of the pull request is GitHub's own word.
     if let Some(line) = &mut summary.push {
         line.pull_request = push(FIRST).pull_request;
     }
     summary
+}
+
+/// Where a JSON value has texts, as JSON pointers.
+fn texts_in(value: &serde_json::Value, at: &str) -> Vec<String> {
+    use serde_json::Value;
+    match value {
+        Value::String(_) => vec![at.to_owned()],
+        Value::Array(values) => {
+            let of = |(index, value)| texts_in(value, &format!("{at}/{index}"));
+            values.iter().enumerate().flat_map(of).collect()
+        }
+        Value::Object(fields) => {
+            let of = |(name, value)| texts_in(value, &format!("{at}/{name}"));
+            fields.iter().flat_map(of).collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
 }

@@ -29,6 +29,12 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             prompt: prompt.clone(),
         },
         EventKind::Agent(agent) => agent_body(agent),
+        EventKind::TurnProgress(progress) => Body::TurnProgress {
+            duration_ms: progress.elapsed_ms,
+            last_tool: progress.last_tool.clone(),
+            changed_files: progress.changed_files,
+            usage: WireUsage::from(progress.usage),
+        },
         EventKind::TurnEnded {
             exit,
             elapsed_ms,

@@ -4,7 +4,7 @@ use crate::report::samples;
 use std::collections::BTreeSet;
 
 /// The names of the contract, `agent.*` and `commit.*` written out.
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "run.started",
     "task.started",
     "turn.started",
@@ -17,6 +17,7 @@ const NAMES: [&str; 25] = [
     "agent.error",
     "agent.raw",
     "agent.session",
+    "turn.progress",
     "turn.ended",
     "turn.assessed",
     "check.started",
@@ -152,9 +153,10 @@ fn the_samples_hold_every_kind_of_event() {
             EventKind::RunEnded { .. } => 27,
             EventKind::ProofStarted { .. } => 28,
             EventKind::ProofEnded(_) => 29,
+            EventKind::TurnProgress(_) => 30,
         })
         .collect();
-    assert_eq!(kinds, (0..30).collect());
+    assert_eq!(kinds, (0..31).collect());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::lines::whole_length;
 use super::*;
 use crate::domain::attempt::Observation;
+use std::sync::Arc;
 
 fn line(task: &str) -> HistoryLine {
     let record = Record::Observed {
@@ -16,7 +17,7 @@ fn line(task: &str) -> HistoryLine {
 #[test]
 fn a_history_with_a_torn_last_line_is_read_and_continued() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     dir.history().unwrap().append(&line("t1")).unwrap();
     let path = dir.path(RunFile::History);
     let mut file = append_only(&path).unwrap();
@@ -29,7 +30,7 @@ fn a_history_with_a_torn_last_line_is_read_and_continued() {
 #[test]
 fn a_damaged_line_in_the_middle_is_an_error_that_names_it() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     fs::write(dir.path(RunFile::History), "nonsense\n{}\n").unwrap();
     let error = format!("{:#}", dir.read_history().unwrap_err());
     assert!(error.contains("history.jsonl:1 is damaged"), "{error}");
@@ -38,7 +39,7 @@ fn a_damaged_line_in_the_middle_is_an_error_that_names_it() {
 #[test]
 fn a_record_of_another_version_is_no_torn_line() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     let text = "{\"task\":\"t1\",\"record\":\"foreseen\"}\n";
     fs::write(dir.path(RunFile::History), text).unwrap();
     let error = format!("{:#}", dir.read_history().unwrap_err());
@@ -56,7 +57,7 @@ fn a_record_of_another_version_is_no_torn_line() {
 #[test]
 fn a_manifest_of_another_version_is_refused_and_says_so() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     fs::write(dir.path(RunFile::Manifest), "{\"v\":2,\"what\":[]}").unwrap();
     let error = format!("{:#}", dir.manifest().unwrap_err());
     assert!(
@@ -68,10 +69,12 @@ fn a_manifest_of_another_version_is_refused_and_says_so() {
 #[test]
 fn a_history_cut_at_any_byte_of_its_last_two_records_is_read_up_to_there() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     let lines = ["t1", "t\u{2}\n\u{1f980}", "t3"].map(line);
     let mut file = dir.history().unwrap();
-    lines.iter().for_each(|line| file.append(line).unwrap());
+    lines
+        .iter()
+        .for_each(|line| drop(file.append(line).unwrap()));
     let path = dir.path(RunFile::History);
     let bytes = fs::read(&path).unwrap();
     let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -96,10 +99,10 @@ proptest::proptest! {
         garbage in proptest::sample::select(vec![&b""[..], b"\0\0\0", b"\0\n", b"{\"ta\n"]),
     ) {
         let temp = tempfile::tempdir().unwrap();
-        let dir = RunDir::create(&temp.path().join("run")).unwrap();
+        let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
         let mut file = dir.history().unwrap();
         let lines: Vec<_> = tasks.iter().map(|task| line(task)).collect();
-        lines.iter().for_each(|line| file.append(line).unwrap());
+        lines.iter().for_each(|line| drop(file.append(line).unwrap()));
         let path = dir.path(RunFile::History);
         let bytes = fs::read(&path).unwrap();
         let at = cut.index(bytes.len() + 1);
@@ -135,16 +138,16 @@ fn neither_a_link_nor_a_full_directory_becomes_a_run_directory() {
     fs::create_dir(&target).unwrap();
     let link = temp.path().join("link");
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    assert!(RunDir::create(&link).is_err());
+    assert!(RunDir::create(&link, Arc::default()).is_err());
     fs::write(target.join("file"), "kept").unwrap();
-    assert!(RunDir::create(&target).is_err());
+    assert!(RunDir::create(&target, Arc::default()).is_err());
     assert_eq!(fs::read_dir(&target).unwrap().count(), 1);
 }
 
 #[test]
 fn files_behind_planted_links_stay_as_they_are() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     let outside = temp.path().join("outside");
     fs::write(&outside, "kept").unwrap();
     std::os::unix::fs::symlink(&outside, dir.path(RunFile::History)).unwrap();
@@ -174,7 +177,7 @@ fn the_newest_twenty_runs_stay() {
     };
     let mut last = None;
     for n in 0..25 {
-        let dir = RunDir::create(&temp.path().join(format!("run-{n:02}"))).unwrap();
+        let dir = RunDir::create(&temp.path().join(format!("run-{n:02}")), Arc::default()).unwrap();
         dir.write_manifest(&manifest).unwrap();
         last = Some(dir);
     }
@@ -196,7 +199,7 @@ fn the_newest_twenty_runs_stay() {
 #[test]
 fn every_event_is_read_back_as_it_was_written() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = RunDir::create(&temp.path().join("run")).unwrap();
+    let dir = RunDir::create(&temp.path().join("run"), Arc::default()).unwrap();
     let events = crate::report::samples::every_event();
     let mut file = append_only(&dir.path(RunFile::EventRecord)).unwrap();
     for event in &events {

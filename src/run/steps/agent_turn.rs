@@ -8,16 +8,19 @@ use crate::agents::{
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
-use crate::process::{self, CappedLog, CommandSpec, Ended, Exit, Input, Limits, RawStatus};
+use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, RawStatus};
 use crate::run::emitter::Emitter;
 use crate::run::layout::{Folder, RunFile};
 use crate::run::parts::Parts;
 use crate::run::setup::Setup;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::builtin_turn::run_builtin;
+use crate::run::steps::heartbeat::beating;
 use crate::run::steps::listen::{Heard, Listener};
 use crate::run::steps::prompt::Prompt;
 use crate::run::task::TaskRun;
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -34,7 +37,7 @@ pub(crate) async fn run_agent(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     name: &TurnName,
-    prompt: Prompt,
+    mut prompt: Prompt,
 ) -> anyhow::Result<AgentEnd> {
     let agent = match run.config.agent.clone() {
         Agent::Cli(agent) => agent,
@@ -44,6 +47,11 @@ pub(crate) async fn run_agent(
     let scratch = tempfile::Builder::new()
         .prefix("turn-")
         .tempdir_in(parts.setup.run_dir.folder(Folder::State))?;
+    if let Cow::Owned(_) = parts.setup.redactor.redact(&prompt.text) {
+        // The file that is kept has no secret; the agent is told what its task says.
+        prompt.file = scratch.path().join("prompt.md");
+        fs::write(&prompt.file, &prompt.text)?;
+    }
     let env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
     let resume = run.session.clone();
     let work_tree = parts.tree.repo.real().work_tree();
@@ -65,8 +73,7 @@ pub(crate) async fn run_agent(
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
     let spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
     let file = RunFile::Transcript(number, run.config.agent.name());
-    let log = parts.setup.run_dir.path(file);
-    let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, &agent, &log).await?;
+    let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, &agent, file).await?;
     if !ended.leaked.is_empty() {
         let names: Vec<&str> = ended
             .leaked
@@ -178,18 +185,18 @@ async fn drive(
     emit: &mut Emitter<'_>,
     spec: &CommandSpec,
     agent: &CliAgent,
-    log: &Path,
+    transcript: RunFile<'_>,
 ) -> anyhow::Result<(Ended, Heard)> {
-    let mut listener = Listener::new(agent, CappedLog::create(log)?, emit);
-    let ended = process::run(spec, &setup.cancel, &mut |stream, chunk: &[u8]| {
-        listener.hear(stream, chunk);
-    })
-    .await;
-    let heard = listener.finish();
+    let log = setup.run_dir.log(transcript)?;
+    let listener = RefCell::new(Listener::new(agent, log, emit));
+    let mut on_output = |stream, chunk: &[u8]| listener.borrow_mut().hear(stream, chunk);
+    let working = process::run(spec, &setup.cancel, &mut on_output);
+    let ended = beating(working, setup.heartbeat(), || listener.borrow_mut().beat()).await;
+    let heard = listener.into_inner().finish();
     if let Some(why) = &heard.lost {
         emit.warn(format!(
             "the transcript {} is incomplete: {why}",
-            log.display()
+            setup.run_dir.path(transcript).display()
         ));
     }
     Ok((ended, heard))

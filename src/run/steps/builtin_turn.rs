@@ -8,14 +8,17 @@ use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::git::{RawSnapshot, display_path};
 use crate::process::CappedLog;
+use crate::run::directory::Log;
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::recorder::Recorder;
 use crate::run::steps::agent_end::AgentEnd;
+use crate::run::steps::heartbeat::{Heartbeat, beating};
 use crate::run::steps::prompt::Prompt;
 use crate::run::task::TaskRun;
+use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,7 +38,7 @@ pub(crate) async fn run_builtin(
 ) -> anyhow::Result<AgentEnd> {
     let began = Instant::now();
     let file = RunFile::Transcript(prompt.number, run.config.agent.name());
-    let mut log = CappedLog::create(&parts.setup.run_dir.path(file))?;
+    let mut log = parts.setup.run_dir.log(file)?;
     let mut lost = None;
     let env = builtin_environment(parts, run);
     let (config, spend) = (&parts.setup.config, run.journal.state.spend);
@@ -47,8 +50,23 @@ pub(crate) async fn run_builtin(
     let exempt = parts.tree.exempt();
     // A snapshot was taken just before, so this is free.
     let mut seen = parts.tree.repo.last_snapshot(&exempt).ok();
-    let (repo, emit, recorder) = (&mut parts.tree.repo, &mut parts.emit, &mut parts.recorder);
-    let ended = builtin::run(Turn {
+    let (repo, recorder) = (&mut parts.tree.repo, &mut parts.recorder);
+    let told = RefCell::new((Heartbeat::new(), &mut parts.emit));
+    let mut emit = |event| {
+        let (heartbeat, emit) = &mut *told.borrow_mut();
+        heartbeat.note(&event);
+        emit.emit(EventKind::Agent(event));
+    };
+    let mut record = |line: &Line| {
+        if let (None, Err(error)) = (&lost, write(&mut log, line)) {
+            lost = Some(error.to_string());
+        }
+        if let Some(recorder) = recorder {
+            recorder.write(line);
+        }
+    };
+    let mut changes = || changes(&mut seen, repo.snapshot(&exempt).ok());
+    let working = builtin::run(Turn {
         agent,
         name: turn.clone(),
         number: prompt.number,
@@ -62,19 +80,21 @@ pub(crate) async fn run_builtin(
         longest_wait,
         max_tokens,
         max_cost_usd,
-        emit: &mut |event| emit.emit(EventKind::Agent(event)),
-        record: &mut |line| {
-            if let (None, Err(error)) = (&lost, write(&mut log, line)) {
-                lost = Some(error.to_string());
-            }
-            if let Some(recorder) = recorder {
-                recorder.write(line);
-            }
-        },
-        changes: &mut || changes(&mut seen, repo.snapshot(&exempt).ok()),
-    })
-    .await;
-    let lost = lost.or_else(|| log.close().err().map(|error| error.to_string()));
+        emit: &mut emit,
+        record: &mut record,
+        changes: &mut changes,
+    });
+    let beat = || {
+        let (heartbeat, emit) = &mut *told.borrow_mut();
+        emit.emit(heartbeat.beat());
+    };
+    let ended = beating(working, parts.setup.heartbeat(), beat).await;
+    let lost = lost.or_else(|| {
+        log.finish()
+            .and_then(CappedLog::close)
+            .err()
+            .map(|error| error.to_string())
+    });
     if let Some(why) = lost {
         parts.emit.warn(format!(
             "the transcript {} is incomplete: {why}",
@@ -105,10 +125,10 @@ fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsStrin
     env
 }
 
-fn write(log: &mut CappedLog, line: &Line) -> io::Result<()> {
+fn write(log: &mut Log, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
-    log.write(&text)
+    log.write_all(&text)
 }
 
 /// The files that are not what they were in the snapshot before, which this one takes the place of.

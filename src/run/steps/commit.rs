@@ -196,7 +196,7 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>) -> String {
         &run.task.title,
         &trailers,
     );
-    (setup.redact)(&message)
+    setup.redactor.redact(&message).into_owned()
 }
 
 /// Finds out, after a crash, whether the commit that was about to land did; if so the task is

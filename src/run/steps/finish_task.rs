@@ -145,13 +145,13 @@ fn save_patch(
 
 /// The patch; what would tell secrets is masked in it, and then it may not apply.
 fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec<u8> {
-    let find = setup.find_secrets.as_ref();
-    let seen = find.and_then(|find| find(&mut patch.as_slice()).ok());
+    let detector = setup.detector.as_ref();
+    let seen = detector.and_then(|detector| detector.find(&mut patch.as_slice()).ok());
     if seen.is_none_or(|seen| seen.is_empty()) {
         return patch;
     }
     emit.warn("secrets are masked in the patch of the failed work");
-    (setup.redact)(&String::from_utf8_lossy(&patch)).into_bytes()
+    setup.redactor.redact_bytes(&patch).into_owned()
 }
 
 /// Makes room for the next task after one that failed after so many attempts, when there is to be

@@ -5,8 +5,11 @@ use crate::agents::{CliAgent, LineParser};
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::EventKind;
 use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text};
+use crate::run::directory::Log;
 use crate::run::emitter::Emitter;
+use crate::run::steps::heartbeat::Heartbeat;
 use memchr::{memchr, memchr_iter, memrchr};
+use std::io::Write as _;
 
 /// The longest line of an agent's protocol that is read whole.
 const LONGEST_LINE: usize = 16 << 20;
@@ -24,7 +27,7 @@ const RAW: Allowance = Allowance {
 
 /// Hears one turn of an agent.
 pub(super) struct Listener<'l, 'e> {
-    log: Option<CappedLog>,
+    log: Option<Log>,
     lost: Option<String>,
     lines: LineSplitter,
     stderr: Tail,
@@ -41,7 +44,7 @@ pub(super) struct Heard {
 }
 
 impl<'l, 'e> Listener<'l, 'e> {
-    pub(super) fn new(agent: &CliAgent, log: CappedLog, emit: &'l mut Emitter<'e>) -> Self {
+    pub(super) fn new(agent: &CliAgent, log: Log, emit: &'l mut Emitter<'e>) -> Self {
         Self {
             log: Some(log),
             lost: None,
@@ -49,6 +52,7 @@ impl<'l, 'e> Listener<'l, 'e> {
             stderr: Tail::new(STDERR_TAIL),
             teller: Teller {
                 parser: LineParser::new(agent),
+                heartbeat: Heartbeat::new(),
                 emit,
                 protocol: PROTOCOL,
                 raw: RAW,
@@ -60,7 +64,7 @@ impl<'l, 'e> Listener<'l, 'e> {
     /// Takes output in as it arrives.
     pub(super) fn hear(&mut self, stream: StreamKind, chunk: &[u8]) {
         if let Some(log) = &mut self.log
-            && let Err(error) = log.write(chunk)
+            && let Err(error) = log.write_all(chunk)
         {
             self.lost = Some(error.to_string());
             self.log = None;
@@ -91,12 +95,19 @@ impl<'l, 'e> Listener<'l, 'e> {
         }
     }
 
+    /// Tells how far the turn has come.
+    pub(super) fn beat(&mut self) {
+        let beat = self.teller.heartbeat.beat();
+        self.teller.emit.emit(beat);
+    }
+
     /// Ends listening.
     pub(super) fn finish(mut self) -> Heard {
         let mut teller = self.teller;
         self.lines.finish(|line| teller.line(&line));
         teller.tell_untold();
-        if let Some(Err(error)) = self.log.map(CappedLog::close) {
+        let closed = self.log.map(|log| log.finish().and_then(CappedLog::close));
+        if let Some(Err(error)) = closed {
             self.lost = Some(error.to_string());
         }
         Heard {
@@ -117,6 +128,7 @@ fn plain_lines(chunk: &[u8]) -> usize {
 /// Makes events of lines until there are too many.
 struct Teller<'l, 'e> {
     parser: LineParser,
+    heartbeat: Heartbeat,
     emit: &'l mut Emitter<'e>,
     protocol: Allowance,
     raw: Allowance,
@@ -131,6 +143,7 @@ impl Teller<'_, '_> {
             Line::Cut { head, end, .. } => self.parser.cut_line(head, end),
         };
         for event in events {
+            self.heartbeat.note(&event);
             let allowance = match event {
                 AgentEvent::Raw { .. } => &mut self.raw,
                 _ => &mut self.protocol,

@@ -7,6 +7,7 @@ mod announce;
 mod builtin_turn;
 mod commit;
 mod finish_task;
+mod heartbeat;
 mod hooks;
 mod landing;
 mod listen;

@@ -4,6 +4,7 @@ use crate::git::{RawSnapshot, display_path};
 use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, head_of};
+use crate::secrets::detect::Seen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
@@ -15,14 +16,14 @@ pub(crate) fn secrets_in(
     raw: &RawSnapshot,
     run: &TaskRun<'_>,
 ) -> Vec<String> {
-    let Some(find) = &setup.find_secrets else {
+    let Some(detector) = &setup.detector else {
         return Vec::new();
     };
     let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut known: BTreeMap<String, bool> = BTreeMap::new();
     let mut search = |place: String, from: &mut dyn Read| {
         // What cannot be read cannot be committed either.
-        for (name, form) in find(from).unwrap_or_default() {
+        for Seen { name, form } in detector.find(from).unwrap_or_default() {
             let held = || tree.repo.base_holds(&form).unwrap_or(false);
             if !*known.entry(form.clone()).or_insert_with(held) {
                 places.entry(place.clone()).or_default().insert(name);

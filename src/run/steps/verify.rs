@@ -126,6 +126,7 @@ pub async fn run_checks(
         cancel: &setup.cancel,
         run_dir: setup.run_dir.root(),
         log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),
+        redactor: &setup.redactor,
         matchers: &memory.matchers,
     };
     let mut on_progress = |progress: Progress<'_>| match progress {

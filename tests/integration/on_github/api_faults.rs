@@ -1,6 +1,7 @@
 //! GitHub's API in trouble: the work arrives, the report as far as it can, the exit code is the run's.
 
 use super::pushes::{assert_checks_over, conclusion, fix, fix_on_push, on_pull, on_push};
+use crate::actions::commands;
 use crate::support::github::{Access, Area, Fault, Subject, Token, Trouble};
 use crate::support::runner::{Runner, TOKEN};
 use std::time::Duration;
@@ -67,6 +68,11 @@ fn a_wait_that_github_asks_for_is_kept() {
         .fault(Fault::next(1, "POST", CHECKS, Trouble::secondary(429, 2)));
     let step = fix(&mut runner, &[]).expect(0);
     assert_eq!(step.output("report-status"), "ok");
+    let obeyed = commands(&step.run.stdout);
+    assert!(
+        obeyed.iter().any(|line| line.starts_with("::group::")),
+        "the log is folded beside a check run, too: {obeyed:?}"
+    );
     assert_reported(&runner, number, asked);
 }
 
@@ -89,8 +95,12 @@ fn a_token_without_checks_has_annotations_in_the_log_and_the_step_summary() {
     assert_eq!(step.output("status"), "failed");
     assert_eq!(step.output("report-status"), "degraded");
     assert!(step.summary.contains("Say fixed") || !step.summary.is_empty());
-    let errors = step.run.stdout.matches("\n::error").count();
-    assert!(errors > 0, "{}", step.run.stdout);
+    let obeyed = commands(&step.run.stdout);
+    let expected = ["::group::", "::endgroup::", "::error file=a.txt,line=1,"];
+    for command in expected {
+        let is_there = obeyed.iter().any(|line| line.starts_with(command));
+        assert!(is_there, "no {command} in {obeyed:?}");
+    }
     let told = step.run.stderr.matches("no check run").count();
     assert_eq!(told, 1, "{}", step.run.stderr);
     assert!(runner.comment(number).is_some());

@@ -15,11 +15,20 @@ fn forms(secret: &str) -> Vec<String> {
     vec![secret.to_owned(), BASE64_STANDARD.encode(secret), hex]
 }
 
-/// Every file below a directory, but the agent's own transcript and what is only taken up again.
-fn texts(dir: &Path) -> Vec<(String, String)> {
-    let names = ["report.md", "report.html", "summary.json", "events.jsonl"];
-    let read = |name: &str| (name.to_owned(), fs::read_to_string(dir.join(name)).unwrap());
-    names.into_iter().map(read).collect()
+/// Every file of a run directory, but for the private git directory.
+pub fn texts(dir: &Path) -> Vec<(String, String)> {
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("git") {
+            texts.extend(self::texts(&path));
+        } else if path.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            texts.push((path.display().to_string(), text));
+        }
+    }
+    texts
 }
 
 #[test]
@@ -59,6 +68,17 @@ fn a_secret_that_the_agent_says_is_in_no_text_that_leaves() {
         ])
         .expect(1);
     let mut all = texts(step.dir.as_ref().unwrap());
+    for part in [
+        "history.jsonl",
+        "state/events.jsonl",
+        "/turns/",
+        "/prompts/",
+        "/verify/",
+    ] {
+        assert!(all.iter().any(|(name, _)| name.contains(part)), "{part}");
+    }
+    // The manifest has the command line, which holds the secret here.
+    all.retain(|(name, text)| !text.is_empty() && !name.ends_with("manifest.json"));
     all.push(("log".into(), step.run.stdout.clone() + &step.run.stderr));
     all.push(("step summary".into(), step.summary.clone()));
     all.push(("outputs".into(), format!("{:?}", step.outputs)));

@@ -4,5 +4,6 @@
 mod assessments;
 mod changes;
 mod failed_reports;
+mod heartbeat;
 mod planning;
 mod records;

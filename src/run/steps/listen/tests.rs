@@ -21,6 +21,7 @@ fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
     let mut emit = Emitter::new(&mut sink, 0, 0);
     let directory = tempfile::tempdir().unwrap();
     let log = CappedLog::create(&directory.path().join("log")).unwrap();
+    let log = Log::new(log, Default::default());
     let mut listener = Listener::new(&command(), log, &mut emit);
     listener.teller.raw.events = raw;
     for chunk in chunks {
