@@ -62,6 +62,7 @@ fn annotation(error: &Error) -> Annotation {
         line,
         title: "Sprag cannot begin".to_owned(),
         message: text::block(&lines.join("\n")),
+        ..Annotation::default()
     }
 }
 

@@ -7,18 +7,19 @@ use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
 /// How loud an annotation is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// Something failed.
     Error,
     /// Something that a person should look at.
     Warning,
     /// For information.
+    #[default]
     Notice,
 }
 
 /// One note, all texts clean but not yet escaped for any format.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Annotation {
     /// How loud.
     pub level: Level,
@@ -26,14 +27,36 @@ pub struct Annotation {
     pub path: String,
     /// The line, from 1; `None` for the file as a whole.
     pub line: Option<u32>,
+    /// The last line, where it is another.
+    pub end_line: Option<u32>,
+    /// The first column, from 1. It counts only where the note is on one line: see
+    /// [`Annotation::columns`].
+    pub column: Option<u32>,
+    /// The last column.
+    pub end_column: Option<u32>,
     /// A few words.
     pub title: String,
     /// The text, of one or several lines.
     pub message: String,
+    /// What the tool or the check printed about it.
+    pub details: Option<String>,
 }
 
 const TITLE_CHARS: usize = 200;
 const MESSAGE_BYTES: usize = 4_000;
+/// Longest details, in bytes: what GitHub takes of an annotation's raw details.
+pub const DETAILS_BYTES: usize = 64 * 1024;
+
+impl Annotation {
+    /// The first and the last column. `None` where the note is on several lines, since GitHub takes
+    /// columns on one line only.
+    pub fn columns(&self) -> Option<(u32, u32)> {
+        let one_line =
+            self.line.is_some() && self.end_line.is_none_or(|end| Some(end) == self.line);
+        let first = self.column.filter(|&column| column > 0 && one_line)?;
+        Some((first, self.end_column.map_or(first, |last| last.max(first))))
+    }
+}
 
 /// Everything worth a note, the most important first: what the last failing checks said about lines
 /// of files, how tasks failed, nudges, what was left undone, other warnings.
@@ -87,8 +110,14 @@ fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {
             level: Level::Error,
             path,
             line: diagnostic.line.filter(|&line| line > 0),
+            end_line: diagnostic
+                .end_line
+                .filter(|&end| Some(end) > diagnostic.line),
+            column: diagnostic.column,
+            end_column: diagnostic.end_column,
             title: text::short_line(&format!("{} failed", check.name), TITLE_CHARS),
             message: bounded(&diagnostic.message),
+            details: diagnostic.details.as_deref().map(text::block),
         })
     })
 }
@@ -102,7 +131,16 @@ fn ended(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
         _ => Level::Error,
     };
     let title = format!("{} {} ({})", task.id, task.status.as_str(), reason.as_str());
-    Some(on_plan(summary, Some(task), level, &title, &task.message))
+    Some(Annotation {
+        details: sentence::is_undone(task).then(|| excerpt(task)).flatten(),
+        ..on_plan(summary, Some(task), level, &title, &task.message)
+    })
+}
+
+/// The end of what the task's last failing check printed.
+fn excerpt(task: &TaskSummary) -> Option<String> {
+    let excerpt = last_failing(task).find_map(|check| check.excerpt.as_deref())?;
+    Some(text::tail_bytes(&text::block(excerpt), DETAILS_BYTES).to_owned())
 }
 
 fn nudged(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
@@ -167,6 +205,7 @@ fn on_plan(
         line: line.filter(|&line| line > 0),
         title: text::short_line(title, TITLE_CHARS),
         message: bounded(message),
+        ..Annotation::default()
     }
 }
 

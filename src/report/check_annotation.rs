@@ -1,9 +1,7 @@
 //! The annotations of the check run, within GitHub's limits.
 
-use super::annotation::{self, Annotation, Level, last_failing};
-use super::{sentence, text};
-use crate::domain::check_run::{CheckAnnotation, CheckLevel};
-use crate::domain::checks::diagnostic::Diagnostic;
+use super::annotation::{self, Annotation, DETAILS_BYTES};
+use super::text;
 use crate::domain::summary::RunSummary;
 
 /// Most annotations of one check run; hundreds of them freeze the page.
@@ -12,76 +10,38 @@ pub const MOST: usize = 200;
 const TITLE_BYTES: usize = 255;
 const TEXT_BYTES: usize = 64 * 1024;
 
-/// At most [`MOST`] annotations, the most important first, and how many more there would be.
-pub fn check_annotations(summary: &RunSummary) -> (Vec<CheckAnnotation>, usize) {
+/// At most [`MOST`] annotations, the most important first, each with a first and a last line, and how
+/// many more there would be.
+pub fn check_annotations(summary: &RunSummary) -> (Vec<Annotation>, usize) {
     let all = annotation::annotations(summary);
     let rest = all.len().saturating_sub(MOST);
-    let shown = all.into_iter().take(MOST);
     (
-        shown.map(|note| within_limits(summary, note)).collect(),
+        all.into_iter().take(MOST).map(within_limits).collect(),
         rest,
     )
 }
 
-fn within_limits(summary: &RunSummary, note: Annotation) -> CheckAnnotation {
+fn within_limits(note: Annotation) -> Annotation {
     let path = inside(&note.path);
-    let place = path.as_ref().and_then(|_| place_of(summary, &note));
     let start = note.line.filter(|_| path.is_some()).unwrap_or(1);
-    let end = place
-        .and_then(|place| place.end_line)
-        .unwrap_or(start)
-        .max(start);
-    let column = place
-        .and_then(|place| place.column)
-        .filter(|&column| column > 0);
-    let column = column.filter(|_| start == end);
-    CheckAnnotation {
-        level: match note.level {
-            Level::Error => CheckLevel::Failure,
-            Level::Warning => CheckLevel::Warning,
-            Level::Notice => CheckLevel::Notice,
-        },
+    let end = note.end_line.filter(|_| path.is_some()).unwrap_or(start);
+    let columns = note.columns().filter(|_| path.is_some());
+    let details = note.details.as_deref();
+    let details = details.map(|text| text::head_bytes(text, DETAILS_BYTES).to_owned());
+    Annotation {
+        level: note.level,
         path: path.unwrap_or_else(|| ".github".into()),
-        start_line: start,
-        end_line: end,
-        start_column: column,
-        end_column: column,
+        line: Some(start),
+        end_line: Some(end.max(start)),
+        column: columns.map(|(first, _)| first),
+        end_column: columns.map(|(_, last)| last),
         title: text::head_bytes(&note.title, TITLE_BYTES).to_owned(),
-        raw_details: details(summary, &note),
         message: match text::head_bytes(&note.message, TEXT_BYTES) {
             "" => "no message".into(),
             message => message.to_owned(),
         },
+        details: details.filter(|text| !text.is_empty()),
     }
-}
-
-/// The diagnostic that a note was made of.
-fn place_of<'s>(summary: &'s RunSummary, note: &Annotation) -> Option<&'s Diagnostic> {
-    let undone = summary
-        .tasks
-        .iter()
-        .filter(|task| sentence::is_undone(task));
-    let mut all = undone
-        .flat_map(last_failing)
-        .flat_map(|check| &check.diagnostics);
-    all.find(|found| {
-        found.line == note.line
-            && found.path.as_deref().map(text::line).as_deref() == Some(note.path.as_str())
-            && note
-                .message
-                .starts_with(text::head_bytes(&text::block(&found.message), 200))
-    })
-}
-
-/// The output of the check, on the first note of a task that did not get done.
-fn details(summary: &RunSummary, note: &Annotation) -> Option<String> {
-    let task = summary.tasks.iter().find(|task| {
-        let reason = task.reason.map_or("", |reason| reason.as_str());
-        let title = format!("{} {} ({reason})", task.id, task.status.as_str());
-        sentence::is_undone(task) && text::line(&title) == note.title
-    })?;
-    let excerpt = last_failing(task).find_map(|check| check.excerpt.as_deref())?;
-    Some(text::tail_bytes(&text::block(excerpt), TEXT_BYTES).to_owned())
 }
 
 /// A relative path that stays in the tree.
@@ -97,6 +57,8 @@ fn inside(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::checks::diagnostic::Diagnostic;
+    use crate::report::annotation::Level;
     use crate::report::samples;
 
     #[test]
@@ -105,15 +67,15 @@ mod tests {
         let first = &notes[0];
         assert_eq!(rest, 0);
         assert_eq!(
-            (first.level, first.path.as_str(), first.start_line),
-            (CheckLevel::Failure, "src/report.rs", 41)
+            (first.level, first.path.as_str(), first.line),
+            (Level::Error, "src/report.rs", Some(41))
         );
         let task = notes
             .iter()
             .find(|note| note.title.starts_with("t2 failed"))
             .unwrap();
-        assert_eq!((task.path.as_str(), task.start_line), ("plans/csv.yaml", 8));
-        assert!(task.raw_details.as_ref().unwrap().contains("csv::header"));
+        assert_eq!((task.path.as_str(), task.line), ("plans/csv.yaml", Some(8)));
+        assert!(task.details.as_ref().unwrap().contains("csv::header"));
         assert!(notes.is_sorted_by_key(|note| note.level));
     }
 
@@ -122,12 +84,12 @@ mod tests {
         let mut summary = samples::partial();
         let place = &mut summary.tasks[1].checks[1].diagnostics[0];
         (place.column, place.end_line) = (Some(7), None);
-        assert_eq!(check_annotations(&summary).0[0].start_column, Some(7));
+        assert_eq!(check_annotations(&summary).0[0].column, Some(7));
         summary.tasks[1].checks[1].diagnostics[0].end_line = Some(44);
         let (notes, _) = check_annotations(&summary);
-        assert_eq!((notes[0].start_column, notes[0].end_line), (None, 44));
+        assert_eq!((notes[0].column, notes[0].end_line), (None, Some(44)));
         summary.tasks[1].checks[1].diagnostics[0].end_line = Some(2);
-        assert_eq!(check_annotations(&summary).0[0].end_line, 41);
+        assert_eq!(check_annotations(&summary).0[0].end_line, Some(41));
     }
 
     #[test]
@@ -149,8 +111,8 @@ mod tests {
         summary.tasks[1].checks[1].diagnostics[0].path = Some("../../etc/passwd".into());
         let (notes, _) = check_annotations(&summary);
         assert_eq!(
-            (notes[0].path.as_str(), notes[0].start_line),
-            (".github", 1)
+            (notes[0].path.as_str(), notes[0].line),
+            (".github", Some(1))
         );
     }
 
@@ -171,7 +133,7 @@ mod tests {
         for note in notes {
             assert!(note.title.len() <= TITLE_BYTES && note.message.len() <= TEXT_BYTES);
             assert!(
-                note.raw_details
+                note.details
                     .is_none_or(|details| details.len() <= TEXT_BYTES)
             );
         }

@@ -117,11 +117,21 @@ pub fn annotation_commands(notes: &[Annotation]) -> Vec<String> {
 }
 
 fn command(note: &Annotation) -> String {
-    let line = note
-        .line
-        .map_or(String::new(), |line| format!(",line={line}"));
+    let (first, last) = note.columns().unzip();
+    let place = [
+        ("line", note.line),
+        ("endLine", note.end_line.filter(|_| note.line.is_some())),
+        ("col", first),
+        ("endColumn", last.filter(|_| last != first)),
+    ];
+    let place = place
+        .into_iter()
+        .filter_map(|(name, number)| Some((name, number?)));
+    let place: String = place
+        .map(|(name, number)| format!(",{name}={number}"))
+        .collect();
     format!(
-        "::{} file={}{line},title={}::{}",
+        "::{} file={}{place},title={}::{}",
         name(note.level),
         property(&note.path),
         property(&note.title),
@@ -165,6 +175,7 @@ mod tests {
             line: Some(n),
             title: "test: failed".into(),
             message: "100%\nleft: 1".into(),
+            ..Annotation::default()
         }
     }
 
@@ -174,6 +185,28 @@ mod tests {
             annotation_commands(&[note(Level::Error, 7)]),
             ["::error file=src/a%2Cb.rs,line=7,title=test%3A failed::100%25%0Aleft: 1"]
         );
+    }
+
+    #[test]
+    fn a_command_tells_the_whole_place() {
+        let at = |end_line, column, end_column| {
+            let note = Annotation {
+                end_line,
+                column,
+                end_column,
+                ..note(Level::Error, 7)
+            };
+            let command = annotation_commands(&[note]).remove(0);
+            command.split(",title=").next().unwrap().to_owned()
+        };
+        let file = "::error file=src/a%2Cb.rs,line=7";
+        assert_eq!(at(None, Some(3), None), format!("{file},col=3"));
+        assert_eq!(
+            at(None, Some(3), Some(9)),
+            format!("{file},col=3,endColumn=9")
+        );
+        assert_eq!(at(Some(8), Some(3), Some(9)), format!("{file},endLine=8"));
+        assert_eq!(at(None, None, Some(9)), file);
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub(super) fn worded(line: &str, words: &[&str]) -> Option<u64> {
     for pair in tokens.windows(2) {
         if let [number, word] = pair
             && words.contains(word)
+            && number.starts_with(|c: char| c.is_ascii_digit())
         {
             sum = sum.checked_add(number.parse().ok()?)?;
         }

@@ -157,6 +157,11 @@ impl Found {
         self
     }
 
+    /// The line of output that names its place.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
     /// Says which failing test it is about.
     pub(super) fn about(&mut self, test: &str) -> &mut Self {
         self.test = Some(test.to_owned());
@@ -274,6 +279,17 @@ impl Sink<'_> {
     /// Adds a failing test of which the output has said or will say more, or nothing.
     pub(super) fn test(&mut self, name: &str) {
         self.test_in(name, "");
+    }
+
+    /// As [`Sink::test`], for a tool that names its tests by places, which move: `title` says which
+    /// test it is in every run.
+    pub(super) fn titled_test(&mut self, name: &str, title: &str) {
+        let before = self.tests.len();
+        self.test(name);
+        let id = FailingTest::named(title).map(|test| test.id);
+        if let Some((test, id)) = self.tests.get_mut(before).zip(id) {
+            test.id = id;
+        }
     }
 
     /// As [`Sink::test`], with the file that it is in.

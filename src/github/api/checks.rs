@@ -77,6 +77,9 @@ pub struct Annotation {
     /// A few words, at most 255 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
+    /// More about it, at most 64 KB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_details: Option<String>,
 }
 
 /// What a check run shows.

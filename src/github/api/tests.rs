@@ -161,6 +161,7 @@ fn annotation(number: u32) -> Annotation {
         annotation_level: AnnotationLevel::Failure,
         message: "no".to_owned(),
         title: None,
+        raw_details: None,
     }
 }
 

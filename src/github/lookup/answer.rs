@@ -108,6 +108,7 @@ fn note(ended: &Ended) -> Annotation {
         line: None,
         title: "Sprag did not start".to_owned(),
         message: text::block(&lines.join("\n")),
+        ..Annotation::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is where on GitHub: the check run on the head that asked for the run, the final one on the head
 //! that was pushed, the comment, the reactions.
 
-use crate::domain::check_run::{CheckAnnotation, CheckLevel, CheckOutput};
+use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{self, RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::marker::{MARKER, State};
@@ -10,6 +10,7 @@ use crate::github::api::{
     Error, Identity, NewCheckRun, Output, Reaction, Repo,
 };
 use crate::github::request::{Page, ReactTo, RunRequest};
+use crate::report::annotation::{Annotation as Note, Level};
 use crate::report::check_annotation::check_annotations;
 use crate::report::markdown::{self, ReportContext};
 use serde::{Deserialize, Serialize};
@@ -497,20 +498,22 @@ fn plain_output(text: &CheckOutput) -> Output {
     }
 }
 
-fn annotated(note: &CheckAnnotation) -> Annotation {
+fn annotated(note: &Note) -> Annotation {
+    let first = note.line.unwrap_or(1);
     Annotation {
         path: note.path.clone(),
-        start_line: note.start_line,
-        end_line: note.end_line,
-        start_column: note.start_column,
-        end_column: note.end_column,
+        start_line: first,
+        end_line: note.end_line.unwrap_or(first),
+        start_column: note.columns().map(|(first, _)| first),
+        end_column: note.columns().map(|(_, last)| last),
         annotation_level: match note.level {
-            CheckLevel::Failure => AnnotationLevel::Failure,
-            CheckLevel::Warning => AnnotationLevel::Warning,
-            CheckLevel::Notice => AnnotationLevel::Notice,
+            Level::Error => AnnotationLevel::Failure,
+            Level::Warning => AnnotationLevel::Warning,
+            Level::Notice => AnnotationLevel::Notice,
         },
         message: note.message.clone(),
         title: Some(note.title.clone()),
+        raw_details: note.details.clone(),
     }
 }
 
@@ -522,5 +525,40 @@ fn conclusion(conclusion: outcome::Conclusion) -> Conclusion {
         outcome::Conclusion::ActionRequired => Conclusion::ActionRequired,
         outcome::Conclusion::TimedOut => Conclusion::TimedOut,
         outcome::Conclusion::Cancelled => Conclusion::Cancelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::annotated;
+    use crate::domain::summary::RunSummary;
+    use crate::report::check_annotation::check_annotations;
+    use crate::report::samples;
+    use serde_json::json;
+
+    #[test]
+    fn places_and_details_of_a_diagnostic_reach_the_check_run() {
+        let mut summary = samples::partial();
+        let found = &mut summary.tasks[1].checks[1].diagnostics[0];
+        (found.column, found.end_column) = (Some(7), Some(12));
+        found.details = Some("left: 1\nright: 2".into());
+        let sent = |summary: &RunSummary| {
+            let (notes, _) = check_annotations(summary);
+            serde_json::to_value(annotated(&notes[0])).unwrap()
+        };
+        let first = sent(&summary);
+        for (field, value) in [
+            ("start_line", json!(41)),
+            ("end_line", json!(41)),
+            ("start_column", json!(7)),
+            ("end_column", json!(12)),
+            ("raw_details", json!("left: 1\nright: 2")),
+        ] {
+            assert_eq!(first[field], value, "{field}");
+        }
+        summary.tasks[1].checks[1].diagnostics[0].end_line = Some(43);
+        let first = sent(&summary);
+        assert_eq!(first["end_line"], json!(43));
+        assert_eq!(first.get("start_column"), None);
     }
 }

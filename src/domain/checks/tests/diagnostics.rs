@@ -274,7 +274,7 @@ C:\\src\\a.cpp:4:2: error: outside
         &[
             "src/main.c:12:5 Error - gcc | expected ';' before '}' token",
             "-:-:- Error - gcc | gone",
-            "app/models.py:3:- Error assignment other | Incompatible types in assignment",
+            "app/models.py:3:- Error assignment mypy | Incompatible types in assignment",
             "app/x.py:1:80 Error E501 other | line too long (88 > 79 characters)",
             "Makefile:3:- Error - other | missing separator",
             "-:-:- Error - gcc | outside",
@@ -316,7 +316,7 @@ fn foreign_paths_lose_their_place_but_not_their_message() {
         severity: Severity::Error,
         code: None,
         message: "m".to_owned(),
-        source: "other".into(),
+        source: "mypy".into(),
         ..Diagnostic::default()
     };
     for path in ["../a.py", "/etc/a.py", "src/../../a.py", "~/a.py"] {

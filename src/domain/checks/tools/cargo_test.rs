@@ -33,6 +33,7 @@ const MESSAGE_LINES: usize = 30;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     panics(output.lines, sink);
+    quiet(output.lines, sink);
     // nextest prints the output of each test, and names the tests itself.
     if !super::nextest::is_in(output.lines) {
         names(output.lines, sink);
@@ -94,6 +95,30 @@ fn panicked(at: usize, place: Place<'_>, thread: &str, message: &str, sink: &mut
         "main" | "<unnamed>" | "" => sink.error(at, place, message),
         test => sink.failure(at, place, test, message),
     };
+}
+
+/// Tests that fail without a panic: they return an error, or should have panicked.
+fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
+    static SECTION: Pattern = Pattern::new(r"^---- (.+) stdout ----$");
+    static CALM: Pattern =
+        Pattern::new(r"^(?:note: )?(test did not panic as expected)(?: at (.+?):(\d+):(\d+))?$");
+    let mut test = "";
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = SECTION.captures(line) {
+            test = found.get(1).map_or("", |name| name.as_str());
+        } else if let Some(found) = CALM.captures(line).filter(|_| !test.is_empty()) {
+            let place = Place {
+                path: group(&found, 2),
+                line: group(&found, 3),
+                column: group(&found, 4),
+            };
+            sink.failure(at, place, test, group(&found, 1));
+        } else if line.starts_with("Error: ") && !test.is_empty() {
+            sink.failure(at, Place::default(), test, line);
+        } else if line.starts_with("failures:") {
+            test = "";
+        }
+    }
 }
 
 fn names(lines: &[&str], sink: &mut Sink<'_>) {

@@ -9,7 +9,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "gcc",
     kind: ToolKind::Code,
     signs: &[
-        r"^(?:[A-Za-z]:[\\/])?[^:\n]+:\d{1,7}(?::\d{1,6})?: (?:fatal error|error|warning): ",
+        r"(?i)^(?:[a-z]:)?[^:\n]*(?:/include/[^:\n]*|\.(?:c|cc|cpp|cxx|c\+\+|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|mm?|s|cuh?|y|l|def|cppm)):\d{1,7}(?::\d{1,6})?: (?:fatal error|error|warning): ",
         r"(?:undefined reference to|multiple definition of) ",
         r"^(?:\S*/)?(?:ld(?:\.\w+)?|ld64\.lld|lld-link): ",
     ],

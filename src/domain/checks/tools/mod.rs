@@ -1,11 +1,15 @@
 //! What each tool prints, one file a tool: how its output is recognised, the places and failing
 //! tests it names, its numbers, and what helps against its failures. [`TABLE`] lists them all.
 
+mod bats;
 mod cargo_test;
+mod catch2;
+mod ctest;
 mod dotnet_test;
 mod eslint;
 mod gcc;
 mod go;
+mod googletest;
 mod gradle;
 mod javascript;
 mod jest;
@@ -13,16 +17,21 @@ mod junit_console;
 mod maven;
 mod minitest;
 mod mocha;
+mod mypy;
 mod nextest;
 mod node;
 mod other;
+mod pyright;
 mod pytest;
 mod python;
 mod rspec;
+mod ruff;
 mod rustc;
+mod shellcheck;
 mod tap;
 mod tsc;
 mod unittest;
+mod unity;
 mod vitest;
 
 pub(super) use other::is_file;
@@ -65,6 +74,15 @@ pub(super) struct Tool {
 /// the first says counts.
 pub(super) const TABLE: &[Tool] = &[
     eslint::TOOL,
+    shellcheck::TOOL,
+    ruff::TOOL,
+    mypy::TOOL,
+    pyright::TOOL,
+    unity::TOOL,
+    googletest::TOOL,
+    catch2::TOOL,
+    ctest::TOOL,
+    bats::TOOL,
     rustc::TOOL,
     gcc::TOOL,
     nextest::TOOL,

@@ -72,9 +72,17 @@ impl<'a> Failure<'a> {
             self.explained.join("\n")
         };
         if !text.is_empty() {
-            sink.failure(at, place, self.name, &text).lines(self.lines);
+            sink.error(at, place, &format!("{}: {text}", self.name))
+                .about(without_subtest(self.name))
+                .lines(self.lines);
         }
     }
+}
+
+/// The name of a test without the parameters of its subtest, which the short summary has elsewhere.
+fn without_subtest(name: &str) -> &str {
+    let cut = name.find(" (").or_else(|| name.find(" ["));
+    cut.and_then(|cut| name.get(..cut)).unwrap_or(name)
 }
 
 fn sections(lines: &[&str], sink: &mut Sink<'_>) {
@@ -99,6 +107,11 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
             } else if let Some(found) = RAISED.captures(line) {
                 let place = Place::new(group(&found, 1), group(&found, 2));
                 failure.frame(at, place, group(&found, 3).trim(), sink);
+            } else if let Some(found) = python::FRAME.captures(line) {
+                let place = Place::new(group(&found, 1), group(&found, 2));
+                failure.frame(at, place, "", sink);
+            } else if python::EXCEPTION.is_match(line) {
+                failure.exception = line;
             }
         }
     }
@@ -116,7 +129,9 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
             let (name, file) = (group(&found, 1), group(&found, 2));
             sink.test_in(name, file);
             if !sink.tells_of(name) {
-                said_in_summary(at, name, file, group(&found, 3), sink);
+                let (told, line) = told_before(lines, at, file, group(&found, 3), sink);
+                let place = Place::new(file, &line);
+                said_in_summary(told, name, place, group(&found, 3), sink);
             }
         } else if let Some(found) = VERBOSE.captures(line) {
             sink.test_in(group(&found, 1), group(&found, 2));
@@ -134,13 +149,33 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-fn said_in_summary(at: usize, name: &str, file: &str, said: &str, sink: &mut Sink<'_>) {
+/// The line of output and of `file` where `--tb=line` told the failure, else the line `at` of the
+/// summary and no line of the file.
+fn told_before(
+    lines: &[&str],
+    at: usize,
+    file: &str,
+    said: &str,
+    sink: &Sink<'_>,
+) -> (usize, String) {
+    let start = said.trim_end_matches("...");
+    let above = lines.iter().enumerate().take(at);
+    let found = above
+        .filter(|_| !start.is_empty())
+        .find_map(|(above, line)| {
+            let found = RAISED.captures(line)?;
+            let fits = group(&found, 3).starts_with(start)
+                && sink.relative(group(&found, 1)).as_deref() == Some(file)
+                && !sink.found.iter().any(|found| found.at() == above);
+            fits.then(|| (above, group(&found, 2).to_owned()))
+        });
+    found.unwrap_or((at, String::new()))
+}
+
+fn said_in_summary(at: usize, name: &str, place: Place<'_>, said: &str, sink: &mut Sink<'_>) {
     let said = if said.is_empty() { "failed" } else { said };
-    let place = Place::new(file, "");
-    match name
-        .strip_prefix(file)
-        .map(|test| test.trim_start_matches("::"))
-    {
+    let test = name.strip_prefix(place.path);
+    match test.map(|test| test.trim_start_matches("::")) {
         None | Some("") => sink.error(at, place, said).about(name),
         Some(test) => sink.failure(at, place, test, said),
     };

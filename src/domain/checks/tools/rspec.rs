@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -16,14 +16,53 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-static FAILED: Pattern = Pattern::new(r"^rspec (\S+:\d+|\S+\[[\d:]+\]) # .+$");
+static LISTED: Pattern = Pattern::new(r"^rspec (\S+:\d+|\S+\[[\d:]+\]) # (.+)$");
 
+const REACH: usize = 60;
+
+/// The failures, and below them the list of how each is run alone.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
-        }
+    static HEADER: Pattern = Pattern::new(r"^  \d+\) (.+)$");
+    let lines = output.lines;
+    let listed = lines.iter().filter_map(|line| LISTED.captures(line));
+    let listed: Vec<(&str, &str)> = listed.map(|it| (group(&it, 1), group(&it, 2))).collect();
+    for (name, title) in &listed {
+        sink.titled_test(name, title);
     }
+    let start = lines.iter().position(|line| *line == "Failures:");
+    let Some(start) = start else { return };
+    for (at, line) in lines.iter().enumerate().skip(start + 1) {
+        let Some(found) = HEADER.captures(line) else {
+            continue;
+        };
+        let title = group(&found, 1);
+        let name = listed.iter().find(|(_, listed)| *listed == title);
+        if name.is_none() {
+            sink.test(title);
+        }
+        failure(lines, at, title, name.map_or(title, |(name, _)| name), sink);
+    }
+}
+
+/// What was expected, and the first frame inside the project.
+fn failure(lines: &[&str], header: usize, title: &str, name: &str, sink: &mut Sink<'_>) {
+    static FRAME: Pattern = Pattern::new(r"^\s+# (\S+?):(\d+)(?::in .*)?$");
+    let below = lines.iter().skip(header + 1).take(REACH);
+    let below: Vec<&str> = below
+        .take_while(|line| line.is_empty() || line.starts_with("     "))
+        .copied()
+        .collect();
+    let frames = below.iter().filter_map(|line| FRAME.captures(line));
+    let mut places = frames.map(|found| Place::new(group(&found, 1), group(&found, 2)));
+    let place = places.find(|place| sink.relative(place.path).is_some());
+    let said = below.iter().take_while(|line| !FRAME.is_match(line));
+    let said: Vec<&str> = said
+        .map(|line| line.trim())
+        .filter(|line| !line.is_empty())
+        .collect();
+    sink.failure(header, place.unwrap_or_default(), title, &said.join("\n"))
+        .about(name)
+        .lines(header..header + 1 + below.len());
 }
 
 fn counts(lines: &[&str]) -> Option<Counts> {

@@ -2,27 +2,102 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
     name: "TAP",
     kind: ToolKind::Tests,
-    signs: &[r"^TAP version \d+$", r"^1\.\.\d+", r"^\s*not ok \d+"],
+    signs: &[
+        r"^TAP version \d+$",
+        r"^1\.\.\d+",
+        r"^\s*not ok \d+",
+        r"^#   Failed test ",
+    ],
     read,
     counts,
-    headers: &[r"\s*not\ ok\ "],
+    headers: &[r"\s*not\ ok\ ", r"\#\ \ \ Failed\ test\ "],
     ..Tool::NOTHING
 };
 
-static FAILED: Pattern = Pattern::new(r"^\s*not ok \d+ - ([^#]+?)(?:\s+# time=.*)?$");
+/// Where bats says that a test failed.
+pub(super) static BATS_PLACE: Pattern =
+    Pattern::new(r"^(?:# +| +)\(?(?:from function .+ )?in (?:test )?file (.+?), line (\d+)[,)]");
 
+/// Where the modules of Perl say that a test failed.
+static PERL_PLACE: Pattern =
+    Pattern::new(r"^\s*#\s+(?:Failed test '.*' )?at (\S.*?) line (\d+)\.$");
+static PERL_FAILED: Pattern = Pattern::new(r"^\s*#   Failed test '(.*)'$");
+/// Where the block below a test of node says that it failed, or where the test begins.
+static LOCATION: Pattern =
+    Pattern::new(r"^\s+(?:location: |at .*\()'?(?:file://)?([^'()]+?):(\d+):(\d+)'?\)?$");
+
+/// Lines of the block below a test of node that say nothing about its failure.
+static HEADING: Pattern = Pattern::new(
+    r"^(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|stack: .*|Subtest: .*)$",
+);
+
+const REACH: usize = 40;
+
+/// Tests are failed by lines of standard output; what Perl's modules say about them comes by
+/// standard error, which may stand anywhere, and without the lines where `prove` hides them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
+    static POINT: Pattern =
+        Pattern::new(r"^\s*not ok \d+(?: -)? ([^#]+?)(?:\s+# time=.*| in \d+(?:ms|sec))?$");
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = PERL_FAILED.captures(line) {
+            let below = lines.get(at + 1).and_then(|line| PERL_PLACE.captures(line));
+            let place = below.map(|found| Place::new(group(&found, 1), group(&found, 2)));
+            let said = lines.iter().skip(at + 2).take(REACH);
+            let said: Vec<&str> = said
+                .take_while(|line| line.starts_with("#  ") && !PERL_FAILED.is_match(line))
+                .map(|line| line.trim_start_matches('#').trim())
+                .collect();
+            sink.failing(
+                at,
+                place.unwrap_or_default(),
+                group(&found, 1),
+                &said.join("\n"),
+            )
+            .lines(at..at + 2 + said.len());
+        } else if let Some(found) = POINT.captures(line) {
+            point(lines, at, group(&found, 1), sink);
         }
+    }
+}
+
+/// A failed test with the comments and the block below it.
+fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
+    let below = lines.iter().skip(at + 1).take(REACH);
+    let below: Vec<&str> = below
+        .take_while(|line| line.starts_with(['#', ' ']) && !line.trim_start().starts_with("ok "))
+        .take_while(|line| !line.trim_start().starts_with("not ok "))
+        .copied()
+        .collect();
+    let own = |place: &Place<'_>| {
+        sink.relative(place.path)
+            .is_some_and(|it| !it.starts_with("node:"))
+    };
+    let places = [&BATS_PLACE, &LOCATION].into_iter().flat_map(|pattern| {
+        below
+            .iter()
+            .filter_map(|line| pattern.captures(line))
+            .map(|found| Place::of(&found))
+    });
+    let place = places.into_iter().find(own);
+    sink.test(name);
+    if let Some(place) = place {
+        let said: Vec<&str> = below
+            .iter()
+            .filter(|line| !BATS_PLACE.is_match(line))
+            .map(|line| line.trim_start_matches(['#', ' ']).trim())
+            .filter(|line| !line.is_empty() && !HEADING.is_match(line))
+            .take(12)
+            .collect();
+        sink.failure(at, place, name, &said.join("\n"))
+            .lines(at..at + 1 + below.len());
     }
 }
 

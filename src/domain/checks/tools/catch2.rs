@@ -1,0 +1,67 @@
+//! Catch2.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally, worded};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "Catch2",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^\S+ is a Catch2? v\d.* host application\.$",
+        r"^test cases: +\d+ \|",
+        r"^All tests passed \(\d+ assertions? in \d+ test cases?\)$",
+    ],
+    read,
+    counts,
+    headers: &[r"\S.*:\d+:\ FAILED:$"],
+    ..Tool::NOTHING
+};
+
+const RULE: &str =
+    "-------------------------------------------------------------------------------";
+const MESSAGE_LINES: usize = 20;
+
+/// A test case and its sections stand between two rules, and below them what failed in it.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static FAILED: Pattern = Pattern::new(r"^(\S.*?)(?::(\d+)|\((\d+)\)): FAILED:$");
+    let lines = output.lines;
+    let mut name = String::new();
+    let mut heading: Option<Vec<&str>> = None;
+    for (at, line) in lines.iter().enumerate() {
+        if *line == RULE {
+            match heading.take() {
+                Some(parts) => name = parts.join(" › "),
+                None => heading = Some(Vec::new()),
+            }
+        } else if let Some(parts) = &mut heading {
+            parts.push(line.trim());
+        } else if let Some(found) = FAILED.captures(line) {
+            let below = lines.iter().skip(at + 1).take(MESSAGE_LINES);
+            let said: Vec<&str> = below
+                .take_while(|line| !line.trim().is_empty())
+                .map(|line| line.trim())
+                .collect();
+            let number = [group(&found, 2), group(&found, 3)].concat();
+            let place = Place::new(group(&found, 1), &number);
+            sink.failing(at, place, &name, &said.join("\n"))
+                .lines(at..at + 1 + said.len());
+        }
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static ALL: Pattern =
+        Pattern::new(r"^All tests passed \(\d+ assertions? in (\d+) test cases?\)$");
+    let mut tally = Tally::default();
+    for line in lines {
+        if let Some(rest) = line.strip_prefix("test cases: ") {
+            tally.add(worded(rest, &["passed"]), worded(rest, &["failed"]));
+        } else if let Some(found) = ALL.captures(line) {
+            tally.add(group(&found, 1).parse().ok(), Some(0));
+        }
+    }
+    tally.finish()
+}

@@ -1,0 +1,47 @@
+//! CTest. It tells no place: the programs that it runs do.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "CTest",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^\s*\d+/\d+ Test +#\d+: ",
+        r"^\d+% tests passed, \d+ tests? failed out of \d+$",
+    ],
+    read,
+    counts,
+    headers: &[r"\s*\d+/\d+\ Test\ +\#\d+:\ .*\*\*\*"],
+    ..Tool::NOTHING
+};
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static FAILED: Pattern =
+        Pattern::new(r"^\s*\d+/\d+ Test +#\d+: (\S.*?) \.*\s*\*\*\*([A-Z][a-z]+(?: [A-Z][a-z]+)*)");
+    static LISTED: Pattern = Pattern::new(r"^\t\s*\d+ - (\S.*) \([A-Z][^()]*\)(?:\s.*)?$");
+    for (at, line) in output.lines.iter().enumerate() {
+        if let Some(found) = FAILED.captures(line) {
+            sink.failing(at, Place::default(), group(&found, 1), group(&found, 2));
+        } else if let Some(found) = LISTED.captures(line) {
+            sink.test(group(&found, 1));
+        }
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static SUMMARY: Pattern =
+        Pattern::new(r"^\d+% tests passed, (\d+) tests? failed out of (\d+)$");
+    let mut tally = Tally::default();
+    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+        let [failed, total] = [1, 2].map(|index| group(&found, index).parse::<u64>().ok());
+        let passed = total
+            .zip(failed)
+            .and_then(|(all, failed)| all.checked_sub(failed));
+        tally.add(passed, failed);
+    }
+    tally.finish()
+}

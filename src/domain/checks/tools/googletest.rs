@@ -1,0 +1,80 @@
+//! GoogleTest.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "GoogleTest",
+    kind: ToolKind::Tests,
+    signs: &[r"^(?:\d+: )?\[(?: RUN      |       OK |  FAILED  |  PASSED  |==========)\] "],
+    read,
+    counts,
+    headers: &[r".+:\d+:\ Failure$", r"unknown\ file:\ Failure$"],
+    ..Tool::NOTHING
+};
+
+const MESSAGE_LINES: usize = 20;
+
+/// Each failed assertion stands between the lines that begin and end its test. A test that begins
+/// and never ends took the program with it.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static RUN: Pattern = Pattern::new(r"^\[ RUN      \] (\S+)$");
+    static ENDED: Pattern = Pattern::new(r"^\[ *(OK|FAILED|SKIPPED) *\] ([^\s,]+)");
+    static ASSERTION: Pattern =
+        Pattern::new(r"^(?:(.+?):(\d+)|unknown file): Failure$|^(.+)\((\d+)\): error: ?(.*)$");
+    let lines = output.lines;
+    let mut running: Option<(usize, &str)> = None;
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = RUN.captures(line) {
+            running = found.get(1).map(|name| (at, name.as_str()));
+        } else if let Some(found) = ENDED.captures(line) {
+            let numbers = group(&found, 2).starts_with(|c: char| c.is_ascii_digit());
+            if group(&found, 1) == "FAILED" && !numbers {
+                sink.test(group(&found, 2));
+            }
+            running = None;
+        } else if let Some(found) = ASSERTION.captures(line)
+            && let Some((_, name)) = running
+        {
+            let path = [group(&found, 1), group(&found, 3)].concat();
+            let number = [group(&found, 2), group(&found, 4)].concat();
+            let below = lines.iter().skip(at + 1).take(MESSAGE_LINES);
+            let said: Vec<&str> = below
+                .take_while(|line| !line.starts_with('[') && !ASSERTION.is_match(line))
+                .copied()
+                .collect();
+            let message = [group(&found, 5), &said.join("\n")].concat();
+            sink.failure(at, Place::new(&path, &number), name, &message)
+                .lines(at..at + 1 + said.len());
+        }
+    }
+    if let Some((at, name)) = running {
+        sink.failing(at, Place::default(), name, "it began and never ended");
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static NUMBER: Pattern = Pattern::new(r"^\[  (PASSED|FAILED)  \] (\d+) tests?[.,]");
+    static RAN: Pattern =
+        Pattern::new(r"^\[==========\] (\d+) tests? from \d+ test (?:suite|case)s? ran\.");
+    static RUNNING: Pattern = Pattern::new(r"^\[==========\] Running \d+ tests? from ");
+    let mut tally = Tally::default();
+    let (mut begun, mut ended) = (0usize, 0usize);
+    for line in lines {
+        begun += usize::from(RUNNING.is_match(line));
+        ended += usize::from(RAN.is_match(line));
+        if let Some(found) = NUMBER.captures(line) {
+            let number = group(&found, 2).parse().ok();
+            match group(&found, 1) {
+                "PASSED" => tally.add(number, Some(0)),
+                _ => tally.add(Some(0), number),
+            }
+        }
+    }
+    // A program that died has begun and never told its result.
+    tally.break_if(begun > ended);
+    tally.finish()
+}

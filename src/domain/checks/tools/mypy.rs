@@ -1,0 +1,73 @@
+//! mypy.
+
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink, number};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "mypy",
+    kind: ToolKind::Lint,
+    signs: &[
+        r"^\S[^:\n]*\.pyi?:\d+(?::\d+){0,3}: (?:error|note): ",
+        r"^Found \d+ errors? in \d+ files? \(checked ",
+    ],
+    read,
+    ..Tool::NOTHING
+};
+
+static MESSAGE: Pattern = Pattern::new(
+    r"^(\S[^:]*\.pyi?):(\d+)(?::(\d+))?(?::(\d+):(\d+))?: (error|warning|note): (.+)$",
+);
+static CODE: Pattern = Pattern::new(r"^(.*\S)\s+\[([a-z][a-z0-9-]*)\]$");
+
+/// Lines that the form `--pretty` breaks one message into.
+const WRAPPED: usize = 6;
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = MESSAGE.captures(line) else {
+            continue;
+        };
+        let severity = match group(&found, 6) {
+            "error" => Severity::Error,
+            "warning" => Severity::Warning,
+            _ => Severity::Note,
+        };
+        let (message, end) = unwrapped(lines, at, group(&found, 7));
+        let coded = CODE.captures(&message);
+        let (text, code) = match &coded {
+            Some(found) => (group(found, 1), Some(group(found, 2))),
+            None => (message.as_str(), None),
+        };
+        let source = lines
+            .iter()
+            .skip(end)
+            .take_while(|line| line.starts_with("    "));
+        sink.push(at, Place::of(&found), severity, code, text)
+            .until(number(group(&found, 4)), number(group(&found, 5)))
+            .lines(at..end + source.take(2).count());
+    }
+}
+
+/// The whole message, and the line after it. It goes on only where a line with its code follows.
+fn unwrapped(lines: &[&str], at: usize, first: &str) -> (String, usize) {
+    let more = lines.iter().skip(at + 1).take(WRAPPED);
+    let more: Vec<&str> = more
+        .take_while(|line| !line.starts_with(' ') && !MESSAGE.is_match(line))
+        .copied()
+        .collect();
+    let coded = more
+        .iter()
+        .position(|line| CODE.is_match(&format!("x {line}")));
+    match coded.filter(|_| !CODE.is_match(first)) {
+        Some(last) => {
+            let rest = more.get(..=last).unwrap_or_default();
+            let whole: Vec<&str> = std::iter::once(first).chain(rest.iter().copied()).collect();
+            let whole: Vec<&str> = whole.iter().map(|line| line.trim()).collect();
+            (whole.join(" "), at + 2 + last)
+        }
+        None => (first.to_owned(), at + 1),
+    }
+}

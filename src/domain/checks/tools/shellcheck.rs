@@ -1,0 +1,60 @@
+//! ShellCheck: its forms `tty` and `gcc`.
+
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink, number};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "ShellCheck",
+    kind: ToolKind::Lint,
+    signs: &[
+        r"^\s*\^-*\^? SC\d{4} \((?:error|warning|info|style)\): ",
+        r"^\S[^:\n]*:\d+:\d+: (?:error|warning|note): .+ \[SC\d{4}\]$",
+    ],
+    read,
+    ..Tool::NOTHING
+};
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static HEADER: Pattern = Pattern::new(r"^In (.+) line (\d+):$");
+    static MARK: Pattern =
+        Pattern::new(r"^(\s*)(\^-*\^?) (SC\d{4}) \((error|warning|info|style)\): (.+)$");
+    static GCC: Pattern =
+        Pattern::new(r"^(\S[^:]*):(\d+):(\d+): (error|warning|note): (.+) \[(SC\d{4})\]$");
+    let lines = output.lines;
+    let (mut path, mut line_number, mut header) = ("", "", 0);
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(found) = HEADER.captures(line) {
+            path = found.get(1).map_or("", |it| it.as_str());
+            line_number = found.get(2).map_or("", |it| it.as_str());
+            header = at;
+        } else if let Some(found) = MARK.captures(line) {
+            let column = group(&found, 1).chars().count() + 1;
+            let last = column + group(&found, 2).len() - 1;
+            let column_text = column.to_string();
+            let place = Place {
+                path,
+                line: line_number,
+                column: &column_text,
+            };
+            let severity = severity(group(&found, 4));
+            let code = Some(group(&found, 3));
+            sink.push(at, place, severity, code, group(&found, 5))
+                .until(number(line_number), u32::try_from(last).ok())
+                .lines(header..at + 1);
+        } else if let Some(found) = GCC.captures(line) {
+            let code = Some(group(&found, 6));
+            let severity = severity(group(&found, 4));
+            sink.push(at, Place::of(&found), severity, code, group(&found, 5));
+        }
+    }
+}
+
+fn severity(word: &str) -> Severity {
+    match word {
+        "error" => Severity::Error,
+        "warning" => Severity::Warning,
+        _ => Severity::Note,
+    }
+}

@@ -1,0 +1,48 @@
+//! Unity, the test framework for C.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "Unity",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^(?:TEST\(.+\))?(?:[A-Za-z]:)?[^:\n]+:\d+:[^:\n]*:(?:PASS|FAIL|IGNORE)(?:$|: )",
+        r"^\d+ Tests \d+ Failures \d+ Ignored\s*$",
+    ],
+    read,
+    counts,
+    headers: &[r"(?:[A-Za-z]:)?[^:\n]+:\d+:[^:\n]*:FAIL(?:$|:\ )"],
+    ..Tool::NOTHING
+};
+
+/// `file:line:test:FAIL: message`; the verbose runner of fixtures has the test in front.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static FAILED: Pattern =
+        Pattern::new(r"^(TEST\(.+?\))?((?:[A-Za-z]:)?[^:]+):(\d+):([^:]*):FAIL(?:: (.*))?$");
+    for (at, line) in output.lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let place = Place::new(group(&found, 2), group(&found, 3));
+        let name = [group(&found, 1), group(&found, 4)].concat();
+        sink.failing(at, place, &name, group(&found, 5));
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static SUMMARY: Pattern = Pattern::new(r"^(\d+) Tests (\d+) Failures (\d+) Ignored\s*$");
+    let mut tally = Tally::default();
+    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+        let [total, failed, ignored] = [1, 2, 3].map(|it| group(&found, it).parse::<u64>().ok());
+        let others = failed.zip(ignored).and_then(|(f, i)| f.checked_add(i));
+        let passed = total
+            .zip(others)
+            .and_then(|(all, others)| all.checked_sub(others));
+        tally.add(passed, failed);
+    }
+    tally.finish()
+}
