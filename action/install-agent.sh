@@ -8,13 +8,16 @@ action=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 wanted=${INSTALL_AGENT:-}
 version=${wanted#*@}
-case "${wanted%%@*}" in
-  codex) package=@openai/codex ;;
-  claude-code) package=@anthropic-ai/claude-code ;;
-  gemini-cli) package=@google/gemini-cli ;;
-  opencode) package=opencode-ai ;;
-  *) fail "the input \`install-agent\` is $wanted, but only codex, claude-code, gemini-cli and opencode can be installed, each as name@X.Y.Z" ;;
-esac
+name=${wanted%%@*}
+package=
+names=
+# Each line: the name that the input has for a package, and the package.
+while read -r known npm_package; do
+  names="$names${names:+, }$known"
+  [[ $known != "$name" ]] || package=$npm_package
+done <"$action/agents.txt"
+[[ -n $package ]] ||
+  fail "the input \`install-agent\` is $wanted, but only these can be installed, each as name@X.Y.Z: $names"
 # A range or a tag such as `latest` would install another program from one day to the next.
 [[ $wanted == *@* && $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] ||
   fail "the input \`install-agent\` is $wanted, which is no exact version: write it as name@X.Y.Z"

@@ -1,9 +1,9 @@
 //! The only reader of the process's environment: variables, working directory, terminals.
 
+use crate::process::find_program;
 use anyhow::Context as _;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The process's surroundings, read once at the start.
@@ -24,13 +24,6 @@ pub struct Context {
 }
 
 impl Context {
-    /// The first program of this name on `PATH`.
-    pub fn find_program(&self, program: &str) -> Option<PathBuf> {
-        let path = self.var_os("PATH").unwrap_or(OsStr::new(""));
-        let mut places = std::env::split_paths(path).map(|dir| dir.join(program));
-        places.find(|place| is_executable(place))
-    }
-
     /// Reads the surroundings of this process.
     ///
     /// # Errors
@@ -77,6 +70,12 @@ impl Context {
         self.var_os(name).map(PathBuf::from)
     }
 
+    /// The executable file that a program's name stands for in these surroundings.
+    pub fn find_program(&self, program: &str) -> Option<PathBuf> {
+        let search_path = self.var_os("PATH").unwrap_or_default();
+        find_program(program.as_ref(), search_path, &self.cwd)
+    }
+
     /// Whether this is a step of a GitHub Actions job.
     pub fn in_actions(&self) -> bool {
         self.var("GITHUB_ACTIONS") == Some("true")
@@ -118,10 +117,4 @@ impl Context {
         let user = rustix::process::geteuid().as_raw();
         std::env::temp_dir().join(format!("sprag-{user}"))
     }
-}
-
-/// Whether a file is there that can be executed.
-pub fn is_executable(path: &Path) -> bool {
-    std::fs::metadata(path)
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Config,
     /// Something that Sprag needs is missing on this machine.
     Environment,
+    /// The agent is not there, or has neither a key nor a login.
+    AgentUnavailable,
     /// Sprag itself failed.
     Internal,
 }
@@ -69,6 +71,11 @@ impl Error {
         Self::new(ErrorKind::Environment, message)
     }
 
+    /// An agent that cannot work here.
+    pub fn agent(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::AgentUnavailable, message)
+    }
+
     /// The same with one more thing to do.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
@@ -80,7 +87,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             ErrorKind::Usage | ErrorKind::Config => 2,
-            ErrorKind::Environment => 4,
+            ErrorKind::Environment | ErrorKind::AgentUnavailable => 4,
             ErrorKind::Internal => 70,
         }
     }

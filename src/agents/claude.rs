@@ -7,7 +7,10 @@
 
 mod todo;
 
-use super::{CredentialName, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, json, text};
+use super::output::{self, is_session_id, raw};
+use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
+use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage};
 use crate::domain::api_error::{classify, classify_final, with_remedy};
 use serde_json::Value;
@@ -17,40 +20,64 @@ const BEDROCK: &str = "CLAUDE_CODE_USE_BEDROCK";
 const VERTEX: &str = "CLAUDE_CODE_USE_VERTEX";
 const FOUNDRY: &str = "CLAUDE_CODE_USE_FOUNDRY";
 
-/// Login and address of claude, those of the clouds only where the cloud is switched on.
-pub(super) const CREDENTIALS: &[CredentialName] = &[
-    CredentialName::secret("ANTHROPIC_API_KEY"),
-    CredentialName::secret("ANTHROPIC_AUTH_TOKEN"),
-    CredentialName::secret("CLAUDE_CODE_OAUTH_TOKEN"),
-    CredentialName::secret("ANTHROPIC_CUSTOM_HEADERS"),
-    CredentialName::setting("ANTHROPIC_BASE_URL"),
-    CredentialName::setting("ANTHROPIC_MODEL"),
-    CredentialName::setting("ANTHROPIC_SMALL_FAST_MODEL"),
-    CredentialName::setting("ANTHROPIC_DEFAULT_OPUS_MODEL"),
-    CredentialName::setting("ANTHROPIC_DEFAULT_SONNET_MODEL"),
-    CredentialName::setting("ANTHROPIC_DEFAULT_HAIKU_MODEL"),
-    CredentialName::setting("CLAUDE_CONFIG_DIR"),
-    CredentialName::setting("NODE_EXTRA_CA_CERTS"),
-    CredentialName::setting(BEDROCK),
-    CredentialName::secret("AWS_BEARER_TOKEN_BEDROCK").only_with(BEDROCK),
-    CredentialName::secret("AWS_ACCESS_KEY_ID").only_with(BEDROCK),
-    CredentialName::secret("AWS_SECRET_ACCESS_KEY").only_with(BEDROCK),
-    CredentialName::secret("AWS_SESSION_TOKEN").only_with(BEDROCK),
-    CredentialName::setting("AWS_REGION").only_with(BEDROCK),
-    CredentialName::setting("AWS_PROFILE").only_with(BEDROCK),
-    CredentialName::setting("ANTHROPIC_BEDROCK_BASE_URL").only_with(BEDROCK),
-    CredentialName::setting(VERTEX),
-    CredentialName::setting("ANTHROPIC_VERTEX_PROJECT_ID").only_with(VERTEX),
-    CredentialName::setting("ANTHROPIC_VERTEX_BASE_URL").only_with(VERTEX),
-    CredentialName::setting("CLOUD_ML_REGION").only_with(VERTEX),
-    CredentialName::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
-    CredentialName::setting(FOUNDRY),
-    CredentialName::secret("ANTHROPIC_FOUNDRY_API_KEY").only_with(FOUNDRY),
-    CredentialName::setting("ANTHROPIC_FOUNDRY_RESOURCE").only_with(FOUNDRY),
-    CredentialName::setting("ANTHROPIC_FOUNDRY_BASE_URL").only_with(FOUNDRY),
+/// The agent `claude`.
+pub static SPEC: CliSpec = CliSpec {
+    name: "claude",
+    program: "claude",
+    package: Package {
+        name: "claude-code",
+        npm: "@anthropic-ai/claude-code",
+    },
+    tested: "2.1.197",
+    variables: VARIABLES,
+    keys: &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
+    login: LoginFiles {
+        variable: "CLAUDE_CONFIG_DIR",
+        directory: ".claude",
+        login: ".credentials.json",
+        maybe: &["settings.json"],
+        maybe_in_home: &[".claude.json"],
+        keychain: true,
+    },
+    login_options: &["--settings"],
+    configuration: &["**/CLAUDE.md", ".claude/**"],
+    invocation,
+    reader: || Box::<Reader>::default(),
+};
+
+/// The variables of the clouds are passed on only where the cloud is chosen.
+const VARIABLES: &[Variable] = &[
+    Variable::key("ANTHROPIC_API_KEY"),
+    Variable::key("ANTHROPIC_AUTH_TOKEN"),
+    Variable::key("CLAUDE_CODE_OAUTH_TOKEN"),
+    Variable::secret("ANTHROPIC_CUSTOM_HEADERS"),
+    Variable::setting("ANTHROPIC_BASE_URL"),
+    Variable::setting("ANTHROPIC_MODEL"),
+    Variable::setting("ANTHROPIC_SMALL_FAST_MODEL"),
+    Variable::setting("ANTHROPIC_DEFAULT_OPUS_MODEL"),
+    Variable::setting("ANTHROPIC_DEFAULT_SONNET_MODEL"),
+    Variable::setting("ANTHROPIC_DEFAULT_HAIKU_MODEL"),
+    Variable::setting("CLAUDE_CONFIG_DIR"),
+    Variable::setting("NODE_EXTRA_CA_CERTS"),
+    Variable::cloud(BEDROCK),
+    Variable::secret("AWS_BEARER_TOKEN_BEDROCK").only_with(BEDROCK),
+    Variable::secret("AWS_ACCESS_KEY_ID").only_with(BEDROCK),
+    Variable::secret("AWS_SECRET_ACCESS_KEY").only_with(BEDROCK),
+    Variable::secret("AWS_SESSION_TOKEN").only_with(BEDROCK),
+    Variable::setting("AWS_REGION").only_with(BEDROCK),
+    Variable::setting("AWS_PROFILE").only_with(BEDROCK),
+    Variable::setting("ANTHROPIC_BEDROCK_BASE_URL").only_with(BEDROCK),
+    Variable::cloud(VERTEX),
+    Variable::setting("ANTHROPIC_VERTEX_PROJECT_ID").only_with(VERTEX),
+    Variable::setting("ANTHROPIC_VERTEX_BASE_URL").only_with(VERTEX),
+    Variable::setting("CLOUD_ML_REGION").only_with(VERTEX),
+    Variable::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
+    Variable::cloud(FOUNDRY),
+    Variable::secret("ANTHROPIC_FOUNDRY_API_KEY").only_with(FOUNDRY),
+    Variable::setting("ANTHROPIC_FOUNDRY_RESOURCE").only_with(FOUNDRY),
+    Variable::setting("ANTHROPIC_FOUNDRY_BASE_URL").only_with(FOUNDRY),
 ];
 
-const REMEDY: &str = "set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN from a secret";
 const ROOT_REMEDY: &str = "run as another user, set IS_SANDBOX=1 in a container that is thrown \
                            away, or leave --dangerously-skip-permissions out";
 
@@ -73,7 +100,7 @@ const READ_ONLY: &[&str] = &[
 ];
 
 /// How to start a turn.
-pub(super) fn invocation(request: &TurnRequest<'_>) -> Invocation {
+fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"]
         .map(OsString::from)
         .into();
@@ -96,7 +123,7 @@ pub(super) fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
     args.extend(request.extra_args.iter().map(OsString::from));
     Invocation {
-        program: "claude".into(),
+        program: SPEC.program.into(),
         args,
         env: env(request, permissions == BYPASS),
         stdin: Stdin::Prompt,
@@ -140,7 +167,7 @@ const SESSION_IS_GONE: &str = "No conversation found with session ID";
 
 /// Reads one turn's stdout.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct Reader {
     report: AgentReport,
     todo: todo::List,
     spoke: bool,
@@ -159,14 +186,30 @@ struct Call {
     todo: Option<todo::Change>,
 }
 
-impl Parser {
-    pub(super) fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
         let event = json::object(line);
         event
             .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| super::raw(line))
+            .unwrap_or_else(|| raw(line))
     }
 
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.report.todo = self.todo.items();
+        if !self.ended {
+            self.report.final_message = self.last_text;
+            self.report.api_error = self.retrying.or_else(|| {
+                (!self.spoke)
+                    .then(|| output::refused_to_start(exit))
+                    .flatten()
+                    .map(with_remedies)
+            });
+        }
+        self.report
+    }
+}
+
+impl Reader {
     /// The events for a line of the protocol, `None` for one of another kind.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let events = match json::text(event, "/type")? {
@@ -192,7 +235,7 @@ impl Parser {
 
     /// The session's start, once: `init` comes again when claude goes on by itself.
     fn session(&mut self, event: &Value) -> Option<AgentEvent> {
-        let id = json::text(event, "/session_id").filter(|id| super::is_session_id(id))?;
+        let id = json::text(event, "/session_id").filter(|id| is_session_id(id))?;
         let known = self.report.session_id.as_deref() == Some(id);
         self.report.session_id = Some(id.to_owned());
         (!known).then(|| AgentEvent::SessionStarted {
@@ -255,7 +298,7 @@ impl Parser {
         let input = block.get("input").unwrap_or(&Value::Null);
         let id = json::text(block, "/id").map(str::to_owned);
         if let Some(id) = id.clone() {
-            if self.open_calls.len() == super::MAX_OPEN_CALLS {
+            if self.open_calls.len() == output::MAX_OPEN_CALLS {
                 self.open_calls.remove(0);
             }
             self.open_calls.push(Call {
@@ -345,7 +388,7 @@ impl Parser {
                 }
                 self.report.api_error = classify(None, &errors)
                     .filter(|_| subtype == "error_during_execution")
-                    .map(|error| with_remedy(error, REMEDY));
+                    .map(|error| with_remedy(error, &SPEC.login_remedy()));
                 if errors.is_empty() {
                     subtype.to_owned()
                 } else {
@@ -355,7 +398,7 @@ impl Parser {
             _ if json::flag(event, "/is_error") => {
                 let message = result.unwrap_or("the turn failed without a message");
                 let error = classify_final(json::status(event, "/api_error_status"), message);
-                self.report.api_error = Some(with_remedy(error, REMEDY));
+                self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
                 message.to_owned()
             }
             _ => {
@@ -372,27 +415,13 @@ impl Parser {
             is_final: true,
         })
     }
-
-    pub(super) fn finish(mut self, exit: ExitFacts<'_>) -> AgentReport {
-        self.report.todo = self.todo.items();
-        if !self.ended {
-            self.report.final_message = self.last_text;
-            self.report.api_error = self.retrying.or_else(|| {
-                (!self.spoke)
-                    .then(|| super::refused_to_start(exit))
-                    .flatten()
-                    .map(with_remedies)
-            });
-        }
-        self.report
-    }
 }
 
 fn with_remedies(mut error: ApiError) -> ApiError {
     if error.message.contains("root/sudo") {
         error.message = format!("{} ({ROOT_REMEDY})", error.message);
     }
-    with_remedy(error, REMEDY)
+    with_remedy(error, &SPEC.login_remedy())
 }
 
 /// The tokens of all models and requests of this process where they are listed, since the plain

@@ -4,7 +4,10 @@
 //! if no turn ends after it; usage on `resume` counts the whole thread; a server error hides its
 //! status behind prose; an unknown model adds an error item to a turn that succeeds.
 
-use super::{CredentialName, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, json, text};
+use super::output::{self, is_session_id, raw};
+use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
+use super::{json, text};
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage, UsageBasis,
 };
@@ -12,19 +15,48 @@ use crate::domain::api_error::{classify, classify_final, with_remedy};
 use serde_json::Value;
 use std::ffi::OsString;
 
-/// Login and address of codex.
-pub(super) const CREDENTIALS: &[CredentialName] = &[
-    CredentialName::secret("CODEX_API_KEY"),
-    CredentialName::secret("OPENAI_API_KEY"),
-    CredentialName::setting("CODEX_HOME"),
-    CredentialName::setting("CODEX_SQLITE_HOME"),
-    CredentialName::setting("CODEX_CA_CERTIFICATE"),
-    CredentialName::setting("OPENAI_BASE_URL"),
-    CredentialName::setting("OPENAI_ORGANIZATION"),
-    CredentialName::setting("OPENAI_PROJECT"),
-];
+/// The agent `codex`.
+pub static SPEC: CliSpec = CliSpec {
+    name: "codex",
+    program: "codex",
+    package: Package {
+        name: "codex",
+        npm: "@openai/codex",
+    },
+    tested: "0.169.0",
+    variables: VARIABLES,
+    keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
+    login: LoginFiles {
+        variable: "CODEX_HOME",
+        directory: ".codex",
+        login: "auth.json",
+        maybe: &["config.toml"],
+        maybe_in_home: &[],
+        keychain: false,
+    },
+    login_options: &[
+        "-c",
+        "--config",
+        "-p",
+        "--profile",
+        "--oss",
+        "--local-provider",
+    ],
+    configuration: &[".codex/**"],
+    invocation,
+    reader: || Box::<Reader>::default(),
+};
 
-const REMEDY: &str = "set CODEX_API_KEY or OPENAI_API_KEY from a secret, or log codex in";
+const VARIABLES: &[Variable] = &[
+    Variable::key("CODEX_API_KEY"),
+    Variable::key("OPENAI_API_KEY"),
+    Variable::setting("CODEX_HOME"),
+    Variable::setting("CODEX_SQLITE_HOME"),
+    Variable::setting("CODEX_CA_CERTIFICATE"),
+    Variable::setting("OPENAI_BASE_URL"),
+    Variable::setting("OPENAI_ORGANIZATION"),
+    Variable::setting("OPENAI_PROJECT"),
+];
 
 /// Configuration for a machine that nobody watches: no analytics (without network they delay the
 /// exit by five seconds), no look for updates, no questions, and the keys that pay for the model
@@ -42,7 +74,7 @@ const SANDBOX_REMEDY: &str = "codex cannot confine its commands on this host: al
 
 /// How to start a turn: everything but the session and the prompt's `-` stands before the user's
 /// arguments.
-pub(super) fn invocation(request: &TurnRequest<'_>) -> Invocation {
+fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let final_message_file = request.scratch.join("final-message.md");
     let mut args: Vec<OsString> = [
         "exec",
@@ -75,7 +107,7 @@ pub(super) fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
     args.push("-".into());
     Invocation {
-        program: "codex".into(),
+        program: SPEC.program.into(),
         args,
         env: env(request),
         stdin: Stdin::Prompt,
@@ -116,7 +148,7 @@ fn env(request: &TurnRequest<'_>) -> Vec<(OsString, OsString)> {
 
 /// Reads one turn's stdout.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct Reader {
     report: AgentReport,
     spoke: bool,
     ended: bool,
@@ -127,19 +159,38 @@ pub struct Parser {
     sandbox_error: Option<String>,
 }
 
-impl Parser {
-    pub(super) fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
         let event = json::object(line);
         event
             .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| super::raw(line))
+            .unwrap_or_else(|| raw(line))
     }
 
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.report.usage_basis = UsageBasis::Session;
+        if let Some(message) = exit.final_message() {
+            self.report.final_message = Some(message);
+            self.report.final_message_cut = exit.final_file_cut;
+        }
+        if !self.ended {
+            self.report.api_error = self.error_of_a_turn_without_end(exit);
+        }
+        self.report.api_error = self
+            .report
+            .api_error
+            .take()
+            .or_else(|| self.broken_sandbox());
+        self.report
+    }
+}
+
+impl Reader {
     /// The events for a line of the protocol, `None` for one of another kind.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let events = match json::text(event, "/type")? {
             "thread.started" => {
-                let id = json::text(event, "/thread_id").filter(|id| super::is_session_id(id))?;
+                let id = json::text(event, "/thread_id").filter(|id| is_session_id(id))?;
                 self.report.session_id = Some(id.to_owned());
                 vec![AgentEvent::SessionStarted {
                     session_id: id.to_owned(),
@@ -213,7 +264,7 @@ impl Parser {
             if self.open_items.contains(id) {
                 return Some(None);
             }
-            if self.open_items.len() == super::MAX_OPEN_CALLS {
+            if self.open_items.len() == output::MAX_OPEN_CALLS {
                 self.open_items.remove(0);
             }
             self.open_items.push(id.clone());
@@ -286,25 +337,11 @@ impl Parser {
 
     fn turn_failed(&mut self, message: &str) -> AgentEvent {
         self.ended = true;
-        self.report.api_error = Some(with_remedy(classify_final(None, message), REMEDY));
+        self.report.api_error = Some(with_remedy(
+            classify_final(None, message),
+            &SPEC.login_remedy(),
+        ));
         error(message, true)
-    }
-
-    pub(super) fn finish(mut self, exit: ExitFacts<'_>) -> AgentReport {
-        self.report.usage_basis = UsageBasis::Session;
-        if let Some(message) = exit.final_message() {
-            self.report.final_message = Some(message);
-            self.report.final_message_cut = exit.final_file_cut;
-        }
-        if !self.ended {
-            self.report.api_error = self.error_of_a_turn_without_end(exit);
-        }
-        self.report.api_error = self
-            .report
-            .api_error
-            .take()
-            .or_else(|| self.broken_sandbox());
-        self.report
     }
 
     fn error_of_a_turn_without_end(&self, exit: ExitFacts<'_>) -> Option<ApiError> {
@@ -315,10 +352,10 @@ impl Parser {
         reported
             .or_else(|| {
                 (!self.spoke)
-                    .then(|| super::refused_to_start(exit))
+                    .then(|| output::refused_to_start(exit))
                     .flatten()
             })
-            .map(|error| with_remedy(error, REMEDY))
+            .map(|error| with_remedy(error, &SPEC.login_remedy()))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Any command as an agent: its stdout is the transcript, and it may speak Sprag's own events.
 
-use super::{ExitFacts, Invocation, Stdin, TurnRequest, json, text};
+use super::output::{is_session_id, raw};
+use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, Usage};
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
@@ -62,15 +64,15 @@ pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
 
 /// Reads one turn's stdout.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct Reader {
     report: AgentReport,
     last_message: Option<String>,
     transcript: Vec<u8>,
     transcript_cut: bool,
 }
 
-impl Parser {
-    pub(super) fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
         match json::object(line).as_ref().and_then(event) {
             Some(event) => {
                 self.take_over(&event);
@@ -79,11 +81,40 @@ impl Parser {
             None => {
                 self.keep(line);
                 self.keep(b"\n");
-                super::raw(line)
+                raw(line)
             }
         }
     }
 
+    fn cut_line(&mut self, head: &[u8], end: &[u8]) -> Vec<AgentEvent> {
+        self.transcript_cut = true;
+        self.keep(head);
+        self.keep(end);
+        self.keep(b"\n");
+        raw(head)
+    }
+
+    fn plain_lines(&mut self, lines: &[u8]) {
+        self.keep(lines);
+    }
+
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        if let Some(message) = exit.final_message() {
+            self.report.final_message = Some(message);
+            self.report.final_message_cut = exit.final_file_cut;
+        } else if let Some(message) = self.last_message.take() {
+            self.report.final_message = Some(message);
+        } else {
+            self.cut_transcript();
+            let message = plain_text(&self.transcript);
+            self.report.final_message_cut = self.transcript_cut && !message.is_empty();
+            self.report.final_message = Some(message).filter(|message| !message.is_empty());
+        }
+        self.report
+    }
+}
+
+impl Reader {
     fn take_over(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::Message { text } => self.last_message = Some(text.clone()),
@@ -102,16 +133,8 @@ impl Parser {
         }
     }
 
-    /// Keeps the end of a line that is too long to be kept whole.
-    pub(super) fn keep_cut(&mut self, head: &[u8], end: &[u8]) {
-        self.transcript_cut = true;
-        self.keep(head);
-        self.keep(end);
-        self.keep(b"\n");
-    }
-
     /// Keeps the end, and drops the transcript's beginning now and then.
-    pub(super) fn keep(&mut self, bytes: &[u8]) {
+    fn keep(&mut self, bytes: &[u8]) {
         let end = bytes.len().saturating_sub(FINAL_MESSAGE_BYTES);
         self.transcript_cut |= end > 0;
         self.transcript.extend_from_slice(&bytes[end..]);
@@ -124,21 +147,6 @@ impl Parser {
         let start = self.transcript.len().saturating_sub(FINAL_MESSAGE_BYTES);
         self.transcript_cut |= start > 0;
         self.transcript.drain(..start);
-    }
-
-    pub(super) fn finish(mut self, exit: ExitFacts<'_>) -> AgentReport {
-        if let Some(message) = exit.final_message() {
-            self.report.final_message = Some(message);
-            self.report.final_message_cut = exit.final_file_cut;
-        } else if let Some(message) = self.last_message.take() {
-            self.report.final_message = Some(message);
-        } else {
-            self.cut_transcript();
-            let message = plain_text(&self.transcript);
-            self.report.final_message_cut = self.transcript_cut && !message.is_empty();
-            self.report.final_message = Some(message).filter(|message| !message.is_empty());
-        }
-        self.report
     }
 }
 
@@ -171,8 +179,16 @@ fn event(line: &Value) -> Option<AgentEvent> {
             .unwrap_or_default()
     };
     Some(match json::text(line, "/event")?.strip_prefix("agent.")? {
-        "message" => AgentEvent::Message {
-            text: own("/text")?,
+        "session" => AgentEvent::SessionStarted {
+            session_id: own("/session_id").filter(|id| is_session_id(id))?,
+        },
+        "message" => match json::flag(line, "/reasoning") {
+            true => AgentEvent::Reasoning {
+                text: own("/text")?,
+            },
+            false => AgentEvent::Message {
+                text: own("/text")?,
+            },
         },
         "tool_call" => AgentEvent::ToolCall {
             id: own("/id"),

@@ -1,7 +1,12 @@
+use super::output::{is_session_id, refused_to_start};
 use super::*;
-use crate::domain::agent::{TodoItem, TodoStatus, Usage};
+use crate::domain::agent::{
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage,
+};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 /// A turn in `/w` that writes, alone, as an ordinary user.
 pub(super) fn request() -> TurnRequest<'static> {
@@ -124,7 +129,7 @@ pub(super) fn read(
     stdout: &str,
     exit: ExitFacts<'_>,
 ) -> (Vec<AgentEvent>, AgentReport) {
-    let mut parser = LineParser::new(agent);
+    let mut parser = agent.reader();
     let events = stdout
         .lines()
         .flat_map(|line| parser.line(line.as_bytes()))
@@ -134,8 +139,8 @@ pub(super) fn read(
 
 fn agents() -> [CliAgent; 3] {
     [
-        CliAgent::Codex,
-        CliAgent::Claude,
+        CliAgent::Known(&codex::SPEC),
+        CliAgent::Known(&claude::SPEC),
         CliAgent::Command {
             command: "cat".to_owned(),
         },
@@ -180,9 +185,7 @@ fn an_option_of_the_users_is_known_with_and_without_its_value() {
 #[test]
 fn keys_of_a_cloud_are_passed_on_only_where_it_is_switched_on() {
     let names = |set: &[&str]| -> Vec<_> {
-        credentials_to_pass(&CliAgent::Claude, |name| set.contains(&name))
-            .map(|credential| credential.name)
-            .collect()
+        CliAgent::Known(&claude::SPEC).variables_to_pass(|name| set.contains(&name))
     };
     assert_eq!(
         names(&["AWS_SECRET_ACCESS_KEY", "ANTHROPIC_API_KEY"]),
@@ -196,14 +199,129 @@ fn keys_of_a_cloud_are_passed_on_only_where_it_is_switched_on() {
 
 #[test]
 fn every_key_and_token_counts_as_a_secret() {
-    let named_like_one: BTreeSet<_> = agents()
+    let named_like_one: BTreeSet<_> = CLIS
         .iter()
-        .flat_map(credentials)
-        .filter(|c| ["KEY", "TOKEN"].iter().any(|word| c.name.contains(word)))
-        .filter(|c| !c.secret)
-        .map(|c| c.name)
+        .flat_map(|spec| spec.variables)
+        .filter(|it| ["KEY", "TOKEN"].iter().any(|word| it.name.contains(word)))
+        .filter(|it| !matches!(it.kind, VariableKind::Key | VariableKind::Secret))
+        .map(|it| it.name)
         .collect();
     assert_eq!(named_like_one, BTreeSet::new());
+}
+
+/// The settings are in a crate that cannot read the table.
+#[test]
+fn the_settings_know_every_agent_and_protect_what_configures_it() {
+    use crate::domain::settings::{AGENTS, Settings};
+    let named: BTreeSet<&str> = AGENTS.iter().copied().filter(|name| *name != "auto").collect();
+    assert_eq!(named, names().collect());
+    let protected = Settings::default().resolve(false).protected_paths;
+    for glob in configuration() {
+        assert!(protected.iter().any(|known| known == glob), "{glob}");
+    }
+}
+
+/// An agent with nothing in common with the known ones.
+static MADE_UP: CliSpec = CliSpec {
+    name: "madeup",
+    program: "madeup-cli",
+    package: Package {
+        name: "madeup",
+        npm: "@example/madeup",
+    },
+    variables: &[
+        Variable::key("MADEUP_KEY"),
+        Variable::cloud("MADEUP_CLOUD"),
+        Variable::secret("MADEUP_HEADERS"),
+        Variable::key("MADEUP_CLOUD_KEY").only_with("MADEUP_CLOUD"),
+    ],
+    keys: &["MADEUP_KEY"],
+    login: LoginFiles {
+        variable: "MADEUP_HOME",
+        directory: ".config/madeup",
+        login: "login.json",
+        maybe: &["settings.toml"],
+        maybe_in_home: &[".madeuprc"],
+        keychain: false,
+    },
+    login_options: &["--login-from"],
+    ..codex::SPEC
+};
+
+#[test]
+fn a_login_is_looked_for_where_the_agent_itself_keeps_it() {
+    let login = |set: &[(&str, &str)], files: &[&str], args: &[&str]| {
+        let set: Vec<_> = [
+            ("HOME", "/h"),
+            ("ANTHROPIC_API_KEY", "k"),
+            ("OPENAI_API_KEY", "k"),
+        ]
+        .iter()
+        .chain(set)
+        .copied()
+        .collect();
+        let agent_args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        MADE_UP.login(&LoginSources {
+            variable: &|name| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            },
+            is_file: &|path| files.iter().any(|file| Path::new(file) == path),
+            agent_env: &["EXTRA".to_owned()],
+            agent_args: &agent_args,
+        })
+    };
+    let perhaps = |what: &str| Login::Perhaps(what.to_owned());
+    let variable = |name: &str| Login::Variable(name.to_owned());
+    let others = ["/h/.codex/auth.json", "/h/.claude/.credentials.json"];
+    assert_eq!(login(&[], &others, &[]), Login::Nothing);
+    assert_eq!(
+        login(&[("MADEUP_KEY", "k")], &[], &[]),
+        variable("MADEUP_KEY")
+    );
+    assert_eq!(
+        login(&[("MADEUP_CLOUD_KEY", "k")], &[], &[]),
+        Login::Nothing
+    );
+    assert_eq!(
+        login(&[("MADEUP_CLOUD", "1")], &[], &[]),
+        variable("MADEUP_CLOUD")
+    );
+    assert_eq!(
+        login(&[], &["/h/.config/madeup/login.json"], &[]),
+        Login::File("/h/.config/madeup/login.json".into())
+    );
+    assert_eq!(
+        login(&[("MADEUP_HOME", "/m")], &["/m/login.json"], &[]),
+        Login::File("/m/login.json".into())
+    );
+    assert_eq!(
+        login(
+            &[("MADEUP_HOME", "/m")],
+            &["/h/.config/madeup/login.json"],
+            &[]
+        ),
+        Login::Nothing
+    );
+    for file in ["/h/.config/madeup/settings.toml", "/h/.madeuprc"] {
+        assert_eq!(login(&[], &[file], &[]), perhaps(file));
+    }
+    assert_eq!(
+        login(&[("MADEUP_HEADERS", "x")], &[], &[]),
+        perhaps("MADEUP_HEADERS")
+    );
+    assert_eq!(
+        login(&[("EXTRA", "x")], &[], &[]),
+        perhaps("EXTRA, which `agent_env` passes on,")
+    );
+    assert_eq!(
+        login(&[], &[], &["--login-from=x"]),
+        perhaps("--login-from in `agent_args`")
+    );
+    assert_eq!(
+        MADE_UP.login_remedy(),
+        "set MADEUP_KEY from a secret, or log madeup in"
+    );
 }
 
 #[test]
@@ -240,7 +358,9 @@ fn an_agent_that_exits_without_a_word_refused_to_start() {
 #[test]
 fn no_recorded_line_is_unknown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agent-events");
-    for (agent, dir) in [(CliAgent::Codex, "codex"), (CliAgent::Claude, "claude")] {
+    let mut all = 0;
+    for spec in CLIS {
+        let (agent, dir) = (CliAgent::Known(spec), spec.name);
         let mut recordings = 0;
         for entry in std::fs::read_dir(root.join(dir)).expect("a directory of recordings") {
             let path = entry.expect("an entry").path();
@@ -258,8 +378,10 @@ fn no_recorded_line_is_unknown() {
                 assert_eq!(unknown, Vec::<&AgentEvent>::new(), "{}", path.display());
             }
         }
-        assert!(recordings > 10, "{dir}");
+        assert!(recordings > 0, "{dir}");
+        all += recordings;
     }
+    assert!(all > 20, "{all}");
 }
 
 #[test]
@@ -267,13 +389,13 @@ fn a_line_of_a_megabyte_is_read() {
     let text = "x".repeat(1 << 20);
     for (agent, line) in [
         (
-            CliAgent::Codex,
+            CliAgent::Known(&codex::SPEC),
             format!(
                 r#"{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"{text}"}}}}"#
             ),
         ),
         (
-            CliAgent::Claude,
+            CliAgent::Known(&claude::SPEC),
             format!(
                 r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
             ),
@@ -431,7 +553,7 @@ proptest! {
         file in prop::option::of(prop::collection::vec(any::<u8>(), 0..60)),
     ) {
         for agent in agents() {
-            let mut parser = LineParser::new(&agent);
+            let mut parser = agent.reader();
             for line in &lines {
                 let events = parser.line(line);
                 let blank = String::from_utf8_lossy(line).trim().is_empty();
@@ -453,8 +575,8 @@ proptest! {
     fn what_is_no_session_id_is_left_out_of_the_command_line(
         id in prop_oneof!["\\PC{0,20}", "-{0,2}[a-z0-9.:_ -]{0,40}"],
     ) {
-        for agent in [CliAgent::Codex, CliAgent::Claude] {
-            let args = |resume| invocation(&agent, &TurnRequest { resume, ..request() }).args;
+        for agent in [CliAgent::Known(&codex::SPEC), CliAgent::Known(&claude::SPEC)] {
+            let args = |resume| agent.invocation(&TurnRequest { resume, ..request() }).args;
             prop_assert_eq!(args(Some(&id)) != args(None), is_session_id(&id));
         }
     }

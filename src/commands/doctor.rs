@@ -1,3 +1,48 @@
 //! `sprag doctor`.
 
-pub use crate::doctor::gather::command;
+use crate::cli::DoctorArgs;
+use crate::context::Context;
+use crate::doctor::gather::{Gathered, gather};
+use crate::doctor::{could_work, examine};
+use crate::domain::settings::Color;
+use crate::error::Result;
+use crate::print::print;
+use crate::process::CancelReason;
+use crate::report::console::is_colored;
+use crate::report::doctor::{json, text};
+use crate::settings;
+use std::time::Duration;
+
+/// Says what a run would find here, and returns the process's exit code: 4 if no run could work.
+///
+/// # Errors
+/// When the findings cannot be printed.
+pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    let gathered = runtime.block_on(gather(context, args));
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    let facts = match gathered? {
+        Gathered::Facts(facts) => facts,
+        Gathered::Cancelled(CancelReason::Interrupt) => return Ok(130),
+        Gathered::Cancelled(_) => return Ok(143),
+    };
+    let findings = examine(&facts);
+    print(&match args.json {
+        true => json(&findings),
+        false => text(&findings, color(context, args)),
+    })?;
+    Ok(if could_work(&findings) { 0 } else { 4 })
+}
+
+fn color(context: &Context, args: &DoctorArgs) -> bool {
+    // A setting that cannot be read is a finding.
+    let given = settings::above(context, &args.settings).unwrap_or_default();
+    is_colored(
+        given.color.unwrap_or(Color::Auto),
+        context.stdout_is_terminal && context.var("TERM") != Some("dumb"),
+        context.var("NO_COLOR"),
+    )
+}

@@ -1,5 +1,9 @@
 //! What was found out about the place that a run would work in.
 
+use crate::agents::{CliSpec, Login};
+pub use crate::git::{Dirt, Nested};
+pub use crate::github::api::Standing;
+
 /// Everything that was looked at.
 #[derive(Debug, Clone)]
 pub struct Facts {
@@ -87,15 +91,6 @@ pub struct Repository {
     pub nested: Asked<Nested>,
 }
 
-/// What differs from HEAD.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Dirt {
-    /// Tracked files that are changed.
-    pub changed: Vec<String>,
-    /// Files that git does not know and does not ignore.
-    pub untracked: Vec<String>,
-}
-
 /// What is checked out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checkout {
@@ -120,19 +115,6 @@ pub struct Credential {
     pub local: bool,
 }
 
-/// What the repository only points to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Nested {
-    /// Submodules.
-    pub submodules: u64,
-    /// Those of them that are not checked out.
-    pub absent: u64,
-    /// Whether git-lfs keeps files of it.
-    pub lfs: bool,
-    /// Whether git is set up for git-lfs.
-    pub lfs_ready: bool,
-}
-
 /// A configuration that can be used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Configuration {
@@ -140,12 +122,27 @@ pub struct Configuration {
     pub file: Option<String>,
     /// Names of the checks that every task gets.
     pub checks: Vec<String>,
+    /// Programs of checks and setup commands that are not there.
+    pub missing: Vec<MissingProgram>,
+    /// Whether setup commands run before the first turn, which may install programs.
+    pub has_setup: bool,
     /// Whether a task without a check fails.
     pub unverified_fails: bool,
     /// Whether a run may start on a dirty tree.
     pub allow_dirty: bool,
     /// What the run is told to do on GitHub.
     pub delivery: Delivery,
+}
+
+/// A program that a command needs and that was not found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingProgram {
+    /// Which command, as a person knows it.
+    pub of: String,
+    /// Whether it is a setup command.
+    pub in_setup: bool,
+    /// The program as the command names it.
+    pub program: String,
 }
 
 /// What a run is told to do on GitHub, whatever the surroundings.
@@ -202,33 +199,14 @@ pub enum AgentKind {
 /// A coding agent that is a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cli {
-    /// `codex` or `claude`.
-    pub name: &'static str,
-    /// The command that installs it.
-    pub install: &'static str,
-    /// The version that Sprag is tested with.
-    pub tested: &'static str,
+    /// Which one.
+    pub spec: &'static CliSpec,
     /// Where it is, if it is there.
     pub path: Option<String>,
     /// What it says of its version, or why it says nothing.
     pub version: Asked<String>,
-    /// How it is paid for.
+    /// How it is logged in.
     pub login: Login,
-    /// The variables that can hold its key.
-    pub keys: Vec<&'static str>,
-}
-
-/// What is known of an agent's right to a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Login {
-    /// This variable is set.
-    Variable(String),
-    /// It was logged in: this file says so.
-    File(String),
-    /// This file may say how; Sprag does not read it.
-    Perhaps(String),
-    /// Nothing was found.
-    Nothing,
 }
 
 /// GitHub as far as it was looked at.
@@ -296,17 +274,6 @@ pub enum Area {
     Checks,
     /// `actions`
     Actions,
-}
-
-/// What is known of a right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// The token has it.
-    Known,
-    /// It does not.
-    Refused,
-    /// Nothing was found out.
-    Unknown,
 }
 
 /// Why GitHub said nothing of use.

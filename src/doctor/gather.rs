@@ -1,4 +1,4 @@
-//! `sprag doctor`: looks at everything that a run needs and writes nothing.
+//! Looks at everything that a run needs, and writes nothing.
 
 mod agent;
 mod hub;
@@ -10,58 +10,30 @@ use crate::agents::Agent;
 use crate::agents::builtin::Source;
 use crate::cli::DoctorArgs;
 use crate::context::Context;
-use crate::doctor::{self, Configuration, Delivery, Facts, Trouble};
-use crate::domain::settings::{Color, IfUnverified, PullRequest, Report, Settings};
+use crate::doctor::{self, Configuration, Delivery, Facts, MissingProgram, Trouble};
+use crate::domain::settings::{IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
 use crate::git::path_within;
-use crate::print::print;
-use crate::process::{self, Cancel, CancelReason};
-use crate::report::console::is_colored;
-use crate::report::doctor as told;
+use crate::process::{self, Cancel, CancelReason, find_program};
 use crate::run::new_run;
 use crate::run::prepare::{config_file, config_path, without_agent};
 use crate::run::repository::repository as discover;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::path::Path;
-use std::time::Duration;
 
-/// Runs the command and says the process's exit code: 4 if no run could work.
-///
-/// # Errors
-/// When the findings cannot be printed.
-pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
-    let facts = runtime.block_on(gather(context, args));
-    runtime.shutdown_timeout(Duration::from_millis(200));
-    let facts = match facts? {
-        Looked::Whole(facts) => facts,
-        Looked::Cancelled(CancelReason::Interrupt) => return Ok(130),
-        Looked::Cancelled(_) => return Ok(143),
-    };
-    let findings = doctor::examine(&facts);
-    // A setting that cannot be read is a finding.
-    let given = settings::above(context, &args.settings).unwrap_or_default();
-    let color = is_colored(
-        given.color.unwrap_or(Color::Auto),
-        context.stdout_is_terminal && context.var("TERM") != Some("dumb"),
-        context.var("NO_COLOR"),
-    );
-    print(&match args.json {
-        true => told::json(&findings),
-        false => told::text(&findings, color),
-    })?;
-    Ok(if doctor::could_work(&findings) { 0 } else { 4 })
-}
-
-enum Looked {
-    Whole(Box<Facts>),
+/// What came of looking.
+pub enum Gathered {
+    /// Everything was looked at.
+    Facts(Box<Facts>),
+    /// A signal ended it.
     Cancelled(CancelReason),
 }
 
-async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
+/// Looks at everything that a run needs.
+///
+/// # Errors
+/// When signals cannot be listened to.
+pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     let git = repository::program(context);
     let real = discover(context);
     let work_tree = match &real {
@@ -82,7 +54,7 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
     };
     let (agent, hub, user_namespaces) = tokio::select! {
         biased;
-        reason = cancel.cancelled() => return Ok(Looked::Cancelled(reason)),
+        reason = cancel.cancelled() => return Ok(Gathered::Cancelled(reason)),
         asked = asked => asked,
     };
     let model = match &configured.as_ref().map(|it| &it.task.agent) {
@@ -100,7 +72,7 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
         Some(dir) => dir,
         None => new_run::runs_of(context, work_tree),
     };
-    Ok(Looked::Whole(Box::new(Facts {
+    Ok(Gathered::Facts(Box::new(Facts {
         in_actions: context.in_actions(),
         git,
         repository: match &real {
@@ -108,7 +80,7 @@ async fn gather(context: &Context, args: &DoctorArgs) -> Result<Looked> {
             Err(error) => Err(repository::trouble(error)),
         },
         configuration: match &configured {
-            Ok(configured) => Ok(configured.facts()),
+            Ok(configured) => Ok(configured.facts(context, work_tree)),
             Err(error) => Err(trouble(error)),
         },
         agent,
@@ -150,12 +122,38 @@ fn configured(context: &Context, args: &DoctorArgs, work_tree: &Path) -> Result<
 }
 
 impl Configured {
-    fn facts(&self) -> Configuration {
+    /// The programs of checks and setup commands that are not there.
+    fn missing(&self, context: &Context, work_tree: &Path) -> Vec<MissingProgram> {
+        let search_path = context.var_os("PATH").unwrap_or_default();
+        let is_missing =
+            |program: &String| find_program(program.as_ref(), search_path, work_tree).is_none();
+        let setup = self.run.setup.iter().map(|line| ("setup".to_owned(), line));
+        let checks = self.task.checks.iter();
+        let checks = checks.map(|check| (format!("check {}", check.name), &check.run));
+        let commands = setup
+            .map(|it| (true, it))
+            .chain(checks.map(|it| (false, it)));
+        commands
+            .flat_map(|(in_setup, (of, line))| {
+                let programs = doctor::command_line::programs(line).into_iter();
+                let missing = programs.filter(is_missing);
+                missing.map(move |program| MissingProgram {
+                    of: of.clone(),
+                    in_setup,
+                    program,
+                })
+            })
+            .collect()
+    }
+
+    fn facts(&self, context: &Context, work_tree: &Path) -> Configuration {
         let delivery = &self.run.settings;
         let checks = self.task.checks.iter();
         Configuration {
             file: self.file.clone(),
             checks: checks.map(|check| check.name.clone()).collect(),
+            missing: self.missing(context, work_tree),
+            has_setup: !self.run.setup.is_empty(),
             unverified_fails: self.task.settings.if_unverified == IfUnverified::Fail,
             allow_dirty: delivery.allow_dirty,
             delivery: Delivery {

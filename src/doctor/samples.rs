@@ -40,13 +40,10 @@ pub(crate) fn laptop() -> Facts {
         agent: Some(Agent {
             auto: false,
             kind: AgentKind::Cli(Cli {
-                name: "codex",
-                install: "npm install --global @openai/codex",
-                tested: "0.169.0",
+                spec: &crate::agents::codex::SPEC,
                 path: Some("/usr/local/bin/codex".into()),
                 version: Ok("0.169.0".into()),
-                login: Login::Variable("OPENAI_API_KEY".into()),
-                keys: vec!["CODEX_API_KEY", "OPENAI_API_KEY"],
+                login: crate::agents::Login::Variable("OPENAI_API_KEY".into()),
             }),
         }),
         hub: Hub::Outside,

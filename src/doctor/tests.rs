@@ -2,6 +2,7 @@
 
 use super::samples::{answer, job, laptop};
 use super::*;
+use crate::agents::Login;
 use crate::domain::trigger::payload;
 use crate::domain::trigger::settings::TriggerSettings;
 use serde_json::json;
@@ -375,4 +376,28 @@ fn the_way_to_each_server_is_told_and_a_setting_that_cannot_be_used_is_a_failure
         facts.network.certificates = Err(trouble())
     });
     assert_eq!(failed, Some(State::Fail));
+}
+
+#[test]
+fn a_program_that_a_command_needs_is_missed_before_the_run() {
+    let finding = |has_setup: bool, in_setup: bool| {
+        let mut facts = laptop();
+        let Ok(configuration) = &mut facts.configuration else {
+            panic!("the sample has a configuration");
+        };
+        configuration.has_setup = has_setup;
+        configuration.missing = vec![MissingProgram {
+            of: "check lint".into(),
+            in_setup,
+            program: "eslint".into(),
+        }];
+        let findings = examine(&facts);
+        let found = findings.into_iter().find(|it| it.check == "programs");
+        let found = found.unwrap();
+        assert_eq!(found.found, "not found: check lint needs eslint");
+        found.state
+    };
+    assert_eq!(finding(false, false), State::Fail);
+    assert_eq!(finding(true, false), State::Warn);
+    assert_eq!(finding(true, true), State::Fail);
 }

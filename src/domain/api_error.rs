@@ -7,9 +7,86 @@
 
 use super::agent::{ApiError, ApiErrorClass};
 use super::text::cap_chars;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Longest error message, in characters.
 pub const ERROR_CHARS: usize = 4_000;
+
+/// What an error of a model's API is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelErrorKind {
+    /// The key is missing, wrong or expired (401).
+    Login,
+    /// The key may not do this (403).
+    Permission,
+    /// There is no such model, or no such address (404), or not any more (410).
+    UnknownModel,
+    /// The account is spent (402).
+    Quota,
+    /// Too many requests for now (429).
+    RateLimit,
+    /// The provider has no capacity (503, 529).
+    Overloaded,
+    /// The provider failed (5xx).
+    Server,
+    /// The connection failed.
+    Network,
+    /// The connection cannot be made until a setting is changed: a proxy, a certificate.
+    Setup,
+    /// The request does not fit the model's window (400, 413).
+    ContextTooLong,
+    /// A filter refused the request or the response.
+    ContentFilter,
+    /// The request was refused for another reason.
+    Rejected,
+    /// A recording stands in for the model, and it has no further response.
+    NotRecorded,
+}
+
+impl ModelErrorKind {
+    /// What can be done about it.
+    pub fn class(self) -> ApiErrorClass {
+        match self {
+            Self::RateLimit | Self::Overloaded | Self::Server | Self::Network => {
+                ApiErrorClass::Transient
+            }
+            Self::Login
+            | Self::Permission
+            | Self::UnknownModel
+            | Self::Quota
+            | Self::Setup
+            | Self::NotRecorded => ApiErrorClass::Unavailable,
+            Self::ContextTooLong | Self::ContentFilter | Self::Rejected => ApiErrorClass::Rejected,
+        }
+    }
+}
+
+/// What is read from an error's status and text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// What the error is.
+    pub kind: ModelErrorKind,
+    /// The HTTP status, as given or as the text names it.
+    pub status: Option<u16>,
+    /// The time to wait that the text names, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Reads an error of a model's API, whoever reports it. `None` for a text that is not known.
+pub fn read(status: Option<u16>, text: &str) -> Option<Reading> {
+    let lower = normalise(text);
+    let status = status.or_else(|| status_in(&lower));
+    let retry_after_ms = retry_after_in(&lower);
+    let kind = kind_of(status, &lower, retry_after_ms.is_some())?;
+    Some(Reading {
+        kind,
+        status,
+        retry_after_ms: retry_after_ms.filter(|_| kind.class() == ApiErrorClass::Transient),
+    })
+}
 
 /// Classifies an error text of an agent or a model API, or tells that it is not a known one.
 ///
@@ -21,15 +98,12 @@ pub fn classify_error_text(text: &str) -> Option<ApiError> {
 
 /// As [`classify_error_text`], with the HTTP status where the agent reports it apart.
 pub fn classify(status: Option<u16>, text: &str) -> Option<ApiError> {
-    let lower = normalise(text);
-    let status = status.or_else(|| status_in(&lower));
-    let retry_after_ms = retry_after_in(&lower);
-    let class = class_of(status, &lower, retry_after_ms.is_some())?;
+    let reading = read(status, text)?;
     Some(ApiError {
-        status,
-        message: cap_chars(text.trim(), ERROR_CHARS).into_owned(),
-        retry_after_ms: retry_after_ms.filter(|_| class == ApiErrorClass::Transient),
-        class,
+        status: reading.status,
+        message: cap_chars(&plain(text), ERROR_CHARS).into_owned(),
+        retry_after_ms: reading.retry_after_ms,
+        class: reading.kind.class(),
     })
 }
 
@@ -38,10 +112,45 @@ pub fn classify(status: Option<u16>, text: &str) -> Option<ApiError> {
 pub fn classify_final(status: Option<u16>, text: &str) -> ApiError {
     classify(status, text).unwrap_or_else(|| ApiError {
         status,
-        message: cap_chars(text.trim(), ERROR_CHARS).into_owned(),
+        message: cap_chars(&plain(text), ERROR_CHARS).into_owned(),
         retry_after_ms: None,
         class: ApiErrorClass::Rejected,
     })
+}
+
+/// An error's text as a person reads it: where there is JSON in it, the message in that JSON.
+pub fn plain(text: &str) -> String {
+    let text = text.trim();
+    let Some(start) = text.find(['{', '[']) else {
+        return text.to_owned();
+    };
+    let (before, json) = text.split_at(start);
+    let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
+    let Some(Ok(value)) = values.next() else {
+        return text.to_owned();
+    };
+    let after = json.get(values.byte_offset()..).unwrap_or_default();
+    match message_in(&value) {
+        Some(message) => format!("{before}{}{after}", message.trim()),
+        None => text.to_owned(),
+    }
+}
+
+/// The message in an API's answer that is an error.
+fn message_in(value: &Value) -> Option<&str> {
+    const PLACES: &[&str] = &[
+        "/error/message",
+        "/error/error/message",
+        "/0/error/message",
+        "/errors/0/message",
+        "/message",
+        "/detail",
+        "/error",
+    ];
+    let texts = PLACES
+        .iter()
+        .filter_map(|place| value.pointer(place)?.as_str());
+    texts.into_iter().find(|text| !text.trim().is_empty())
 }
 
 /// The error with `remedy` behind its message, if it is one of a missing or refused login.
@@ -90,7 +199,7 @@ const PERSON: &[&str] = &[
     "unknown model",
     "does not exist or you do not have access",
     "issue with the selected model",
-    "model is not supported when using codex",
+    "model is not supported when using",
     "unsupported_country_region_territory",
     "country, region, or territory not supported",
     "cannot be used with root/sudo",
@@ -105,18 +214,44 @@ const QUOTA: &[&str] = &[
     "quota exceeded",
 ];
 
-/// Words of a request that will be refused again.
-const REJECTED: &[&str] = &[
+/// Words of a request that does not fit the model's window.
+const CONTEXT: &[&str] = &[
     "context window",
     "context length",
-    "context_length_exceeded",
+    "context_length",
+    "context size",
     "maximum context",
+    "exceed context limit",
+    "maximum prompt length",
     "ran out of room",
     "prompt is too long",
     "input is too long",
+    "reduce the length",
+    "exceeds the maximum number of tokens",
+    "tokens_limit_reached",
+    "too many input tokens",
     "request too large",
     "request_too_large",
+    "request body too large",
+];
+
+/// Words of a filter that refused.
+const FILTER: &[&str] = &[
+    "content_filter",
+    "content filter",
+    "content management policy",
+    "content_policy",
+    "content policy",
+    "responsibleaipolicy",
+    "prohibited_content",
     "violate our usage policy",
+    "flagged as potentially violating",
+    "blocked by safety",
+    "safety settings",
+];
+
+/// Words of a request that will be refused again, apart from these.
+const REJECTED: &[&str] = &[
     "invalid prompt",
     "no conversation found with session id",
     "no rollout found for thread id",
@@ -160,37 +295,63 @@ const TRANSIENT: &[&str] = &[
     "epipe",
 ];
 
-fn class_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ApiErrorClass> {
-    if contains_any(lower, CREDENTIALS) || contains_any(lower, PERSON) {
-        return Some(ApiErrorClass::Unavailable);
+/// The first rule that applies wins: words that say what is wrong go before the status, which says
+/// less, and that before words that many errors have.
+fn kind_of(status: Option<u16>, lower: &str, says_when: bool) -> Option<ModelErrorKind> {
+    use ModelErrorKind as K;
+    let has = |words| contains_any(lower, words);
+    let refused = matches!(status, None | Some(400 | 403 | 413 | 422 | 429));
+    if status == Some(413) || (refused && has(CONTEXT)) {
+        return Some(K::ContextTooLong);
     }
-    if contains_any(lower, QUOTA) {
-        return Some(if says_when {
-            ApiErrorClass::Transient
-        } else {
-            ApiErrorClass::Unavailable
-        });
+    if refused && status != Some(429) && has(FILTER) {
+        return Some(K::ContentFilter);
     }
-    if contains_any(lower, REJECTED) {
-        return Some(ApiErrorClass::Rejected);
+    let spent = has(QUOTA);
+    if has(CREDENTIALS) || has(PERSON) || (spent && !says_when) {
+        return Some(unavailable(status, lower));
     }
-    if let Some(class) = status.and_then(class_of_status) {
-        return Some(class);
+    if spent {
+        return Some(transient(status, lower));
     }
-    if contains_any(lower, TRANSIENT) {
-        return Some(ApiErrorClass::Transient);
+    if has(REJECTED) || has(CONTEXT) || has(FILTER) {
+        return Some(K::Rejected);
     }
-    lower
-        .contains("invalid_request_error")
-        .then_some(ApiErrorClass::Rejected)
+    match status {
+        Some(401..=404 | 410) => Some(unavailable(status, lower)),
+        Some(408 | 409 | 425 | 429 | 500..=599) => Some(transient(status, lower)),
+        Some(400..=499) => Some(K::Rejected),
+        _ if has(TRANSIENT) => Some(transient(status, lower)),
+        _ => has(&["invalid_request_error"]).then_some(K::Rejected),
+    }
 }
 
-fn class_of_status(status: u16) -> Option<ApiErrorClass> {
+fn transient(status: Option<u16>, lower: &str) -> ModelErrorKind {
+    use ModelErrorKind as K;
+    let has = |words| contains_any(lower, words);
     match status {
-        401..=404 | 410 => Some(ApiErrorClass::Unavailable),
-        408 | 409 | 425 | 429 | 500..=599 => Some(ApiErrorClass::Transient),
-        400..=499 => Some(ApiErrorClass::Rejected),
-        _ => None,
+        Some(429) => K::RateLimit,
+        Some(503 | 529) => K::Overloaded,
+        Some(500..=599) => K::Server,
+        _ if has(&["limit", "too many requests", "quota"]) => K::RateLimit,
+        _ if has(&["overloaded", "capacity", "high demand"]) => K::Overloaded,
+        _ if has(&["server", "gateway", "service"]) => K::Server,
+        _ => K::Network,
+    }
+}
+
+fn unavailable(status: Option<u16>, lower: &str) -> ModelErrorKind {
+    use ModelErrorKind as K;
+    let has = |words| contains_any(lower, words);
+    match status {
+        _ if has(&["quota", "billing", "credit"]) => K::Quota,
+        Some(401) => K::Login,
+        Some(402) => K::Quota,
+        Some(403) => K::Permission,
+        Some(404 | 410) => K::UnknownModel,
+        _ if has(&["model"]) => K::UnknownModel,
+        _ if has(&["key", "login", "logged in", "auth", "token", "bearer"]) => K::Login,
+        _ => K::Permission,
     }
 }
 

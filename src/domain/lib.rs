@@ -27,4 +27,5 @@ pub mod summary;
 pub mod text;
 pub mod text_error;
 pub mod trigger;
+pub mod wait;
 pub mod yaml;

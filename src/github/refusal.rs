@@ -75,6 +75,7 @@ fn output_file(error: &Error, report_status: ReportStatus) -> String {
     let (status, reason) = match error.kind {
         ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
         ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
+        ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
         ErrorKind::Internal => (RunStatus::Failed, Reason::Internal),
     };
     let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());

@@ -4,6 +4,7 @@
 //! Variables are given by the caller. Nothing is read, and no certificate is loaded, before the
 //! first connection over https.
 
+mod client;
 mod connect;
 mod proxy;
 mod roots;
@@ -11,10 +12,12 @@ mod roots;
 #[cfg(test)]
 mod tests;
 
+pub use client::{BoundedBody, Client, TransportError};
 pub use connect::{Connector, Link};
 pub use proxy::Via;
 pub use roots::Trusted;
 
+use crate::domain::wait::jittered_ms;
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use proxy::Rules;
@@ -25,11 +28,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A wait before a request is made again: so many milliseconds and up to a quarter more, so that many
-/// that failed together do not come back together; never more than `longest`.
-pub fn jittered(ms: u64, longest: Duration) -> Duration {
-    let jitter = u64::from(uuid::Uuid::new_v4().as_bytes()[0]) * (ms / 4) / 255;
-    Duration::from_millis(ms.saturating_add(jitter)).min(longest)
+/// A wait of so many milliseconds before a request is made again, with jitter; never more than
+/// `longest`.
+pub fn jittered(wait_ms: u64, longest: Duration) -> Duration {
+    let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(jittered_ms(wait_ms, random(), longest))
+}
+
+/// A random number from 0 to 1.
+pub fn random() -> f64 {
+    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
+    random as f64 / u64::MAX as f64
 }
 
 /// What keeps connections from being made until somebody changes a setting; asking again is of no

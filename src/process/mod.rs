@@ -14,6 +14,7 @@ mod lines;
 mod live;
 mod log;
 mod marker;
+mod programs;
 mod registry;
 mod retain;
 mod service;
@@ -34,6 +35,7 @@ pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};
 pub use log::CappedLog;
 pub use marker::{PROCESS_ID, RUN_ID, kill_marked, outlast};
+pub use programs::{find_program, is_executable};
 pub use registry::{
     Quiescence, become_subreaper, hide_from_same_user, kill_descendants, quiescence,
 };

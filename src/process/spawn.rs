@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::exit::Exit;
 use super::host::{self, Proc, State};
+use super::programs;
 use super::registry::{self, Origin, Registration};
 use super::{CommandSpec, Input, PROCESS_ID};
 
@@ -139,7 +140,7 @@ fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
         let why = format!("working directory {}: {error}", spec.cwd.display());
         return Exit::SpawnFailed { why };
     }
-    let program = find_program(spec);
+    let program = file_of(spec);
     match (error.kind(), program) {
         (ErrorKind::NotFound, Some(path)) => Exit::NotExecutable {
             why: format!("the interpreter or loader of {} is missing", path.display()),
@@ -169,16 +170,10 @@ fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
 }
 
 /// The file that the program's name stands for, executable or not.
-fn find_program(spec: &CommandSpec) -> Option<PathBuf> {
-    if spec.program.as_bytes().contains(&b'/') {
-        return Some(spec.cwd.join(&spec.program)).filter(|path| path.exists());
-    }
-    if spec.program.is_empty() {
-        return None;
-    }
+fn file_of(spec: &CommandSpec) -> Option<PathBuf> {
     let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new("/bin:/usr/bin"), |(_, value)| value);
-    std::env::split_paths(path)
-        .map(|directory| spec.cwd.join(directory).join(Path::new(&spec.program)))
-        .find(|candidate| candidate.is_file())
+    let is_path = spec.program.as_bytes().contains(&b'/');
+    let mut places = programs::places(&spec.program, path, &spec.cwd).into_iter();
+    places.find(|place| place.is_file() || (is_path && place.exists()))
 }

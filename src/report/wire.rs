@@ -3,7 +3,6 @@
 
 mod convert;
 
-use crate::domain::agent::AgentEvent;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Proof, ProofWord};
 use crate::domain::checks::verdict::CheckKind;
@@ -509,14 +508,6 @@ impl WireEvent {
             turn: event.turn,
             proof: event.proof,
         }
-    }
-}
-
-impl Body {
-    /// The agent's event, when it is one of the `agent.*` kinds: the form in which a command that
-    /// serves as the agent tells what it does.
-    pub fn into_agent_event(self) -> Option<AgentEvent> {
-        convert::agent_event(self)
     }
 }
 

@@ -28,7 +28,7 @@ use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
 use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent};
 use crate::run::reporting::Reporting;
-use crate::run::required_agents::require_agents;
+use crate::run::required_agents::{require_logins, require_programs};
 use crate::run::run_plan::RunPlan;
 use crate::run::setup::Setup;
 use crate::run::source;
@@ -123,7 +123,12 @@ fn begun(
     prepared: &Prepared,
     taken_up: Option<TakenUp>,
 ) -> Result<(Begun, Reporting, Option<Recorder>)> {
-    require_agents(context, prepared)?;
+    let configs = || prepared.tasks.iter().map(|(_, config)| config);
+    require_programs(context, configs())?;
+    // A setup command may log the agent in.
+    if prepared.run.setup.is_empty() {
+        require_logins(context, configs())?;
+    }
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
     let opened = match taken_up {
@@ -238,7 +243,14 @@ async fn work_off(
         false => run_setup(setup, tree, emit, &mut services).await?,
     };
     let outcomes = match stopped {
-        None => crate::run::run(parts, plan).await?,
+        None => {
+            let configs = plan.tasks.iter().map(|(_, start)| &start.config);
+            if let Err(error) = require_logins(context, configs) {
+                services.end(&parts.setup).await;
+                return Err(error);
+            }
+            crate::run::run(parts, plan).await?
+        }
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
     services.end(&parts.setup).await;

@@ -364,7 +364,8 @@ pub fn without_agent(sources: &Sources, task: &Task) -> Result<(TaskConfig, Opti
     match settings::task_config(sources, task) {
         Err(missing) if missing.kind == ErrorKind::Environment => {
             let stand_in = Settings {
-                agent: Some("codex".to_owned()),
+                agent: Some(crate::agents::COMMAND.to_owned()),
+                agent_command: Some("true".to_owned()),
                 ..Settings::default()
             };
             let sources = sources.below_of(stand_in);

@@ -254,6 +254,7 @@ impl Reporting {
         let (status, reason) = match error.kind {
             ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
             ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
+            ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
             ErrorKind::Internal => (RunStatus::Environment, Reason::Internal),
         };
         let message = error.to_string();

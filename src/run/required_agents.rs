@@ -1,37 +1,81 @@
-//! The programs of agents, which have to be there before a run begins.
+//! What an agent needs before its first turn: its program, and a key or a login.
 
-use crate::agents::{Agent, CliAgent};
+use crate::agents::{Agent, CliAgent, CliSpec, Login, LoginSources};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::run::prepare::Prepared;
+use crate::settings::TaskConfig;
+use std::ffi::OsStr;
 
-/// The program of an agent that is one, and the command that installs it.
-pub fn program_of(agent: &Agent) -> Option<(&'static str, &'static str)> {
-    match agent {
-        Agent::Cli(CliAgent::Codex) => Some(("codex", "npm install --global @openai/codex")),
-        Agent::Cli(CliAgent::Claude) => {
-            Some(("claude", "npm install --global @anthropic-ai/claude-code"))
-        }
-        Agent::Cli(CliAgent::Command { .. }) | Agent::Builtin(_) => None,
-    }
-}
-
-/// Fails where an agent's program is not to be found, before anything is begun.
+/// Fails where an agent's program is not to be found.
 ///
 /// # Errors
 /// When one is missing, naming how to get it.
-pub fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
-    for (_, config) in &prepared.tasks {
-        let Some((program, remedy)) = program_of(&config.agent) else {
-            continue;
-        };
-        if context.find_program(program).is_none() {
-            return Err(
-                Error::environment(format!("the agent {program} was not found on PATH"))
-                    .hint(format!("install it: {remedy}"))
-                    .hint("or use another agent: --agent NAME or --agent-command 'COMMAND'"),
-            );
+pub fn require_programs<'t>(
+    context: &Context,
+    tasks: impl Iterator<Item = &'t TaskConfig>,
+) -> Result<()> {
+    for (spec, _) in known(tasks) {
+        if context.find_program(spec.program).is_none() {
+            let message = format!("the agent {} was not found on PATH", spec.program);
+            return Err(Error::agent(message)
+                .hint(format!("install it: {}", spec.install_command()))
+                .hint("or use another agent: --agent NAME or --agent-command 'COMMAND'"));
         }
     }
     Ok(())
+}
+
+/// Fails where an agent has neither a key nor a login, so that it could only fail in its first turn.
+///
+/// # Errors
+/// When one has none, naming where it was looked for and what to do.
+pub fn require_logins<'t>(
+    context: &Context,
+    tasks: impl Iterator<Item = &'t TaskConfig>,
+) -> Result<()> {
+    for (spec, task) in known(tasks) {
+        if with_login_sources(context, task, |sources| spec.login(sources)) != Login::Nothing {
+            continue;
+        }
+        let file = with_login_sources(context, task, |sources| spec.login_file(sources));
+        let file = file.map(|path| format!(" ({} is not there)", path.display()));
+        let message = format!(
+            "the agent {} cannot work: {} is not set, and it is not logged in{}",
+            spec.name,
+            spec.keys.join(" or "),
+            file.unwrap_or_default()
+        );
+        return Err(Error::agent(message)
+            .hint(spec.login_remedy())
+            .hint("or use another agent: --agent NAME or --agent-command 'COMMAND'"));
+    }
+    Ok(())
+}
+
+/// How an agent of this task is logged in, as far as it can be told without running it.
+pub fn login(context: &Context, spec: &CliSpec, task: &TaskConfig) -> Login {
+    with_login_sources(context, task, |sources| spec.login(sources))
+}
+
+fn with_login_sources<T>(
+    context: &Context,
+    task: &TaskConfig,
+    look: impl FnOnce(&LoginSources<'_>) -> T,
+) -> T {
+    look(&LoginSources {
+        variable: &|name| context.var_os(name).map(OsStr::to_owned),
+        is_file: &|path| path.is_file(),
+        agent_env: &task.settings.agent_env,
+        agent_args: &task.settings.agent_args,
+    })
+}
+
+/// The agent CLIs of these tasks.
+fn known<'t>(
+    tasks: impl Iterator<Item = &'t TaskConfig>,
+) -> impl Iterator<Item = (&'static CliSpec, &'t TaskConfig)> {
+    tasks.filter_map(|task| match &task.agent {
+        Agent::Cli(CliAgent::Known(spec)) => Some((*spec, task)),
+        _ => None,
+    })
 }

@@ -7,7 +7,7 @@ pub mod inputs;
 pub mod recording;
 
 use crate::agents::builtin::{self, Builtin, NoAccess, Options, Tape};
-use crate::agents::{Agent, CliAgent};
+use crate::agents::{self, Agent, CliAgent};
 use crate::context::Context;
 use crate::domain::checks::verdict::Check;
 use crate::domain::plan::{self, Plan, Task};
@@ -262,30 +262,36 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
 /// The agent that the settings choose; without a choice, the built-in one where a model can be
 /// reached.
 fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
-    const REMEDY: &str =
-        "--agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'";
     match (all.agent.as_str(), all.agent_command.as_deref()) {
-        ("command" | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
+        (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
             command: command.to_owned(),
         })),
-        ("codex", _) => Ok(Agent::Cli(CliAgent::Codex)),
-        ("claude", _) => Ok(Agent::Cli(CliAgent::Claude)),
-        ("builtin", _) => built_in(all, sources)?.map_err(no_access),
-        ("command", None) => Err(Error::config("agent `command` needs a command")
+        (agents::BUILTIN, _) => built_in(all, sources)?.map_err(no_access),
+        (agents::COMMAND, None) => Err(Error::config("agent `command` needs a command")
             .hint("give one with --agent-command, or agent_command in plan or configuration")),
         ("auto", None) => built_in(all, sources)?.map_err(|missing| {
             let none = Error::environment("no agent is configured").hint(format!(
-                "name one: {REMEDY}; or set `agent` in {DEFAULT_FILE}"
+                "name one: {}; or set `agent` in {DEFAULT_FILE}",
+                agent_flags()
             ));
             let mut hints = missing.hints.into_iter();
             let first = hints.next().unwrap_or_default();
             let none = none.hint(format!("or let the built-in agent work: {first}"));
             hints.fold(none, Error::hint)
         }),
-        (other, _) => {
-            Err(Error::config(format!("unknown agent `{other}`")).hint(format!("use {REMEDY}")))
-        }
+        (name, _) => match agents::cli(name) {
+            Some(spec) => Ok(Agent::Cli(CliAgent::Known(spec))),
+            None => Err(Error::config(format!("unknown agent `{name}`"))
+                .hint(format!("use {}", agent_flags()))),
+        },
     }
+}
+
+/// The flags that choose an agent, as a person is told to give one of them.
+fn agent_flags() -> String {
+    let named = agents::names().filter(|name| *name != agents::COMMAND);
+    let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
+    format!("{}, or --agent-command 'COMMAND'", flags.join(", "))
 }
 
 /// The built-in agent, or why its model cannot be reached.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("permit", &["domain"]),
     ("process", &[]),
-    ("http", &[]),
+    ("http", &["domain"]),
     ("agents", &["domain", "http", "process"]),
     ("git", &["domain", "permit", "process"]),
     ("checks", &["domain", "permit", "process", "secrets"]),
@@ -31,7 +31,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("init", &["detect", "domain"]),
     ("error", &[]),
     ("print", &["error"]),
-    ("context", &[]),
+    ("context", &["process"]),
     ("settings", &["agents", "context", "domain", "error"]),
     ("cli", &["settings"]),
     (
@@ -152,6 +152,26 @@ fn inputs_and_variables_of_settings_are_read_in_one_room() {
                 wrong.push(format!(
                     "{shown}:{number}: reads an input or a variable of a setting"
                 ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_names_of_agents_occur_only_where_the_agents_are() {
+    let mut wrong = Vec::new();
+    for (path, text) in all_sources() {
+        // The settings of the domain have lists of their own, which a test of the agents compares.
+        let homes = ["src/agents", "src/domain/settings"];
+        if homes.iter().any(|home| path.starts_with(root().join(home))) {
+            continue;
+        }
+        for (number, line) in product_lines(&text) {
+            let lower = line.to_lowercase();
+            let names = sprag::agents::CLIS.iter().map(|spec| spec.name);
+            for name in names.filter(|name| lower.contains(name)) {
+                wrong.push(format!("{}:{number}: names {name}", path.display()));
             }
         }
     }

@@ -621,9 +621,13 @@ fn recorded(agent: &str, name: &str) -> String {
     format!("cat {}; exit 1", fixtures.join(agent).join(name).display())
 }
 
-/// The login can only be tried by starting the agent: nothing but its turn has happened then.
+/// Whether a key is accepted can only be tried by starting the agent: nothing but its turn has
+/// happened then.
 fn refused_login(agent: &str, recording: &str) -> Run {
     let mut project = project();
+    for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"] {
+        project.env(key, "not-a-key");
+    }
     with_program(&mut project, agent, &recorded(agent, recording));
     let head = project.head();
     let run = project
@@ -637,7 +641,69 @@ fn refused_login(agent: &str, recording: &str) -> Run {
 }
 
 #[test]
-fn a_missing_key() {
+fn an_agent_without_a_key_and_a_login_is_not_started() {
+    for (agent, keys, file) in [
+        (
+            "claude",
+            "ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN",
+            ".claude/.credentials.json",
+        ),
+        (
+            "codex",
+            "CODEX_API_KEY or OPENAI_API_KEY",
+            ".codex/auth.json",
+        ),
+    ] {
+        let mut project = project();
+        let started = project.outside("started");
+        with_program(&mut project, agent, &format!("touch {}", started.display()));
+        let home = project.outside("home");
+        project.env("HOME", &home);
+        let head = project.head();
+        let args = ["run", "--plan", "plan.yaml", "--agent", agent];
+        let file = home.join(file);
+        refused(
+            &project,
+            &args,
+            4,
+            &format!(
+                "error: the agent {agent} cannot work: {keys} is not set, and it is not logged in ({} is not there)\n  set {keys} from a secret, or log {agent} in\n  or use another agent: --agent NAME or --agent-command 'COMMAND'\n",
+                file.display()
+            ),
+        );
+        assert!(!started.exists());
+        assert_eq!((project.head(), project.status()), (head, String::new()));
+
+        // A login is as good as a key; what it is worth only the agent can tell.
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "{}").unwrap();
+        project.sprag(&args);
+        assert!(started.exists());
+    }
+}
+
+#[test]
+fn a_setup_command_may_log_the_agent_in() {
+    let mut project = project();
+    with_program(&mut project, "codex", "exit 1");
+    let home = project.outside("home");
+    project.env("HOME", &home);
+    let config = |setup: &str| format!("setup: ['{setup}']\n");
+    let args = ["run", "--plan", "plan.yaml", "--agent", "codex"];
+    let args = [&args[..], &["--config", "../config.yaml"]].concat();
+    fs::write(project.outside("config.yaml"), config("true")).unwrap();
+    let run = project.sprag(&args).expect(4);
+    assert!(run.stderr.contains("CODEX_API_KEY"), "{}", run.stderr);
+    assert_eq!(run.summary["reason"], "agent_unavailable");
+    assert_eq!(run.summary["totals"]["turns"], 0);
+    let log_in = "mkdir -p ~/.codex; echo {} > ~/.codex/auth.json";
+    fs::write(project.outside("config.yaml"), config(log_in)).unwrap();
+    let run = project.sprag(&args);
+    assert_eq!(run.summary["totals"]["turns"], 1);
+}
+
+#[test]
+fn a_key_that_the_agent_does_not_see() {
     let run = refused_login("claude", "no_api_key.jsonl");
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(message.contains("ANTHROPIC_API_KEY"), "{message}");

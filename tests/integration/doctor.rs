@@ -351,3 +351,22 @@ fn a_wrong_configuration_a_dirty_tree_and_no_repository_end_4() {
     run.expect(4);
     assert_eq!(states(&found, "fail"), ["repository"]);
 }
+
+#[test]
+fn the_program_of_every_check_and_setup_command_is_looked_for() {
+    let missing =
+        project("agent: codex\nverify: ['no-such-linter --all && true', './missing.sh']\n");
+    let (run, found) = doctor(&missing, &[]);
+    run.expect(4);
+    assert_eq!(states(&found, "fail"), ["programs"]);
+    let told = found["programs"]["found"].as_str().unwrap();
+    assert!(
+        told.contains("no-such-linter") && told.contains("./missing.sh"),
+        "{told}"
+    );
+
+    let installed = project("agent: codex\nsetup: [git --version]\nverify: [no-such-linter]\n");
+    let (run, found) = doctor(&installed, &[]);
+    run.expect(0);
+    assert_eq!(state(&found, "programs"), "warn");
+}

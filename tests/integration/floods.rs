@@ -184,6 +184,7 @@ fn lines_of_codex_of_any_make() {
                 matter(text)
             ),
         );
+        project.env("OPENAI_API_KEY", "none");
         let run = weigh(&project, &["--agent", "codex"], 0);
         let mut messages = run
             .events
@@ -205,6 +206,7 @@ fn lines_of_claude_of_any_make() {
                 matter(text)
             ),
         );
+        project.env("ANTHROPIC_API_KEY", "none");
         let run = weigh(&project, &["--agent", "claude"], 0);
         assert_eq!(run.task(0)["turns"][0]["assessment"], "changed", "{name}");
     }

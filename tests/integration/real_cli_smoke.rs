@@ -5,7 +5,7 @@ use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT};
 
-use sprag::agents::{CliAgent, ExitFacts, LineParser, OwnSandbox, TurnRequest, invocation};
+use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, TurnRequest, claude, codex};
 use sprag::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage, UsageBasis};
 use std::ffi::OsString;
 use std::fs;
@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use tempfile::TempDir;
+
+const CODEX: CliAgent = CliAgent::Known(&codex::SPEC);
+const CLAUDE: CliAgent = CliAgent::Known(&claude::SPEC);
 
 /// A repository of one commit, a home, and a clean environment.
 struct Place {
@@ -97,7 +100,7 @@ impl Place {
     }
 
     fn turn(&self, agent: &CliAgent, request: &TurnRequest<'_>, prompt: &str) -> Turn {
-        let invocation = invocation(agent, request);
+        let invocation = agent.invocation(request);
         let start = Instant::now();
         let mut child = Command::new(&invocation.program)
             .args(&invocation.args)
@@ -121,7 +124,7 @@ impl Place {
             start.elapsed().as_secs_f64(),
             output.status
         );
-        let mut parser = LineParser::new(agent);
+        let mut parser = agent.reader();
         let lines = output.stdout.split(|byte| *byte == b'\n');
         let events = lines.flat_map(|line| parser.line(line)).collect();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -249,7 +252,7 @@ fn codex_edits(model: Option<&str>, own_sandbox: OwnSandbox) {
         own_sandbox,
         ..place.request(&work, &scratch)
     };
-    let [first, second] = edits_and_resumes(&CliAgent::Codex, &place, &api, &request);
+    let [first, second] = edits_and_resumes(&CODEX, &place, &api, &request);
     let usage = |requests| Usage {
         tokens_in: Some(TOKENS_IN * requests),
         tokens_cached: Some(TOKENS_CACHED * requests),
@@ -298,7 +301,7 @@ fn claude_edits(own_sandbox: OwnSandbox) {
         own_sandbox,
         ..place.request(&work, &scratch)
     };
-    let [first, second] = edits_and_resumes(&CliAgent::Claude, &place, &api, &request);
+    let [first, second] = edits_and_resumes(&CLAUDE, &place, &api, &request);
     let usage = |turn: &Turn| Usage {
         tokens_in: Some(TOKENS_IN * 2),
         tokens_cached: Some(0),
@@ -338,7 +341,7 @@ fn error_of(agent: &CliAgent, status: u16, tries: usize) -> Option<(ApiErrorClas
     env.push(("CLAUDE_CODE_MAX_RETRIES".to_owned(), "0".to_owned()));
     let place = Place::new(env)?;
     let (work, scratch) = (place.dir("work"), place.dir("scratch"));
-    let extra = if *agent == CliAgent::Codex {
+    let extra = if *agent == CODEX {
         api.codex_args()
     } else {
         Vec::new()
@@ -365,22 +368,22 @@ fn errors_of_the_api_are_told_apart() {
         (429, Transient),
         (500, Transient),
     ] {
-        let codex = error_of(&CliAgent::Codex, status, 10).map(|(class, _)| class);
+        let codex = error_of(&CODEX, status, 10).map(|(class, _)| class);
         assert_eq!(codex, Some(class), "codex, {status}");
-        let claude = error_of(&CliAgent::Claude, status, 10);
+        let claude = error_of(&CLAUDE, status, 10);
         assert_eq!(claude, Some((class, Some(status))), "claude, {status}");
     }
 }
 
 #[test]
 fn a_session_that_is_gone_is_a_failed_attempt_and_not_the_end_of_the_run() {
-    for agent in [CliAgent::Codex, CliAgent::Claude] {
+    for agent in [CODEX, CLAUDE] {
         let api = ModelApi::start([]).unwrap();
         let mut env = api.codex_env();
         env.extend(api.claude_env());
         let Some(place) = Place::new(env) else { return };
         let (work, scratch) = (place.dir("work"), place.dir("scratch"));
-        let extra = if agent == CliAgent::Codex {
+        let extra = if agent == CODEX {
             api.codex_args()
         } else {
             Vec::new()
@@ -402,7 +405,7 @@ fn a_session_that_is_gone_is_a_failed_attempt_and_not_the_end_of_the_run() {
 
 #[test]
 fn a_reviewer_looks_and_does_not_write() {
-    for agent in [CliAgent::Codex, CliAgent::Claude] {
+    for agent in [CODEX, CLAUDE] {
         let steps = [
             shell("git diff --stat"),
             shell("echo no > written.txt"),
@@ -413,7 +416,7 @@ fn a_reviewer_looks_and_does_not_write() {
         env.extend(api.claude_env());
         let Some(place) = Place::new(env) else { return };
         let (work, scratch) = (place.dir("work"), place.dir("scratch"));
-        let extra = if agent == CliAgent::Codex {
+        let extra = if agent == CODEX {
             api.codex_args()
         } else {
             Vec::new()
@@ -457,7 +460,7 @@ fn commands_of_codex_do_not_see_its_key() {
         extra_args: &extra,
         ..place.request(&work, &scratch)
     };
-    place.turn(&CliAgent::Codex, &request, "look around");
+    place.turn(&CODEX, &request, "look around");
     let seen = fs::read_to_string(place.dir("work/seen.txt")).unwrap();
     assert!(seen.contains("canary-setting"), "{seen}");
     assert!(!seen.contains("canary-key"), "{seen}");

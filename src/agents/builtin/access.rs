@@ -55,6 +55,25 @@ pub struct Access {
     pub price: Option<Price>,
 }
 
+/// Who answers the requests, as a person is told of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Account<'a> {
+    /// The provider's name.
+    pub(super) provider: &'a str,
+    /// The variables that can hold its key.
+    pub(super) keys: &'static [&'static str],
+}
+
+impl<'a> Account<'a> {
+    pub(super) fn of(provider: &'a str) -> Self {
+        let known = PROVIDERS.iter().find(|known| known.name == provider);
+        Self {
+            provider,
+            keys: known.map_or(&[], |known| known.keys),
+        }
+    }
+}
+
 /// Why no model can be reached, and what would help.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoAccess {

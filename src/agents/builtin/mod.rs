@@ -3,13 +3,14 @@
 //! What it decides is in [`crate::domain::builtin`]. Here the steps are carried out.
 
 mod access;
+mod agent_events;
 pub mod model;
 mod models;
 mod options;
 mod recording;
-mod telling;
 mod tools;
 
+use access::Account;
 pub use access::{Access, BASE_URL, NoAccess, Secret, Wire, choose, key_variable, variables};
 pub use models::Price;
 pub use options::Options;
@@ -153,7 +154,7 @@ pub async fn run(turn: Turn<'_>) -> Ended {
     let state = session.state();
     Ended {
         exit,
-        report: telling::report(state, exit),
+        report: agent_events::report(state, exit, &Account::of(provider)),
         telemetry: Telemetry::of(state, exit, None),
     }
 }
@@ -290,11 +291,11 @@ impl Runner<'_> {
         match outcome {
             Ok(mut response) => {
                 response.elapsed_ms = self.elapsed();
-                telling::response(&response, self.emit);
+                agent_events::response(&response, self.emit);
                 Observation::ModelResponded(response)
             }
             Err(error) => {
-                telling::error(&error, self.emit);
+                agent_events::error(&error, self.emit);
                 Observation::ModelFailed {
                     error,
                     elapsed_ms: self.elapsed(),
@@ -310,10 +311,10 @@ impl Runner<'_> {
             if self.cancel.reason().is_some() {
                 return Observation::Cancelled;
             }
-            telling::call(call, self.emit);
+            agent_events::call(call, self.emit);
             let left = self.left(session).max(Duration::from_secs(1));
             let result = self.tools.call(&call.request, left, self.changes).await;
-            telling::result(call, &result, self.emit);
+            agent_events::result(call, &result, self.emit);
             results.push(result);
         }
         Observation::ToolsApplied {

@@ -22,7 +22,7 @@ const HELLO: &str = "Hello from the fake model.";
 const DONE: &str = "Done: hello.txt was written.";
 
 fn claude(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
-    read(&CliAgent::Claude, stdout, exit)
+    read(&CliAgent::Known(&SPEC), stdout, exit)
 }
 
 fn report_of(stdout: &str, exit: ExitFacts<'_>) -> AgentReport {
@@ -95,7 +95,8 @@ fn turns_that_end_well() {
 
 #[test]
 fn turns_that_fail() {
-    let remedy = "(set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN from a secret)";
+    let remedy =
+        "(set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN from a secret, or log claude in)";
     let refused = format!("Failed to authenticate. API Error: 401 fake 401 from fake-llm {remedy}");
     let no_key = format!("Not logged in · Please run /login {remedy}");
     let limited = "API Error: Request rejected (429) · fake 429 from fake-llm";

@@ -104,6 +104,25 @@ fn the_last_message_event_is_the_final_message() {
 }
 
 #[test]
+fn reasoning_is_neither_the_final_message_nor_transcript() {
+    let stdout = r#"{"event":"agent.session","session_id":"s1"}
+{"event":"agent.message","text":"done"}
+{"event":"agent.message","text":"was that right?","reasoning":true}"#;
+    let (events, report) = command(stdout, exit(0, ""));
+    let expected = [
+        AgentEvent::SessionStarted {
+            session_id: "s1".into(),
+        },
+        message("done"),
+        AgentEvent::Reasoning {
+            text: "was that right?".into(),
+        },
+    ];
+    assert_eq!(events, expected);
+    assert_eq!(report, says("done"));
+}
+
+#[test]
 fn the_file_wins_over_everything() {
     let stdout = "noise\n{\"event\":\"agent.message\",\"text\":\"one\"}";
     let file = ExitFacts {

@@ -1,16 +1,18 @@
 //! The agent: which one, whether its program is there, and how it is paid for.
 
 use crate::agents::builtin::{self, Builtin, Source};
-use crate::agents::{self, CliAgent};
+use crate::agents::{self, CliAgent, CliSpec};
 use crate::context::Context;
-use crate::context::is_executable;
 use crate::doctor::gather::{Configured, trouble};
-use crate::doctor::{Agent, AgentKind, Asked, Cli, Login};
+use crate::doctor::{Agent, AgentKind, Asked, Cli};
 use crate::git::without_userinfo;
 use crate::process::environment::environment;
-use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, StreamKind, clean_text, run};
-use crate::run::required_agents::program_of;
-use std::path::{Path, PathBuf};
+use crate::process::{
+    Cancel, CommandSpec, HeadTail, Input, Limits, StreamKind, clean_text, find_program, run,
+};
+use crate::run::required_agents::login;
+use crate::settings::TaskConfig;
+use std::path::Path;
 use std::time::Duration;
 
 /// The longest that a program may take to tell its version. The first start of one takes seconds.
@@ -18,10 +20,6 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much of what it tells is read, in bytes.
 const VERSION_BYTES: usize = 4 << 10;
-
-/// The versions that Sprag's tests drive.
-const TESTED_CODEX: &str = "0.169.0";
-const TESTED_CLAUDE: &str = "2.1.197";
 
 pub(crate) async fn look(
     context: &Context,
@@ -38,10 +36,8 @@ pub(crate) async fn look(
         (None, agents::Agent::Cli(CliAgent::Command { command })) => {
             of_command(context, command, work_tree)
         }
-        (None, agents::Agent::Cli(known)) => {
-            let program = program_of(&configured.task.agent)?;
-            let given = &configured.task.settings.agent_env;
-            AgentKind::Cli(cli(context, known, program, given, cancel).await)
+        (None, agents::Agent::Cli(CliAgent::Known(spec))) => {
+            AgentKind::Cli(cli(context, spec, &configured.task, cancel).await)
         }
     };
     Some(Agent {
@@ -77,41 +73,23 @@ fn of_command(context: &Context, command: &str, work_tree: &Path) -> AgentKind {
         word.chars().all(is_plain) && !of_shell.contains(&word.as_str())
     };
     let program = program.filter(plain).filter(|word| !word.starts_with('~'));
-    let found = program.as_ref().map(|program| match program.contains('/') {
-        true => is_executable(&work_tree.join(program)),
-        false => context.find_program(program).is_some(),
-    });
+    let search_path = context.var_os("PATH").unwrap_or_default();
+    let find = |program: &String| find_program(program.as_ref(), search_path, work_tree);
+    let found = program.as_ref().map(|program| find(program).is_some());
     AgentKind::Command { program, found }
 }
 
-async fn cli(
-    context: &Context,
-    known: &CliAgent,
-    (name, install): (&'static str, &'static str),
-    given: &[String],
-    cancel: &Cancel,
-) -> Cli {
-    let path = context.find_program(name);
+async fn cli(context: &Context, spec: &'static CliSpec, task: &TaskConfig, cancel: &Cancel) -> Cli {
+    let path = context.find_program(spec.program);
     let version = match &path {
         Some(path) => version(context, path, cancel).await,
         None => Err("it is not there".to_owned()),
     };
-    let is_codex = *known == CliAgent::Codex;
     Cli {
-        name,
-        install,
-        tested: if is_codex {
-            TESTED_CODEX
-        } else {
-            TESTED_CLAUDE
-        },
+        spec,
         path: path.map(|path| path.display().to_string()),
         version,
-        login: login(context, known, given),
-        keys: match is_codex {
-            true => vec!["CODEX_API_KEY", "OPENAI_API_KEY"],
-            false => vec!["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
-        },
+        login: login(context, spec, task),
     }
 }
 
@@ -156,46 +134,4 @@ fn number(text: &str) -> Option<&str> {
         (starts && word.contains('.') && word.len() <= 40 && word.chars().all(allowed))
             .then_some(word)
     })
-}
-
-fn login(context: &Context, known: &CliAgent, given: &[String]) -> Login {
-    let is_set = |name: &str| context.var_os(name).is_some();
-    let mut passed = agents::credentials_to_pass(known, is_set);
-    let is_key = |it: &&agents::CredentialName| it.secret && !it.name.ends_with("_HEADERS");
-    if let Some(key) = passed.find(is_key) {
-        return Login::Variable(key.name.to_owned());
-    }
-    let mut passed = agents::credentials_to_pass(known, is_set);
-    if let Some(cloud) = passed.find(|it| it.name.starts_with("CLAUDE_CODE_USE_")) {
-        return Login::Variable(cloud.name.to_owned());
-    }
-    if let Some(name) = given.iter().find(|name| is_set(name)) {
-        return Login::Perhaps(format!("{name}, which `agent_env` passes on,"));
-    }
-    let (home, sure, perhaps): (_, _, &[&str]) = match known {
-        CliAgent::Codex => ("CODEX_HOME", "auth.json", &["config.toml"]),
-        _ => ("CLAUDE_CONFIG_DIR", ".credentials.json", &["settings.json"]),
-    };
-    let hidden = match known {
-        CliAgent::Codex => ".codex",
-        _ => ".claude",
-    };
-    let user = context.path_var("HOME");
-    let dir = context
-        .path_var(home)
-        .or_else(|| Some(user.as_ref()?.join(hidden)));
-    let in_home = user.map(|user| user.join(".claude.json"));
-    let in_home = in_home.filter(|_| *known == CliAgent::Claude);
-    let there = |path: PathBuf| path.is_file().then(|| path.display().to_string());
-    let sure = dir.as_ref().and_then(|dir| there(dir.join(sure)));
-    let mut others = dir
-        .iter()
-        .flat_map(|dir| perhaps.iter().map(|name| dir.join(name)))
-        .chain(in_home)
-        .filter_map(there);
-    match (sure, others.next()) {
-        (Some(path), _) => Login::File(path),
-        (None, Some(path)) => Login::Perhaps(path),
-        (None, None) => Login::Nothing,
-    }
 }

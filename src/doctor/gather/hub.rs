@@ -6,9 +6,7 @@ use crate::doctor::{
 };
 use crate::domain::settings::Settings;
 use crate::domain::trigger::place::Place;
-use crate::github::api::{
-    Client, Error, Limits, Permission, Settings as Api, Standing as Known, Survey,
-};
+use crate::github::api::{Client, Error, Limits, Permission, Settings as Api, Survey};
 use crate::github::{actions_environment, lookup};
 use crate::settings::inputs;
 use secrecy::SecretString;
@@ -65,11 +63,7 @@ fn answer(survey: Survey, login: Option<String>) -> Answer {
     let standing = |wanted: Permission| {
         let mut known = survey.permissions.iter();
         let found = known.find(|(permission, _)| *permission == wanted);
-        match found.map(|(_, standing)| standing) {
-            Some(Known::Known) => Standing::Known,
-            Some(Known::Refused) => Standing::Refused,
-            Some(Known::Unknown) | None => Standing::Unknown,
-        }
+        found.map_or(Standing::Unknown, |(_, standing)| *standing)
     };
     let rights = [
         (Area::Contents, P::ContentsRead, P::ContentsWrite),

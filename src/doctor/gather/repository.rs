@@ -1,7 +1,7 @@
 //! git and the repository.
 
 use crate::context::Context;
-use crate::doctor::{Asked, Checkout, Credential, Dirt, Nested, Program, Repository, Trouble};
+use crate::doctor::{Asked, Checkout, Credential, Program, Repository, Trouble};
 use crate::error::Error;
 use crate::git::{self, GitError, Real};
 
@@ -34,8 +34,7 @@ pub(crate) fn look(real: &Real) -> Repository {
         closed: real.closed().map(|closed| closed.display().to_string()),
         identity: asked(git::identity_of(real))
             .map(|found| found.map(|identity| format!("{} <{}>", identity.name, identity.email))),
-        dirt: asked(git::dirt(real))
-            .map(|git::Dirt { changed, untracked }| Dirt { changed, untracked }),
+        dirt: asked(git::dirt(real)),
         checkout: asked(git::checkout(real)).map(|found| Checkout {
             branch: found.branch,
             commit: found.commit.map(|commit| commit.0),
@@ -50,12 +49,7 @@ pub(crate) fn look(real: &Real) -> Repository {
             };
             found.into_iter().map(shown).collect()
         }),
-        nested: asked(git::nested(real)).map(|found| Nested {
-            submodules: found.submodules as u64,
-            absent: found.absent as u64,
-            lfs: found.lfs,
-            lfs_ready: found.lfs_ready,
-        }),
+        nested: asked(git::nested(real)),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::outcome::Outcome;
 use crate::prompt::NudgeKind;
 use crate::settings::Baseline;
 use crate::snapshot::Snapshot;
+use crate::wait::WaitPolicy;
 
 /// The longest single wait, in milliseconds (five minutes).
 const LONGEST_WAIT_MS: u64 = 300_000;
@@ -253,14 +254,13 @@ fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step
     if let Some(message) = message {
         return give_up(policy, state, Outcome::AgentUnavailable { message });
     }
-    let growing = policy
-        .wait_base_ms
-        .saturating_mul(3u64.saturating_pow(state.waits));
-    let ms = turn
-        .assessment
-        .retry_after_ms
-        .unwrap_or(growing)
-        .min(LONGEST_WAIT_MS);
+    let waits = WaitPolicy {
+        first_ms: policy.wait_base_ms,
+        factor: 3,
+        longest_ms: LONGEST_WAIT_MS,
+    };
+    let asked = turn.assessment.retry_after_ms;
+    let ms = waits.wait_ms(state.waits.saturating_add(1), asked);
     let ends = state.elapsed_ms.saturating_add(ms);
     match policy.deadline_ms {
         Some(deadline) if ends >= deadline => Step::Finish(Outcome::Deadline),

@@ -1,48 +1,20 @@
 //! Errors of a model's API: what they are, and what can be done about them.
 
-use crate::agent::{ApiError, ApiErrorClass};
-use crate::api_error::{ERROR_CHARS, classify};
+use crate::agent::ApiError;
+pub use crate::api_error::ModelErrorKind;
+use crate::api_error::{self, ERROR_CHARS};
 use crate::text::cap_chars;
+use crate::wait::WaitPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The longest single wait, in milliseconds (five minutes).
-pub const LONGEST_WAIT_MS: u64 = 300_000;
-
-/// The first wait, in milliseconds; each further one is twice as long.
-pub const FIRST_WAIT_MS: u64 = 2_000;
-
-/// What an error of a model's API is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ModelErrorKind {
-    /// The key is missing, wrong or expired (401).
-    Login,
-    /// The key may not do this (403).
-    Permission,
-    /// There is no such model, or no such address (404), or not any more (410).
-    UnknownModel,
-    /// The account is spent (402).
-    Quota,
-    /// Too many requests for now (429).
-    RateLimit,
-    /// The provider has no capacity (503, 529).
-    Overloaded,
-    /// The provider failed (5xx).
-    Server,
-    /// The connection failed.
-    Network,
-    /// The connection cannot be made until a setting is changed: a proxy, a certificate.
-    Setup,
-    /// The request does not fit the model's window (400, 413).
-    ContextTooLong,
-    /// A filter refused the request or the response.
-    ContentFilter,
-    /// The request was refused for another reason.
-    Rejected,
-    /// A recording stands in for the model, and it has no further response.
-    NotRecorded,
-}
+/// The waits of a session, in which every request holds all that was said and the wait is cheaper
+/// than another session: from two seconds to five minutes.
+pub const WAITS: WaitPolicy = WaitPolicy {
+    first_ms: 2_000,
+    factor: 2,
+    longest_ms: 300_000,
+};
 
 /// What can be done about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,16 +81,12 @@ impl ModelError {
     }
 
     fn read(status: Option<u16>, text: &str, header_ms: Option<u64>) -> Self {
-        let known = classify(status, text);
-        let status = status.or(known.as_ref().and_then(|error| error.status));
-        let lower = text.to_lowercase();
-        let kind = kind_of(status, &lower, known.as_ref().map(|error| error.class));
-        let text_ms = known.and_then(|error| error.retry_after_ms);
+        let known = api_error::read(status, text);
         Self {
-            kind,
-            status,
+            kind: known.map_or(ModelErrorKind::Rejected, |known| known.kind),
+            status: status.or(known.and_then(|known| known.status)),
             message: cap_chars(text.trim(), ERROR_CHARS).into_owned(),
-            retry_after_ms: header_ms.or(text_ms),
+            retry_after_ms: header_ms.or(known.and_then(|known| known.retry_after_ms)),
         }
     }
 
@@ -140,31 +108,20 @@ impl ModelError {
     }
 
     /// How long to wait before the request is made again, in milliseconds, after `failures` failures
-    /// in a row, this one included. Whoever waits adds some jitter.
+    /// in a row, this one included. Whoever waits adds jitter.
     pub fn wait_ms(&self, failures: u32) -> u64 {
-        let doubled = 1u64
-            .checked_shl(failures.saturating_sub(1))
-            .unwrap_or(u64::MAX);
-        let own = FIRST_WAIT_MS.saturating_mul(doubled);
-        self.retry_after_ms.unwrap_or(own).min(LONGEST_WAIT_MS)
+        WAITS.wait_ms(failures, self.retry_after_ms)
     }
 
     /// The error in the vocabulary of all agents.
     pub fn api_error(&self) -> ApiError {
-        use ModelErrorKind as K;
-        let class = match self.kind {
-            K::RateLimit | K::Overloaded | K::Server | K::Network => ApiErrorClass::Transient,
-            K::Login | K::Permission | K::UnknownModel | K::Quota | K::Setup | K::NotRecorded => {
-                ApiErrorClass::Unavailable
-            }
-            K::ContextTooLong | K::ContentFilter | K::Rejected => ApiErrorClass::Rejected,
-        };
+        let class = self.kind.class();
         ApiError {
             status: self.status,
             message: self.message.clone(),
             retry_after_ms: self
                 .retry_after_ms
-                .filter(|_| class == ApiErrorClass::Transient),
+                .filter(|_| class == crate::agent::ApiErrorClass::Transient),
             class,
         }
     }
@@ -185,104 +142,10 @@ pub fn retry_after(header: &str, now: jiff::Timestamp) -> Option<u64> {
     Some(u64::try_from(wait).unwrap_or_default())
 }
 
-const CONTEXT: &[&str] = &[
-    "context window",
-    "context length",
-    "context_length",
-    "context size",
-    "maximum context",
-    "exceed context limit",
-    "maximum prompt length",
-    "ran out of room",
-    "prompt is too long",
-    "input is too long",
-    "reduce the length",
-    "exceeds the maximum number of tokens",
-    "tokens_limit_reached",
-    "too many input tokens",
-    "request too large",
-    "request_too_large",
-    "request body too large",
-];
-
-const FILTER: &[&str] = &[
-    "content_filter",
-    "content filter",
-    "content management policy",
-    "content_policy",
-    "content policy",
-    "responsibleaipolicy",
-    "prohibited_content",
-    "violate our usage policy",
-    "flagged as potentially violating",
-    "blocked by safety",
-    "safety settings",
-];
-
-fn kind_of(status: Option<u16>, lower: &str, class: Option<ApiErrorClass>) -> ModelErrorKind {
-    use ModelErrorKind as K;
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let refusal = matches!(status, None | Some(400 | 403 | 413 | 422 | 429));
-    let by_status = status.and_then(kind_of_status);
-    match class {
-        _ if status == Some(413) || (refusal && has(CONTEXT)) => K::ContextTooLong,
-        _ if refusal && status != Some(429) && has(FILTER) => K::ContentFilter,
-        Some(ApiErrorClass::Transient) => by_status
-            .filter(|kind| matches!(kind, K::RateLimit | K::Overloaded | K::Server))
-            .unwrap_or_else(|| transient(lower)),
-        Some(ApiErrorClass::Unavailable) => by_status
-            .filter(|kind| {
-                let named = matches!(kind, K::Login | K::Permission | K::UnknownModel | K::Quota);
-                named && !has(&["quota", "billing", "credit"])
-            })
-            .unwrap_or_else(|| unavailable(lower)),
-        Some(ApiErrorClass::Rejected) | None => K::Rejected,
-    }
-}
-
-fn kind_of_status(status: u16) -> Option<ModelErrorKind> {
-    use ModelErrorKind as K;
-    match status {
-        401 => Some(K::Login),
-        402 => Some(K::Quota),
-        403 => Some(K::Permission),
-        404 | 410 => Some(K::UnknownModel),
-        429 => Some(K::RateLimit),
-        503 | 529 => Some(K::Overloaded),
-        500..=599 => Some(K::Server),
-        _ => None,
-    }
-}
-
-fn transient(lower: &str) -> ModelErrorKind {
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if has(&["limit", "too many requests", "quota"]) {
-        ModelErrorKind::RateLimit
-    } else if has(&["overloaded", "capacity", "high demand"]) {
-        ModelErrorKind::Overloaded
-    } else if has(&["server", "gateway", "service"]) {
-        ModelErrorKind::Server
-    } else {
-        ModelErrorKind::Network
-    }
-}
-
-fn unavailable(lower: &str) -> ModelErrorKind {
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    if has(&["quota", "billing", "credit"]) {
-        ModelErrorKind::Quota
-    } else if has(&["model"]) {
-        ModelErrorKind::UnknownModel
-    } else if has(&["key", "login", "logged in", "auth", "token", "bearer"]) {
-        ModelErrorKind::Login
-    } else {
-        ModelErrorKind::Permission
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::ApiErrorClass;
     use proptest::prelude::*;
 
     fn kind(status: u16, body: &str) -> (ModelErrorKind, Remedy) {
@@ -418,8 +281,8 @@ mod tests {
         let waits: Vec<u64> = (1..=5).map(|n| error(None).wait_ms(n)).collect();
         assert_eq!(waits, [2_000, 4_000, 8_000, 16_000, 32_000]);
         assert_eq!(error(Some(7_500)).wait_ms(3), 7_500);
-        assert_eq!(error(Some(u64::MAX)).wait_ms(1), LONGEST_WAIT_MS);
-        assert_eq!(error(None).wait_ms(u32::MAX), LONGEST_WAIT_MS);
+        assert_eq!(error(Some(u64::MAX)).wait_ms(1), WAITS.longest_ms);
+        assert_eq!(error(None).wait_ms(u32::MAX), WAITS.longest_ms);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::client::Client;
 use super::error::Error;
 use super::policy::{self, Fault, Kind, Next, Now, Refusal};
-use super::transport::{Answer, Ask, Keep, Silence, after};
+use super::transport::{Answer, Ask, Keep, after};
+use crate::http::TransportError;
 use hyper::Method;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -183,7 +184,7 @@ impl Client {
                 sent: *sent,
                 left: self.left(),
                 clock: Timestamp::now(),
-                jitter: jitter(),
+                jitter: crate::http::random(),
             };
             match policy::next(&self.inner.limits, call.kind, &fault, &now) {
                 Next::Again(wait) => {
@@ -257,15 +258,15 @@ impl Client {
         };
         match answer {
             Ok(answer) => Ok(self.judged(&what, answer)),
-            Err(Silence::Broken(why)) => Err(Error::protocol(&what, why)),
-            Err(Silence::Unsent(why)) => lost(Fault::Unsent, why),
-            Err(Silence::Lost(why)) => lost(Fault::Lost, why),
-            Err(Silence::Late)
+            Err(TransportError::Broken(why)) => Err(Error::protocol(&what, why)),
+            Err(TransportError::Unsent(why)) => lost(Fault::Unsent, why),
+            Err(TransportError::Lost(why)) => lost(Fault::Lost, why),
+            Err(TransportError::Late)
                 if self.left() == Some(Duration::ZERO) && call.kind != Kind::Create =>
             {
                 Err(out_of_time())
             }
-            Err(Silence::Late) => {
+            Err(TransportError::Late) => {
                 let limit = told(self.inner.limits.request);
                 lost(Fault::Lost, format!("no whole answer came within {limit}"))
             }
@@ -314,12 +315,6 @@ fn refusal_words(refusal: &Refusal, error: &Error) -> String {
 pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body)
         .map_err(|error| Error::protocol(what, format!("the answer cannot be understood: {error}")))
-}
-
-/// A random number from 0 to 1.
-fn jitter() -> f64 {
-    let (random, _) = uuid::Uuid::new_v4().as_u64_pair();
-    random as f64 / u64::MAX as f64
 }
 
 fn told(wait: Duration) -> String {

@@ -5,6 +5,8 @@
 //! have created something is repeated only after a look.
 
 use super::settings::Limits;
+use crate::domain::duration::millis;
+use crate::domain::wait::{WaitPolicy, jittered_ms};
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -111,7 +113,8 @@ impl Refusal {
 
 /// A limit has refused the request before it did anything, so every kind may be sent again.
 fn limited(limits: &Limits, refusal: &Refusal, now: &Now) -> Next {
-    let wait = refusal.wait(now);
+    // A time to come back that has passed or is at once would make a burst of requests.
+    let wait = refusal.wait(now).max(limits.first_wait);
     let fits = wait <= limits.longest_wait && now.left.is_none_or(|left| wait < left);
     if fits && now.sent < limits.attempts {
         return Next::Again(wait);
@@ -133,19 +136,24 @@ fn unclear(limits: &Limits, kind: Kind, now: &Now, told: Option<u64>) -> Next {
     }
 }
 
-/// The wait before a repetition, if there is one: half to whole of an exponential step, at least what
-/// was told.
+/// The wait before a repetition, if there is one: grown by the common policy, with jitter, or what was
+/// told, which is never cut short.
 fn backed_off(limits: &Limits, now: &Now, told: Option<u64>) -> Option<Duration> {
     if now.sent >= limits.attempts {
         return None;
     }
-    let doublings = now.sent.saturating_sub(1).min(16);
-    let step = limits.first_wait.saturating_mul(1 << doublings);
-    let spread = step.mul_f64(0.5 + now.jitter.clamp(0.0, 1.0) / 2.0);
-    let told = Duration::from_secs(told.unwrap_or(0));
-    let wait = spread.min(limits.longest_wait).max(told);
-    let fits = wait <= limits.longest_wait && now.left.is_none_or(|left| wait < left);
-    fits.then_some(wait)
+    let told = told.map(Duration::from_secs);
+    if told.is_some_and(|told| told > limits.longest_wait) {
+        return None;
+    }
+    let policy = WaitPolicy {
+        first_ms: millis(limits.first_wait),
+        factor: 2,
+        longest_ms: millis(limits.longest_wait),
+    };
+    let wait = policy.wait_ms(now.sent, told.map(millis));
+    let wait = Duration::from_millis(jittered_ms(wait, now.jitter, policy.longest_ms));
+    now.left.is_none_or(|left| wait < left).then_some(wait)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use super::error::Error;
 use super::policy::Refusal;
 use super::settings::Settings;
-use crate::http::{Connector, Network, told};
-use http_body_util::BodyExt as _;
+use crate::http::{BoundedBody, Connector, Network, TransportError};
 use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
     USER_AGENT,
@@ -64,19 +63,6 @@ pub(super) struct Answer {
     pub(super) headers: HeaderMap,
 }
 
-/// Why there is no answer.
-#[derive(Debug)]
-pub(super) enum Silence {
-    /// No connection was made.
-    Unsent(String),
-    /// It was sent, or part of it.
-    Lost(String),
-    /// It took longer than it may.
-    Late,
-    /// It must not be followed or cannot be taken.
-    Broken(String),
-}
-
 impl Transport {
     pub(super) fn new(settings: &Settings, network: &Network) -> Result<Self, Error> {
         let text = settings.api_url.trim_end_matches('/');
@@ -111,12 +97,16 @@ impl Transport {
     }
 
     /// Sends one request and reads its answer, following redirections; everything by `deadline`.
-    pub(super) async fn send(&self, ask: &Ask, deadline: Instant) -> Result<Answer, Silence> {
+    pub(super) async fn send(
+        &self,
+        ask: &Ask,
+        deadline: Instant,
+    ) -> Result<Answer, TransportError> {
         let sent = timeout_at(deadline, self.follow(ask));
-        sent.await.unwrap_or(Err(Silence::Late))
+        sent.await.unwrap_or(Err(TransportError::Late))
     }
 
-    async fn follow(&self, ask: &Ask) -> Result<Answer, Silence> {
+    async fn follow(&self, ask: &Ask) -> Result<Answer, TransportError> {
         let address = match ask.path.as_str() {
             "/graphql" => self.graphql.clone(),
             path => format!("{}{path}", self.root.to_string().trim_end_matches('/')),
@@ -148,23 +138,23 @@ impl Transport {
             self.may_follow(ask, &next)?;
             to = next;
         }
-        Err(Silence::Broken(format!(
+        Err(TransportError::Broken(format!(
             "more than {REDIRECTIONS} redirections"
         )))
     }
 
     /// Another host gets neither the token nor what was to be written.
-    fn may_follow(&self, ask: &Ask, to: &Uri) -> Result<(), Silence> {
+    fn may_follow(&self, ask: &Ask, to: &Uri) -> Result<(), TransportError> {
         let host = to.host().unwrap_or_default();
         let plain = to.scheme_str() != Some("https");
         if plain && !(self.root.scheme_str() == Some("http") && is_loopback(host)) {
-            return Err(Silence::Broken(format!(
+            return Err(TransportError::Broken(format!(
                 "redirected to {host} over plain http"
             )));
         }
         match ask.method == Method::GET || self.is_home(to) {
             true => Ok(()),
-            false => Err(Silence::Broken(format!(
+            false => Err(TransportError::Broken(format!(
                 "redirected to {host}, which is not asked to write"
             ))),
         }
@@ -175,7 +165,7 @@ impl Transport {
         to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
     }
 
-    async fn once(&self, ask: &Ask, to: &Uri) -> Result<Response, Silence> {
+    async fn once(&self, ask: &Ask, to: &Uri) -> Result<Response, TransportError> {
         let mut request = Request::builder()
             .method(ask.method.clone())
             .uri(to)
@@ -191,10 +181,10 @@ impl Transport {
         }
         let request = request
             .body(ask.body.clone().unwrap_or_default())
-            .map_err(|error| Silence::Broken(error.to_string()))?;
+            .map_err(|error| TransportError::Broken(error.to_string()))?;
         match self.crab().execute(request).await {
             Ok(response) => Ok(response),
-            Err(error) => Err(self.silence(&error)),
+            Err(error) => Err(self.failed(&error)),
         }
     }
 
@@ -212,25 +202,19 @@ impl Transport {
         })
     }
 
-    fn silence(&self, error: &(dyn StdError + 'static)) -> Silence {
-        let mut unsent = false;
-        let mut wire = error;
+    fn failed(&self, error: &(dyn StdError + 'static)) -> TransportError {
+        let mut cause = error;
         // What octocrab says of an error is a backtrace's beginning; its causes have the words.
-        while let (Some(_), Some(cause)) = (wire.downcast_ref::<octocrab::Error>(), wire.source()) {
-            wire = cause;
+        while let (Some(_), Some(next)) = (cause.downcast_ref::<octocrab::Error>(), cause.source())
+        {
+            cause = next;
         }
-        let mut next = Some(wire);
-        while let Some(error) = next {
-            let wire = error.downcast_ref::<hyper_util::client::legacy::Error>();
-            unsent |= wire.is_some_and(hyper_util::client::legacy::Error::is_connect);
-            next = error.source();
-        }
-        let (text, is_fault) = told(wire);
-        let text = self.without_token(&super::error::short(&text));
-        match (is_fault, unsent) {
-            (true, _) => Silence::Broken(text),
-            (false, true) => Silence::Unsent(text),
-            (false, false) => Silence::Lost(text),
+        let told = |text: String| self.without_token(&super::error::short(&text));
+        match TransportError::of(cause) {
+            TransportError::Unsent(text) => TransportError::Unsent(told(text)),
+            TransportError::Lost(text) => TransportError::Lost(told(text)),
+            TransportError::Broken(text) => TransportError::Broken(told(text)),
+            TransportError::Late => TransportError::Late,
         }
     }
 
@@ -248,30 +232,30 @@ impl Transport {
     }
 }
 
-type Response =
-    hyper::Response<http_body_util::combinators::BoxBody<hyper::body::Bytes, octocrab::Error>>;
+type Body = http_body_util::combinators::BoxBody<hyper::body::Bytes, octocrab::Error>;
+type Response = hyper::Response<Body>;
 
-async fn kept(
-    mut body: http_body_util::combinators::BoxBody<hyper::body::Bytes, octocrab::Error>,
-    keep: Keep,
-) -> Result<Vec<u8>, Silence> {
+/// What is to be kept of a body; whoever reads it sets the limit of time.
+async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
+    let most = match keep {
+        Keep::Whole => MOST_BODY,
+        Keep::Tail(_) => usize::MAX,
+    };
+    let mut body = BoundedBody::new(body, most);
     let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Silence::Lost("the answer broke off".to_owned()))?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
+    let broke_off = |error| match error {
+        TransportError::Unsent(_) | TransportError::Lost(_) => {
+            TransportError::Lost("the answer broke off".to_owned())
+        }
+        other => other,
+    };
+    while let Some(data) = body.chunk(Duration::MAX).await.map_err(broke_off)? {
         bytes.extend_from_slice(&data);
-        match keep {
-            Keep::Whole if bytes.len() > MOST_BODY => {
-                let most = MOST_BODY >> 20;
-                return Err(Silence::Broken(format!(
-                    "the answer is larger than {most} MiB"
-                )));
-            }
-            // Cut at twice the size, so that a long log is not moved about with every frame.
-            Keep::Tail(most) if bytes.len() > most.saturating_mul(2) => cut_front(&mut bytes, most),
-            _ => {}
+        // Cut at twice the size, so that a long log is not moved about with every frame.
+        if let Keep::Tail(most) = keep
+            && bytes.len() > most.saturating_mul(2)
+        {
+            cut_front(&mut bytes, most);
         }
     }
     if let Keep::Tail(most) = keep {
@@ -330,21 +314,22 @@ fn is_loopback(host: &str) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-fn parsed(address: &str) -> Result<Uri, Silence> {
+fn parsed(address: &str) -> Result<Uri, TransportError> {
     address
         .parse()
-        .map_err(|_| Silence::Broken("the address is no URL".to_owned()))
+        .map_err(|_| TransportError::Broken("the address is no URL".to_owned()))
 }
 
 /// Where a `location` leads, seen from `from`.
-fn resolved(from: &Uri, location: &str) -> Result<Uri, Silence> {
+fn resolved(from: &Uri, location: &str) -> Result<Uri, TransportError> {
     let location = location.split('#').next().unwrap_or_default();
     if !location.starts_with('/') || location.starts_with("//") {
         return parsed(location);
     }
     let mut parts = from.clone().into_parts();
     parts.path_and_query = location.parse().ok();
-    Uri::from_parts(parts).map_err(|_| Silence::Broken("redirected to what is no URL".to_owned()))
+    Uri::from_parts(parts)
+        .map_err(|_| TransportError::Broken("redirected to what is no URL".to_owned()))
 }
 
 /// The moment after `wait`, or far away.

@@ -313,6 +313,7 @@ pub async fn not_begun(
     };
     let (status, reason) = match error.kind {
         ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
+        ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
         ErrorKind::Environment | ErrorKind::Internal => {
             (RunStatus::Environment, Reason::Environment)
         }

@@ -4,7 +4,7 @@ use super::{
     Body, WireCheckOutcome, WireFailedReport, WireNote, WirePlan, WireRetry, WireTask, WireTodo,
     WireTodoStatus, WireUsage,
 };
-use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
+use crate::domain::agent::{AgentEvent, TodoStatus, Usage};
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
     Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
@@ -216,58 +216,6 @@ fn agent_body(event: &AgentEvent) -> Body {
         AgentEvent::Error { message, is_final } => Body::AgentError { message, is_final },
         AgentEvent::Raw { line } => Body::AgentRaw { line },
     }
-}
-
-pub(super) fn agent_event(body: Body) -> Option<AgentEvent> {
-    let event = match body {
-        Body::AgentSession { session_id } => AgentEvent::SessionStarted { session_id },
-        Body::AgentRaw { line } => AgentEvent::Raw { line },
-        Body::AgentMessage {
-            text,
-            reasoning: false,
-        } => AgentEvent::Message { text },
-        Body::AgentMessage {
-            text,
-            reasoning: true,
-        } => AgentEvent::Reasoning { text },
-        Body::AgentToolCall { id, name, summary } => AgentEvent::ToolCall { id, name, summary },
-        Body::AgentToolResult {
-            id,
-            ok,
-            exit_code,
-            summary,
-        } => AgentEvent::ToolResult {
-            id,
-            ok,
-            exit_code,
-            summary,
-        },
-        Body::AgentFileChange { path, kind } => AgentEvent::FileChange { path, kind },
-        Body::AgentTodo { items } => {
-            let status = |status| match status {
-                WireTodoStatus::Pending => TodoStatus::Pending,
-                WireTodoStatus::InProgress => TodoStatus::InProgress,
-                WireTodoStatus::Completed => TodoStatus::Completed,
-            };
-            let items = items.into_iter();
-            let items = items.map(|item| TodoItem {
-                text: item.text,
-                status: status(item.status),
-            });
-            AgentEvent::Todo {
-                items: items.collect(),
-            }
-        }
-        Body::AgentUsage { usage } => AgentEvent::Usage(Usage {
-            tokens_in: usage.tokens_in,
-            tokens_cached: usage.tokens_cached,
-            tokens_out: usage.tokens_out,
-            cost_usd: usage.cost_usd,
-        }),
-        Body::AgentError { message, is_final } => AgentEvent::Error { message, is_final },
-        _ => return None,
-    };
-    Some(event)
 }
 
 fn turn_assessed(line: &TurnLine) -> Body {

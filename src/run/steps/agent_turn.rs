@@ -1,10 +1,7 @@
 //! The agent's process: its environment, its output, its end.
 
 use crate::agents::command::{TurnFacts, turn_env};
-use crate::agents::{
-    Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest, credentials_to_pass,
-    invocation,
-};
+use crate::agents::{Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest};
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
@@ -69,7 +66,7 @@ pub(crate) async fn run_agent(
         is_root: parts.setup.is_root,
         base_env: &env,
     };
-    let how = invocation(&agent, &request);
+    let how = agent.invocation(&request);
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
     let spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
     let file = RunFile::Transcript(number, run.config.agent.name());
@@ -95,7 +92,7 @@ pub(crate) async fn run_agent(
         Some(RawStatus::Signal(signal)) => (None, Some(signal)),
         None => (None, None),
     };
-    let mut report = heard.parser.finish(ExitFacts {
+    let mut report = heard.reader.finish(ExitFacts {
         code,
         signal,
         killed_by_us: !matches!(ended.exit, Exit::Code(_) | Exit::Signal(_)),
@@ -135,9 +132,8 @@ fn agent_environment(
             .iter()
             .any(|(key, value)| key == name && !value.is_empty())
     };
-    let mut names: Vec<String> = credentials_to_pass(agent, is_set)
-        .map(|credential| credential.name.to_owned())
-        .collect();
+    let passed = agent.variables_to_pass(is_set).into_iter();
+    let mut names: Vec<String> = passed.map(str::to_owned).collect();
     names.extend(run.config.settings.agent_env.iter().cloned());
     setup.environment(&names, emit)
 }
@@ -260,7 +256,7 @@ mod tests {
                 .map(|code| turn_exit(&Exit::Code(code), agent))
         };
         let mut expected = [0, 1, 126, 127, 128, 130, 137, 143, 144, 255].map(TurnExit::Code);
-        assert_eq!(ends(&CliAgent::Codex), expected);
+        assert_eq!(ends(&CliAgent::Known(crate::agents::CLIS[0])), expected);
         expected[5..8].clone_from_slice(&[2, 9, 15].map(TurnExit::Signal));
         assert_eq!(ends(&command), expected);
     }

@@ -1,7 +1,7 @@
 //! Listening to an agent while its turn runs: what it prints goes to the transcript, to the parser
 //! and, within bounds, into the events.
 
-use crate::agents::{CliAgent, LineParser};
+use crate::agents::{CliAgent, TurnReader};
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::EventKind;
 use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text};
@@ -36,7 +36,7 @@ pub(super) struct Listener<'l, 'e> {
 
 /// What is known of the turn once it is over.
 pub(super) struct Heard {
-    pub(super) parser: LineParser,
+    pub(super) reader: Box<dyn TurnReader>,
     /// The end of what it wrote to stderr, as plain text.
     pub(super) stderr: String,
     /// Why the transcript is incomplete.
@@ -51,7 +51,7 @@ impl<'l, 'e> Listener<'l, 'e> {
             lines: LineSplitter::new(LONGEST_LINE),
             stderr: Tail::new(STDERR_TAIL),
             teller: Teller {
-                parser: LineParser::new(agent),
+                reader: agent.reader(),
                 heartbeat: Heartbeat::new(),
                 emit,
                 protocol: PROTOCOL,
@@ -111,7 +111,7 @@ impl<'l, 'e> Listener<'l, 'e> {
             self.lost = Some(error.to_string());
         }
         Heard {
-            parser: teller.parser,
+            reader: teller.reader,
             stderr: clean_text(&self.stderr.into_bytes()),
             lost: self.lost,
         }
@@ -127,7 +127,7 @@ fn plain_lines(chunk: &[u8]) -> usize {
 
 /// Makes events of lines until there are too many.
 struct Teller<'l, 'e> {
-    parser: LineParser,
+    reader: Box<dyn TurnReader>,
     heartbeat: Heartbeat,
     emit: &'l mut Emitter<'e>,
     protocol: Allowance,
@@ -139,8 +139,8 @@ struct Teller<'l, 'e> {
 impl Teller<'_, '_> {
     fn line(&mut self, line: &Line<'_>) {
         let events = match line {
-            Line::Whole(bytes) => self.parser.line(bytes),
-            Line::Cut { head, end, .. } => self.parser.cut_line(head, end),
+            Line::Whole(bytes) => self.reader.line(bytes),
+            Line::Cut { head, end, .. } => self.reader.cut_line(head, end),
         };
         for event in events {
             self.heartbeat.note(&event);
@@ -158,7 +158,7 @@ impl Teller<'_, '_> {
 
     fn pass_over(&mut self, lines: &[u8]) {
         self.untold += memchr_iter(b'\n', lines).count() as u64;
-        self.parser.plain_lines(lines);
+        self.reader.plain_lines(lines);
     }
 
     fn tell_untold(&mut self) {

@@ -1,17 +1,12 @@
 //! One request over HTTP, and its answer as it comes.
 
 use crate::domain::builtin::model_error::{ModelError, retry_after};
-use crate::http::{Connector, Network, told};
-use http_body_util::{BodyExt as _, Full};
+use crate::http::{BoundedBody, Client, Network, TransportError};
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{
-    ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT,
-};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::{Method, Request};
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The longest time that it may take to connect.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -23,8 +18,7 @@ const MOST_ERROR: usize = 64 << 10;
 /// Connections to the model's server, kept from one request to the next.
 #[derive(Debug, Clone)]
 pub(super) struct Http {
-    client: Client<Connector, Full<Bytes>>,
-    network: Network,
+    client: Client,
     idle: Duration,
 }
 
@@ -34,18 +28,15 @@ pub(super) struct Answer {
     pub(super) streams: bool,
     /// What it says it is; empty where it does not.
     pub(super) kind: String,
-    body: Incoming,
+    body: BoundedBody<Incoming>,
     idle: Duration,
-    read: usize,
 }
 
 impl Http {
     /// A client that gives an answer up after `idle` without a byte of it.
     pub(super) fn new(network: &Network, idle: Duration) -> Self {
-        let connector = Connector::new(network, Some(CONNECT));
         Self {
-            client: Client::builder(TokioExecutor::new()).build(connector),
-            network: network.clone(),
+            client: Client::new(network, Some(CONNECT)),
             idle,
         }
     }
@@ -60,22 +51,10 @@ impl Http {
         headers: &[(&'static str, String)],
         body: Vec<u8>,
     ) -> Result<Answer, ModelError> {
-        let mut request = request(url, headers, body)?;
-        let to = request.uri().clone();
-        if let Some(login) = self.network.proxy_authorization(&to) {
-            request.headers_mut().insert(PROXY_AUTHORIZATION, login);
-        }
-        let answer = match timeout(self.idle, self.client.request(request)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(failed(&error)),
-            Err(_) => return Err(silent(self.idle)),
-        };
+        let request = request(url, headers, body)?;
+        let answer = self.client.send(request, self.idle).await;
+        let answer = answer.map_err(|error| failed(error, self.idle))?;
         let status = answer.status();
-        if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
-            && let Some(fault) = self.network.refused_login(&to)
-        {
-            return Err(ModelError::setup(&fault.to_string()));
-        }
         let header = |name| {
             answer
                 .headers()
@@ -87,9 +66,8 @@ impl Http {
         let mut answer = Answer {
             streams: kind.starts_with("text/event-stream"),
             kind,
-            body: answer.into_body(),
+            body: BoundedBody::new(answer.into_body(), MOST_BODY),
             idle: self.idle,
-            read: 0,
         };
         if status.is_success() {
             return Ok(answer);
@@ -114,20 +92,10 @@ impl Answer {
     /// # Errors
     /// A connection that failed, fell silent, or brings too much.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
-        loop {
-            let frame = match timeout(self.idle, self.body.frame()).await {
-                Ok(None) => return Ok(None),
-                Ok(Some(Ok(frame))) => frame,
-                Ok(Some(Err(error))) => return Err(failed(&error)),
-                Err(_) => return Err(silent(self.idle)),
-            };
-            if let Ok(data) = frame.into_data() {
-                self.read = self.read.saturating_add(data.len());
-                return match self.read > MOST_BODY {
-                    true => Err(ModelError::network("the response is too long")),
-                    false => Ok(Some(data)),
-                };
-            }
+        match self.body.chunk(self.idle).await {
+            // Another response may be shorter.
+            Err(TransportError::Broken(text)) => Err(ModelError::network(&text)),
+            chunk => chunk.map_err(|error| failed(error, self.idle)),
         }
     }
 }
@@ -158,15 +126,14 @@ fn request(
     })
 }
 
-fn silent(idle: Duration) -> ModelError {
-    let after = humantime::format_duration(idle);
-    ModelError::network(&format!("timed out: nothing came for {after}"))
-}
-
 /// A connection that failed: for now, or until somebody changes a setting.
-fn failed(error: &(dyn std::error::Error + 'static)) -> ModelError {
-    match told(error) {
-        (text, true) => ModelError::setup(&text),
-        (text, false) => ModelError::network(&text),
+fn failed(error: TransportError, idle: Duration) -> ModelError {
+    match error {
+        TransportError::Broken(text) => ModelError::setup(&text),
+        TransportError::Unsent(text) | TransportError::Lost(text) => ModelError::network(&text),
+        TransportError::Late => {
+            let after = humantime::format_duration(idle);
+            ModelError::network(&format!("timed out: nothing came for {after}"))
+        }
     }
 }

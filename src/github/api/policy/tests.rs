@@ -15,7 +15,7 @@ fn now(sent: u32) -> Now {
         sent,
         left: None,
         clock: Timestamp::from_second(5_000).unwrap(),
-        jitter: 1.0,
+        jitter: 0.0,
     }
 }
 
@@ -144,7 +144,15 @@ fn the_time_of_a_reset_is_read_against_githubs_clock() {
         reset: Some(10),
         ..answered(403)
     };
-    assert_eq!(decide(Kind::Read, past, &now(1)), Next::Again(seconds(0)));
+    assert_eq!(decide(Kind::Read, past, &now(1)), Next::Again(seconds(1)));
+    let at_once = Refusal {
+        retry_after: Some(0),
+        ..answered(429)
+    };
+    assert_eq!(
+        decide(Kind::Read, at_once, &now(1)),
+        Next::Again(seconds(1))
+    );
 }
 
 #[test]
@@ -193,13 +201,13 @@ fn waits_double_are_spread_and_stay_within_the_longest() {
         next(&limits, Kind::Read, &Fault::Lost, &now)
     };
     let again = |milliseconds| Next::Again(Duration::from_millis(milliseconds));
-    assert_eq!(wait(1, 0.0, None), again(500));
-    assert_eq!(wait(1, 1.0, None), again(1_000));
-    assert_eq!(wait(2, 1.0, None), again(2_000));
-    assert_eq!(wait(4, 0.5, None), again(6_000));
+    assert_eq!(wait(1, 0.0, None), again(1_000));
+    assert_eq!(wait(1, 1.0, None), again(1_250));
+    assert_eq!(wait(2, 1.0, None), again(2_500));
+    assert_eq!(wait(4, 0.5, None), again(9_000));
     assert_eq!(wait(19, 1.0, None), again(60_000));
-    assert_eq!(wait(3, 1.0, Some(4)), Next::GiveUp);
-    assert_eq!(wait(3, 1.0, Some(5)), again(4_000));
+    assert_eq!(wait(3, 1.0, Some(5)), Next::GiveUp);
+    assert_eq!(wait(3, 1.0, Some(6)), again(5_000));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
     for chunk in chunks {
         listener.hear(StreamKind::Stdout, chunk);
     }
-    let report = listener.finish().parser.finish(ExitFacts::default());
+    let report = listener.finish().reader.finish(ExitFacts::default());
     (told, report.final_message)
 }
 

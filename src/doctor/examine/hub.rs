@@ -1,10 +1,10 @@
 //! GitHub: the token, the API, the repository there, and each right.
 
-use super::Finding;
-use super::facts::{
+use crate::doctor::facts::{
     Answer, Area, Delivery, Facts, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind,
     Trigger,
 };
+use crate::doctor::finding::Finding;
 
 const AREAS: [Area; 5] = [
     Area::Contents,

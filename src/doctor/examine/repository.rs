@@ -1,7 +1,7 @@
 //! git and the repository.
 
-use super::facts::{Checkout, Credential, Dirt, Facts, Nested, Repository, Trouble};
-use super::{Finding, count, some_of};
+use crate::doctor::facts::{Checkout, Credential, Dirt, Facts, Nested, Repository, Trouble};
+use crate::doctor::finding::{Finding, count, some_of};
 
 /// How much of a commit's name is shown.
 const SHORT: usize = 12;
@@ -170,13 +170,13 @@ fn nested_findings(nested: Nested) -> Vec<Finding> {
     if absent > 0 {
         findings.push(Finding::warn(
             "submodules",
-            format!("{absent} of {} not checked out", count(submodules, "submodule")),
+            format!("{absent} of {} not checked out", count(submodules as u64, "submodule")),
             "if the checks need them: `submodules: true` for actions/checkout, or git submodule update --init",
         ));
     } else if submodules > 0 {
         let found = format!(
             "{}; changes inside are not committed",
-            count(submodules, "submodule")
+            count(submodules as u64, "submodule")
         );
         findings.push(Finding::ok("submodules", found));
     }

@@ -1,7 +1,7 @@
 //! The way out of the machine: proxies and certificates.
 
-use super::Finding;
-use super::facts::{Network, Route, Trouble};
+use crate::doctor::facts::{Network, Route, Trouble};
+use crate::doctor::finding::Finding;
 
 pub(super) fn findings(network: &Network) -> Vec<Finding> {
     vec![proxy(network), certificates(network)]

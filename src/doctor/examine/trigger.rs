@@ -1,7 +1,7 @@
 //! What the event of this job would start.
 
-use super::Finding;
-use super::facts::Trigger;
+use crate::doctor::facts::Trigger;
+use crate::doctor::finding::Finding;
 use crate::domain::text::one_line;
 use crate::domain::trigger::Ask;
 use crate::domain::trigger::payload::Event;

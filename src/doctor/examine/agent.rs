@@ -1,13 +1,18 @@
 //! The configuration and the agent that it chooses.
 
-use super::facts::{Agent, AgentKind, Cli, Configuration, Facts, Login, Trouble};
-use super::{Finding, some_of};
+use crate::agents::Login;
+use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, MissingProgram, Trouble};
+use crate::doctor::finding::{Finding, some_of};
 use std::cmp::Ordering;
 
 pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
     const CHECK: &str = "configuration";
     match &facts.configuration {
-        Ok(configuration) => vec![valid(CHECK, configuration), checks(configuration)],
+        Ok(configuration) => {
+            let mut findings = vec![valid(CHECK, configuration), checks(configuration)];
+            findings.extend(programs(configuration));
+            findings
+        }
         Err(Trouble { message, hints }) => {
             let remedy = match hints.as_slice() {
                 [] => "mend it; sprag check says the same".to_owned(),
@@ -48,6 +53,21 @@ fn checks(it: &Configuration) -> Finding {
     }
 }
 
+/// Programs that checks and setup commands need and that are not there. What a check needs may be
+/// installed by a setup command.
+fn programs(it: &Configuration) -> Option<Finding> {
+    const CHECK: &str = "programs";
+    const REMEDY: &str = "install it, correct the command, or let a `setup` command install it";
+    let told = |missing: &MissingProgram| format!("{} needs {}", missing.of, missing.program);
+    let names: Vec<String> = it.missing.iter().map(told).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let found = format!("not found: {}", some_of(&names, 8));
+    let surely = !it.has_setup || it.missing.iter().any(|missing| missing.in_setup);
+    Some(Finding::bad(surely, CHECK, found, REMEDY))
+}
+
 pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
     const CHECK: &str = "agent";
     let Some(Agent { auto, kind }) = agent else {
@@ -84,7 +104,7 @@ pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
         AgentKind::Command { program, found } => vec![command(program.as_deref(), *found)],
         AgentKind::Cli(cli) => {
             let mut findings = vec![
-                Finding::ok(CHECK, format!("{}, {why}", cli.name)),
+                Finding::ok(CHECK, format!("{}, {why}", cli.spec.name)),
                 program(cli),
             ];
             findings.push(login(cli));
@@ -110,12 +130,13 @@ fn command(program: Option<&str>, found: Option<bool>) -> Finding {
 
 fn program(cli: &Cli) -> Finding {
     const CHECK: &str = "agent-program";
-    let (name, tested) = (cli.name, cli.tested);
+    let (name, tested) = (cli.spec.program, cli.spec.tested);
+    let install = cli.spec.install_command();
     let Some(path) = &cli.path else {
         return Finding::fail(
             CHECK,
             format!("{name} was not found on PATH"),
-            format!("install it: {}", cli.install),
+            format!("install it: {install}"),
         );
     };
     let version = match &cli.version {
@@ -124,10 +145,7 @@ fn program(cli: &Cli) -> Finding {
             return Finding::warn(
                 CHECK,
                 format!("{path} does not tell its version: {why}"),
-                format!(
-                    "see that `{name} --version` works, or install it anew: {}",
-                    cli.install
-                ),
+                format!("see that `{name} --version` works, or install it anew: {install}"),
             );
         }
     };
@@ -141,7 +159,7 @@ fn program(cli: &Cli) -> Finding {
         Ordering::Less => Finding::warn(
             CHECK,
             format!("{found}, older than {tested}, which is known to work"),
-            format!("{}@{tested}", cli.install),
+            format!("{install}@{tested}"),
         ),
     }
 }
@@ -157,25 +175,19 @@ fn compare(one: &str, other: &str) -> Ordering {
 
 fn login(cli: &Cli) -> Finding {
     const CHECK: &str = "model-key";
-    let remedy = || match cli.keys.as_slice() {
-        [] => format!("log {} in", cli.name),
-        keys => format!(
-            "set {} from a secret, or log {} in",
-            keys.join(" or "),
-            cli.name
-        ),
-    };
+    let name = cli.spec.name;
+    let remedy = || cli.spec.login_remedy();
     match &cli.login {
         Login::Variable(name) => Finding::ok(CHECK, format!("{name} is set")),
         Login::File(path) => Finding::ok(CHECK, format!("logged in ({path})")),
         Login::Perhaps(path) => Finding::warn(
             CHECK,
-            format!("no key is set; {path} may say how {} is paid for", cli.name),
+            format!("no key is set; {path} may say how {name} is paid for"),
             remedy(),
         ),
         Login::Nothing => Finding::fail(
             CHECK,
-            format!("no key for {} is set, and it is not logged in", cli.name),
+            format!("no key for {name} is set, and it is not logged in"),
             remedy(),
         ),
     }

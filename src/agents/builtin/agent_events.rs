@@ -1,14 +1,19 @@
-//! A session in the vocabulary of all agents.
+//! What happens in a session, as the events and the report that every agent has.
 
+use super::access::Account;
 use crate::agents::text::{cut, excerpt};
-use crate::domain::agent::{AgentEvent, AgentReport, UsageBasis};
-use crate::domain::builtin::model_error::ModelError;
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis};
+use crate::domain::api_error;
+use crate::domain::builtin::model_error::{ModelError, ModelErrorKind};
 use crate::domain::builtin::session::{OpenCall, Response, SessionExit, State, ToolResult};
 use crate::domain::builtin::tool::ToolRequest;
 use crate::domain::text::one_line;
 
 /// Characters of a message that are told; the transcript has all of it.
 const LONGEST: usize = 65_536;
+
+/// Characters of an error that are told.
+const LONGEST_ERROR: usize = 1_000;
 
 type Emit<'a> = &'a mut dyn FnMut(AgentEvent);
 
@@ -27,10 +32,16 @@ pub(super) fn response(response: &Response, emit: Emit<'_>) {
 }
 
 pub(super) fn error(error: &ModelError, emit: Emit<'_>) {
+    let message = api_error::plain(&error.message);
+    let raw = excerpt(&error.message);
+    let has_more = message != error.message;
     emit(AgentEvent::Error {
-        message: error.message.clone(),
+        message,
         is_final: false,
     });
+    if has_more {
+        emit(AgentEvent::Raw { line: raw });
+    }
 }
 
 pub(super) fn call(call: &OpenCall, emit: Emit<'_>) {
@@ -64,9 +75,9 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
 }
 
 /// What is known of a session that has ended.
-pub(super) fn report(state: &State, exit: SessionExit) -> AgentReport {
+pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) -> AgentReport {
     let api_error = match exit {
-        SessionExit::ModelError => state.model_error().map(ModelError::api_error),
+        SessionExit::ModelError => state.model_error().map(|error| explained(error, account)),
         _ => None,
     };
     AgentReport {
@@ -85,8 +96,48 @@ pub(super) fn report(state: &State, exit: SessionExit) -> AgentReport {
         tool_calls: state.counts().tool_calls,
         last_error_line: state
             .model_error()
-            .map(|error| one_line(&error.message, 300)),
+            .map(|error| one_line(&api_error::plain(&error.message), 300)),
     }
+}
+
+/// The error that ended a session, with who refused, why, and what to do. The session has waited
+/// already for what passes by itself, so that nobody waits for the same once more.
+fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
+    let mut told = error.api_error();
+    let waited = told.class == ApiErrorClass::Transient;
+    if waited {
+        told.class = ApiErrorClass::Unavailable;
+        told.retry_after_ms = None;
+    }
+    if error.kind == ModelErrorKind::NotRecorded {
+        return told;
+    }
+    let provider = account.provider;
+    let status = error.status.map(|status| format!(" ({status})"));
+    let status = status.unwrap_or_default();
+    let text = one_line(&api_error::plain(&error.message), LONGEST_ERROR);
+    let keys = account.keys.join(" or ");
+    let remedy = match (error.kind, account.keys) {
+        (ModelErrorKind::Login, []) => Some("give its server no or another key".to_owned()),
+        (ModelErrorKind::Login, _) => Some(format!("set {keys} to a key that it accepts")),
+        (ModelErrorKind::Permission, [_, ..]) => {
+            Some(format!("see what the key in {keys} may be used for"))
+        }
+        (ModelErrorKind::Quota, [_, ..]) => Some(format!(
+            "add credit to the account, or set {keys} to another key"
+        )),
+        (ModelErrorKind::UnknownModel, _) => Some("name another model with --model".to_owned()),
+        (ModelErrorKind::RateLimit, _) => {
+            Some("run again later, or use an account with a higher limit".to_owned())
+        }
+        _ if waited => Some("run again later".to_owned()),
+        _ => None,
+    };
+    told.message = match remedy {
+        Some(remedy) => format!("{provider}{status}: {text}; {remedy}"),
+        None => format!("{provider}{status}: {text}"),
+    };
+    told
 }
 
 /// The name of an end without a result.

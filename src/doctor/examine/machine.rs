@@ -1,7 +1,7 @@
 //! The machine: who runs, what confines, and where there is room.
 
-use super::Finding;
-use super::facts::{Agent, AgentKind, Facts, Machine, Place};
+use crate::doctor::facts::{Agent, AgentKind, Facts, Machine, Place};
+use crate::doctor::finding::Finding;
 
 /// Less free space than this does not do for a run: one transcript alone may take 64 MiB.
 const TOO_LITTLE: u64 = 64 << 20;

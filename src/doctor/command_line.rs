@@ -1,0 +1,128 @@
+//! Which programs a command line of the shell starts, as far as that shows without running it.
+
+/// Words after which a command follows.
+const BEFORE_A_COMMAND: &[&str] = &["!", "command", "env", "exec", "nice", "nohup", "time"];
+
+/// Words that are no programs, with everything up to the next command.
+const BUILT_IN: &[&str] = &[
+    ".", ":", "[", "alias", "break", "continue", "echo", "eval", "exit", "export", "false",
+    "getopts", "hash", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift",
+    "source", "test", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset",
+    "wait",
+];
+
+/// Words that begin what only the shell itself can follow.
+const COMPOUND: &[&str] = &[
+    "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in", "select",
+    "then", "until", "while", "{", "}",
+];
+
+/// The programs that a command line starts in any case, in order. What depends on a condition, on a
+/// variable or on another program's output is left out, and so is everything after it that it may
+/// change.
+pub fn programs(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut elsewhere = false;
+    for command in simple_commands(line) {
+        let Some(words) = shlex::split(command) else {
+            break;
+        };
+        let is_prefix =
+            |word: &&String| BEFORE_A_COMMAND.contains(&word.as_str()) || is_assignment(word);
+        let Some(program) = words.iter().find(|word| !is_prefix(word)) else {
+            continue;
+        };
+        match program.as_str() {
+            "cd" | "pushd" | "popd" => elsewhere = true,
+            word if COMPOUND.contains(&word) => break,
+            word if BUILT_IN.contains(&word) => {}
+            word if !is_plain(word) => {}
+            word if elsewhere && word.contains('/') => {}
+            word if found.iter().any(|known| known == word) => {}
+            word => found.push(word.to_owned()),
+        }
+    }
+    found
+}
+
+fn is_plain(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+    !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain)
+}
+
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The commands of a list or pipeline up to the first that is begun only when another fails. Quotes
+/// are kept, so that what is in them separates nothing.
+fn simple_commands(line: &str) -> Vec<&str> {
+    let mut commands = Vec::new();
+    let (mut start, mut quote, mut escaped) = (0, None, false);
+    let bytes = line.as_bytes();
+    for (at, byte) in line.bytes().enumerate() {
+        if at < start {
+            continue;
+        }
+        match (byte, quote) {
+            _ if escaped => escaped = false,
+            (b'\\', None | Some(b'"')) => escaped = true,
+            (b'\'' | b'"', None) => quote = Some(byte),
+            (_, Some(open)) if byte == open => quote = None,
+            (_, Some(_)) => {}
+            // Groups, substitutions and here-documents.
+            (b'(' | b')' | b'`', None) => return commands,
+            (b'<', None) if bytes.get(at + 1) == Some(&b'<') => return commands,
+            (b'&' | b'|' | b';' | b'\n', None) => {
+                // `2>&1` and `&>` redirect.
+                let redirects = byte == b'&'
+                    && (bytes.get(at + 1) == Some(&b'>')
+                        || at.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&b'>'));
+                if redirects {
+                    continue;
+                }
+                commands.push(&line[start..at]);
+                let doubled = bytes.get(at + 1) == Some(&byte);
+                if byte == b'|' && doubled {
+                    return commands;
+                }
+                start = at + 1 + usize::from(doubled);
+            }
+            _ => {}
+        }
+    }
+    commands.extend(line.get(start..));
+    commands
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_of_a_command_line_are_those_that_are_started_in_any_case() {
+        for (line, expected) in [
+            ("cargo test", &["cargo"][..]),
+            ("npm ci && npm test -- --ci", &["npm"]),
+            ("CI=1 ./gradlew check", &["./gradlew"]),
+            ("cd web && ./run && yarn test", &["yarn"]),
+            ("make lint; make test | tee log 2>&1", &["make", "tee"]),
+            ("env FOO=x pytest -k 'a && b'", &["pytest"]),
+            ("! grep -r TODO src", &["grep"]),
+            ("pip --version || python -m ensurepip", &["pip"]),
+            ("if [ -f x ]; then prettier; fi", &[]),
+            ("$RUNNER test", &[]),
+            ("(cd web; yarn)", &[]),
+            ("true", &[]),
+            ("echo 'a | b'", &[]),
+            ("test -f x && jq . x &> log", &["jq"]),
+            ("unbalanced 'quote", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(programs(line), expected, "{line}");
+        }
+    }
+}

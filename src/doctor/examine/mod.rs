@@ -1,0 +1,26 @@
+//! Judges what was found out: facts in, findings with their remedies out.
+
+mod agent;
+mod hub;
+mod machine;
+mod network;
+mod repository;
+mod trigger;
+
+pub use trigger::read;
+
+use super::facts::Facts;
+use super::finding::Finding;
+
+/// Judges everything that was found out, in the order in which a run needs it.
+pub fn examine(facts: &Facts) -> Vec<Finding> {
+    let mut findings = vec![repository::program(facts)];
+    findings.extend(repository::findings(facts));
+    findings.extend(agent::configuration(facts));
+    findings.extend(agent::findings(facts.agent.as_ref()));
+    findings.extend(hub::findings(facts));
+    findings.extend(trigger::finding(&facts.trigger));
+    findings.extend(network::findings(&facts.network));
+    findings.extend(machine::findings(facts));
+    findings
+}
