@@ -168,7 +168,8 @@ fn a_rate_limit_is_waited_out_in_the_same_attempt() {
 
 #[test]
 fn waits_that_do_not_help_end_the_run() {
-    let project = project();
+    let mut project = project();
+    project.env("SPRAG_MODEL_WAIT_MS", "10");
     let agent = "echo 'API Error: 529 Overloaded, retry-after-ms: 10'; exit 1";
     let run = run(&project, agent, &[]).expect(4);
     assert_eq!(project.calls(), 6);

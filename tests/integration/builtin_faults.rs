@@ -254,7 +254,8 @@ fn what_passes_is_waited_out_for_as_long_as_the_provider_asks() {
         let played = before_the_work(wire, script).done();
         assert_eq!(
             played.waits(),
-            [7_000, 0, 500, 16_000, 300_000],
+            // Less than the first wait is no time to come back at: the waits grow instead.
+            [7_000, 4_000, 8_000, 16_000, 300_000],
             "{}",
             wire.1
         );
@@ -262,6 +263,22 @@ fn what_passes_is_waited_out_for_as_long_as_the_provider_asks() {
     let delay = r#"{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"You exceeded your current quota, please check your plan and billing details.","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}"#;
     let played = before_the_work(&WIRES[3], vec![json(429, delay)]).done();
     assert_eq!(played.waits(), [34_000]);
+}
+
+#[test]
+fn a_limit_that_does_not_pass_is_waited_for_by_the_session_alone() {
+    let limited = r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    let endless = |_| with_header(429, "retry-after", "0", limited);
+    let played = play(WIRES[0].1, (0..40).map(endless).collect(), &[]).expect(4);
+    assert_eq!(played.api.requests().len(), 6);
+    assert_eq!(played.waits(), [2_000, 4_000, 8_000, 16_000, 32_000]);
+    let task = played.run.task(0);
+    assert_eq!(task["reason"], "agent_unavailable");
+    let message = task["message"].as_str().unwrap();
+    assert!(
+        message.contains("(429): slow down; run again later") && !message.contains('{'),
+        "{message}"
+    );
 }
 
 #[test]
@@ -302,6 +319,8 @@ fn what_only_a_person_can_mend_ends_the_run_at_once() {
                 "{name} {status}"
             );
             assert_eq!(played.run.summary["status"], "environment");
+            let message = played.run.task(0)["message"].as_str().unwrap();
+            assert!(!message.contains('{'), "{message}");
             assert_eq!(played.api.requests().len(), 1, "{name} {status}");
             assert_eq!(played.waits(), [] as [u64; 0]);
         }

@@ -268,7 +268,8 @@ fn backoff_and_resume() {
 
 #[test]
 fn backoff_is_bounded() {
-    let project = fixable();
+    let mut project = fixable();
+    project.env("SPRAG_MODEL_WAIT_MS", "10");
     let head = project.head();
     let agent = project.agent("echo 'Error: 429 Too Many Requests, retry after 0 seconds'; exit 1");
     let run = project.run(&agent, &[]).expect(4);
