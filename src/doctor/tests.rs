@@ -311,7 +311,12 @@ fn an_event_is_said_in_the_words_of_what_it_asks_for() {
     let settings = TriggerSettings::default();
     let said = |name: &str, payload: serde_json::Value| {
         let event = payload::parse(name, &payload).unwrap();
-        let found = trigger::finding(&read(name, &event, &settings)).unwrap();
+        let facts = Facts {
+            trigger: read(name, &event, &settings),
+            ..job()
+        };
+        let found = examine(&facts).into_iter().find(|it| it.check == "trigger");
+        let found = found.unwrap();
         (found.state, found.found)
     };
     let repository = json!({ "full_name": "acme/widget", "default_branch": "main" });
