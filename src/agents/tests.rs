@@ -213,7 +213,11 @@ fn every_key_and_token_counts_as_a_secret() {
 #[test]
 fn the_settings_know_every_agent_and_protect_what_configures_it() {
     use crate::domain::settings::{AGENTS, Settings};
-    let named: BTreeSet<&str> = AGENTS.iter().copied().filter(|name| *name != "auto").collect();
+    let named: BTreeSet<&str> = AGENTS
+        .iter()
+        .copied()
+        .filter(|name| *name != "auto")
+        .collect();
     assert_eq!(named, names().collect());
     let protected = Settings::default().resolve(false).protected_paths;
     for glob in configuration() {
