@@ -38,14 +38,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "doctor",
         &[
             "agents", "cli", "commands", "context", "domain", "error", "git", "github", "http",
-            "process", "report", "run", "settings",
+            "print", "process", "report", "run", "settings",
         ],
     ),
     (
         "run",
         &[
             "agents", "cli", "commands", "context", "domain", "error", "git", "github", "http",
-            "permit", "process", "report", "secrets", "settings", "checks",
+            "permit", "print", "process", "report", "secrets", "settings", "checks",
         ],
     ),
 ];
