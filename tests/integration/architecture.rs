@@ -37,15 +37,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "doctor",
         &[
-            "agents", "cli", "commands", "context", "domain", "error", "git", "github", "http",
-            "print", "process", "report", "run", "settings",
+            "agents", "cli", "context", "domain", "error", "git", "github", "http", "print",
+            "process", "report", "run", "settings",
         ],
     ),
     (
         "run",
         &[
-            "agents", "cli", "commands", "context", "domain", "error", "git", "github", "http",
-            "permit", "print", "process", "report", "secrets", "settings", "checks",
+            "agents", "cli", "context", "domain", "error", "git", "github", "http", "permit",
+            "print", "process", "report", "secrets", "settings", "checks",
         ],
     ),
 ];
