@@ -120,8 +120,10 @@ fn failed_checks_with_their_logs() {
             "x\n".repeat(9_000)
         ),
     };
-    let mut context = Context::default();
-    context.jobs = (0..3).map(job).collect();
+    let context = Context {
+        jobs: (0..3).map(job).collect(),
+        ..Context::default()
+    };
     let text = prompt(&authorised, &context);
     assert!(
         text.starts_with("The checks of `CI` failed on pull request #7. Find out why"),
