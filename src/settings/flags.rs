@@ -157,7 +157,7 @@ fn help(key: &Key) -> String {
         help += &format!(" [{least} to {most}]");
     }
     let default = key.default.text();
-    if default != "none" {
+    if !matches!(default, "none" | "`false`") {
         help += &format!(" [default: {default}]");
     }
     help.replace('`', "")

@@ -202,11 +202,11 @@ fn each_mistake_is_one_error_at_its_place() {
             "p.yaml:3:13: attempts must be a whole number from 0 to 4294967295, got -1",
         ),
         (
-            "base: &b {title: x}\ntasks:\n- *b\n",
+            "tasks:\n- &b {title: x}\n- *b\n",
             "p.yaml:3:3: a task must be written out with a key of its own, not only as an alias",
         ),
         (
-            "base: &b {title: x}\ntasks:\n- <<: *b\n",
+            "tasks:\n- &b {title: x}\n- <<: *b\n",
             "p.yaml:3:3: a task must be written out with a key of its own, not only as an alias",
         ),
         (
