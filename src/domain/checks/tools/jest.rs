@@ -10,7 +10,7 @@ use crate::pattern::{Pattern, group};
 pub(super) const TOOL: Tool = Tool {
     name: "jest",
     kind: ToolKind::Tests,
-    signs: &[r"^  ● ", r"^(?:Tests|Test Suites):\s+\d"],
+    signs: &[r"^  ● ", r"^Test Suites:\s+\d"],
     read,
     counts,
     headers: &[r"  ● ", r"FAIL \S"],

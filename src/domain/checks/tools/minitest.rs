@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -15,16 +15,39 @@ pub(super) const TOOL: Tool = Tool {
     ],
     read,
     counts,
+    headers: &[r"[A-Z]\S*\#test_\S+?(?:\ \[\S+\])?:$"],
     ..Tool::NOTHING
 };
 
-static FAILED: Pattern = Pattern::new(r"^([A-Z]\S*#test_\S+?)(?: \[\S+\])?:$");
+const REACH: usize = 40;
 
+/// A failed assertion has its place behind the test's name, an error in the frames below it.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
-        }
+    static FAILED: Pattern = Pattern::new(r"^([A-Z]\S*#test_\S+?)(?: \[(\S+):(\d+)\])?:$");
+    static FRAME: Pattern = Pattern::new(r"^\s+(\S+?):(\d+):in .+$");
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let below = lines.iter().skip(at + 1).take(REACH);
+        let below: Vec<&str> = below.take_while(|line| !line.is_empty()).copied().collect();
+        let frames = below.iter().filter_map(|line| FRAME.captures(line));
+        let mut places = frames.map(|found| Place::of(&found));
+        let own = Place::new(group(&found, 2), group(&found, 3));
+        let place = match own.path.is_empty() {
+            false => Some(own),
+            true => places.find(|place| sink.relative(place.path).is_some()),
+        };
+        let said = below.iter().take_while(|line| !FRAME.is_match(line));
+        let said: Vec<&str> = said.map(|line| line.trim()).collect();
+        sink.failing(
+            at,
+            place.unwrap_or_default(),
+            group(&found, 1),
+            &said.join("\n"),
+        )
+        .lines(at..at + 1 + below.len());
     }
 }
 

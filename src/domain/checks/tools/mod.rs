@@ -4,9 +4,12 @@
 mod bats;
 mod cargo_test;
 mod catch2;
+mod checkstyle;
+mod clang_tidy;
 mod ctest;
 mod dotnet_test;
 mod eslint;
+mod exunit;
 mod gcc;
 mod go;
 mod googletest;
@@ -21,10 +24,12 @@ mod mypy;
 mod nextest;
 mod node;
 mod other;
+mod phpunit;
 mod pyright;
 mod pytest;
 mod python;
 mod rspec;
+mod rubocop;
 mod ruff;
 mod rustc;
 mod shellcheck;
@@ -75,6 +80,9 @@ pub(super) struct Tool {
 pub(super) const TABLE: &[Tool] = &[
     eslint::TOOL,
     shellcheck::TOOL,
+    rubocop::TOOL,
+    clang_tidy::TOOL,
+    checkstyle::TOOL,
     ruff::TOOL,
     mypy::TOOL,
     pyright::TOOL,
@@ -99,6 +107,8 @@ pub(super) const TABLE: &[Tool] = &[
     tap::TOOL,
     rspec::TOOL,
     minitest::TOOL,
+    phpunit::TOOL,
+    exunit::TOOL,
     gradle::TOOL,
     maven::TOOL,
     junit_console::TOOL,

@@ -130,6 +130,41 @@ fn every_sample_says_where_it_is_from_and_every_tool_has_one() {
     assert_eq!(without, [""; 0], "without a sample");
 }
 
+/// The table of `docs/verification.md`, in the order of the alphabet.
+fn table() -> String {
+    let mut rows: Vec<String> = TABLE
+        .iter()
+        .filter(|tool| tool.name != "other")
+        .map(|tool| {
+            let kind = match tool.kind {
+                ToolKind::Tests => "tests",
+                ToolKind::Code => "compiler or runtime",
+                ToolKind::Lint => "linter",
+            };
+            format!("| {} | {kind} |", tool.name)
+        })
+        .collect();
+    rows.sort_by_key(|row| row.to_lowercase());
+    format!("| tool | what it is |\n|---|---|\n{}\n", rows.join("\n"))
+}
+
+#[test]
+fn the_documents_list_every_tool() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/verification.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let mark = "<!-- tools -->\n";
+    let parts: Vec<&str> = text.split(mark).collect();
+    let [before, _, after] = parts.as_slice() else {
+        panic!("two lines {mark} are needed");
+    };
+    let whole = [before, mark, &table(), mark, after].concat();
+    if std::env::var_os("SPRAG_WRITE_SAMPLES").is_some() {
+        fs::write(path, whole).unwrap();
+    } else {
+        assert_eq!(text, whole);
+    }
+}
+
 /// Failing tests in the samples: all, those with a file and a line, and those of which a diagnostic
 /// has the name or the line.
 #[test]
@@ -149,7 +184,7 @@ fn failing_tests_of_the_samples_are_named_and_placed() {
     }
     println!("{all} failing tests, {placed} placed, {told} with a diagnostic");
     assert!(
-        all >= 20 && placed * 100 >= all * 60 && told * 100 >= all * 85,
+        all >= 20 && placed * 100 >= all * 70 && told * 100 >= all * 93,
         "{all} {placed} {told}"
     );
 }

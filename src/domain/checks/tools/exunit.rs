@@ -1,0 +1,73 @@
+//! ExUnit, the test framework of Elixir.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally, optional_number};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "ExUnit",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^ +\d+\) (?:test|doctest|property) .+ \([A-Z][\w.]*\)$",
+        r"^\d+ tests?, \d+ failures?(?:, \d+ \w+)*\n\n(?:Randomized|Running ExUnit) ",
+    ],
+    read,
+    counts,
+    headers: &[r"\ +\d+\)\ (?:test|doctest|property)\ .+\ \([A-Z][\w.]*\)$"],
+    ..Tool::NOTHING
+};
+
+static FAILED: Pattern =
+    Pattern::new(r"^ +\d+\) (?:test|doctest|property) (.+) \(([A-Z][\w.]*)\)$");
+
+const REACH: usize = 60;
+
+/// The place is the deepest frame of the project that the stack trace names, else where the test
+/// begins.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static BEGIN: Pattern = Pattern::new(r"^     (\S+\.exs?):(\d+)$");
+    static FRAME: Pattern = Pattern::new(r"^       (?:\([^)]+\) )?(\S+\.exs?):(\d+): ");
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let below = lines.iter().skip(at + 1).take(REACH);
+        let below: Vec<&str> = below
+            .take_while(|line| line.is_empty() || line.starts_with("     "))
+            .copied()
+            .collect();
+        let matching = |pattern: &'static Pattern| {
+            let found = below.iter().find_map(|line| pattern.captures(line));
+            found.map(|found| Place::of(&found))
+        };
+        let own = |place: &Place<'_>| sink.relative(place.path).is_some();
+        let place = matching(&FRAME).filter(own).or_else(|| matching(&BEGIN));
+        let said = below.iter().take_while(|line| line.trim() != "stacktrace:");
+        let said = said.filter(|line| !BEGIN.is_match(line) && !line.trim().is_empty());
+        let said: Vec<&str> = said.map(|line| line.trim()).collect();
+        let name = format!("{}: {}", group(&found, 2), group(&found, 1));
+        sink.failing(at, place.unwrap_or_default(), &name, &said.join("\n"))
+            .lines(at..at + 1 + below.len());
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static SUMMARY: Pattern = Pattern::new(
+        r"^(?:\d+ doctests?, )?(?:\d+ propert(?:y|ies), )?(\d+) tests?, (\d+) failures?(?:, \d+ excluded)?(?:, (\d+) skipped)?$",
+    );
+    static FINISHED: Pattern = Pattern::new(r"^Finished in [\d.]+ seconds \(");
+    lines.iter().find(|line| FINISHED.is_match(line))?;
+    let mut tally = Tally::default();
+    for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
+        let [total, failed, skipped] = [1, 2, 3].map(|it| optional_number(group(&found, it)));
+        let others = failed.zip(skipped).and_then(|(f, s)| f.checked_add(s));
+        let passed = total
+            .zip(others)
+            .and_then(|(all, others)| all.checked_sub(others));
+        tally.add(passed, failed);
+    }
+    tally.finish()
+}

@@ -1,0 +1,81 @@
+//! PHPUnit.
+
+use super::{Tool, ToolKind};
+use crate::checks::counts::{Counts, Tally};
+use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "PHPUnit",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^PHPUnit \d+\.\d+",
+        r"^Tests: \d+, Assertions: \d+",
+        r"^OK \(\d+ tests?, \d+ assertions?\)$",
+    ],
+    read,
+    counts,
+    headers: &[r"\d+\)\ \S+::\S+"],
+    ..Tool::NOTHING
+};
+
+const REACH: usize = 60;
+
+/// The frames below a failure have the innermost first; those of libraries are in `vendor/`.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static FAILED: Pattern = Pattern::new(r"^\d+\) (\S+::\S+(?: with data set .+)?)$");
+    static FRAME: Pattern = Pattern::new(r"^(\S+\.php):(\d+)$");
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let below = lines.iter().skip(at + 1).take(REACH);
+        let below: Vec<&str> = below
+            .take_while(|line| !FAILED.is_match(line) && **line != "--")
+            .copied()
+            .collect();
+        let frames = below.iter().filter_map(|line| FRAME.captures(line));
+        let mut places = frames.map(|found| Place::of(&found));
+        let own = |path: &str| {
+            let path = sink.relative(path);
+            path.is_some_and(|path| !path.contains("vendor/"))
+        };
+        let place = places.find(|place| own(place.path)).unwrap_or_default();
+        let said = below.iter().take_while(|line| !FRAME.is_match(line));
+        let said: Vec<&str> = said
+            .map(|line| line.trim())
+            .filter(|line| !line.is_empty())
+            .collect();
+        sink.failing(at, place, group(&found, 1), &said.join("\n"))
+            .lines(at..at + 1 + said.len());
+    }
+}
+
+fn counts(lines: &[&str]) -> Option<Counts> {
+    static FAILED: Pattern = Pattern::new(r"^Tests: (\d+), Assertions: \d+(?:, (.+?))?\.$");
+    static PASSED: Pattern = Pattern::new(r"^OK \((\d+) tests?, \d+ assertions?\)$");
+    let mut tally = Tally::default();
+    for line in lines {
+        if let Some(found) = PASSED.captures(line) {
+            tally.add(group(&found, 1).parse().ok(), Some(0));
+        } else if let Some(found) = FAILED.captures(line) {
+            let of = |kinds: &[&str]| {
+                let pairs = group(&found, 2)
+                    .split(", ")
+                    .filter_map(|it| it.split_once(": "));
+                let numbers = pairs.filter(|(kind, _)| kinds.contains(kind));
+                numbers
+                    .filter_map(|(_, number)| number.parse::<u64>().ok())
+                    .sum::<u64>()
+            };
+            let failed = of(&["Errors", "Failures"]);
+            let others = of(&["Skipped", "Incomplete", "Risky"]);
+            let total: Option<u64> = group(&found, 1).parse().ok();
+            let passed = total.and_then(|all| all.checked_sub(failed)?.checked_sub(others));
+            tally.add(passed, Some(failed));
+        }
+    }
+    tally.finish()
+}

@@ -1,0 +1,37 @@
+//! RuboCop.
+
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "RuboCop",
+    kind: ToolKind::Lint,
+    signs: &[
+        r"^\S[^:\n]*:\d+:\d+: [CWEFRI]: (?:\[\w+\] )?[A-Z]\w*/",
+        r"^\d+ files? inspected, (?:\d+|no) offenses? detected",
+    ],
+    read,
+    ..Tool::NOTHING
+};
+
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static OFFENSE: Pattern = Pattern::new(
+        r"^(\S[^:]*):(\d+):(\d+): ([CWEFRI]): (?:\[\w+\] )?([A-Z]\w*(?:/\w+)+): (.+)$",
+    );
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = OFFENSE.captures(line) else {
+            continue;
+        };
+        // Every offense makes RuboCop fail, whatever its severity.
+        let severity = match group(&found, 4) {
+            "I" => Severity::Note,
+            _ => Severity::Error,
+        };
+        let code = Some(group(&found, 5));
+        sink.push(at, Place::of(&found), severity, code, group(&found, 6))
+            .lines(at..at + 3);
+    }
+}
