@@ -39,7 +39,7 @@ pub use private::credentials::{
 };
 pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
 pub use remote::api_changes::{ApiChanges, ApiChangesError};
-pub use remote::bundle::{BundleError, BundleFacts, ChangedPath, CommitFacts};
+pub use remote::bundle::{BundleError, BundleFacts, CommitFacts};
 pub use remote::error::RemoteError;
 pub use remote::exchange::{Credential, Remote};
 pub use remote::names::{BranchName, rescue_branch};
@@ -48,6 +48,7 @@ pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify}
 pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
+pub use snapshot::listing::ChangedPath;
 pub use survey::{
     Checkout, Dirt, GitVersion, Nested, checkout, dirt, git_version, identity_of, nested,
 };

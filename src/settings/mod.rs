@@ -17,7 +17,7 @@ use crate::error::{Error, Place, Result};
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ impl Sources {
         if let Some(known) = self.globs.borrow().get(globs) {
             return Ok(Arc::clone(known));
         }
-        let built = Arc::new(glob_set(globs)?);
+        let built = Arc::new(protected_set(globs)?);
         let mut known = self.globs.borrow_mut();
         known.insert(globs.to_vec(), Arc::clone(&built));
         Ok(built)
@@ -319,11 +319,33 @@ fn no_access(missing: NoAccess) -> Error {
     missing.hints.into_iter().fold(error, Error::hint)
 }
 
+/// What protects these globs in any letter case, and every directory above them: a link or a file in
+/// the place of such a directory changes all that lies below.
+fn protected_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
+    let mut all: BTreeSet<String> = BTreeSet::new();
+    for glob in globs.iter().map(AsRef::as_ref) {
+        all.insert(glob.to_owned());
+        for (end, _) in glob.match_indices('/') {
+            let above = &glob[..end];
+            let name = above.rsplit('/').next().unwrap_or_default();
+            if !name.is_empty() && !name.contains(['*', '?', '[', '{', '}', '\\']) {
+                all.insert(above.to_owned());
+            }
+        }
+    }
+    globs_of(&all.into_iter().collect::<Vec<_>>(), true)
+}
+
 fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
+    globs_of(globs, false)
+}
+
+fn globs_of(globs: &[impl AsRef<str>], any_case: bool) -> Result<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for glob in globs {
         let glob = GlobBuilder::new(glob.as_ref())
             .literal_separator(true)
+            .case_insensitive(any_case)
             .build()
             .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))?;
         builder.add(glob);

@@ -499,3 +499,44 @@ fn what_a_dead_turn_planted_is_not_believed_when_the_run_is_taken_up() {
             .exists()
     );
 }
+
+#[test]
+fn an_object_planted_under_the_id_that_will_be_committed_is_not_committed() {
+    let project = project();
+    let run = attack(
+        &project,
+        "id=$(git hash-object a.txt)
+         other=$(echo evil | git hash-object -w --stdin)
+         place() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }
+         mkdir -p $(dirname $(place $id))
+         cp $(place $other) $(place $id)",
+    );
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert_eq!(project.commits(), 1);
+    assert!(run.stdout.contains("object store"), "{}", run.stdout);
+}
+
+#[test]
+fn what_stands_in_the_place_of_a_protected_directory_is_that_directory_changed() {
+    for script in [
+        "ln -s . .github",
+        "mkdir -p .GITHUB/workflows; echo on: push > .GITHUB/workflows/x.yml",
+        "echo x > .claude",
+    ] {
+        let project = project();
+        let run = attack(&project, script);
+        assert_ne!(run.code, 0, "{script}\n{}", run.stdout);
+        assert_eq!(project.commits(), 1, "{script}");
+        assert!(run.stdout.contains("protected paths"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn what_progress_leaves_out_is_protected_all_the_same() {
+    let exempt = format!("progress:\n  ignore: [\".github/**\"]\n{}", plan(CHECK));
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &exempt)]);
+    let run = attack(&project, "mkdir -p .github; echo x > .github/x.yml");
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert_eq!(project.commits(), 1);
+    assert!(run.stdout.contains("protected paths"), "{}", run.stdout);
+}

@@ -9,3 +9,4 @@ pub(in crate::git) mod request;
 pub(in crate::git) mod restore;
 pub(in crate::git) mod stage;
 pub(in crate::git) mod swap;
+pub(in crate::git) mod verify;

@@ -6,6 +6,7 @@ use crate::git::discover::Operation;
 use crate::git::entries::Digest;
 use crate::git::error::GitError;
 use crate::git::snapshot::change::RawSnapshot;
+use crate::git::snapshot::listing::ChangedPath;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -62,6 +63,12 @@ pub enum CommitError {
     /// Files changed between verification and commit.
     #[error("changed while committing: {}", display_paths(.0))]
     ChangedMeanwhile(Vec<Vec<u8>>),
+    /// The repository holds something else under the ids of these new objects.
+    #[error("the repository's object store holds something else under the ids {}; run `git fsck`", .0.join(", "))]
+    Unsound(Vec<String>),
+    /// Changed attributes make a fresh checkout differ from what the checks saw.
+    #[error("changed attributes give a fresh checkout other content than the checks saw: {}", display_paths(.0))]
+    ConvertedOtherwise(Vec<Vec<u8>>),
     /// Somebody else is at work on the repository's index.
     #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
     Locked(PathBuf),
@@ -88,6 +95,7 @@ pub enum Stage {
 #[derive(Debug)]
 pub struct Staged {
     pub(in crate::git) tree: String,
+    pub(in crate::git) changed: Vec<ChangedPath>,
     pub(in crate::git) parent: Option<String>,
     pub(in crate::git) old: Option<String>,
     pub(in crate::git) branch: Option<String>,
@@ -98,6 +106,11 @@ impl Staged {
     /// The tree's id.
     pub fn tree(&self) -> &str {
         &self.tree
+    }
+
+    /// What the tree changes of the base, the plan included.
+    pub fn changed(&self) -> &[ChangedPath] {
+        &self.changed
     }
 }
 

@@ -71,7 +71,8 @@ impl Repo {
             .args(["write-tree", "--missing-ok"])
             .durably()
             .line()?;
-        self.refuse_changed_meanwhile(snapshot, &changes, plan.as_ref())?;
+        let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
+        let changed = self.verify_staged(&tree, snapshot, &changes, plan_path)?;
         let parent = request.parent.as_ref().map(|parent| parent.0.clone());
         let parent_tree = match &parent {
             Some(commit) if parent != self.private.state.base => {
@@ -90,6 +91,7 @@ impl Repo {
         let branch = snapshot.known.branch.clone();
         Ok(Stage::Ready(Staged {
             tree,
+            changed,
             parent,
             old,
             branch,
@@ -124,6 +126,7 @@ impl Repo {
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let commit = call.stdin(message.into_bytes()).line()?;
+        self.sound_objects("commit", &[&commit])?;
         Ok(LandingIntent {
             commit: RevId(commit),
             tree: Some(staged.tree),
@@ -303,58 +306,6 @@ impl Repo {
     fn base_has_conflict(&self, path: &[u8]) -> Result<bool, GitError> {
         let content = self.base_file(path)?.unwrap_or_default();
         Ok(has_conflict(content.as_slice()))
-    }
-
-    /// Whether a directory is the submodule that was verified, at the same commit.
-    fn is_submodule_of(&self, snapshot: &RawSnapshot, path: &[u8]) -> bool {
-        let Some(entry) = snapshot.entries.get(path) else {
-            return false;
-        };
-        let head = self.nested_head(path);
-        let same =
-            head.is_some_and(|head| *blake3::hash(head.as_bytes()).as_bytes() == entry.digest);
-        same || entry.mode == 0
-    }
-
-    /// What was staged must be what was verified.
-    fn refuse_changed_meanwhile(
-        &self,
-        snapshot: &RawSnapshot,
-        changes: &[&Change],
-        plan: Option<&PlanLanding>,
-    ) -> Result<(), CommitError> {
-        let is_plan = |path: &[u8]| plan.is_some_and(|plan| plan.path == path);
-        let compared: Vec<&&Change> = changes
-            .iter()
-            .filter(|change| !is_plan(&change.path))
-            .collect();
-        let paths: Vec<&[u8]> = compared
-            .iter()
-            .map(|change| change.path.as_slice())
-            .collect();
-        let seen = look_at(&self.real.work_tree, &paths);
-        let differs = |(path, on_disk): &(&&[u8], &OnDisk)| match on_disk {
-            OnDisk::File { digest, .. } | OnDisk::Link { digest } => snapshot
-                .entries
-                .get(**path)
-                .is_none_or(|entry| entry.digest != *digest),
-            OnDisk::Directory => !self.is_submodule_of(snapshot, path),
-            _ => snapshot
-                .entries
-                .get(**path)
-                .is_none_or(|entry| entry.mode != 0),
-        };
-        let changed: Vec<Vec<u8>> = paths
-            .iter()
-            .zip(&seen)
-            .filter(differs)
-            .map(|(path, _)| path.to_vec())
-            .collect();
-        if changed.is_empty() {
-            Ok(())
-        } else {
-            Err(CommitError::ChangedMeanwhile(changed))
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::git::private::directory::write_ref;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
+use crate::git::snapshot::listing::{ChangedPath, RawDiff};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -27,17 +28,6 @@ const OBJECT_LIMIT: u32 = 200_000;
 const COMMIT_LIMIT: usize = 1000;
 /// Inflating and checking a bundle within the limits takes seconds.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
-
-/// A path that a commit changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedPath {
-    /// From the top of the tree.
-    pub path: Vec<u8>,
-    /// Mode before, 0 when it is new.
-    pub before: u32,
-    /// Mode after, 0 when it is gone.
-    pub after: u32,
-}
 
 /// What is known of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -262,11 +252,7 @@ impl Repo {
         let commit = crate::git::commit::raw_commit::RawCommit::parse(&content.stdout)
             .ok_or_else(|| refused(format!("commit {id} cannot be read")))?;
         let diffs = self.diff_trees_by(self.inside(quarantine), parent, id)?;
-        let changed = diffs.into_iter().map(|diff| ChangedPath {
-            path: diff.path,
-            before: diff.before.mode,
-            after: diff.after.mode,
-        });
+        let changed = diffs.into_iter().map(RawDiff::changed);
         Ok(CommitFacts {
             id: RevId(id.to_owned()),
             parents: vec![RevId(parent.to_owned())],

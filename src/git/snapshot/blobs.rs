@@ -119,10 +119,19 @@ impl Repo {
     }
 
     fn blob_digests(&self, oids: &[&str]) -> Result<HashMap<String, Digest>, GitError> {
+        self.object_digests("blob", oids)
+    }
+
+    /// Digests of those of these objects of one kind whose content is what their ids say.
+    pub(in crate::git) fn object_digests(
+        &self,
+        kind: &'static str,
+        oids: &[&str],
+    ) -> Result<HashMap<String, Digest>, GitError> {
         if oids.is_empty() {
             return Ok(HashMap::new());
         }
-        let mut digests = BatchDigests::default();
+        let mut digests = BatchDigests::of(kind);
         let call = self
             .call()
             .args(["cat-file", "--batch=%(objectname) %(objectsize)"]);
@@ -157,8 +166,8 @@ fn lines(oids: &[&str]) -> Vec<u8> {
 /// Reads `oid size LF content LF …` as it comes. A blob whose content is not what its name says is
 /// left out: git does not look when it reads one, and whoever can write the object store could make
 /// the base agree with any file.
-#[derive(Default)]
 struct BatchDigests {
+    kind: &'static str,
     done: HashMap<String, Digest>,
     header: Vec<u8>,
     current: Option<Incoming>,
@@ -179,8 +188,8 @@ enum ObjectName {
 }
 
 impl ObjectName {
-    fn of_blob(hex_length: usize, size: u64) -> Self {
-        let header = format!("blob {size}\0");
+    fn of(kind: &str, hex_length: usize, size: u64) -> Self {
+        let header = format!("{kind} {size}\0");
         if hex_length == 64 {
             Self::Sha256(Sha256::new_with_prefix(header))
         } else {
@@ -205,6 +214,16 @@ impl ObjectName {
 }
 
 impl BatchDigests {
+    fn of(kind: &'static str) -> Self {
+        Self {
+            kind,
+            done: HashMap::new(),
+            header: Vec::new(),
+            current: None,
+            after_content: false,
+        }
+    }
+
     fn read(&mut self, mut chunk: &[u8]) {
         while !chunk.is_empty() {
             chunk = if self.after_content {
@@ -232,7 +251,7 @@ impl BatchDigests {
                 oid: oid.to_owned(),
                 left: size,
                 digest: blake3::Hasher::new(),
-                name: ObjectName::of_blob(oid.len(), size),
+                name: ObjectName::of(self.kind, oid.len(), size),
             });
             self.finish_if_complete();
         }
@@ -277,7 +296,7 @@ mod tests {
             let mut stream = Vec::new();
             let mut expected = HashMap::new();
             for (number, blob) in blobs.iter().enumerate() {
-                let mut name = ObjectName::of_blob(if number % 2 == 0 { 40 } else { 64 }, blob.len() as u64);
+                let mut name = ObjectName::of("blob", if number % 2 == 0 { 40 } else { 64 }, blob.len() as u64);
                 name.update(blob);
                 let oid = name.hex();
                 let forged = "0".repeat(oid.len());
@@ -289,7 +308,7 @@ mod tests {
                 stream.extend(format!("gone{number} missing\n").into_bytes());
                 expected.insert(oid, *blake3::hash(blob).as_bytes());
             }
-            let mut digests = BatchDigests::default();
+            let mut digests = BatchDigests::of("blob");
             stream.chunks(cut).for_each(|chunk| digests.read(chunk));
             prop_assert_eq!(digests.done, expected);
         }
@@ -298,7 +317,7 @@ mod tests {
     #[test]
     fn names_are_those_that_git_gives() {
         let name = |length| {
-            let mut name = ObjectName::of_blob(length, 5);
+            let mut name = ObjectName::of("blob", length, 5);
             name.update(b"text\n");
             name.hex()
         };

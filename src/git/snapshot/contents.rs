@@ -1,10 +1,12 @@
 //! What is about to be committed, byte for byte.
 
+use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind};
+use crate::git::snapshot::listing::{ChangedPath, RawDiff, parse_raw};
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStringExt as _;
@@ -29,6 +31,29 @@ impl Repo {
             true => Some(Box::new(open_regular(&path)?)),
             false => None,
         })
+    }
+
+    /// What a commit changes of each of its parents.
+    ///
+    /// # Errors
+    /// When git cannot read it.
+    pub fn changed_by(&self, commit: &RevId) -> Result<Vec<ChangedPath>, GitError> {
+        let _open = self.unseal()?;
+        let args = [
+            "diff-tree",
+            "-r",
+            "-m",
+            "--root",
+            "--no-commit-id",
+            "--raw",
+            "-z",
+        ];
+        let call = self
+            .call()
+            .args(args)
+            .args(["--no-abbrev", "--no-renames", &commit.0]);
+        let diffs = parse_raw(&call.run()?.stdout)?;
+        Ok(diffs.into_iter().map(RawDiff::changed).collect())
     }
 
     /// Whether a file of the base holds one of this text's lines.

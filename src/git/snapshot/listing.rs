@@ -14,6 +14,17 @@ pub(in crate::git) struct Recorded {
     pub(in crate::git) oid: String,
 }
 
+/// A path that a commit changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedPath {
+    /// From the top of the tree.
+    pub path: Vec<u8>,
+    /// Mode before, 0 when it is new.
+    pub before: u32,
+    /// Mode after, 0 when it is gone.
+    pub after: u32,
+}
+
 /// A path that may differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct Listed {
@@ -40,6 +51,16 @@ pub(in crate::git) struct RawDiff {
     pub(in crate::git) before: Recorded,
     pub(in crate::git) after: Recorded,
     pub(in crate::git) path: Vec<u8>,
+}
+
+impl RawDiff {
+    pub(in crate::git) fn changed(self) -> ChangedPath {
+        ChangedPath {
+            path: self.path,
+            before: self.before.mode,
+            after: self.after.mode,
+        }
+    }
 }
 
 fn malformed(field: &[u8]) -> GitError {

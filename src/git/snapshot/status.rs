@@ -61,6 +61,24 @@ impl Repo {
         self.diff_trees_by(self.call(), from, to)
     }
 
+    /// As [`Repo::diff_trees`], with the trees below that differ.
+    pub(in crate::git) fn diff_trees_and_subtrees(
+        &self,
+        from: &str,
+        to: &str,
+    ) -> Result<Vec<RawDiff>, GitError> {
+        let args = [
+            "diff-tree",
+            "-r",
+            "-t",
+            "--raw",
+            "-z",
+            "--no-abbrev",
+            "--no-renames",
+        ];
+        parse_raw(&self.call().args(args).args([from, to]).run()?.stdout)
+    }
+
     /// As [`Repo::diff_trees`], by a command that sees objects of its own.
     pub(in crate::git) fn diff_trees_by(
         &self,

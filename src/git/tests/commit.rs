@@ -439,3 +439,72 @@ fn what_is_said_of_a_commit_is_read_back() {
     let nothing = crate::domain::snapshot::RevId("0".repeat(40));
     assert_eq!(f.repo.read_back(&nothing), None);
 }
+
+/// Puts another object into the place of the object with this id.
+fn plant(g: &Fixture, id: &str) {
+    let loose = |id: &str| g.path(format!(".git/objects/{}/{}", &id[..2], &id[2..]));
+    g.write("evil", "evil\n");
+    let evil = g.git(&["hash-object", "-w", "evil"]);
+    g.remove("evil");
+    fs::create_dir_all(loose(id).parent().unwrap()).unwrap();
+    fs::copy(loose(&evil), loose(id)).unwrap();
+}
+
+#[test]
+fn an_object_under_a_future_id_is_not_taken_for_ours() {
+    let mut g = Ground::new().start();
+    g.write("a", "fixed\n");
+    let blob = g.git(&["hash-object", "a"]);
+    plant(&g, &blob);
+    let refused = g.stage(None).unwrap_err();
+    assert!(
+        matches!(&refused, CommitError::Unsound(ids) if *ids == [blob]),
+        "{refused}"
+    );
+
+    let mut g = Ground::new().start();
+    g.write("dir/c", "fixed\n");
+    let mut other = Ground::new().start();
+    other.write("dir/c", "fixed\n");
+    let Stage::Ready(staged) = other.stage(None).unwrap() else {
+        panic!("nothing to commit")
+    };
+    for tree in [
+        staged.tree().to_owned(),
+        other.git(&["rev-parse", &format!("{}:dir", staged.tree())]),
+    ] {
+        plant(&g, &tree);
+        assert!(g.stage(None).is_err(), "{tree}");
+        let planted = g.path(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]));
+        fs::remove_file(planted).unwrap();
+    }
+}
+
+#[test]
+fn attributes_that_change_what_a_checkout_gives_are_refused() {
+    for (rules, refused) in [
+        ("b eol=crlf\n", true),
+        ("b working-tree-encoding=UTF-16\n", true),
+        ("* text=auto\n", false),
+        ("b eol=lf\n", false),
+        ("nothing eol=crlf\n", false),
+    ] {
+        let mut g = Ground::new().start();
+        g.write("a", "fixed\n");
+        g.write(".gitattributes", rules);
+        let staged = g.stage(None);
+        match staged {
+            Err(CommitError::ConvertedOtherwise(paths)) => {
+                assert!(refused && paths == [b"b".to_vec()], "{rules}");
+            }
+            other => assert!(other.is_ok() && !refused, "{rules}: {other:?}"),
+        }
+    }
+    // A file that comes with its own rules, too.
+    let mut g = Ground::new().start();
+    g.write("new.bat", "one\ntwo\n");
+    g.write(".gitattributes", "*.bat eol=crlf\n");
+    assert!(g.stage(None).is_err());
+    g.write("new.bat", "one\r\ntwo\r\n");
+    assert!(g.stage(None).is_ok(), "a checkout gives it back");
+}

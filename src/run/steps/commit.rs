@@ -16,7 +16,8 @@ use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::landing::{identity, land, name_leftovers, plan_name, stage};
-use crate::run::steps::secrets::secrets_in;
+use crate::run::steps::secrets::{secrets_in, secrets_in_plan};
+use crate::run::steps::turn::protected_among;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use anyhow::anyhow;
@@ -85,9 +86,18 @@ async fn try_commit(
     };
     let done = done_status(run);
     let plan = tree.plan.content(Some((&run.task.id, &done)))?;
+    let told = plan.as_ref();
+    if let Some(what) = told.and_then(|plan| secrets_in_plan(setup, tree, plan)) {
+        return Err(anyhow!("{what}"));
+    }
     let Some(staged) = stage(tree, permit, &raw, plan, parent)? else {
         return nothing_to_commit(tree, accounts, run, &raw);
     };
+    // What is committed decides, whatever the list of changes said.
+    let changed = staged.changed().iter().map(|change| change.path.as_slice());
+    if let Some(what) = protected_among(tree, run, changed) {
+        return Err(anyhow!("{what}"));
+    }
     let message = message(setup, tree, run);
     let message = match ask_hooks(setup, tree, emit, run, (&staged, &raw), message).await? {
         Hooked::Agreed(message) => message,

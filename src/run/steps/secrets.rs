@@ -1,6 +1,6 @@
 //! Secrets in what an agent leaves behind.
 
-use crate::git::{RawSnapshot, display_path};
+use crate::git::{PlanContent, RawSnapshot, display_path};
 use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, head_of};
@@ -30,7 +30,8 @@ pub(crate) fn secrets_in(
             }
         }
     };
-    for change in &raw.changes {
+    for change in raw.changes.iter().chain(&raw.uncounted) {
+        search("the name of a file".to_owned(), &mut change.path.as_slice());
         if let Ok(Some(mut content)) = tree.repo.new_content(change) {
             search(display_path(&change.path), &mut content);
         }
@@ -49,4 +50,17 @@ pub(crate) fn secrets_in(
         format!("the value of {} is in {place}", names.join(" and of "))
     });
     told.collect()
+}
+
+/// Says that the plan, as it will be committed, holds a secret that its base does not.
+pub(crate) fn secrets_in_plan(
+    setup: &Setup,
+    tree: &WorkTree,
+    plan: &PlanContent,
+) -> Option<String> {
+    let found = setup.detector.as_ref()?.find(&mut plan.content.as_slice());
+    let is_new = |seen: &Seen| !tree.repo.base_holds(&seen.form).unwrap_or(false);
+    let seen = found.unwrap_or_default().into_iter().find(is_new)?;
+    let place = display_path(&plan.path);
+    Some(format!("the value of {} is in {place}", seen.name))
 }

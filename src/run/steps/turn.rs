@@ -19,6 +19,7 @@ use crate::run::steps::agent_turn::run_agent;
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::secrets::secrets_in;
 use crate::run::task::TaskRun;
+use crate::run::work_tree::WorkTree;
 use crate::run::work_tree::{changed_paths, changed_tests};
 
 /// Lets the agent work once and says what came of it.
@@ -218,6 +219,21 @@ fn violations(
                 violations.push(format!("the agent made {} commits of its own", made.len()));
             }
             run.agent_commits.extend(made);
+            if run.config.settings.agent_commits == AgentCommits::Accept {
+                for commit in &report.agent_commits {
+                    match parts.tree.repo.changed_by(&commit.id) {
+                        Ok(changed) => {
+                            let paths = changed.iter().map(|change| change.path.as_slice());
+                            let protected = protected_among(&parts.tree, run, paths);
+                            violations.extend(protected.map(|paths| {
+                                format!("commit {} of the agent's own: {paths}", commit.id)
+                            }));
+                        }
+                        Err(error) => violations
+                            .push(format!("commit {} could not be read: {error}", commit.id)),
+                    }
+                }
+            }
         }
         Err(error) => parts
             .emit
@@ -226,18 +242,9 @@ fn violations(
     let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, run));
     violations.extend(secrets.unwrap_or_default());
     let changes = raw.map(|raw| raw.changes.as_slice()).unwrap_or_default();
-    let plan = parts
-        .tree
-        .plan
-        .file
-        .as_ref()
-        .and_then(|file| file.in_tree.as_deref());
-    let protected: Vec<String> = changes
-        .iter()
-        .filter(|change| Some(change.path.as_slice()) != plan)
-        .map(|change| display_path(&change.path))
-        .filter(|path| run.config.protected_paths.is_match(path))
-        .collect();
+    let uncounted = raw.map(|raw| raw.uncounted.as_slice()).unwrap_or_default();
+    let all = changes.iter().chain(uncounted);
+    let protected = protected_among(&parts.tree, run, all.map(|change| change.path.as_slice()));
     let weakened: Vec<String> = changes
         .iter()
         .filter(|change| change.kind != ChangeKind::Added)
@@ -256,13 +263,25 @@ fn violations(
             violations.push(format!("tests were changed: {}", weakened.join(", ")));
         }
     }
-    if !protected.is_empty() {
-        violations.push(format!(
-            "protected paths were changed: {}",
-            protected.join(", ")
-        ));
-    }
+    violations.extend(protected);
     violations
+}
+
+/// Says which of these paths are protected. The plan is left to those who read what changes in it.
+pub(crate) fn protected_among<'p>(
+    tree: &WorkTree,
+    run: &TaskRun<'_>,
+    paths: impl Iterator<Item = &'p [u8]>,
+) -> Option<String> {
+    let file = tree.plan.file.as_ref();
+    let plan = file.and_then(|file| file.in_tree.as_deref());
+    let protected: Vec<String> = paths
+        .filter(|path| Some(*path) != plan)
+        .map(display_path)
+        .filter(|path| run.config.protected_paths.is_match(path))
+        .collect();
+    (!protected.is_empty())
+        .then(|| format!("protected paths were changed: {}", protected.join(", ")))
 }
 
 /// The turn's own usage: some agents report the total of their session.

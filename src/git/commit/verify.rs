@@ -1,0 +1,249 @@
+//! Whether what was staged is what the snapshot read, told from the staged objects themselves.
+
+use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::command::Call;
+use crate::git::commit::request::CommitError;
+use crate::git::entries::{OnDisk, look_at, open_regular, split};
+use crate::git::error::{GitError, io_error};
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::{Change, Entry, RawSnapshot};
+use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff, SYMLINK};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+
+const TREE: u32 = 0o040_000;
+/// A longer file is told by what a fresh checkout would hold, which needs no memory.
+const CONVERTED_LIMIT: u64 = 256 << 20;
+/// So many files may be converted otherwise than before; a project is not rewritten by its attributes.
+const CONVERTED_OTHERWISE: usize = 2000;
+const ATTRIBUTES: [&str; 6] = [
+    "eol",
+    "working-tree-encoding",
+    "ident",
+    "filter",
+    "text",
+    "crlf",
+];
+/// Those of the attributes that say nothing while no setting converts line endings.
+const BY_SETTING: [&[u8]; 2] = [b"text", b"crlf"];
+
+impl Repo {
+    /// Compares a staged tree with the snapshot that it was staged from: every new object is what its
+    /// id says, every blob is what the snapshot read, as the filters and attributes of the base make
+    /// it or so that a fresh checkout gives it back. Returns what the tree changes of the base.
+    pub(in crate::git) fn verify_staged(
+        &self,
+        tree: &str,
+        snapshot: &RawSnapshot,
+        changes: &[&Change],
+        plan: Option<&[u8]>,
+    ) -> Result<Vec<ChangedPath>, CommitError> {
+        let base = &self.private.state.base_tree;
+        let diffs = self.diff_trees_and_subtrees(base, tree)?;
+        let (trees, files): (Vec<RawDiff>, Vec<RawDiff>) = diffs.into_iter().partition(|diff| {
+            diff.after.mode == TREE || (diff.after.mode | diff.before.mode) == TREE
+        });
+        let mut tree_ids: Vec<&str> = trees
+            .iter()
+            .filter(|diff| diff.after.mode == TREE)
+            .map(|diff| diff.after.oid.as_str())
+            .collect();
+        if tree != base {
+            tree_ids.push(tree);
+        }
+        self.sound_objects("tree", &tree_ids)?;
+        let blobs: Vec<&str> = files
+            .iter()
+            .filter(|diff| ![0, GITLINK].contains(&diff.after.mode))
+            .map(|diff| diff.after.oid.as_str())
+            .collect();
+        let digests = self.sound_objects("blob", &blobs)?;
+        let staged: HashMap<&[u8], &RawDiff> = files
+            .iter()
+            .map(|diff| (diff.path.as_slice(), diff))
+            .collect();
+        let mut unlike = Vec::new();
+        for change in changes {
+            if plan == Some(change.path.as_slice()) {
+                continue;
+            }
+            let entry = snapshot.entries.get(&change.path);
+            let same = match (entry, staged.get(change.path.as_slice())) {
+                (None, _) => false,
+                (Some(entry), Some(diff)) => self.is_as_read(entry, diff, tree, &digests)?,
+                (Some(entry), None) => self.lies_there(&change.path, entry),
+            };
+            if !same {
+                unlike.push(change.path.clone());
+            }
+        }
+        if !unlike.is_empty() {
+            return Err(CommitError::ChangedMeanwhile(unlike));
+        }
+        if files
+            .iter()
+            .any(|diff| split(&diff.path).1 == b".gitattributes")
+        {
+            self.refuse_converted_otherwise(tree)?;
+        }
+        Ok(files.into_iter().map(RawDiff::changed).collect())
+    }
+
+    /// Digests of objects of one kind, all of which must be what their ids say: git does not look when
+    /// it finds that an object is there already, and an agent can put one there.
+    pub(in crate::git) fn sound_objects(
+        &self,
+        kind: &'static str,
+        ids: &[&str],
+    ) -> Result<HashMap<String, [u8; 32]>, CommitError> {
+        let found = self.object_digests(kind, ids)?;
+        let unsound = ids.iter().filter(|id| !found.contains_key(**id));
+        let unsound: Vec<String> = unsound.map(|id| (*id).to_owned()).collect();
+        match unsound.is_empty() {
+            true => Ok(found),
+            false => Err(CommitError::Unsound(unsound)),
+        }
+    }
+
+    fn is_as_read(
+        &self,
+        entry: &Entry,
+        diff: &RawDiff,
+        tree: &str,
+        digests: &HashMap<String, [u8; 32]>,
+    ) -> Result<bool, GitError> {
+        let is_executable = |mode: u32| mode & 0o111 != 0;
+        Ok(match diff.after.mode {
+            0 => entry.mode == 0,
+            GITLINK => *blake3::hash(diff.after.oid.as_bytes()).as_bytes() == entry.digest,
+            SYMLINK => digests.get(&diff.after.oid) == Some(&entry.digest),
+            mode => {
+                let known_mode = !self.private.state.file_mode
+                    || is_executable(mode) == is_executable(entry.mode);
+                let is_same = digests.get(&diff.after.oid) == Some(&entry.digest)
+                    || self.is_converted(entry, diff, tree)?;
+                entry.mode != 0 && entry.mode != SYMLINK && known_mode && is_same
+            }
+        })
+    }
+
+    /// The commit keeps what the base has of a path: what was read is what lies there still.
+    fn lies_there(&self, path: &[u8], entry: &Entry) -> bool {
+        match look_at(&self.real.work_tree, &[path]).first() {
+            Some(OnDisk::File { digest, .. } | OnDisk::Link { digest }) => *digest == entry.digest,
+            Some(OnDisk::Directory) => self
+                .nested_head(path)
+                .is_none_or(|head| *blake3::hash(head.as_bytes()).as_bytes() == entry.digest),
+            _ => entry.mode == 0,
+        }
+    }
+
+    /// Whether a blob is what was read, converted by the rules of the base, or is given back as it was
+    /// read by a fresh checkout.
+    fn is_converted(&self, entry: &Entry, diff: &RawDiff, tree: &str) -> Result<bool, GitError> {
+        let path = self.real.work_tree.join(as_path(&diff.path));
+        let mut content = Vec::new();
+        let read = open_regular(&path)
+            .and_then(|file| file.take(CONVERTED_LIMIT + 1).read_to_end(&mut content));
+        read.map_err(io_error("read", &path))?;
+        if content.len() as u64 <= CONVERTED_LIMIT {
+            if blake3::hash(&content).as_bytes() != &entry.digest {
+                return Ok(false);
+            }
+            let name = [b"--path=", diff.path.as_slice()].concat();
+            let call = self.by_rules_of(&self.private.state.base_tree);
+            let call = call.args(["hash-object", "--stdin"]).args([as_path(&name)]);
+            if call.stdin(content).line()? == diff.after.oid {
+                return Ok(true);
+            }
+        }
+        Ok(self.checked_out(tree, &diff.path, &diff.after.oid)? == entry.digest)
+    }
+
+    /// git reads the attributes of this tree and not those of the work tree (git 2.41 and later).
+    fn by_rules_of(&self, tree: &str) -> Call<'_> {
+        self.call().env("GIT_ATTR_SOURCE", tree)
+    }
+
+    /// Digest of the file that a fresh checkout of `tree` has at a path.
+    fn checked_out(&self, tree: &str, path: &[u8], blob: &str) -> Result<[u8; 32], GitError> {
+        let name = [b"--path=", path].concat();
+        let mut hasher = blake3::Hasher::new();
+        let call = self.by_rules_of(tree).args(["cat-file", "--filters"]);
+        call.args([as_path(&name)])
+            .args([blob])
+            .stream(&mut |chunk| {
+                hasher.update(chunk);
+            })?
+            .expect_success("cat-file".to_owned())?;
+        Ok(*hasher.finalize().as_bytes())
+    }
+
+    /// Attributes that the tree changes may give other files than the checks saw, also where nobody
+    /// touched the file.
+    fn refuse_converted_otherwise(&self, tree: &str) -> Result<(), CommitError> {
+        let args = ["ls-tree", "-r", "-z", tree];
+        let listed = self.call().args(args).run()?.stdout;
+        let blobs = nul_fields(&listed).filter_map(|line| {
+            let tab = memchr::memchr(b'\t', line)?;
+            let mut fields = line[..tab].split(|byte| *byte == b' ');
+            let mode = fields.next()?;
+            let oid = std::str::from_utf8(fields.nth(1)?).ok()?;
+            mode.starts_with(b"100").then_some((&line[tab + 1..], oid))
+        });
+        let blobs: BTreeMap<&[u8], &str> = blobs.collect();
+        let names = nul_joined(blobs.keys().copied());
+        let before = self.attributes(&self.private.state.base_tree, &names)?;
+        let after = self.attributes(tree, &names)?;
+        let differing: Vec<&[u8]> = blobs
+            .keys()
+            .copied()
+            .filter(|path| before.get(*path) != after.get(*path))
+            .collect();
+        if differing.len() > CONVERTED_OTHERWISE {
+            let paths = differing.into_iter().map(<[u8]>::to_vec).collect();
+            return Err(CommitError::ConvertedOtherwise(paths));
+        }
+        let seen = look_at(&self.real.work_tree, &differing);
+        let mut unlike = Vec::new();
+        for (path, on_disk) in differing.into_iter().zip(seen) {
+            if let OnDisk::File { digest, .. } = on_disk
+                && self.checked_out(tree, path, blobs[path])? != digest
+            {
+                unlike.push(path.to_vec());
+            }
+        }
+        match unlike.is_empty() {
+            true => Ok(()),
+            false => Err(CommitError::ConvertedOtherwise(unlike)),
+        }
+    }
+
+    /// The attributes of paths that convert their content, where any does.
+    fn attributes(
+        &self,
+        tree: &str,
+        names: &[u8],
+    ) -> Result<BTreeMap<Vec<u8>, Vec<Vec<u8>>>, GitError> {
+        let call = self.by_rules_of(tree).args(["check-attr", "-z", "--stdin"]);
+        let listed = call.args(ATTRIBUTES).stdin(names.to_vec()).run()?.stdout;
+        let fields: Vec<&[u8]> = nul_fields(&listed).collect();
+        let mut found: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
+        for triple in fields.chunks_exact(3) {
+            let [path, name, value] = triple else {
+                continue;
+            };
+            let counts = match *name {
+                _ if *value == b"unspecified" || *value == b"unset" => false,
+                b"eol" => *value != b"lf",
+                name if BY_SETTING.contains(&name) => self.private.state.converts,
+                _ => true,
+            };
+            if counts {
+                let set = [name, b"=".as_slice(), value].concat();
+                found.entry(path.to_vec()).or_default().push(set);
+            }
+        }
+        Ok(found)
+    }
+}
