@@ -1,5 +1,6 @@
 //! What the agent is told. The exact sentences are a contract that users and tests rely on.
 
+use super::attempt::{Blame, BlamedTest};
 use super::checks;
 use super::checks::verdict::{HISTORY_ERRORS, HistoryEntry, MAX_ERROR, MAX_EXCERPT};
 use super::text::{self, fenced, one_line};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const HISTORY_ATTEMPTS: usize = 3;
 
 const HISTORY_FILES: usize = 10;
+const BLAMED_TESTS: usize = 30;
 const MAX_PATH: usize = 200;
 const MAX_STATUS: usize = 1_000;
 const MAX_STDERR: usize = 4_000;
@@ -112,6 +114,8 @@ pub struct Retry<'a> {
     pub failing_checks: Vec<&'a str>,
     /// Their output, already within its budget.
     pub failing: &'a str,
+    /// The failing tests, and whom each failure is to be blamed on.
+    pub blame: Vec<BlamedTest>,
     /// Advice on the failure.
     pub hints: Vec<String>,
     /// What a commit hook wrote when it rejected the commit.
@@ -281,11 +285,39 @@ fn retry(retry: &Retry<'_>) -> Vec<String> {
         };
         sections.push(format!("## What the hook wrote\n\n{}", fenced(shown)));
     }
+    sections.extend(blame(&retry.blame));
     let hints: Vec<String> = retry.hints.iter().map(|hint| format!("- {hint}")).collect();
     sections.extend(titled("## Hints", &hints.join("\n")));
     sections.extend(history(retry.history));
     sections.push(steps(retry));
     sections
+}
+
+/// Which failures the agent has brought, where anything is known of that.
+fn blame(tests: &[BlamedTest]) -> Option<String> {
+    if tests.iter().all(|test| test.blame == Blame::Unknown) {
+        return None;
+    }
+    let mut lines: Vec<String> = tests
+        .iter()
+        .take(BLAMED_TESTS)
+        .map(|test| {
+            format!(
+                "{}: {}",
+                one_line(&test.name(), MAX_PATH),
+                test.blame.as_str()
+            )
+        })
+        .collect();
+    match tests.len().saturating_sub(BLAMED_TESTS) {
+        0 => {}
+        more => lines.push(format!("and {more} more")),
+    }
+    Some(format!(
+        "## Which failures were there before\n\nThe checks were also run on the tree as it was before \
+         this task.\n\n{}",
+        fenced(&lines.join("\n"))
+    ))
 }
 
 fn opening(retry: &Retry<'_>) -> String {

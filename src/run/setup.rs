@@ -3,9 +3,7 @@
 
 use crate::domain::attempt::{Expect, Interruption, PhaseSpec, Policy, Role, Spend};
 use crate::domain::duration::{self, millis};
-use crate::domain::settings::{
-    Baseline, IfUnverified, KnownFailures, ProveNewTests, TestChangePolicy,
-};
+use crate::domain::settings::IfUnverified;
 use crate::domain::snapshot::RevId;
 use crate::http::Network;
 use crate::process::environment::environment;
@@ -96,11 +94,11 @@ impl Setup {
             waits: WAITS,
             has_checks: !config.checks.is_empty(),
             accept_unverified: config.settings.if_unverified == IfUnverified::Accept,
-            baseline: Baseline::Off,
-            flaky_reruns: 0,
-            known_failures: KnownFailures::Fail,
-            test_changes: TestChangePolicy::Ok,
-            prove_new_tests: ProveNewTests::Off,
+            baseline: config.settings.baseline,
+            flaky_reruns: config.settings.flaky_reruns,
+            known_failures: config.settings.known_failures,
+            test_changes: config.settings.test_changes,
+            prove_new_tests: config.settings.prove_new_tests,
             commits: !self.config.settings.allow_dirty,
             max_tokens: self.config.settings.max_tokens,
             max_cost_usd: self.config.settings.max_cost_usd,

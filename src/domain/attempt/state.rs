@@ -317,7 +317,10 @@ impl TaskState {
                 fingerprint, build, ..
             } => {
                 self.remember_failed_trees(ended);
-                self.count_failure(fingerprint);
+                // A verdict of two trees is asked for once more, and counts then.
+                if ended.judged().is_some() || purpose == VerifyPurpose::Recheck {
+                    self.count_failure(fingerprint);
+                }
                 let outcome = match build {
                     true => AttemptOutcome::FailedBuild,
                     false => AttemptOutcome::FailedTests,
@@ -336,7 +339,10 @@ impl TaskState {
                 self.record_attempt(AttemptOutcome::FailedTests, &ended.errors);
                 self.fail_with(ended);
             }
-            Verdict::Passed => self.record_attempt(AttemptOutcome::Passed, &[]),
+            Verdict::Passed => {
+                self.failure = None;
+                self.record_attempt(AttemptOutcome::Passed, &[]);
+            }
             Verdict::Aborted | Verdict::NotRun => {}
         }
         self.last = Last::Verified(purpose, Box::new(ended.clone()));

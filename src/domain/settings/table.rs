@@ -9,7 +9,8 @@
 
 use super::check::{CheckSpec, Checks};
 use super::choice::{
-    AGENTS, AgentCommits, Color, CommitVia, IfUnverified, OnFinding, PullRequest, Report,
+    AGENTS, AgentCommits, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
+    ProveNewTests, PullRequest, Report, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -179,8 +180,16 @@ settings! {
         verify_env: Vec<String> = Variables, Task, is Vec::new();
         /// What becomes of a task without any check: `accept` commits it as unverified, `fail` does not.
         if_unverified: IfUnverified = Choice::<IfUnverified>::kind(), Task, is IfUnverified::Accept;
-        /// What a change of tests by the agent is.
-        test_changes: OnFinding = Choice::<OnFinding>::kind(), Task, is OnFinding::Warn;
+        /// When the tree on which a task starts is checked, to tell what failed before.
+        baseline: Baseline = Choice::<Baseline>::kind(), Task, is Baseline::OnFailure;
+        /// How often the checks are run once more on a tree that has failed, before its task is given up.
+        flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
+        /// What becomes of work that fails only what failed before: `tolerate` commits it as unverified.
+        known_failures: KnownFailures = Choice::<KnownFailures>::kind(), Task, is KnownFailures::Fail;
+        /// What becomes of changed tests: `prove` runs the old ones on the work and does not call it verified where they fail, `fail` does not commit it then, `warn` only names them.
+        test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
+        /// Whether new tests have to fail without the work.
+        prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
     }
     Limits {
         /// Attempts after the first, each after a failed verification.

@@ -35,6 +35,7 @@ fn keys_of_every_kind_are_read() {
          verify: [cargo build, { name: t, run: ./t, kind: test, timeout: 5m }]\n\
          verify_timeout: 90s\nturn_timeout: 1h30m\nstall_timeout: 600\ndeadline: 2h\n\
          max_retries: 10\nnudges: 0\nidentical_failures: 2\n\
+         flaky_reruns: 2\nbaseline: first\nknown_failures: tolerate\nprove_new_tests: warn\n\
          max_tokens: 1000000\nmax_cost_usd: 2.5\nallow_dirty: false\nkeep_going: true\n\
          agent_commits: squash\nif_no_changes: ok\nif_unverified: fail\ntest_changes: fail\n\
          protected_paths: ['ci/**']\nprogress: { ignore: ['*.log'] }\nagent_env: [A_KEY]\n\
@@ -77,7 +78,11 @@ fn keys_of_every_kind_are_read() {
         agent_commits: Some(AgentCommits::Squash),
         if_no_changes: Some(OnFinding::Ok),
         if_unverified: Some(IfUnverified::Fail),
-        test_changes: Some(OnFinding::Fail),
+        flaky_reruns: Some(2),
+        baseline: Some(Baseline::First),
+        known_failures: Some(KnownFailures::Tolerate),
+        prove_new_tests: Some(ProveNewTests::Warn),
+        test_changes: Some(TestChangePolicy::Fail),
         protected_paths: texts(&["ci/**"]),
         progress: Some(Progress {
             ignore: vec!["*.log".to_owned()],

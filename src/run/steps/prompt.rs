@@ -136,6 +136,9 @@ fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>
             .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())
             .unwrap_or_default(),
         failing: failure.map_or("", |failure| failure.failing_output.as_str()),
+        blame: failure
+            .map(|failure| state.proofs.blame(&failure.failed))
+            .unwrap_or_default(),
         hints: failure
             .map(|failure| failure.hints.clone())
             .unwrap_or_default(),

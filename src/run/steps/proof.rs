@@ -1,19 +1,27 @@
 //! Further runs of the checks that tell what a verdict is worth.
 
-use crate::domain::attempt::{Interruption, Observation, Proof, ProofLine, ProofResult, Proved};
+use crate::checks::Verification;
+use crate::domain::attempt::{
+    Interruption, Observation, Proof, ProofLine, ProofResult, Proved, TestChanges,
+};
 use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::EventKind;
+use crate::domain::snapshot::Snapshot;
+use crate::git::{RawSnapshot, SwapError, TreeId, display_path};
 use crate::run::accounts::CheckMemory;
 use crate::run::emitter::Emitter;
 use crate::run::setup::Setup;
 use crate::run::steps::verify::{judge, run_checks};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
+use anyhow::Context;
+use std::collections::BTreeSet;
 
-/// Runs the checks once more and says what that proves.
+/// Runs the checks on the tree that a proof is about, brings the work tree back, and says what that
+/// proves.
 ///
 /// # Errors
-/// When the run's own state cannot be written.
+/// When the run's own state cannot be written, or the work tree cannot be brought back.
 pub async fn prove(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -26,11 +34,9 @@ pub async fn prove(
     emit.proving(Some(proof));
     emit.emit(EventKind::ProofStarted { proof });
     let fingerprint = tree.last_snapshot(emit).1.tree().cloned();
-    let result = match proof {
-        Proof::Flake => same_tree_again(setup, tree, memory, emit, run).await?,
-        Proof::Baseline | Proof::OldTests | Proof::NewTests => Some(ProofResult::Unknown {
-            why: "the checks are run on the work tree alone".into(),
-        }),
+    let result = match known_baseline(memory, run, proof) {
+        Some(known) => Some(known),
+        None => on_its_tree(setup, tree, memory, emit, run, proof).await?,
     };
     let Some(result) = result else {
         let by = setup.interruption().unwrap_or(Interruption::Deadline);
@@ -52,27 +58,105 @@ pub async fn prove(
     })))
 }
 
-/// Runs the checks once more on the tree in front, whatever is remembered of it. `None` when the run
-/// was stopped.
-async fn same_tree_again(
+/// What the task before, or this one, has already heard of the task's start.
+fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Option<ProofResult> {
+    let start = run.journal.state.task_start.as_ref()?.tree()?;
+    let known = memory.recall(start, &run.config);
+    known.filter(|_| proof == Proof::Baseline).map(result_of)
+}
+
+/// Whatever is remembered of the tree, the checks run. `None` when the run was stopped.
+async fn on_its_tree(
     setup: &Setup,
     tree: &mut WorkTree,
     memory: &mut CheckMemory,
     emit: &mut Emitter<'_>,
     run: &mut TaskRun<'_>,
+    proof: Proof,
 ) -> anyhow::Result<Option<ProofResult>> {
-    let (raw, before) = tree.last_snapshot(emit);
+    let unknown = |why: String| Ok(Some(ProofResult::Unknown { why }));
+    let (raw, before) = tree.snapshot(emit);
+    let Some(raw) = raw else {
+        return unknown("the work tree could not be read".into());
+    };
+    if let Some(why) = cannot_prove(run).filter(|_| proof != Proof::Flake) {
+        return unknown(why);
+    }
+    let put = tree_of(tree, proof, &raw, &run.journal.state.tests)
+        .and_then(|other| tree.repo.change().swap_to(&raw, &other).map(drop));
     let config = &run.config;
-    let verification = run_checks(setup, tree, memory, emit, config, raw.as_deref()).await?;
+    let ran = match &put {
+        Ok(()) => Some(run_checks(setup, tree, memory, emit, config, Some(&raw)).await),
+        Err(_) => None,
+    };
+    let left = match (&ran, proof) {
+        (Some(Ok(_)), Proof::Flake) => tree.settle(Some(&raw), emit).1,
+        _ => before.clone(),
+    };
+    // Whatever came of it, the work is there again.
+    let exempt = tree.exempt();
+    let back = tree.repo.change().swap_back(&exempt);
+    back.context("`sprag run --resume` tries again to bring the work back")?;
+    tree.settle(Some(&raw), emit);
+    let verification = match (ran, put) {
+        (Some(ran), _) => ran?,
+        (None, Err(error)) => return unknown(error.to_string()),
+        (None, Ok(())) => return unknown("the checks were not run".into()),
+    };
     if verification.verdict == Verdict::Aborted {
         return Ok(None);
     }
-    let (_, after) = tree.settle(raw.as_deref(), emit);
-    judge(memory, run, (&before, &after), &verification);
-    Ok(Some(match before.same_as(&after) {
-        Some(true) => ProofResult::of_verdict(&verification.verdict, verification.failed()),
-        _ => ProofResult::Unknown {
-            why: "the checks changed what they checked".into(),
-        },
-    }))
+    if proof == Proof::Flake {
+        judge(memory, run, (&before, &left), &verification);
+    }
+    match left.same_as(&before) {
+        Some(true) => Ok(Some(result_of(&verification))),
+        _ => unknown("the checks changed what they checked".into()),
+    }
+}
+
+/// Only what the base has can be put in the place of the work.
+fn cannot_prove(run: &TaskRun<'_>) -> Option<String> {
+    match &run.journal.state.task_start {
+        Some(Snapshot::Known(start)) if !start.dirty => None,
+        Some(Snapshot::Known(_)) => {
+            Some("the task started with changes that no commit has".to_owned())
+        }
+        _ => Some("the tree on which the task started could not be read".to_owned()),
+    }
+}
+
+/// The tree that a proof is about.
+fn tree_of(
+    tree: &WorkTree,
+    proof: Proof,
+    raw: &RawSnapshot,
+    tests: &TestChanges,
+) -> Result<TreeId, SwapError> {
+    let start = tree.repo.base_tree();
+    let now = tree.repo.write_snapshot_tree(raw)?;
+    let named = |names: &[&[String]]| -> BTreeSet<Vec<u8>> {
+        let changed = raw.changes.iter().map(|change| change.path.clone());
+        let is_named = |path: &Vec<u8>| {
+            let shown = display_path(path);
+            names.iter().any(|names| names.contains(&shown))
+        };
+        changed.filter(is_named).collect()
+    };
+    Ok(match proof {
+        Proof::Flake => now,
+        Proof::Baseline => start,
+        Proof::OldTests => {
+            let old = named(&[&tests.changed]);
+            tree.repo.compose_tree(&now, &start, &old)?
+        }
+        Proof::NewTests => {
+            let new = named(&[&tests.changed, &tests.added]);
+            tree.repo.compose_tree(&start, &now, &new)?
+        }
+    })
+}
+
+fn result_of(verification: &Verification) -> ProofResult {
+    ProofResult::of_verdict(&verification.verdict, verification.failed())
 }

@@ -4,11 +4,10 @@ use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
 use crate::domain::builtin::trajectory::TurnName;
-use crate::domain::checks::tests_changed::is_test;
 use crate::domain::event::{EventKind, TurnLine};
-use crate::domain::settings::{AgentCommits, OnFinding};
+use crate::domain::settings::{AgentCommits, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
-use crate::git::{ChangeKind, GitError, RawSnapshot, TurnMark, TurnReport, display_path};
+use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport, display_path};
 use crate::run::accounts::Accounts;
 use crate::run::conversation;
 use crate::run::layout::RunFile;
@@ -245,23 +244,14 @@ fn violations(
     let uncounted = raw.map(|raw| raw.uncounted.as_slice()).unwrap_or_default();
     let all = changes.iter().chain(uncounted);
     let protected = protected_among(&parts.tree, run, all.map(|change| change.path.as_slice()));
-    let weakened: Vec<String> = changes
-        .iter()
-        .filter(|change| change.kind != ChangeKind::Added)
-        .map(|change| display_path(&change.path))
-        .filter(|path| is_test(path))
-        .collect();
-    match run.config.settings.test_changes {
-        _ if weakened.is_empty() => {}
-        OnFinding::Ok => {}
-        OnFinding::Warn => parts.emit.warn_once(&format!(
+    let changed_tests = raw.map(changed_tests).unwrap_or_default().changed;
+    let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
+    if is_told && !changed_tests.is_empty() {
+        parts.emit.warn_once(&format!(
             "task {} changes tests that were there before: {}",
             run.task.id,
-            weakened.join(", ")
-        )),
-        OnFinding::Fail => {
-            violations.push(format!("tests were changed: {}", weakened.join(", ")));
-        }
+            changed_tests.join(", ")
+        ));
     }
     violations.extend(protected);
     violations

@@ -156,6 +156,10 @@ impl Project {
             .env("XDG_STATE_HOME", root.join("state"))
             .env("LANG", "C.UTF-8")
             .env("GIT_CONFIG_NOSYSTEM", "1")
+            // Tests that are about proofs ask for them.
+            .env("SPRAG_BASELINE", "off")
+            .env("SPRAG_FLAKY_RERUNS", "0")
+            .env("SPRAG_TEST_CHANGES", "warn")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command

@@ -50,6 +50,8 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     let mut hasher = DefaultHasher::new();
     (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
     (key.map(|key| key.attempt), nudges, shown_unchanged, waits).hash(&mut hasher);
+    // Beyond the limit every number of identical failures is alike.
+    let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
     (idle_cuts, failed_trees, failure, hook_message, hook_changed).hash(&mut hasher);
     (tests, prepared, interrupted, witness).hash(&mut hasher);
     let Proofs {

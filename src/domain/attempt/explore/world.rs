@@ -167,7 +167,7 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
     match step {
         Step::RunAgent { .. } if world == World::Crashes => few_turns(&current, &mut all),
         Step::RunAgent { .. } => turns(&current, &mut all),
-        Step::Verify { .. } => verifications(&current, &mut all),
+        Step::Verify { .. } => verifications(world, &current, &mut all),
         Step::Prove { proof, .. } => proofs(*proof, &current, &mut all),
         Step::Commit { .. } => {
             all.push(Observation::Committed {
@@ -191,12 +191,10 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
 
 fn turns(current: &Snapshot, all: &mut Vec<Observation>) {
     let any = [
-        (K::AgentUnavailable, None),
-        (K::AgentTransient, None),
-        (K::AgentTransient, Some(CutOff::Silence)),
-        (K::AgentCrashed, None),
-        (K::AgentCrashed, Some(CutOff::OwnLimit)),
-        (K::TurnTimeout, Some(CutOff::TimeLimit)),
+        K::AgentUnavailable,
+        K::AgentTransient,
+        K::AgentCrashed,
+        K::TurnTimeout,
     ];
     let idle = [
         K::FailedReport,
@@ -210,10 +208,7 @@ fn turns(current: &Snapshot, all: &mut Vec<Observation>) {
     ];
     for (head, tree) in STATES {
         let after = at(head, tree);
-        all.extend(
-            any.iter()
-                .map(|(kind, cut)| cut_off(*kind, *cut, after.clone())),
-        );
+        all.extend(any.iter().map(|kind| turn(*kind, after.clone())));
         match current.same_as(&after) {
             Some(true) => all.extend(idle.iter().map(|kind| turn(*kind, after.clone()))),
             _ => all.push(turn(K::Changed, after)),
@@ -229,36 +224,40 @@ fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {
     all.extend(idle.iter().map(|kind| turn(*kind, current.clone())));
     let own = Some(CutOff::OwnLimit);
     all.push(cut_off(K::AgentCrashed, own, current.clone()));
+    let silence = Some(CutOff::Silence);
+    all.push(cut_off(K::AgentTransient, silence, current.clone()));
     for tree in ["base", "a", "b"] {
         let after = at("h0", tree);
-        all.push(turn(K::TurnTimeout, after.clone()));
+        let limit = Some(CutOff::TimeLimit);
+        all.push(cut_off(K::TurnTimeout, limit, after.clone()));
         if current.same_as(&after) != Some(true) {
             all.push(turn(K::Changed, after));
         }
     }
 }
 
-fn verifications(current: &Snapshot, all: &mut Vec<Observation>) {
-    let verdicts = [
-        Verdict::Passed,
-        failed("f1"),
-        failed("f2"),
-        Verdict::TimedOut { checks: vec![] },
-        Verdict::CannotStart {
-            check: "test".into(),
-            program: "x".into(),
-        },
-    ];
+fn verifications(world: World, current: &Snapshot, all: &mut Vec<Observation>) {
+    let verdicts = [failed("f2"), Verdict::TimedOut { checks: vec![] }];
     let other = match current.tree() {
         Some(tree) if tree.0 == "b" => at("h0", "a"),
         _ => at("h0", "b"),
     };
     for verdict in verdicts {
+        all.push(verification(verdict, current, current.clone()));
+    }
+    for verdict in [Verdict::Passed, failed("f1")] {
         for after in [current.clone(), other.clone()] {
             all.push(verification(verdict.clone(), current, after));
         }
     }
-    all.push(verification(Verdict::Passed, current, unknown()));
+    if world == World::Crashes {
+        let missing = Verdict::CannotStart {
+            check: "test".into(),
+            program: "x".into(),
+        };
+        all.push(verification(missing, current, current.clone()));
+        all.push(verification(Verdict::Passed, current, unknown()));
+    }
 }
 
 fn proofs(proof: Proof, current: &Snapshot, all: &mut Vec<Observation>) {
