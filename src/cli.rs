@@ -19,7 +19,7 @@ pub struct Cli {
 const RUN_EXAMPLES: &str = "\
 Examples:
   sprag run 'fix the flaky test' --verify 'cargo test'
-  sprag run --plan plan.yaml --agent codex
+  sprag run --plan plan.yaml --keep-going --max-retries 5
   sprag run --plan plan.yaml --dry-run
   sprag run --issue 12 --pull-request draft
   sprag run --resume";
