@@ -140,7 +140,7 @@ const LIMIT: &str =
 const WRITABLE: &str = "make it writable for this user, then go on with sprag run --resume";
 const UNWRITTEN: &str =
     "see that there is room and that it may be written, then go on with sprag run --resume";
-const DISK: &str = "see to the disk, then go on with sprag run --resume";
+const DISK: &str = "check the disk, then go on with sprag run --resume";
 
 fn fault_of(error: &io::Error) -> Option<&'static str> {
     match error.kind() {

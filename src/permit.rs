@@ -2,7 +2,7 @@
 
 use crate::domain::snapshot::Fingerprint;
 
-/// Leave to commit one tree, and why. The payloads can be minted by this crate alone, where the
+/// A permit to commit one tree, and why. The payloads can be minted by this crate alone, where the
 /// reason has just been established; a token is consumed by the commit that it permits.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Committable {

@@ -1,4 +1,4 @@
-//! Runs the project's checks on the tree as it stands, and mints the leave to commit it.
+//! Runs the project's checks on the tree as it stands, and mints the permit to commit it.
 
 mod reports;
 
@@ -109,7 +109,7 @@ pub async fn run_checks(
 }
 
 impl Verification {
-    /// The leave to commit `tree`, if this is what was verified and it passed.
+    /// The permit to commit `tree`, if this is what was verified and it passed.
     pub fn permit(&self, tree: &Fingerprint) -> Option<Committable> {
         (self.verdict == Verdict::Passed).then(|| Committable::verified(tree.clone()))
     }
@@ -150,7 +150,7 @@ impl Verification {
     }
 }
 
-/// The leave to commit a tree for which no check is configured.
+/// The permit to commit a tree for which no check is configured.
 pub fn permit_unchecked(checks: &[Check], tree: &Fingerprint) -> Option<Committable> {
     checks
         .is_empty()

@@ -15,7 +15,7 @@ use crate::domain::settings::{IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
 use crate::git::path_within;
 use crate::process::{self, Cancel, CancelReason, find_program};
-use crate::run::new_run;
+use crate::run::places;
 use crate::run::prepare::{config_file, config_path, without_agent};
 use crate::run::repository::repository as discover;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
@@ -70,7 +70,7 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         .and_then(|it| it.run.run_dir(context))
     {
         Some(dir) => dir,
-        None => new_run::runs_of(context, work_tree),
+        None => places::runs_of(context, work_tree),
     };
     Ok(Gathered::Facts(Box::new(Facts {
         in_actions: context.in_actions(),

@@ -343,9 +343,9 @@ impl Outcome {
     pub fn message(&self) -> String {
         match self {
             Self::Verified { commit: Some(id) } => {
-                format!("verified and committed as {}", short(id))
+                format!("checks passed, committed {}", short(id))
             }
-            Self::Verified { commit: None } => "verified; nothing was left to commit".into(),
+            Self::Verified { commit: None } => "checks passed; nothing was left to commit".into(),
             Self::Unverified {
                 accepted: false, ..
             } => "no check is configured and the policy does not take unverified work".into(),

@@ -34,7 +34,7 @@ use crate::run::hand_in::HandIn;
 use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::source::of_issue;
-use crate::run::{new_run, prepare};
+use crate::run::{places, prepare};
 use crate::settings::{self, Sources, inputs};
 use globset::GlobSet;
 use std::collections::BTreeSet;
@@ -72,7 +72,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     };
     request.settle(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
-    let own = new_run::runs_of(context, real.work_tree());
+    let own = places::runs_of(context, real.work_tree());
     let own = own.join(uuid::Uuid::now_v7().to_string());
     let own = RunDir::create(&own, Arc::new(redactor))
         .map_err(|error| Error::environment(format!("{error:#}")))?;

@@ -1,6 +1,7 @@
 //! The log for people: plain lines, with colours and a live display where there is a terminal.
 
 mod end;
+mod line;
 mod lines;
 mod live;
 

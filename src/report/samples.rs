@@ -373,7 +373,7 @@ pub fn partial_tape() -> Tape {
     let verified = commit(&mut tape, FIRST, "Serve reports as CSV");
     tape.end_task(verified, &[attempt(1, &["src/report.rs"], &[])]);
     tape.task("t2", titles[1]);
-    tape.push(warning("droppings left by the checks: target/out.csv"));
+    tape.push(warning("files that the checks left behind: target/out.csv"));
     for n in 1..=2 {
         tape.turn(n, AssessmentKind::Changed, &[])
             .check("test", Some((LEFT, 2)));

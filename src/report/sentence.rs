@@ -159,8 +159,21 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::NoWork => "there was nothing to do",
         Reason::Invalid => "usage, configuration or plan is not valid",
         Reason::Environment => "an agent, a program, git, GitHub or a permission is missing",
-        Reason::Internal => "Sprag failed itself",
-        Reason::Refused => "what was asked for is not done",
+        Reason::Internal => "internal error",
+        Reason::Refused => "request refused",
+    }
+}
+
+/// What to do about something that is missing: the remedies of the error that ended the run.
+pub fn remedies(summary: &RunSummary) -> Vec<String> {
+    let last = summary.warnings.last().map(String::as_str);
+    let lines = last.unwrap_or_default().lines().skip(1);
+    let told = lines.filter_map(|line| line.strip_prefix("  "));
+    // An indented line below another one is output that the error quotes.
+    let told: Vec<String> = told.map(|line| line.trim_end().to_owned()).collect();
+    match told.iter().all(|line| !line.starts_with(' ')) && !told.is_empty() {
+        true => told,
+        false => vec!["install or grant what the message above names".into()],
     }
 }
 
@@ -265,10 +278,13 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
             ));
             return steps;
         }
-        Some(RunStatus::Environment) => steps.push(NextStep {
-            what: "supply what is missing".into(),
-            command: None,
-        }),
+        Some(RunStatus::Environment) => {
+            let what = remedies(summary).into_iter();
+            steps.extend(what.map(|what| NextStep {
+                what,
+                command: None,
+            }));
+        }
         Some(_) => {}
     }
     steps.push(step("go on from here", resume(summary)));
@@ -417,7 +433,15 @@ mod tests {
         summary.reason = Some(Reason::AgentUnavailable);
         let steps = next_steps(&summary);
         let place = |what: &str| steps.iter().position(|step| step.what == what);
-        assert!(place("supply what is missing") < place("go on from here"));
-        assert!(place("supply what is missing").is_some());
+        let general = "install or grant what the message above names";
+        assert!(place(general).is_some() && place(general) < place("go on from here"));
+        let told = "codex was not found\n  install it: npm install codex\n  or use another agent";
+        summary.warnings.push(told.into());
+        let steps = next_steps(&summary);
+        let whats: Vec<&str> = steps.iter().map(|step| step.what.as_str()).collect();
+        assert_eq!(
+            whats[..2],
+            ["install it: npm install codex", "or use another agent"]
+        );
     }
 }

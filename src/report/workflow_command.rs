@@ -229,7 +229,7 @@ mod tests {
         insta::assert_snapshot!(annotation_commands(&annotations(&samples::partial())).join("\n"), @r"
         ::error file=src/report.rs,line=41,title=test failed::assertion `left == right` failed: header differs
         ::error file=plans/csv.yaml,line=8,title=t2 failed (verification_failed)::the checks still fail and no retry is left
-        ::warning file=plans/csv.yaml,title=Sprag::droppings left by the checks: target/out.csv
+        ::warning file=plans/csv.yaml,title=Sprag::files that the checks left behind: target/out.csv
         ::notice file=plans/csv.yaml,line=12,title=t3 pending::not reached
         ");
         insta::assert_snapshot!(annotation_commands(&annotations(&samples::planning_only())).join("\n"), @r"

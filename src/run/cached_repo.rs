@@ -52,7 +52,7 @@ impl CachedRepo {
             .filter(|before| quiescence() == Some(*before))
             .map(|quiescent| Last {
                 raw: Arc::clone(&raw),
-                check_artifacts: exempt.droppings.clone(),
+                check_artifacts: exempt.check_artifacts.clone(),
                 quiescent,
             });
         Ok(raw)
@@ -72,7 +72,7 @@ impl CachedRepo {
 
 impl Last {
     fn still_holds(&self, now: Option<Quiescence>, exempt: &Exempt) -> bool {
-        now == Some(self.quiescent) && self.check_artifacts == exempt.droppings
+        now == Some(self.quiescent) && self.check_artifacts == exempt.check_artifacts
     }
 }
 

@@ -17,6 +17,7 @@ pub mod lock;
 pub mod new_run;
 mod orderly_end;
 pub mod parts;
+pub mod places;
 pub mod plan_state;
 pub mod prepare;
 mod push_failure;

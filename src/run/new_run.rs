@@ -7,11 +7,11 @@ use crate::git::{Change, Exempt, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::layout::{Folder, RunFile};
+use crate::run::places::{resolved, runs_of};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
 use crate::secrets::sources::redactor;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const ELSEWHERE: &str =
@@ -207,28 +207,4 @@ fn refuse_dirty(prepared: &Prepared, repo: &mut CachedRepo) -> Result<()> {
             .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)")
             .hint("to go on with an interrupted run use --resume"),
     )
-}
-
-/// Where the runs of a repository are kept.
-pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
-    if context.in_actions()
-        && let Some(temp) = context.path_var("RUNNER_TEMP")
-    {
-        return temp.join("sprag");
-    }
-    let name = work_tree
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let hash = blake3::hash(work_tree.as_os_str().as_encoded_bytes()).to_hex();
-    let name = format!("{}-{}", name.unwrap_or_default(), &hash[..8]);
-    context.state_home().join(name)
-}
-
-/// A path of which the last parts need not exist yet, without links in those that do.
-pub(crate) fn resolved(path: &Path) -> PathBuf {
-    match (path.canonicalize(), path.parent(), path.file_name()) {
-        (Ok(path), _, _) => path,
-        (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
-        _ => path.to_path_buf(),
-    }
 }

@@ -24,10 +24,7 @@ pub(crate) fn recorder(
     refuse_other_agents(prepared)?;
     let path = context.cwd.join(file);
     let shown = file.display();
-    if prepared
-        .real
-        .contains(&crate::run::new_run::resolved(&path))
-    {
+    if prepared.real.contains(&crate::run::places::resolved(&path)) {
         return Err(
             Error::usage(format!("the recording {shown} lies inside the repository"))
                 .hint("choose a place outside of the work tree: the agent could write there"),

@@ -15,7 +15,7 @@ use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, RunDir, newest_unfinished};
 use crate::run::layout::{Folder, RunFile};
 use crate::run::lock::{RunLock, lock};
-use crate::run::new_run::runs_of;
+use crate::run::places::runs_of;
 use crate::run::plan_state::PlanState;
 use crate::run::prepare::{Before, Prepared, Source, in_base, prepare};
 use crate::run::take_up::{finish_landing, undo_move};

@@ -52,7 +52,7 @@ impl WorkTree {
     pub fn exempt(&self) -> Exempt {
         Exempt {
             progress_ignore: self.progress_ignore.clone(),
-            droppings: self.check_artifacts.clone(),
+            check_artifacts: self.check_artifacts.clone(),
             plan: self.plan.exempt(),
         }
     }

@@ -234,7 +234,7 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
 /// Paths that no task may change as far as these sources say; a task may say otherwise.
 ///
 /// # Errors
-/// A glob that cannot be used.
+/// An invalid glob.
 pub fn protected_paths(sources: &Sources) -> Result<Arc<GlobSet>> {
     let all = sources.above.clone().or(sources.below.clone());
     sources.set_of(&all.resolve(sources.in_actions).protected_paths)

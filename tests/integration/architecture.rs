@@ -179,7 +179,7 @@ fn the_names_of_agents_occur_only_where_the_agents_are() {
 }
 
 #[test]
-fn leave_to_commit_is_minted_where_it_is_true_and_nowhere_else() {
+fn a_permit_to_commit_is_minted_where_it_is_true_and_nowhere_else() {
     let minted: Vec<String> = all_sources()
         .into_iter()
         .filter(|(_, text)| {

@@ -28,7 +28,7 @@ struct Story {
     code: i32,
 }
 
-/// Three tasks with set-up, hook, droppings and a process left behind by each turn. The first is
+/// Three tasks with set-up, hook, check artifacts and a process left behind by each turn. The first is
 /// planned only, then done wrong, then mended.
 const MENDED: Story = Story {
     name: "mended",

@@ -83,7 +83,7 @@ fn a_timed_out_verdict_is_not_remembered() {
 }
 
 #[test]
-fn droppings_are_named_and_never_committed() {
+fn check_artifacts_are_named_and_never_committed() {
     let project = project(&format!("mkdir -p out; echo x > out/report.xml; {CHECK}"));
     let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
     assert_eq!(committed(&project), ["a.txt", "plan.yaml"]);
@@ -97,7 +97,7 @@ fn droppings_are_named_and_never_committed() {
 }
 
 #[test]
-fn droppings_are_no_progress() {
+fn check_artifacts_are_no_progress() {
     let project = project(&format!("date +%N > out.xml; {CHECK}"));
     let agent = "test $N = 1 && echo apple > a.txt; echo 'All done.'";
     let run = run(&project, agent, &[]).expect(1);
@@ -106,7 +106,7 @@ fn droppings_are_no_progress() {
 }
 
 #[test]
-fn what_the_agent_creates_is_no_dropping() {
+fn what_the_agent_creates_is_no_check_artifact() {
     let project = project(&format!("echo checked >> made.txt; {CHECK}"));
     run(
         &project,

@@ -23,7 +23,7 @@ pub struct Restored {
 
 impl Repo {
     /// Undoes every change since the base: tracked files come back, new ones that are not ignored
-    /// go, droppings and nested repositories stay. Nothing is followed out of the work tree. HEAD
+    /// go, files that checks left behind and nested repositories stay. Nothing is followed out of the work tree. HEAD
     /// and the repository's index go back too.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub enum SwitchError {
     /// There is uncommitted work.
     #[error("the work tree has uncommitted changes: {}", display_paths(.0))]
     Dirty(Vec<Vec<u8>>),
-    /// Ignored files or droppings lie where the other commit has files.
+    /// Ignored files or files that checks left behind lie where the other commit has files.
     #[error("files that are not under version control lie where the other commit has files: {}", display_paths(.0))]
     InTheWay(Vec<Vec<u8>>),
     /// A merge or the like is under way.
@@ -129,7 +129,7 @@ impl Repo {
     }
 
     /// Moves the branch, the work tree and the base as planned, so that what lies there can be
-    /// verified again. Ignored files and droppings stay. A move that was cut off is finished by
+    /// verified again. Ignored files and files that checks left behind stay. A move that was cut off is finished by
     /// repeating it, and a finished one is undone by [`Repo::move_back`].
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub struct Exempt {
     /// Paths that the configuration leaves out of progress.
     pub progress_ignore: GlobSet,
     /// Untracked files that only verification created.
-    pub droppings: BTreeSet<Vec<u8>>,
+    pub check_artifacts: BTreeSet<Vec<u8>>,
     /// The plan file, whose status is Sprag's own.
     pub plan: Option<PlanExempt>,
 }
@@ -81,7 +81,7 @@ pub struct RawSnapshot {
     /// What `progress.ignore` leaves out of the fingerprint. It is committed all the same.
     pub uncounted: Vec<Change>,
     /// Droppings that are there now.
-    pub droppings: Vec<Vec<u8>>,
+    pub check_artifacts: Vec<Vec<u8>>,
     /// Untracked repositories inside the work tree. They are never committed.
     pub nested: Vec<Vec<u8>>,
     /// Paths that the repository's own index holds as conflicts.

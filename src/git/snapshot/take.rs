@@ -93,7 +93,7 @@ impl Repo {
             },
             changes: Vec::new(),
             uncounted: Vec::new(),
-            droppings: Vec::new(),
+            check_artifacts: Vec::new(),
             nested,
             unmerged: unmerged.into_iter().collect(),
             warnings,
@@ -147,18 +147,18 @@ impl Repo {
         exempt: &Exempt,
         raw: &mut RawSnapshot,
     ) -> Result<(), GitError> {
-        let is_dropping = |one: &Candidate| {
+        let is_artifact = |one: &Candidate| {
             let uncommitted = one.base.is_none() && one.tracked_by != TrackedBy::Commit;
-            uncommitted && exempt.droppings.contains(&one.path)
+            uncommitted && exempt.check_artifacts.contains(&one.path)
         };
         let (dropped, kept): (Vec<Candidate>, Vec<Candidate>) =
-            candidates.into_iter().partition(is_dropping);
+            candidates.into_iter().partition(is_artifact);
         let paths: Vec<&[u8]> = kept.iter().map(|one| one.path.as_slice()).collect();
         raw.warnings.extend(self.clear_beside(&paths)?);
         let seen = look_at(&self.real.work_tree, &paths);
         let mut unchanged = self.same_as_base(&kept, &seen)?;
         self.convert(&kept, &seen, &mut unchanged)?;
-        raw.droppings = dropped.into_iter().map(|one| one.path).collect();
+        raw.check_artifacts = dropped.into_iter().map(|one| one.path).collect();
         for ((candidate, on_disk), same) in kept.into_iter().zip(seen).zip(unchanged) {
             self.judge(candidate, on_disk, same, exempt, raw)?;
         }
@@ -360,7 +360,7 @@ impl Repo {
         for one in self.status(&index)?.listed {
             let plan = exempt.plan.as_ref().filter(|plan| plan.path == one.path);
             let exempted = exempt.progress_ignore.is_match(as_path(&one.path))
-                || (one.indexed.is_none() && exempt.droppings.contains(&one.path));
+                || (one.indexed.is_none() && exempt.check_artifacts.contains(&one.path));
             let indexed = one.indexed.as_ref();
             if exempted || self.is_same_plan(plan, indexed)? || one.staged_only {
                 continue;

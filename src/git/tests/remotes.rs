@@ -438,7 +438,7 @@ fn work_is_put_on_top_of_a_moved_branch_verified_again_and_pushed() {
         assert_eq!(show(&old.0), show(&new.new.as_ref().unwrap().0));
     }
     let exempt = Exempt {
-        droppings: BTreeSet::from([b"dropping".to_vec()]),
+        check_artifacts: BTreeSet::from([b"dropping".to_vec()]),
         ..Exempt::default()
     };
     let intent = f.repo.plan_move(&rebased.head).unwrap();

@@ -70,7 +70,7 @@ fn a_patch_of_an_unborn_branch_applies_too() {
 }
 
 #[test]
-fn a_restored_tree_is_the_base_again_but_for_droppings_and_ignored_files() {
+fn a_restored_tree_is_the_base_again_but_for_check_artifacts_and_ignored_files() {
     let g = Ground::new();
     g.write(".gitignore", "*.log\n");
     g.git(&["add", "."]);
@@ -85,7 +85,7 @@ fn a_restored_tree_is_the_base_again_but_for_droppings_and_ignored_files() {
     f.git(&["add", "a", "new"]);
     f.git(&["commit", "-qm", "by the agent"]);
     let exempt = Exempt {
-        droppings: BTreeSet::from([b"report.xml".to_vec()]),
+        check_artifacts: BTreeSet::from([b"report.xml".to_vec()]),
         ..Exempt::default()
     };
     let done = f.repo.restore_tree(&exempt).unwrap();

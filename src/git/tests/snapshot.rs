@@ -387,7 +387,7 @@ fn what_is_exempt_does_not_count() {
     globs.add(Glob::new("notes/**").unwrap());
     let exempt = Exempt {
         progress_ignore: globs.build().unwrap(),
-        droppings: BTreeSet::from([b"report.xml".to_vec()]),
+        check_artifacts: BTreeSet::from([b"report.xml".to_vec()]),
         plan: None,
     };
     f.write("notes/today", "x");
@@ -399,7 +399,7 @@ fn what_is_exempt_does_not_count() {
         named(&snapshot.uncounted),
         changed(&[("notes/today", Added)])
     );
-    assert_eq!(snapshot.droppings, [b"report.xml".to_vec()]);
+    assert_eq!(snapshot.check_artifacts, [b"report.xml".to_vec()]);
     f.git(&["add", "-A"]);
     assert_eq!(
         f.repo.snapshot(&exempt).unwrap().known.tree.0,

@@ -1,7 +1,7 @@
 //! The end of a run: what happened, what was kept, what to type next.
 
-use super::lines::{Line, Tone};
-use crate::domain::outcome::{RunStatus, TaskEnd};
+use super::line::{Line, Tone, mark};
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::{outputs, sentence, text};
 
@@ -92,6 +92,8 @@ fn task(task: &TaskSummary) -> Line {
     );
     let reason = task
         .reason
+        // The message of a task that passed says why it is done.
+        .filter(|reason| *reason != Reason::Verified)
         .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
     let message = text::short_line(&task.message, 400);
     let word = task.status.as_str();
@@ -102,13 +104,4 @@ fn task(task: &TaskSummary) -> Line {
             mark(task.status)
         ),
     )
-}
-
-pub(super) fn mark(status: TaskEnd) -> &'static str {
-    match status {
-        TaskEnd::Done => "✓",
-        TaskEnd::Failed | TaskEnd::Blocked => "✗",
-        TaskEnd::Pending => "·",
-        TaskEnd::Skipped => "-",
-    }
 }

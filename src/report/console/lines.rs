@@ -1,16 +1,16 @@
 //! An event as lines of the log.
 
 use super::end;
+use super::line::{Line, Tone, mark, place};
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::ProofWord;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
-use crate::domain::outcome::{TaskEnd, signal_name};
+use crate::domain::outcome::{Reason, TaskEnd, signal_name};
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
-use anstyle::AnsiColor;
 
 /// Longest line of foreign text in the log, in characters.
 const LINE_CHARS: usize = 2_000;
@@ -24,62 +24,6 @@ pub fn lines(event: &Event, summary: &RunSummary, style: &Style) -> Vec<String> 
         _ => told(event, summary, style.verbosity),
     };
     lines.into_iter().map(|line| line.render(style)).collect()
-}
-
-/// What a line is about, as its colour shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
-    Plain,
-    Heading,
-    Good,
-    Warn,
-    Bad,
-    Dim,
-}
-
-/// One line before it is cut and painted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    tone: Tone,
-    text: String,
-    whole: bool,
-}
-
-impl Line {
-    pub(super) fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self {
-            tone,
-            text: text.into(),
-            whole: false,
-        }
-    }
-
-    /// A line that is never cut, because it holds a command or path to copy.
-    pub(super) fn whole(tone: Tone, text: impl Into<String>) -> Self {
-        Self {
-            whole: true,
-            ..Self::new(tone, text)
-        }
-    }
-
-    pub(super) fn render(self, style: &Style) -> String {
-        let text = match style.width {
-            Some(width) if !self.whole => text::clip_columns(&self.text, width).into_owned(),
-            _ => self.text,
-        };
-        let look = match self.tone {
-            Tone::Plain => return text,
-            Tone::Heading => anstyle::Style::new().bold(),
-            Tone::Good => AnsiColor::Green.on_default(),
-            Tone::Warn => AnsiColor::Yellow.on_default(),
-            Tone::Bad => AnsiColor::Red.on_default(),
-            Tone::Dim => anstyle::Style::new().dimmed(),
-        };
-        match style.color && !text.is_empty() {
-            true => format!("{look}{text}{look:#}"),
-            false => text,
-        }
-    }
 }
 
 fn quiet(event: &Event, summary: &RunSummary) -> Vec<Line> {
@@ -233,9 +177,9 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
 
 fn task_heading(event: &Event, summary: &RunSummary, title: &str) -> String {
     let id = event.task.as_deref().unwrap_or("");
-    let (place, of) = super::live::place(summary, id);
+    let (at, of) = place(summary, id);
     format!(
-        "[{place}/{of}] {} {}",
+        "[{at}/{of}] {} {}",
         text::short_line(id, 60),
         text::short_line(title, 200)
     )
@@ -449,11 +393,16 @@ fn task_ended(event: &Event, ended: &TaskEnded) -> Line {
         text::count(u64::from(ended.turns), "turn"),
         ms(ended.elapsed_ms),
     ];
-    let (mark, word, reason) = (end::mark(status), status.as_str(), reason.as_str());
+    let (mark, word) = (mark(status), status.as_str());
+    // The message of a task that passed says why it is done.
+    let reason = match reason {
+        Reason::Verified => String::new(),
+        reason => format!(" ({})", reason.as_str()),
+    };
     Line::new(
         tone,
         format!(
-            "{mark} {id} {word} ({reason}): {message} · {}",
+            "{mark} {id} {word}{reason}: {message} · {}",
             counts.join(", ")
         ),
     )

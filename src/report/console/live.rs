@@ -1,8 +1,7 @@
 //! The display at the foot of a terminal while a run goes on.
 
 use super::Style;
-use super::end::mark;
-use super::lines::{Line, Tone};
+use super::line::{Line, Tone, mark, place, worked_on};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::outcome::TaskEnd;
@@ -136,16 +135,6 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
         ));
     }
     lines
-}
-
-/// Which of the run's tasks this is, and of how many.
-pub(super) fn place(summary: &RunSummary, id: &str) -> (usize, usize) {
-    let at = worked_on(summary).position(|task| task.id == id);
-    (at.map_or(0, |at| at + 1), worked_on(summary).count())
-}
-
-fn worked_on(summary: &RunSummary) -> impl Iterator<Item = &TaskSummary> {
-    summary.tasks.iter().filter(|task| task.selected)
 }
 
 /// A display on a terminal.

@@ -56,7 +56,7 @@ fn a_good_run_says_what_was_done() {
       check test: running
       check test passed: 12 passed (8.3s)
       committed 9b1e44c0aa27 Serve reports as CSV (1 file)
-    ✓ t1 done (verified): verified and committed as 9b1e44c0aa27 · 2 attempts, 3 turns, 1m 35s
+    ✓ t1 done: checks passed, committed 9b1e44c0aa27 · 2 attempts, 3 turns, 1m 35s
 
     [2/2] t2 Quote fields
       turn 1 (implement): codex is working
@@ -64,11 +64,11 @@ fn a_good_run_says_what_was_done() {
       check test: running
       check test passed: 12 passed (8.3s)
       committed c0ffee123456 Quote CSV fields (1 file)
-    ✓ t2 done (verified): verified and committed as c0ffee123456 · 1 attempt, 1 turn, 1m 35s
+    ✓ t2 done: checks passed, committed c0ffee123456 · 1 attempt, 1 turn, 1m 35s
 
     ✓ Sprag: success (verified): 2 of 2 tasks done in 4m 00s · 73.6k in / 8.6k out tokens, $0.24
-      ✓ t1 Serve /report.csv: done (verified): verified and committed as 9b1e44c0aa27
-      ✓ t2 Quote fields: done (verified): verified and committed as c0ffee123456
+      ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
+      ✓ t2 Quote fields: done: checks passed, committed c0ffee123456
       Done:
         2 commits on feature/csv: 9b1e44c0aa27, c0ffee123456
     "#);
@@ -86,10 +86,10 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
       check test: running
       check test passed: 12 passed (8.3s)
       committed 9b1e44c0aa27 Serve reports as CSV (1 file)
-    ✓ t1 done (verified): verified and committed as 9b1e44c0aa27 · 1 attempt, 1 turn, 1m 35s
+    ✓ t1 done: checks passed, committed 9b1e44c0aa27 · 1 attempt, 1 turn, 1m 35s
 
     [2/3] t2 Quote fields
-    warning: droppings left by the checks: target/out.csv
+    warning: files that the checks left behind: target/out.csv
       turn 1 (implement): codex is working
       turn 1: changed files (41s)
       check test: running
@@ -106,7 +106,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
     ✗ t2 failed (verification_failed): the checks still fail and no retry is left · 2 attempts, 2 turns, 1m 35s
 
     ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 55s · 55.2k in / 6.4k out tokens, $0.18
-      ✓ t1 Serve /report.csv: done (verified): verified and committed as 9b1e44c0aa27
+      ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✗ t2 Quote fields: failed (verification_failed): the checks still fail and no retry is left
       · t3 Document the route: pending: not reached
       Kept:
@@ -196,7 +196,7 @@ fn quiet_is_warnings_and_the_end() {
     let lines: Vec<&str> = log.lines().collect();
     assert_eq!(
         lines[0],
-        "warning: droppings left by the checks: target/out.csv"
+        "warning: files that the checks left behind: target/out.csv"
     );
     assert_eq!(lines[1], "");
     assert!(

@@ -231,7 +231,11 @@ fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
         ],
         RunStatus::Failed | RunStatus::Partial | RunStatus::Blocked => vec![redo()],
         RunStatus::Budget | RunStatus::Deadline | RunStatus::Cancelled => vec![go_on()],
-        RunStatus::Environment => vec!["supply what is missing".into(), go_on()],
+        RunStatus::Environment => {
+            let mut steps = sentence::remedies(summary);
+            steps.push(go_on());
+            steps
+        }
         RunStatus::Invalid => vec!["mend what is not valid".into(), redo()],
     }
 }

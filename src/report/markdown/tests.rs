@@ -26,7 +26,7 @@ fn success() {
     | `t2` Quote fields | ✅&nbsp;done | `verified` | 1 | 0 | 0 | `c0ffee123456` | 1m&nbsp;35s | 20.5k | \$0.06 |
 
     <details>
-    <summary><b>t1</b> Serve /report.csv: verified and committed as 9b1e44c0aa27</summary>
+    <summary><b>t1</b> Serve /report.csv: checks passed, committed 9b1e44c0aa27</summary>
 
     **Turns**
 
@@ -45,7 +45,7 @@ fn success() {
     </details>
 
     <details>
-    <summary><b>t2</b> Quote fields: verified and committed as c0ffee123456</summary>
+    <summary><b>t2</b> Quote fields: checks passed, committed c0ffee123456</summary>
 
     **Turns**
 
@@ -115,7 +115,7 @@ fn partial() {
     Patch of the unfinished work: `patches/t2.patch`
 
     <details>
-    <summary><b>t1</b> Serve /report.csv: verified and committed as 9b1e44c0aa27</summary>
+    <summary><b>t1</b> Serve /report.csv: checks passed, committed 9b1e44c0aa27</summary>
 
     **Turns**
 
@@ -127,7 +127,7 @@ fn partial() {
 
     ### Warnings
 
-    - droppings left by the checks: target/out.csv
+    - files that the checks left behind: target/out.csv
     ");
 }
 
@@ -332,7 +332,7 @@ fn budget() {
     - Turn 1 (implement): said nothing, changed nothing, 41s
 
     <details>
-    <summary><b>t1</b> Serve /report.csv: verified and committed as 9b1e44c0aa27</summary>
+    <summary><b>t1</b> Serve /report.csv: checks passed, committed 9b1e44c0aa27</summary>
 
     **Turns**
 

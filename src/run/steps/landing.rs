@@ -86,8 +86,8 @@ pub(crate) fn name_leftovers(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
             dirty.join(", ")
         ));
     }
-    if !raw.droppings.is_empty() {
-        let names = display_paths(&raw.droppings);
+    if !raw.check_artifacts.is_empty() {
+        let names = display_paths(&raw.check_artifacts);
         emit.warn_once(&format!(
             "files that only the checks left behind were not committed: {names}; add them to .gitignore"
         ));

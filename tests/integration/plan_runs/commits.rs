@@ -101,7 +101,7 @@ fn empty_commit_all() {
     assert_eq!(end(run.task(0)), ("done", "verified"));
     assert_eq!(
         run.task(0)["message"],
-        "verified; nothing was left to commit"
+        "checks passed; nothing was left to commit"
     );
     assert_eq!(run.task(0)["commit"], json!(null));
     assert_eq!(run.summary["commits"], json!([]));
@@ -335,7 +335,7 @@ fn gitignore_written_in_the_same_turn() {
 }
 
 #[test]
-fn droppings_of_checks_are_not_committed() {
+fn check_artifacts_are_not_committed() {
     let project = Project::new(&[("a.txt", "broken\n"), ("lock", "1\n")]);
     project.write(
         "plan.yaml",

@@ -132,7 +132,7 @@ fn killed_right_before_the_commit_lands() {
     assert_eq!(
         project.checks(),
         2,
-        "leave to commit died with the process that saw the checks pass"
+        "the permit to commit died with the process that saw the checks pass"
     );
     assert_eq!(project.commits(), 3);
     assert_eq!(end(run.task(0)), ("done", "verified"));

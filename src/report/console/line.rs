@@ -1,0 +1,83 @@
+//! One line of the log, and what every part of it names alike.
+
+use super::Style;
+use crate::domain::outcome::TaskEnd;
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::report::text;
+use anstyle::AnsiColor;
+
+/// What a line is about, as its colour shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Heading,
+    Good,
+    Warn,
+    Bad,
+    Dim,
+}
+
+/// One line before it is cut and painted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Line {
+    tone: Tone,
+    text: String,
+    whole: bool,
+}
+
+impl Line {
+    pub(super) fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self {
+            tone,
+            text: text.into(),
+            whole: false,
+        }
+    }
+
+    /// A line that is never cut, because it holds a command or path to copy.
+    pub(super) fn whole(tone: Tone, text: impl Into<String>) -> Self {
+        Self {
+            whole: true,
+            ..Self::new(tone, text)
+        }
+    }
+
+    pub(super) fn render(self, style: &Style) -> String {
+        let text = match style.width {
+            Some(width) if !self.whole => text::clip_columns(&self.text, width).into_owned(),
+            _ => self.text,
+        };
+        let look = match self.tone {
+            Tone::Plain => return text,
+            Tone::Heading => anstyle::Style::new().bold(),
+            Tone::Good => AnsiColor::Green.on_default(),
+            Tone::Warn => AnsiColor::Yellow.on_default(),
+            Tone::Bad => AnsiColor::Red.on_default(),
+            Tone::Dim => anstyle::Style::new().dimmed(),
+        };
+        match style.color && !text.is_empty() {
+            true => format!("{look}{text}{look:#}"),
+            false => text,
+        }
+    }
+}
+
+/// The sign of a task that ended so.
+pub(super) fn mark(status: TaskEnd) -> &'static str {
+    match status {
+        TaskEnd::Done => "✓",
+        TaskEnd::Failed | TaskEnd::Blocked => "✗",
+        TaskEnd::Pending => "·",
+        TaskEnd::Skipped => "-",
+    }
+}
+
+/// Which of the run's tasks this is, and of how many.
+pub(super) fn place(summary: &RunSummary, id: &str) -> (usize, usize) {
+    let at = worked_on(summary).position(|task| task.id == id);
+    (at.map_or(0, |at| at + 1), worked_on(summary).count())
+}
+
+pub(super) fn worked_on(summary: &RunSummary) -> impl Iterator<Item = &TaskSummary> {
+    summary.tasks.iter().filter(|task| task.selected)
+}
