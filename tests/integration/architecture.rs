@@ -51,7 +51,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "commands",
         &[
-            "cli", "context", "doctor", "domain", "error", "git", "init", "print", "publish",
+            "cli", "context", "doctor", "domain", "error", "git", "init", "print", "process", "publish",
             "report", "run", "settings",
         ],
     ),
