@@ -51,8 +51,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "commands",
         &[
-            "cli", "context", "doctor", "domain", "error", "git", "init", "print", "process", "publish",
-            "report", "run", "settings",
+            "cli", "context", "doctor", "domain", "error", "git", "init", "print", "process",
+            "publish", "report", "run", "settings",
         ],
     ),
 ];
