@@ -353,7 +353,9 @@ fn no_command_knows_of_another() {
     for (path, text) in sources("commands") {
         let own = module_of(&path);
         for (number, line) in product_lines(&text) {
-            let others = paths_in(&own, line).filter(|it| it.starts_with("commands::"));
+            let others = paths_in(&own, line)
+                .into_iter()
+                .filter(|it| it.starts_with("commands::"));
             wrong.extend(others.map(|it| format!("{}:{number}: {it}", path.display())));
         }
     }
@@ -432,7 +434,10 @@ fn product_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// The crate's own root modules that a line of a file names, as `crate::x` or by `super::`.
 fn named(path: &Path, line: &str) -> Vec<String> {
     let first = |full: String| full.split("::").next().unwrap_or_default().to_owned();
-    paths_in(&module_of(path), line).map(first).collect()
+    paths_in(&module_of(path), line)
+        .into_iter()
+        .map(first)
+        .collect()
 }
 
 /// The module that a file holds, from the root of the crate.
@@ -443,7 +448,7 @@ fn module_of(path: &Path) -> String {
 }
 
 /// Full paths that a text in a module names as `crate::x` or by `super::`, without groups.
-fn paths_in(module: &str, code: &str) -> impl Iterator<Item = String> {
+fn paths_in(module: &str, code: &str) -> Vec<String> {
     let path_at = |rest: &str| -> String {
         let is_path = |c: &char| c.is_alphanumeric() || "_:".contains(*c);
         let path: String = rest.chars().take_while(is_path).collect();
@@ -462,7 +467,7 @@ fn paths_in(module: &str, code: &str) -> impl Iterator<Item = String> {
         parts.push(&below);
         found.push(parts.join("::"));
     }
-    found.into_iter()
+    found
 }
 
 /// The groups of the imports in a text written out: `use a::{b, c::{d}};` is `use a::b; use a::c::d;`.
@@ -562,7 +567,9 @@ fn imports() -> BTreeMap<String, BTreeSet<String>> {
             .lines()
             .filter(|line| !line.contains("pub use "))
             .collect();
-        let found = paths_in(module, &own.join("\n")).filter_map(|path| file_of(&path));
+        let found = paths_in(module, &own.join("\n"))
+            .into_iter()
+            .filter_map(|path| file_of(&path));
         (module.clone(), found.filter(|to| to != module).collect())
     };
     files.iter().map(of_file).collect()
