@@ -19,7 +19,6 @@ pub(super) const TOOL: Tool = Tool {
     counts,
     headers: &[r"\s*--- FAIL: ", r"FAIL\t", r"panic: "],
     hint,
-    ..Tool::NOTHING
 };
 
 static COMPILED: Pattern =

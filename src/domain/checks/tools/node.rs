@@ -15,7 +15,6 @@ pub(super) const TOOL: Tool = Tool {
     counts,
     headers: &[r"\s*(?:✖|✗|✘|×)\ "],
     hint,
-    ..Tool::NOTHING
 };
 
 static TEST: Pattern = Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)$");
