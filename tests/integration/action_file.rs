@@ -524,7 +524,11 @@ fn the_build_of_the_image_is_given_every_target_of_the_package() {
         .lines()
         .filter_map(|line| line.strip_prefix('!'))
         .collect();
-    let targets = metadata["packages"][0]["targets"].as_array().unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let targets: Vec<&Value> = packages
+        .iter()
+        .flat_map(|package| package["targets"].as_array().unwrap())
+        .collect();
     assert!(targets.iter().any(|target| target["kind"][0] == "bench"));
     for target in targets {
         let path = Path::new(target["src_path"].as_str().unwrap());

@@ -207,7 +207,7 @@ fn failing_diagnostics_are_annotations() {
     assert_eq!(
         annotations,
         [
-            "::error file=src/lib.rs,line=1,title=test failed::no such thing: 100%25 wrong",
+            "::error file=src/lib.rs,line=1,col=4,title=test failed::no such thing: 100%25 wrong",
             "::error file=plan.yaml,line=5,title=fix failed (verification_failed)::the checks still fail and no retry is left",
         ]
     );

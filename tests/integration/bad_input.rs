@@ -669,7 +669,8 @@ fn an_agent_without_a_key_and_a_login_is_not_started() {
             &format!(
                 "error: the agent {agent} cannot work: {keys} is not set, and it is not logged in ({} is not there)\n  set {keys} from a secret, or log {agent} in\n  or use another agent: --agent NAME or --agent-command 'COMMAND'\n",
                 file.display()
-            ),
+            )
+            .replace(&project.repo().parent().unwrap().display().to_string(), "$ROOT"),
         );
         assert!(!started.exists());
         assert_eq!((project.head(), project.status()), (head, String::new()));
@@ -689,8 +690,9 @@ fn a_setup_command_may_log_the_agent_in() {
     let home = project.outside("home");
     project.env("HOME", &home);
     let config = |setup: &str| format!("setup: ['{setup}']\n");
+    let path = project.outside("config.yaml");
     let args = ["run", "--plan", "plan.yaml", "--agent", "codex"];
-    let args = [&args[..], &["--config", "../config.yaml"]].concat();
+    let args = [&args[..], &["--config", path.to_str().unwrap()]].concat();
     fs::write(project.outside("config.yaml"), config("true")).unwrap();
     let run = project.sprag(&args).expect(4);
     assert!(run.stderr.contains("CODEX_API_KEY"), "{}", run.stderr);

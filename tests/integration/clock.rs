@@ -121,7 +121,7 @@ fn assert_durations(run: &Run) {
 fn limits_and_durations_hold() {
     let Some(project) = project() else { return };
     let agent = project.agent(&format!(
-        "case $N in 1) while :; do echo busy; sleep 0.1; done ;; 2) sleep 1000 ;; *) {FIX} ;; esac"
+        "case $N in 1) echo half > half.txt; while :; do echo busy; sleep 0.1; done ;; 2) sleep 1000 ;; *) {FIX} ;; esac"
     ));
     let run = project
         .run(&agent, &["--turn-timeout", "4s", "--stall-timeout", "2s"])

@@ -378,11 +378,11 @@ fn check_refuses_what_run_refuses() {
         );
     }
     project.write("odd.yaml", "max_retrys: 1\ntasks:\n  - title: A\n");
-    let run = project.sprag(&["check", "odd.yaml"]).expect(0);
+    let run = project.sprag(&["check", "odd.yaml"]).expect(2);
     assert!(
-        run.stdout.contains("odd.yaml:1:1") && run.stdout.contains("did you mean `max_retries`?"),
+        run.stderr.contains("odd.yaml:1:1") && run.stderr.contains("did you mean `max_retries`?"),
         "{}",
-        run.stdout
+        run.stderr
     );
 }
 

@@ -77,7 +77,7 @@ fn what_is_not_committed_may_hold_a_secret() {
 
 #[test]
 fn a_check_that_writes_a_secret_into_a_tracked_file_makes_no_commit() {
-    let check = "grep -q fixed a.txt && echo \"$MODEL_API_KEY\" >> a.txt";
+    let check = "grep -q fixed a.txt && { grep -qF \"$MODEL_API_KEY\" a.txt || echo \"$MODEL_API_KEY\" >> a.txt; }";
     let mut project = fixable_by(check);
     let plan = format!("verify_env: [MODEL_API_KEY]\n{}", project.read("plan.yaml"));
     project.write("plan.yaml", &plan);

@@ -10,7 +10,7 @@ use super::{
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
-use crate::snapshot::{Fingerprint, RevId};
+use crate::snapshot::{Fingerprint, RevId, Snapshot};
 
 /// After a verification.
 pub(super) fn after_verification(
@@ -90,11 +90,23 @@ fn recheck(state: &TaskState, purpose: VerifyPurpose, ended: &VerificationEnded)
             files: ended.altered.clone(),
         },
         None => Outcome::CommitRejected {
-            message: "nothing was committed: the tree that the checks judged could not be read"
-                .into(),
+            message: format!(
+                "nothing was committed: the tree that the checks judged could not be read: {}",
+                unreadable(&ended.after)
+                    .or(unreadable(&ended.before))
+                    .unwrap_or("unknown")
+            ),
         },
     };
     passed.then_some(Step::Finish(end))
+}
+
+/// Why a snapshot could not be taken.
+fn unreadable(snapshot: &Snapshot) -> Option<&str> {
+    match snapshot {
+        Snapshot::Known(_) => None,
+        Snapshot::Unknown { why } => Some(why),
+    }
 }
 
 /// A check that could not start is a matter of the machine, unless it could before the agent came.

@@ -349,7 +349,7 @@ fn unverified() {
     insta::assert_snapshot!(report(&samples::unverified()), @r"
     ## ⚪ Sprag: unverified, 1 of 1 task done
 
-    **No check is configured** (`unverified` · `unverified`)
+    **No check confirms it** (`unverified` · `unverified`)
 
     Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in / 2.1k out tokens, \$0.06
 

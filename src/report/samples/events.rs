@@ -2,6 +2,7 @@
 
 use super::{FIRST, check, planning_tape, success_tape, warning};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
+use crate::domain::attempt::{Proof, ProofLine, ProofWord};
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PullRequestLine, PushLine, RetryKind, TurnProgress};
@@ -115,6 +116,16 @@ pub fn every_event() -> Vec<Event> {
         };
         tape.push(EventKind::CheckEnded(Box::new(result)));
     }
+    tape.push(EventKind::ProofStarted {
+        proof: Proof::Baseline,
+    });
+    tape.push(EventKind::ProofEnded(Box::new(ProofLine {
+        proof: Proof::Baseline,
+        result: ProofWord::Failed,
+        details: vec!["tests::total".into()],
+        attempt: 1,
+        elapsed_ms: 700,
+    })));
     tape.schedule(RetryKind::Wait, 1, 5, &[]);
     tape.push(EventKind::VerificationSkipped {
         reason: "known".into(),

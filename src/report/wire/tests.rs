@@ -6,7 +6,7 @@ use crate::report::samples;
 use std::collections::BTreeSet;
 
 /// The names of the contract, `agent.*` and `commit.*` written out.
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 28] = [
     "run.started",
     "task.started",
     "turn.started",
@@ -24,6 +24,8 @@ const NAMES: [&str; 26] = [
     "turn.assessed",
     "check.started",
     "check.ended",
+    "proof.started",
+    "proof.ended",
     "retry.scheduled",
     "verification.skipped",
     "commit.created",

@@ -93,15 +93,8 @@ pub(crate) fn judge(
 
 /// Files that are not as they were.
 fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
-    let one_side = |one: &RawSnapshot, other: &RawSnapshot| -> Vec<Vec<u8>> {
-        let news = one.changes.iter().filter(|it| !other.changes.contains(it));
-        news.map(|change| change.path.clone()).collect()
-    };
-    let mut all = one_side(after, before);
-    all.extend(one_side(before, after));
-    all.sort();
-    all.dedup();
-    all.iter().map(|path| display_path(path)).collect()
+    let paths = after.changed_since(before);
+    paths.iter().map(|path| display_path(path)).collect()
 }
 
 /// Runs the checks of these settings on the tree as it stands, of which `before` is the snapshot.
