@@ -11,7 +11,7 @@ use crate::text;
 use regex::Captures;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Most diagnostics that are kept of one output.
@@ -302,10 +302,9 @@ impl Sink<'_> {
         }
     }
 
-    /// Whether something was said about a failing test of this name.
-    pub(super) fn tells_of(&self, test: &str) -> bool {
-        let named = self.found.iter().filter_map(|found| found.test.as_deref());
-        named.into_iter().any(|shown| is_same_test(test, shown))
+    /// What was said so far about failing tests.
+    pub(super) fn told(&self) -> Told {
+        Told::of(&self.found)
     }
 
     pub(super) fn push(
@@ -372,25 +371,53 @@ impl Sink<'_> {
     }
 }
 
-/// `tests` with the places and messages of what was found about them. What stands in the test's own
-/// file counts first, and each finding is of one test.
-fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
-    let mut about: Vec<&Found> = found.iter().filter(|found| found.test.is_some()).collect();
-    let placed = tests.into_iter().map(|test| {
-        let fits = |found: &&&Found| {
-            let shown = found.test.as_deref();
-            shown.is_some_and(|shown| is_same_test(&test.name, shown))
+/// Findings about failing tests, by the last part of the name that each has there.
+pub(super) struct Told(BTreeMap<String, Vec<(String, usize)>>);
+
+impl Told {
+    fn of(found: &[Found]) -> Self {
+        let mut told = Self(BTreeMap::new());
+        for (index, found) in found.iter().enumerate() {
+            if let Some(test) = &found.test {
+                let shown = plain_name(test);
+                let key = last_part(&shown).to_owned();
+                told.0.entry(key).or_default().push((shown, index));
+            }
+        }
+        told
+    }
+
+    /// Whether something was said about a test of this name.
+    pub(super) fn tells_of(&self, test: &str) -> bool {
+        let name = plain_name(test);
+        let same = self.0.get(last_part(&name)).into_iter().flatten();
+        same.into_iter()
+            .any(|(shown, _)| is_same_test(&name, shown))
+    }
+
+    /// Takes what was said about a test: in its own file before anything else. Each finding is of
+    /// one test.
+    fn take<'a>(&mut self, test: &FailingTest, found: &'a [Found]) -> Option<&'a Found> {
+        let name = plain_name(&test.name);
+        let of_key = self.0.get_mut(last_part(&name))?;
+        let path = |index: usize| found.get(index).and_then(|it| it.diagnostic.path.as_ref());
+        let fits = |shown: &str| is_same_test(&name, shown);
+        let in_file = |(shown, index): &(String, usize)| {
+            test.file.is_some() && path(*index) == test.file.as_ref() && fits(shown)
         };
-        let in_file = |found: &&&Found| test.file.is_some() && found.diagnostic.path == test.file;
-        let of_test = about.iter().filter(fits);
-        let best = of_test
-            .clone()
-            .find(in_file)
-            .or_else(|| of_test.clone().next());
-        let Some(best) = best.copied() else {
+        let best = of_key.iter().position(in_file);
+        let best = best.or_else(|| of_key.iter().position(|(shown, _)| fits(shown)))?;
+        found.get(of_key.remove(best).1)
+    }
+}
+
+/// `tests` with the places and messages of what was found about them.
+fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
+    let mut told = Told::of(found);
+    let placed = tests.into_iter().map(|test| {
+        let Some(best) = told.take(&test, found) else {
             return test;
         };
-        about.retain(|found| !std::ptr::eq(*found, best));
         let said = &best.diagnostic;
         let name = best.test.as_deref().unwrap_or_default();
         let message = said.message.strip_prefix(name).unwrap_or(&said.message);
@@ -404,19 +431,24 @@ fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
     failing_test::distinct(placed.collect())
 }
 
+/// What the parts of a test's name may be separated by.
+const SEPARATORS: [char; 5] = [' ', '.', ':', '#', '/'];
+
+fn plain_name(name: &str) -> String {
+    let name = name.replace("::", ".");
+    name.replace(" › ", ".").replace(" > ", ".")
+}
+
+fn last_part(name: &str) -> &str {
+    name.rsplit(SEPARATORS).next().unwrap_or(name)
+}
+
 /// Whether `shown`, the name in what is said about a failure, is that of the test `name`, which may
-/// begin with its file or suite.
+/// begin with its file or suite. Both are plain.
 fn is_same_test(name: &str, shown: &str) -> bool {
-    let plain = |text: &str| {
-        text.replace("::", ".")
-            .replace(" › ", ".")
-            .replace(" > ", ".")
-    };
-    let (name, shown) = (plain(name), plain(shown));
-    let before = name.strip_suffix(shown.as_str());
+    let before = name.strip_suffix(shown);
     !shown.is_empty()
-        && before
-            .is_some_and(|before| before.is_empty() || before.ends_with([' ', '.', ':', '#', '/']))
+        && before.is_some_and(|before| before.is_empty() || before.ends_with(SEPARATORS))
 }
 
 fn details(lines: &[&str], of: Range<usize>) -> Option<String> {

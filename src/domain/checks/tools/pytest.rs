@@ -3,8 +3,9 @@
 use super::python;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, worded};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Found, Output, Place, Sink};
 use crate::pattern::{Pattern, group};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// See [`Tool`].
@@ -124,14 +125,16 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
 /// which no section tells a place, as with `--tb=no`, has at least its file.
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
     let before = sink.tests.len();
+    let told = sink.told();
+    let mut raised = raised(lines, sink);
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = SHORT.captures(line) {
             let (name, file) = (group(&found, 1), group(&found, 2));
             sink.test_in(name, file);
-            if !sink.tells_of(name) {
-                let (told, line) = told_before(lines, at, file, group(&found, 3), sink);
+            if !told.tells_of(name) {
+                let (shown, line) = told_before(&mut raised, at, file, group(&found, 3));
                 let place = Place::new(file, &line);
-                said_in_summary(told, name, place, group(&found, 3), sink);
+                said_in_summary(shown, name, place, group(&found, 3), sink);
             }
         } else if let Some(found) = VERBOSE.captures(line) {
             sink.test_in(group(&found, 1), group(&found, 2));
@@ -149,27 +152,45 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-/// The line of output and of `file` where `--tb=line` told the failure, else the line `at` of the
-/// summary and no line of the file.
-fn told_before(
-    lines: &[&str],
+/// A failure that `--tb=line` tells on a line of its own, with the line of output.
+struct Raised {
     at: usize,
-    file: &str,
-    said: &str,
-    sink: &Sink<'_>,
-) -> (usize, String) {
-    let start = said.trim_end_matches("...");
-    let above = lines.iter().enumerate().take(at);
-    let found = above
-        .filter(|_| !start.is_empty())
-        .find_map(|(above, line)| {
+    file: String,
+    line: String,
+    message: String,
+}
+
+/// The failures that are told on one line and belong to no section.
+fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
+    let known: BTreeSet<usize> = sink.found.iter().map(Found::at).collect();
+    let begin = lines.iter().position(|line| BEGIN.is_match(line));
+    let below = lines.iter().enumerate().skip(begin.unwrap_or(lines.len()));
+    below
+        .filter(|(at, _)| !known.contains(at))
+        .filter_map(|(at, line)| {
             let found = RAISED.captures(line)?;
-            let fits = group(&found, 3).starts_with(start)
-                && sink.relative(group(&found, 1)).as_deref() == Some(file)
-                && !sink.found.iter().any(|found| found.at() == above);
-            fits.then(|| (above, group(&found, 2).to_owned()))
-        });
-    found.unwrap_or((at, String::new()))
+            Some(Raised {
+                at,
+                file: sink.relative(group(&found, 1))?,
+                line: group(&found, 2).to_owned(),
+                message: group(&found, 3).to_owned(),
+            })
+        })
+        .collect()
+}
+
+/// The line of output and of `file` where a failure was told, else the line `at` of the summary and
+/// no line of the file.
+fn told_before(raised: &mut Vec<Raised>, at: usize, file: &str, said: &str) -> (usize, String) {
+    let start = said.trim_end_matches("...");
+    let fits = |it: &Raised| !start.is_empty() && it.file == file && it.message.starts_with(start);
+    match raised.iter().position(fits) {
+        Some(index) => {
+            let found = raised.remove(index);
+            (found.at, found.line)
+        }
+        None => (at, String::new()),
+    }
 }
 
 fn said_in_summary(at: usize, name: &str, place: Place<'_>, said: &str, sink: &mut Sink<'_>) {
