@@ -228,10 +228,7 @@ impl TaskState {
         self.interrupted = None;
         self.prepared = None;
         self.judged = None;
-        // What is missing may be there now.
-        if matches!(self.proofs.baseline, Some(ProofResult::CannotStart { .. })) {
-            self.proofs.baseline = None;
-        }
+        self.ask_again_for_what_was_missing();
         match (self.open.take(), &self.last) {
             // What called for the proof, or for the commit, is still the last thing that happened:
             // it calls for the same again, once the work tree is brought back.
@@ -251,6 +248,18 @@ impl TaskState {
                 self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
             }
             (None, _) => {}
+        }
+    }
+
+    /// A task that ended because a check could not start looks for the program once more.
+    fn ask_again_for_what_was_missing(&mut self) {
+        let ended_by_it = match &self.last {
+            Last::Begin => true,
+            Last::Verified(_, ended) => matches!(ended.verdict, Verdict::CannotStart { .. }),
+            _ => false,
+        };
+        if ended_by_it && matches!(self.proofs.baseline, Some(ProofResult::CannotStart { .. })) {
+            self.proofs.baseline = None;
         }
     }
 
@@ -339,10 +348,7 @@ impl TaskState {
                 self.record_attempt(AttemptOutcome::FailedTests, &ended.errors);
                 self.fail_with(ended);
             }
-            Verdict::Passed => {
-                self.failure = None;
-                self.record_attempt(AttemptOutcome::Passed, &[]);
-            }
+            Verdict::Passed => self.record_attempt(AttemptOutcome::Passed, &[]),
             Verdict::Aborted | Verdict::NotRun => {}
         }
         self.last = Last::Verified(purpose, Box::new(ended.clone()));
