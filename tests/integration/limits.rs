@@ -27,7 +27,7 @@ const HANG: &str = "(setsid sleep 1000 &); sleep 1000";
 fn a_hang_that_talks_meets_the_turns_limit_and_a_silent_one_the_limit_of_silence() {
     let project = project();
     let agent = project.agent(&format!(
-        "case $N in 1) while :; do echo busy; sleep 0.1; done ;; 2) {HANG} ;; *) {FIX} ;; esac"
+        "case $N in 1) echo half > half.txt; while :; do echo busy; sleep 0.1; done ;; 2) {HANG} ;; *) {FIX} ;; esac"
     ));
     let run = project
         .run(&agent, &["--turn-timeout", "4s", "--stall-timeout", "2s"])
@@ -53,7 +53,9 @@ fn output_on_either_stream_is_no_silence() {
 #[test]
 fn every_attempt_has_the_whole_limit() {
     let project = project();
-    let agent = project.agent(&format!("test $N = 3 || {{ {HANG}; }}; {FIX}"));
+    let agent = project.agent(&format!(
+        "test $N = 3 || {{ echo $N > half.txt; {HANG}; }}; {FIX}"
+    ));
     let run = project.run(&agent, &["--turn-timeout", "2s"]).expect(0);
     assert_eq!(
         assessments(&run),
