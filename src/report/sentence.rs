@@ -266,6 +266,7 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
         .collect();
     match summary.status {
         None | Some(RunStatus::Success | RunStatus::NoWork | RunStatus::Invalid) => return steps,
+        Some(RunStatus::Unverified) if summary.tasks.iter().any(has_proofs) => return steps,
         Some(RunStatus::Unverified) => {
             let check = "verify: [{ name: test, run: <command>, kind: test }]";
             steps.push(step(
@@ -299,6 +300,11 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     steps
 }
 
+/// Whether checks were run to find out what a verdict is worth, so that there are some.
+pub fn has_proofs(task: &TaskSummary) -> bool {
+    !task.proofs.is_empty()
+}
+
 /// What would help against the reason for which the run ended.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
@@ -308,6 +314,12 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
+        Reason::ChangedExpectations => {
+            Some("read what was changed in the tests: the old ones do not pass with the change")
+        }
+        Reason::UnstableChecks => Some(
+            "make the checks leave files that git tracks as they are, or commit what they write",
+        ),
         Reason::PolicyViolation => Some("read what the agent did before you run the task again"),
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")

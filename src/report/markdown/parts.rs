@@ -226,6 +226,7 @@ fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
     let go_on = || say("continue", "go on where this run stopped");
     match status {
         RunStatus::Success | RunStatus::NoWork => Vec::new(),
+        RunStatus::Unverified if summary.tasks.iter().any(sentence::has_proofs) => Vec::new(),
         RunStatus::Unverified => vec![
             "add a check to `.sprag/config.yaml`, so that work is verified: `verify: [{ name: test, run: <command>, kind: test }]`".into(),
         ],

@@ -198,16 +198,15 @@ macro_rules! explored {
 
 // Each is a test of its own, so that they run side by side.
 explored! {
-    retries_alone: policy(2, 0, true), Whole, 1_000;
+    a_retry_alone: policy(1, 0, true), Whole, 1_000;
     a_retry_and_a_nudge: policy(1, 1, true), Whole, 1_000;
     nudges_alone: policy(0, 3, true), Whole, 100;
     without_a_check: policy(2, 1, false), Whole, 100;
     neither_retries_nor_nudges: policy(0, 0, true), Whole, 100;
-    with_the_proofs_of_the_defaults: with_proofs(policy(1, 0, true)), Crashes, 1_000;
+    with_the_proofs_of_the_defaults: with_proofs(policy(0, 1, true)), Crashes, 1_000;
     with_known_failures: Policy {
         known_failures: KnownFailures::Tolerate,
-        flaky_reruns: 1,
-        ..with_proofs(policy(1, 0, true))
+        ..with_proofs(policy(0, 1, true))
     }, Crashes, 1_000;
     with_every_proof_required: Policy {
         baseline: Baseline::First,
