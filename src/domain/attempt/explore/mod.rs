@@ -203,10 +203,10 @@ explored! {
     nudges_alone: policy(0, 3, true), Whole, 100;
     without_a_check: policy(2, 1, false), Whole, 100;
     neither_retries_nor_nudges: policy(0, 0, true), Whole, 100;
-    with_the_proofs_of_the_defaults: with_proofs(policy(0, 1, true)), Crashes, 1_000;
+    with_the_proofs_of_the_defaults: with_proofs(policy(0, 0, true)), Crashes, 1_000;
     with_known_failures: Policy {
         known_failures: KnownFailures::Tolerate,
-        ..with_proofs(policy(0, 1, true))
+        ..with_proofs(policy(0, 0, true))
     }, Crashes, 1_000;
     with_every_proof_required: Policy {
         baseline: Baseline::First,
