@@ -82,7 +82,8 @@ fn recheck(state: &TaskState, purpose: VerifyPurpose, ended: &VerificationEnded)
     if stable == Some(true) || !(passed || failed) {
         return None;
     }
-    if purpose != VerifyPurpose::Recheck {
+    // A tree that cannot be read now is not read by running the checks once more.
+    if purpose != VerifyPurpose::Recheck && unreadable(&ended.after).is_none() {
         return Some(verify(state, VerifyPurpose::Recheck));
     }
     let end = match stable {
