@@ -314,7 +314,7 @@ fn docs() {
     assert!(run.stdout.contains("edit a.txt"), "{}", run.stdout);
     let help = project.sprag(&["--help"]).expect(0).stdout;
     assert!(
-        help.contains("Say what a final message would be taken for"),
+        help.contains("Classify a final message as if nothing h"),
         "{help}"
     );
     let guide = include_str!("../../../docs/assessment.md");
