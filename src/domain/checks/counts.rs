@@ -66,6 +66,21 @@ impl Tally {
         }
     }
 
+    /// Adds a summary that says how many tests there are, and of these what failed and what neither
+    /// passed nor failed.
+    pub(super) fn add_of_total(
+        &mut self,
+        total: Option<u64>,
+        failed: Option<u64>,
+        others: Option<u64>,
+    ) {
+        let not_passed = sum(&[failed, others]);
+        let passed = total
+            .zip(not_passed)
+            .and_then(|(total, rest)| total.checked_sub(rest));
+        self.add(passed, failed);
+    }
+
     pub(super) fn break_if(&mut self, contradicted: bool) {
         self.broken |= contradicted;
     }
@@ -143,6 +158,13 @@ pub(super) fn suites(
 
 fn begins_with_count(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The numbers added up; unknown where one of them is, or where they are too many.
+pub(super) fn sum(numbers: &[Option<u64>]) -> Option<u64> {
+    numbers
+        .iter()
+        .try_fold(0u64, |sum, number| sum.checked_add((*number)?))
 }
 
 /// A number that is left out where it is 0.

@@ -38,10 +38,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     let mut tally = Tally::default();
     for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
         let [failed, total] = [1, 2].map(|index| group(&found, index).parse::<u64>().ok());
-        let passed = total
-            .zip(failed)
-            .and_then(|(all, failed)| all.checked_sub(failed));
-        tally.add(passed, failed);
+        tally.add_of_total(total, failed, Some(0));
     }
     tally.finish()
 }

@@ -1,7 +1,7 @@
 //! `dotnet test`.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
+use crate::checks::counts::{Counts, Tally, sum};
 use crate::checks::diagnostic::{Output, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -39,14 +39,8 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         };
         let [failed, passed, skipped, total] =
             [1, 2, 3, 4].map(|index| group(&found, index).parse::<u64>().ok());
-        let sum = failed
-            .zip(passed)
-            .zip(skipped)
-            .and_then(|((failed, passed), skipped)| {
-                failed.checked_add(passed)?.checked_add(skipped)
-            });
         tally.add(passed, failed);
-        tally.break_if(sum != total);
+        tally.break_if(sum(&[failed, passed, skipped]) != total);
     }
     tally.finish()
 }

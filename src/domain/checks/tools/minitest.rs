@@ -1,7 +1,7 @@
 //! minitest and test-unit.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, optional_number};
+use crate::checks::counts::{Counts, Tally, optional_number, sum};
 use crate::checks::diagnostic::{Output, Place, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -62,12 +62,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         };
         let [total, failures, errors, skips] =
             [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
-        let failed = failures.zip(errors).and_then(|(f, e)| f.checked_add(e));
-        let passed = total
-            .zip(failed)
-            .zip(skips)
-            .and_then(|((total, failed), skips)| total.checked_sub(failed)?.checked_sub(skips));
-        tally.add(passed, failed);
+        tally.add_of_total(total, sum(&[failures, errors]), skips);
     }
     tally.finish()
 }

@@ -73,8 +73,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
             let failed = of(&["Errors", "Failures"]);
             let others = of(&["Skipped", "Incomplete", "Risky"]);
             let total: Option<u64> = group(&found, 1).parse().ok();
-            let passed = total.and_then(|all| all.checked_sub(failed)?.checked_sub(others));
-            tally.add(passed, Some(failed));
+            tally.add_of_total(total, Some(failed), Some(others));
         }
     }
     tally.finish()

@@ -76,14 +76,8 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         };
         let [total, failed, pending, errors] =
             [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
-        let passed = total
-            .zip(failed)
-            .zip(pending)
-            .and_then(|((total, failed), pending)| total.checked_sub(failed)?.checked_sub(pending));
-        tally.add(
-            passed,
-            failed.zip(errors).and_then(|(f, e)| f.checked_add(e)),
-        );
+        tally.add_of_total(total, failed, pending);
+        tally.add(Some(0), errors);
     }
     tally.finish()
 }
