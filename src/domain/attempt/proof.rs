@@ -16,8 +16,8 @@ pub enum Proof {
     Baseline,
     /// On the same tree once more, before the task is given up: does the failure come back?
     Flake,
-    /// On the result with every test file and check definition that existed before put back: does it
-    /// pass only because these were changed?
+    /// On the result with every test file that existed before put back: does it pass only because
+    /// these were changed?
     OldTests,
     /// On the tree on which the task started, with the new tests: do they fail without the work?
     NewTests,
@@ -33,17 +33,13 @@ impl Proof {
             Self::NewTests => "new_tests",
         }
     }
-}
 
-impl Proof {
     /// What is run, for a line of the log.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
             Self::Flake => "running the checks once more on the same tree",
-            Self::OldTests => {
-                "running the checks with the tests and check definitions as they were before"
-            }
+            Self::OldTests => "running the checks with the tests as they were before",
             Self::NewTests => {
                 "running the checks on the tree on which the task started, with the new tests"
             }
