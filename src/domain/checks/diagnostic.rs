@@ -127,6 +127,17 @@ pub(super) struct Output<'a> {
     pub(super) lines: &'a [&'a str],
 }
 
+/// The lines below line `at` that belong to it, at most `reach` of them.
+pub(super) fn below<'a>(
+    lines: &[&'a str],
+    at: usize,
+    reach: usize,
+    belongs: impl Fn(&str) -> bool,
+) -> Vec<&'a str> {
+    let following = lines.iter().copied().skip(at + 1).take(reach);
+    following.take_while(|line| belongs(line)).collect()
+}
+
 /// What a parser found, before it is put in order.
 pub(super) struct Found {
     /// Index of the line of output that names the place.

@@ -3,7 +3,7 @@
 use super::tap::BATS_PLACE;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -28,11 +28,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = FAILED.captures(line) else {
             continue;
         };
-        let below = lines.iter().skip(at + 1).take(REACH);
-        let below: Vec<&str> = below
-            .take_while(|line| line.starts_with("   ") && !POINT.is_match(line))
-            .copied()
-            .collect();
+        let below = below(lines, at, REACH, |line| {
+            line.starts_with("   ") && !POINT.is_match(line)
+        });
         let place = below.iter().find_map(|line| BATS_PLACE.captures(line));
         let place = place.map(|found| Place::new(group(&found, 1), group(&found, 2)));
         let said: Vec<&str> = below
@@ -53,11 +51,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     let mut tally = Tally::default();
     for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
         let [total, failed, skipped] = [1, 2, 3].map(|it| optional_number(group(&found, it)));
-        let others = failed.zip(skipped).and_then(|(f, s)| f.checked_add(s));
-        let passed = total
-            .zip(others)
-            .and_then(|(all, others)| all.checked_sub(others));
-        tally.add(passed, failed);
+        tally.add_of_total(total, failed, skipped);
     }
     tally.finish()
 }

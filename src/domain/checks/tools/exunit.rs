@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -34,11 +34,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = FAILED.captures(line) else {
             continue;
         };
-        let below = lines.iter().skip(at + 1).take(REACH);
-        let below: Vec<&str> = below
-            .take_while(|line| line.is_empty() || line.starts_with("     "))
-            .copied()
-            .collect();
+        let below = below(lines, at, REACH, |line| {
+            line.is_empty() || line.starts_with("     ")
+        });
         let matching = |pattern: &'static Pattern| {
             let found = below.iter().find_map(|line| pattern.captures(line));
             found.map(|found| Place::of(&found))
@@ -63,11 +61,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     let mut tally = Tally::default();
     for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
         let [total, failed, skipped] = [1, 2, 3].map(|it| optional_number(group(&found, it)));
-        let others = failed.zip(skipped).and_then(|(f, s)| f.checked_add(s));
-        let passed = total
-            .zip(others)
-            .and_then(|(all, others)| all.checked_sub(others));
-        tally.add(passed, failed);
+        tally.add_of_total(total, failed, skipped);
     }
     tally.finish()
 }

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -41,11 +41,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         {
             let path = [group(&found, 1), group(&found, 3)].concat();
             let number = [group(&found, 2), group(&found, 4)].concat();
-            let below = lines.iter().skip(at + 1).take(MESSAGE_LINES);
-            let said: Vec<&str> = below
-                .take_while(|line| !line.starts_with('[') && !ASSERTION.is_match(line))
-                .copied()
-                .collect();
+            let said = below(lines, at, MESSAGE_LINES, |line| {
+                !line.starts_with('[') && !ASSERTION.is_match(line)
+            });
             let message = [group(&found, 5), &said.join("\n")].concat();
             sink.failure(at, Place::new(&path, &number), name, &message)
                 .lines(at..at + 1 + said.len());

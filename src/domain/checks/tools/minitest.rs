@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number, sum};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -30,8 +30,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = FAILED.captures(line) else {
             continue;
         };
-        let below = lines.iter().skip(at + 1).take(REACH);
-        let below: Vec<&str> = below.take_while(|line| !line.is_empty()).copied().collect();
+        let below = below(lines, at, REACH, |line| !line.is_empty());
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
         let mut places = frames.map(|found| Place::of(&found));
         let own = Place::new(group(&found, 2), group(&found, 3));

@@ -1,7 +1,7 @@
 //! mypy.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Place, Severity, Sink, number};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink, below, number};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -53,11 +53,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 
 /// The whole message, and the line after it. It goes on only where a line with its code follows.
 fn unwrapped(lines: &[&str], at: usize, first: &str) -> (String, usize) {
-    let more = lines.iter().skip(at + 1).take(WRAPPED);
-    let more: Vec<&str> = more
-        .take_while(|line| !line.starts_with(' ') && !MESSAGE.is_match(line))
-        .copied()
-        .collect();
+    let more = below(lines, at, WRAPPED, |line| {
+        !line.starts_with(' ') && !MESSAGE.is_match(line)
+    });
     let coded = more
         .iter()
         .position(|line| CODE.is_match(&format!("x {line}")));

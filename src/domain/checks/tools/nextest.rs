@@ -1,7 +1,7 @@
 //! cargo-nextest.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, worded};
+use crate::checks::counts::{Counts, Tally, sum, worded};
 use crate::checks::diagnostic::{Output, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -49,9 +49,8 @@ fn counts(lines: &[&str]) -> Option<Counts> {
         let passed: Option<u64> = group(&found, 3).parse().ok();
         let failed = failed_in_nextest(rest);
         let run: Option<u64> = group(&found, 1).parse().ok();
-        let sum = passed.zip(failed).and_then(|(p, f)| p.checked_add(f));
         tally.add(passed, failed);
-        tally.break_if(run.is_none() || run != sum);
+        tally.break_if(run.is_none() || run != sum(&[passed, failed]));
     }
     tally.finish()
 }

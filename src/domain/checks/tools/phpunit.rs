@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -31,11 +31,9 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = FAILED.captures(line) else {
             continue;
         };
-        let below = lines.iter().skip(at + 1).take(REACH);
-        let below: Vec<&str> = below
-            .take_while(|line| !FAILED.is_match(line) && **line != "--")
-            .copied()
-            .collect();
+        let below = below(lines, at, REACH, |line| {
+            !FAILED.is_match(line) && line != "--"
+        });
         let frames = below.iter().filter_map(|line| FRAME.captures(line));
         let mut places = frames.map(|found| Place::of(&found));
         let own = |path: &str| {

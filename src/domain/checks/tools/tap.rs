@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
-use crate::checks::diagnostic::{Output, Place, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -70,12 +70,10 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 
 /// A failed test with the comments and the block below it.
 fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
-    let below = lines.iter().skip(at + 1).take(REACH);
-    let below: Vec<&str> = below
-        .take_while(|line| line.starts_with(['#', ' ']) && !line.trim_start().starts_with("ok "))
-        .take_while(|line| !line.trim_start().starts_with("not ok "))
-        .copied()
-        .collect();
+    let below = below(lines, at, REACH, |line| {
+        let text = line.trim_start();
+        line.starts_with(['#', ' ']) && !text.starts_with("ok ") && !text.starts_with("not ok ")
+    });
     let own = |place: &Place<'_>| {
         sink.relative(place.path)
             .is_some_and(|it| !it.starts_with("node:"))

@@ -38,11 +38,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     let mut tally = Tally::default();
     for found in lines.iter().filter_map(|line| SUMMARY.captures(line)) {
         let [total, failed, ignored] = [1, 2, 3].map(|it| group(&found, it).parse::<u64>().ok());
-        let others = failed.zip(ignored).and_then(|(f, i)| f.checked_add(i));
-        let passed = total
-            .zip(others)
-            .and_then(|(all, others)| all.checked_sub(others));
-        tally.add(passed, failed);
+        tally.add_of_total(total, failed, ignored);
     }
     tally.finish()
 }
