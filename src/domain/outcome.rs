@@ -29,7 +29,7 @@ pub enum Outcome {
         /// The tests that fail, or the checks of which the tests cannot be told.
         tests: Vec<String>,
     },
-    /// The checks passed, but not with the tests and check definitions that were there before.
+    /// The checks passed, but not with the tests that were there before.
     ChangedExpectations {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
@@ -417,10 +417,10 @@ impl Outcome {
         };
         match unknown {
             Some(why) => format!(
-                "{done}; tests or check definitions were changed, and whether the old ones pass is not known: {why}"
+                "{done}; tests were changed, and whether the old ones pass is not known: {why}"
             ),
             None => format!(
-                "{done}; tests or check definitions were changed, and with the old ones these fail: {}",
+                "{done}; tests were changed, and with the old ones these fail: {}",
                 listed(tests)
             ),
         }

@@ -310,7 +310,7 @@ pub struct TurnEnded {
     pub after: Snapshot,
     /// Files changed since the task began.
     pub changes: Vec<String>,
-    /// Tests and check definitions among them.
+    /// Test files among them.
     #[serde(default)]
     pub tests: TestChanges,
     /// What the turn cost.
@@ -331,7 +331,7 @@ pub struct VerificationEnded {
     /// Files that the checks changed, where both trees are known.
     #[serde(default)]
     pub altered: Vec<String>,
-    /// Tests and check definitions that differ from the task's start.
+    /// Test files that differ from the task's start.
     #[serde(default)]
     pub tests: TestChanges,
     /// The checks that failed.

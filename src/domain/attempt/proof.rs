@@ -206,12 +206,12 @@ pub struct FailedCheck {
     pub passed: Option<u64>,
 }
 
-/// Tests and check definitions that differ from the task's start.
+/// Test files that differ from the task's start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestChanges {
-    /// Test files and check definitions that existed before and were changed or deleted.
+    /// Those that existed before and were changed or deleted.
     pub changed: Vec<String>,
-    /// Test files that are new.
+    /// Those that are new.
     pub added: Vec<String>,
 }
 

@@ -92,7 +92,7 @@ pub struct TaskState {
     pub hook_changed: bool,
     /// Files changed since the task began.
     pub changes: Vec<String>,
-    /// Tests and check definitions among them.
+    /// Test files among them.
     pub tests: TestChanges,
     /// What the proofs have said.
     pub proofs: Proofs,
