@@ -49,14 +49,6 @@ impl Exit {
     pub fn is_success(&self) -> bool {
         *self == Self::Code(0)
     }
-
-    /// Whether there ever was a child that ran the program.
-    pub fn was_started(&self) -> bool {
-        !matches!(
-            self,
-            Self::NotFound | Self::NotExecutable { .. } | Self::SpawnFailed { .. }
-        )
-    }
 }
 
 impl fmt::Display for Exit {

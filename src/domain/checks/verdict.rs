@@ -227,19 +227,6 @@ impl CheckResult {
         }
     }
 
-    /// What failed, as values that another run of the same check can be compared with: the ids of
-    /// the failing tests or, where none can be told, the failure's fingerprint. Empty when nothing
-    /// failed.
-    pub fn failure_ids(&self) -> BTreeSet<String> {
-        let ids = self.failing_tests.iter().map(|test| test.id.clone());
-        let ids: BTreeSet<String> = ids.collect();
-        if ids.is_empty() {
-            self.fingerprint.iter().cloned().collect()
-        } else {
-            ids
-        }
-    }
-
     /// The failure, as far as other runs of the check are compared with it; `None` for a check that
     /// did not fail.
     pub fn failed_check(&self) -> Option<FailedCheck> {

@@ -34,16 +34,11 @@ pub struct HookInvocation {
     /// Top of the work tree.
     pub cwd: PathBuf,
     message: PathBuf,
-    scratch: tempfile::TempDir,
+    /// Where the hook may write; removed with this value.
+    _scratch: tempfile::TempDir,
 }
 
 impl HookInvocation {
-    /// The directory that the hook must be able to write to beside the work tree. It lies apart
-    /// from the private git directory, which no hook may reach.
-    pub fn scratch_dir(&self) -> &Path {
-        self.scratch.path()
-    }
-
     /// The message as the hook left it.
     ///
     /// # Errors
@@ -111,7 +106,7 @@ impl Repo {
             env,
             cwd,
             message: file,
-            scratch,
+            _scratch: scratch,
         }))
     }
 

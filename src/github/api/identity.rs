@@ -17,20 +17,11 @@ const JOB: &str = "github-actions[bot]";
 pub struct Identity {
     /// The login; of an app it ends with `[bot]`.
     pub login: String,
-    /// Whether GitHub would not say, so that it is taken for a job's own token. What the token then
-    /// writes tells better: [`Identity::of_author`].
+    /// Whether GitHub would not say, so that it is taken for a job's own token.
     pub assumed: bool,
 }
 
 impl Identity {
-    /// The identity of a token, told from who GitHub says has written something with it.
-    pub fn of_author(author: &Author) -> Self {
-        Self {
-            login: author.login.clone(),
-            assumed: false,
-        }
-    }
-
     /// Whether `author` is this identity. An app is nobody's namesake: a person cannot have `[bot]` in
     /// a login.
     pub fn is(&self, author: Option<&Author>) -> bool {

@@ -28,16 +28,6 @@ pub struct Stagnation {
 }
 
 impl Stagnation {
-    /// Steps since the last change.
-    pub fn steps_without_change(&self) -> u32 {
-        self.no_change
-    }
-
-    /// Steps since an item was finished, as far as there were items left.
-    pub fn steps_without_item(&self) -> u32 {
-        self.no_item
-    }
-
     /// The score, from 0 to 4.
     pub fn score(&self, thresholds: &Thresholds) -> u32 {
         let looked = self.recent.iter().filter(|read_only| **read_only).count();

@@ -254,7 +254,7 @@ fn a_report_tells_numbers_names_and_places() {
         ]
     );
     let ids = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
-    assert_eq!(result.failure_ids(), ids);
+    assert_eq!(result.failed_check().unwrap().tests, ids);
     let passed = CheckResult::of_evidence(&check, CheckOutcome::Passed, &evidence, 1);
     assert_eq!(
         (passed.counts, passed.diagnostics.len()),
