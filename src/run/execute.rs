@@ -44,12 +44,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// A run that is about to work, and what takes its sessions.
-struct Opened {
-    begun: Begun,
-    recorder: Option<Recorder>,
-}
-
 /// Makes everything ready, runs, and reports the end.
 pub(crate) fn execute(
     context: &Context,
@@ -71,8 +65,8 @@ pub(crate) fn execute(
         let resumed = begun.earlier.is_some();
         reporting.publish(context, request, &run_dir, &begun.run_id, resumed);
     }
-    let begun = (begun, recorder);
-    let working = work(context, prepared, begun, request.as_ref(), &mut reporting);
+    let request = request.as_ref();
+    let working = work(context, prepared, begun, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -169,7 +163,8 @@ fn go_on(
 async fn work(
     context: &Context,
     prepared: Prepared,
-    (mut begun, recorder): (Begun, Option<Recorder>),
+    mut begun: Begun,
+    recorder: Option<Recorder>,
     request: Option<&RunRequest>,
     reporting: &mut Reporting,
 ) -> Result<u8> {
@@ -192,8 +187,7 @@ async fn work(
         ..
     } = prepared;
     let no_changes = config.settings.if_no_changes;
-    let opened = Opened { begun, recorder };
-    let mut parts = parts(context, opened, plan, config, cancel, emit);
+    let mut parts = parts(context, begun, recorder, plan, config, cancel, emit);
     let taken_up = earlier.is_some();
     if let Some(earlier) = &earlier {
         recall(&mut parts, earlier)?;
@@ -300,13 +294,13 @@ fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
 /// Everything that a run works with, as if it were new.
 fn parts<'e>(
     context: &Context,
-    opened: Opened,
+    begun: Begun,
+    recorder: Option<Recorder>,
     plan: PlanState,
     config: RunConfig,
     cancel: Cancel,
     emit: Emitter<'e>,
 ) -> Parts<'e> {
-    let Opened { begun, recorder } = opened;
     let run_dir = begun.run_dir;
     let ignore = config.progress_ignore.clone();
     Parts {
