@@ -10,7 +10,7 @@ use super::{
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
-use crate::snapshot::{Fingerprint, RevId, Snapshot};
+use crate::snapshot::{Fingerprint, RevId};
 
 /// After a verification.
 pub(super) fn after_verification(
@@ -79,35 +79,20 @@ fn recheck(state: &TaskState, purpose: VerifyPurpose, ended: &VerificationEnded)
     let passed = ended.verdict == Verdict::Passed;
     let failed = matches!(ended.verdict, Verdict::Failed { .. });
     let stable = ended.before.same_as(&ended.after);
-    if stable == Some(true) || !(passed || failed) {
+    // Nothing is permitted for a tree that could not be read: the commit reads it once more, and says
+    // what keeps it from that.
+    let is_read = ended.after.tree().is_some();
+    if stable == Some(true) || !is_read || !(passed || failed) {
         return None;
     }
-    // A tree that cannot be read now is not read by running the checks once more.
-    if purpose != VerifyPurpose::Recheck && unreadable(&ended.after).is_none() {
+    if purpose != VerifyPurpose::Recheck {
         return Some(verify(state, VerifyPurpose::Recheck));
     }
-    let end = match stable {
-        Some(_) => Outcome::UnstableChecks {
+    (passed && stable == Some(false)).then(|| {
+        Step::Finish(Outcome::UnstableChecks {
             files: ended.altered.clone(),
-        },
-        None => Outcome::CommitRejected {
-            message: format!(
-                "nothing was committed: the tree that the checks judged could not be read: {}",
-                unreadable(&ended.after)
-                    .or(unreadable(&ended.before))
-                    .unwrap_or("unknown")
-            ),
-        },
-    };
-    passed.then_some(Step::Finish(end))
-}
-
-/// Why a snapshot could not be taken.
-fn unreadable(snapshot: &Snapshot) -> Option<&str> {
-    match snapshot {
-        Snapshot::Known(_) => None,
-        Snapshot::Unknown { why } => Some(why),
-    }
+        })
+    })
 }
 
 /// A check that could not start is a matter of the machine, unless it could before the agent came.
