@@ -15,7 +15,7 @@ pub struct Counts {
 
 impl Counts {
     /// Both numbers known.
-    pub fn of(passed: u64, failed: u64) -> Self {
+    pub const fn of(passed: u64, failed: u64) -> Self {
         Self {
             passed: Some(passed),
             failed: Some(failed),
