@@ -1,6 +1,7 @@
 //! What was found out about the place that a run would work in.
 
 use crate::agents::{CliSpec, Login};
+use crate::domain::snapshot::RevId;
 pub use crate::git::{Dirt, Nested};
 pub use crate::github::api::Standing;
 
@@ -97,7 +98,7 @@ pub struct Checkout {
     /// The branch; `None` for a detached HEAD.
     pub branch: Option<String>,
     /// The commit; `None` before the first one.
-    pub commit: Option<String>,
+    pub commit: Option<RevId>,
     /// The refs that name that commit, in full.
     pub refs: Vec<String>,
     /// How many commits are there, where the history is cut off.

@@ -96,11 +96,3 @@ pub(super) fn some_of(names: &[String], most: usize) -> String {
         more => format!("{} and {more} more", shown.join(", ")),
     }
 }
-
-/// `1 file`, `2 files`.
-pub(super) fn count(number: u64, one: &str) -> String {
-    match number {
-        1 => format!("1 {one}"),
-        _ => format!("{number} {one}s"),
-    }
-}

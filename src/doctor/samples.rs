@@ -1,6 +1,7 @@
 //! Places that a run would work in, for tests.
 
 use super::*;
+use crate::domain::snapshot::RevId;
 
 fn place(path: &str) -> Place {
     Place {
@@ -25,7 +26,7 @@ pub(crate) fn laptop() -> Facts {
             dirt: Ok(Dirt::default()),
             checkout: Ok(Checkout {
                 branch: Some("main".into()),
-                commit: Some("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into()),
+                commit: Some(RevId("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into())),
                 refs: vec!["refs/heads/main".into()],
                 depth: None,
             }),
@@ -100,7 +101,7 @@ pub(crate) fn job() -> Facts {
         repository.work_tree = "/home/runner/work/widget/widget".into();
         repository.checkout = Ok(Checkout {
             branch: None,
-            commit: Some("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into()),
+            commit: Some(RevId("3f2f3ad648251c0d4a8dcd52b2d1ea39a2b8f1de".into())),
             refs: vec!["refs/remotes/pull/7/merge".into()],
             depth: Some(1),
         });

@@ -87,6 +87,18 @@ pub fn fenced(text: &str) -> String {
     format!("{fence}\n{body}\n{fence}")
 }
 
+/// `1 task`, `2 tasks`.
+pub fn count(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        _ if one.ends_with("ch") => format!("{n} {one}es"),
+        _ => match one.strip_suffix("ry") {
+            Some(stem) => format!("{n} {stem}ries"),
+            None => format!("{n} {one}s"),
+        },
+    }
+}
+
 /// `n` with a comma between groups of three digits.
 pub fn grouped(n: usize) -> String {
     let digits = n.to_string();

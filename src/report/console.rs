@@ -67,25 +67,6 @@ pub struct Style {
     pub width: Option<usize>,
 }
 
-/// Where the human log goes: stdout, unless the events go there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Stdout,
-    /// Standard error.
-    Stderr,
-}
-
-impl Stream {
-    /// The stream of the log, given the value of `--events`.
-    pub fn of_log(events: Option<&str>) -> Self {
-        match events {
-            Some("-") => Self::Stderr,
-            _ => Self::Stdout,
-        }
-    }
-}
-
 /// Writes the log.
 pub struct Console {
     style: Style,

@@ -1,5 +1,6 @@
 //! Foreign text made fit for one line, and the few words that every report uses alike.
 
+pub use crate::domain::text::count;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthChar;
@@ -82,18 +83,6 @@ pub fn duration(ms: u64) -> String {
         (0, 0, s) => format!("{s}s"),
         (0, m, s) => format!("{m}m {s:02}s"),
         (h, m, _) => format!("{h}h {m:02}m"),
-    }
-}
-
-/// `1 task`, `2 tasks`.
-pub fn count(n: u64, one: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        _ if one.ends_with("ch") => format!("{n} {one}es"),
-        _ => match one.strip_suffix("ry") {
-            Some(stem) => format!("{n} {stem}ries"),
-            None => format!("{n} {one}s"),
-        },
     }
 }
 

@@ -4,6 +4,7 @@ use crate::domain::builtin::context::Budget;
 use crate::domain::builtin::model_error::ModelError;
 use crate::domain::builtin::session::Response;
 use crate::domain::builtin::trajectory::Recording;
+use crate::domain::text::count;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +39,8 @@ impl Tape {
         format!(
             "the responses in {}: {}, {}",
             self.path.display(),
-            many(self.sessions.len(), "session"),
-            many(responses, "response")
+            count(self.sessions.len() as u64, "session"),
+            count(responses as u64, "response")
         )
     }
 
@@ -52,11 +53,6 @@ impl Tape {
     pub(super) fn budget(&self) -> Option<Budget> {
         self.budget
     }
-}
-
-fn many(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// A tape while it is played: one session of it, for one turn.
@@ -102,11 +98,11 @@ impl Player {
         match session {
             Some(session) => format!(
                 "the recording {path} is over: its session {turn} has {}, and one more was asked for",
-                many(session.len(), "response")
+                count(session.len() as u64, "response")
             ),
             None => format!(
                 "the recording {path} is over: it has {}, and turn {turn} of the run began",
-                many(self.tape.sessions.len(), "session")
+                count(self.tape.sessions.len() as u64, "session")
             ),
         }
     }

@@ -1,10 +1,11 @@
 //! git and the repository.
 
 use crate::doctor::facts::{Checkout, Credential, Dirt, Facts, Nested, Repository, Trouble};
-use crate::doctor::finding::{Finding, count, some_of};
+use crate::doctor::finding::{Finding, some_of};
+use crate::domain::outcome::short;
+use crate::domain::text::count;
 
 /// How much of a commit's name is shown.
-const SHORT: usize = 12;
 
 pub(super) fn program(facts: &Facts) -> Finding {
     match &facts.git {
@@ -116,7 +117,7 @@ fn checkout(repository: &Repository, in_actions: bool) -> Finding {
 }
 
 fn place(it: &Checkout) -> String {
-    let commit = it.commit.as_deref().map(|commit| short(commit).to_owned());
+    let commit = it.commit.as_ref().map(|commit| short(commit).to_owned());
     match (&it.branch, commit) {
         (Some(branch), Some(commit)) => format!("branch {branch} at {commit}"),
         (Some(branch), None) => format!("branch {branch}, which has no commit yet"),
@@ -129,10 +130,6 @@ fn place(it: &Checkout) -> String {
             format!("detached at {commit}{named}")
         }
     }
-}
-
-fn short(commit: &str) -> &str {
-    commit.get(..SHORT).unwrap_or(commit)
 }
 
 fn credentials(repository: &Repository) -> Finding {

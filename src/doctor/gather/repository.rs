@@ -37,7 +37,7 @@ pub(crate) fn look(real: &Real) -> Repository {
         dirt: asked(git::dirt(real)),
         checkout: asked(git::checkout(real)).map(|found| Checkout {
             branch: found.branch,
-            commit: found.commit.map(|commit| commit.0),
+            commit: found.commit,
             refs: found.refs,
             depth: found.depth,
         }),

@@ -326,10 +326,7 @@ fn color_follows_flag_terminal_and_no_color() {
 }
 
 #[test]
-fn the_log_leaves_stdout_to_the_events() {
-    assert_eq!(Stream::of_log(Some("-")), Stream::Stderr);
-    assert_eq!(Stream::of_log(Some("events.jsonl")), Stream::Stdout);
-    assert_eq!(Stream::of_log(None), Stream::Stdout);
+fn the_flags_name_the_verbosity() {
     assert_eq!(Verbosity::from_flags(3, true), Verbosity::Quiet);
     assert_eq!(
         [0, 1, 2, 9].map(|v| Verbosity::from_flags(v, false)),
