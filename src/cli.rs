@@ -34,7 +34,7 @@ pub enum Command {
     Demo(DemoArgs),
     /// Check the configuration and a plan, and print what they come to
     Check(CheckArgs),
-    /// Write a configuration, an example plan and a workflow; never overwrites
+    /// Find the project's checks; write a configuration, an example plan and a workflow, overwriting nothing
     Init(InitArgs),
     /// Check whether a run can work here, and say what to do where it cannot; writes nothing
     Doctor(Box<DoctorArgs>),
@@ -121,6 +121,12 @@ pub struct InitArgs {
     /// Directory to work in; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,
+    /// Run each proposed command once, and say what came of it
+    #[arg(long)]
+    pub r#try: bool,
+    /// Write a workflow whose agent works in a job that can write nothing, as public repositories need
+    #[arg(long, visible_alias = "public")]
+    pub two_jobs: bool,
 }
 
 /// `sprag publish`.

@@ -1,12 +1,16 @@
-//! What a project is made with, told from the files in its root: the checks and the setup commands
-//! that `sprag init` proposes.
+//! What a project is made with: the checks and the setup commands that `sprag init` proposes, and
+//! where each was found.
 //!
-//! Pure: [`Listing`] holds what was read. A command is proposed only where the project says that it
-//! has it, because a check that never passes is worse than none.
+//! Pure: [`Listing`] holds what was read. What the project's own CI runs comes before what its manifests
+//! suggest. A command is proposed only where the project says that it has it, because a check that never
+//! passes is worse than none.
 
+mod command;
+mod machine;
 mod node;
 mod python;
 mod tools;
+mod workflow;
 
 #[cfg(test)]
 mod tests;
@@ -17,8 +21,25 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Limit of one run of a proposed check, in milliseconds: the default of `verify_timeout`.
 pub const CHECK_TIMEOUT_MS: u64 = 600_000;
 
-/// The files of a root whose text is looked at; of all others the name is enough.
-pub const MANIFESTS: [&str; 19] = [
+/// The directory of the project's workflows.
+pub const WORKFLOWS: &str = ".github/workflows";
+
+/// Directories in whose files the tests of a Python project usually are.
+pub const TEST_DIRECTORIES: [&str; 2] = ["tests", "test"];
+
+/// Whether the text of a file of the root is looked at; of all others the name is enough.
+pub fn is_read(name: &str) -> bool {
+    MANIFESTS.contains(&name) || is_python_test(name)
+}
+
+/// Whether a name is that of a file with Python tests.
+pub fn is_python_test(name: &str) -> bool {
+    let stem = name.strip_suffix(".py");
+    stem.is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test") || stem == "test")
+}
+
+/// The manifests among the files of a root.
+const MANIFESTS: [&str; 19] = [
     "CMakeLists.txt",
     "Cargo.toml",
     "GNUmakefile",
@@ -40,7 +61,8 @@ pub const MANIFESTS: [&str; 19] = [
     ".justfile",
 ];
 
-/// The root of a project: the names in it, and the text of its [`MANIFESTS`].
+/// The root of a project: the names in it, and the texts that are looked at. Names of files in a
+/// directory begin with its name and a slash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
     names: BTreeSet<String>,
@@ -66,6 +88,13 @@ impl Listing {
         self.texts.insert(name, text.into());
     }
 
+    /// Whether the root has a licence, as public projects do.
+    #[must_use]
+    pub fn has_licence(&self) -> bool {
+        let starts = |start: &str| self.below(start).next().is_some();
+        starts("LICENSE") || starts("LICENCE") || starts("COPYING")
+    }
+
     fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
@@ -87,6 +116,21 @@ impl Listing {
             .filter(|name| endings.iter().any(|ending| name.ends_with(ending)))
     }
 
+    /// The paths of the workflows, in order.
+    fn workflows(&self) -> impl Iterator<Item = &str> {
+        let names = self.texts.keys().map(String::as_str);
+        names.filter(|name| {
+            name.strip_prefix(WORKFLOWS)
+                .is_some_and(|rest| rest.starts_with('/'))
+        })
+    }
+
+    /// The names that begin with this.
+    fn below<'a>(&'a self, start: &'a str) -> impl Iterator<Item = &'a str> {
+        let names = self.names.iter().map(String::as_str);
+        names.filter(move |name| name.starts_with(start))
+    }
+
     /// Whether a line of the file, without blanks around it, starts with this.
     fn line_starts(&self, name: &str, start: &str) -> bool {
         self.read(name)
@@ -95,68 +139,183 @@ impl Listing {
     }
 }
 
-/// The checks that fit the project: for each of its toolchains build, test and lint as far as it
-/// has them, in this order. Names are unique: `test`, or `cargo-test` and `npm-test` where two
-/// toolchains have tests. Empty if nothing was recognised.
+/// Something with the place where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found<T> {
+    /// What was found.
+    pub what: T,
+    /// Where, for a person: a file, or a file and a line.
+    pub from: String,
+}
+
+/// What a project could begin with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proposal {
+    /// Commands that fetch what the checks need, such as `npm ci`.
+    pub setup: Vec<Found<String>>,
+    /// The checks. Names are unique: `test`, or `cargo-test` and `npm-test` where two toolchains have
+    /// tests.
+    pub checks: Vec<Found<Check>>,
+    /// Steps that a workflow needs before the checks can run, as lines of YAML.
+    pub steps: Vec<String>,
+    /// What is not proposed although it is there, each with the reason.
+    pub left_out: Vec<Found<String>>,
+    /// What was looked for and is not there.
+    pub not_found: Vec<String>,
+    /// Workflows that were read.
+    pub workflows: Vec<String>,
+}
+
+/// What fits the project. What the workflows run for a change comes first: where they test, that is
+/// all; kinds of checks that they have none of come from the manifests.
 ///
 /// Targets of a makefile or justfile stand in only for the kinds that no toolchain covers, since
 /// they mostly run the same commands again.
 #[must_use]
-pub fn propose_checks(files: &Listing) -> Vec<Check> {
-    let mut commands: Vec<Command> = toolchains(files)
-        .into_iter()
-        .flat_map(|toolchain| toolchain.commands)
-        .collect();
-    for command in tools::runner(files) {
-        if commands.iter().all(|other| other.kind != command.kind) {
-            commands.push(command);
+pub fn propose(files: &Listing) -> Proposal {
+    let ci = workflow::workflows(files);
+    let guessed = guessed(files);
+    let mut left_out = ci.left_out;
+    let languages: Vec<&'static str> = guessed.iter().filter_map(|found| found.language).collect();
+    let mut setup = ci.found.setup;
+    let mut commands = ci.found.commands;
+    let has_tests = commands
+        .iter()
+        .any(|command| command.kind == CheckKind::Test);
+    if setup.is_empty() {
+        setup.extend(guessed.iter().flat_map(|found| found.setup.clone()));
+    }
+    for found in guessed {
+        left_out.extend(found.left_out);
+        let known = commands.clone();
+        let is_new = |it: &Command| {
+            known
+                .iter()
+                .all(|other| other.kind != it.kind || !other.is_of_ci())
+        };
+        commands.extend(
+            found
+                .commands
+                .into_iter()
+                .filter(|it| !has_tests && is_new(it)),
+        );
+    }
+    if !has_tests {
+        for command in tools::runner(files) {
+            if commands.iter().all(|other| other.kind != command.kind) {
+                commands.push(command);
+            }
         }
     }
+    node::without_repeats(files, &mut commands, &mut left_out);
     commands.sort_by_key(|command| command.kind);
-    (0..commands.len())
-        .map(|index| named(&commands, index))
-        .collect()
+    let checks: Vec<Found<Check>> = (0..commands.len())
+        .map(|index| Found {
+            what: named(&commands, index),
+            from: commands[index].from.clone(),
+        })
+        .collect();
+    Proposal {
+        steps: machine::steps(files, &languages, &ci.versions, &ci.machine),
+        not_found: not_found(&ci.read, &checks),
+        setup,
+        checks,
+        left_out,
+        workflows: ci.read,
+    }
 }
 
-/// The commands that fetch what the project needs before its checks can run, such as `npm ci`.
-#[must_use]
-pub fn propose_setup(files: &Listing) -> Vec<String> {
-    toolchains(files)
-        .into_iter()
-        .flat_map(|toolchain| toolchain.setup)
-        .collect()
+fn not_found(workflows: &[String], checks: &[Found<Check>]) -> Vec<String> {
+    let mut missing = Vec::new();
+    if workflows.is_empty() {
+        missing.push(format!(
+            "a workflow in {WORKFLOWS} that runs for a push or a pull request"
+        ));
+    }
+    for (kind, what) in [
+        (CheckKind::Build, "a command that builds the project"),
+        (CheckKind::Test, "a command that tests it"),
+        (CheckKind::Lint, "a linter that its setup installs"),
+    ] {
+        if checks.iter().all(|check| check.what.kind != kind) {
+            missing.push(what.to_owned());
+        }
+    }
+    missing
 }
 
 /// What one manifest of the project offers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Toolchain {
-    setup: Vec<String>,
+    /// The manifest.
+    from: String,
+    /// The language whose toolchain a runner has to have, where it is one that [`machine`] installs.
+    language: Option<&'static str>,
+    setup: Vec<Found<String>>,
     commands: Vec<Command>,
+    left_out: Vec<Found<String>>,
 }
 
 impl Toolchain {
-    fn setup(&mut self, command: impl Into<String>) {
-        self.setup.push(command.into());
+    fn of(from: &str) -> Self {
+        Self {
+            from: from.to_owned(),
+            ..Self::default()
+        }
     }
 
-    fn check(&mut self, tool: &'static str, kind: CheckKind, run: impl Into<String>) {
+    fn in_language(from: &str, language: &'static str) -> Self {
+        Self {
+            language: Some(language),
+            ..Self::of(from)
+        }
+    }
+
+    fn setup(&mut self, command: impl Into<String>) {
+        self.setup.push(Found {
+            what: command.into(),
+            from: self.from.clone(),
+        });
+    }
+
+    fn check(&mut self, tool: &str, kind: CheckKind, run: impl Into<String>) {
+        let from = self.from.clone();
+        self.check_from(tool, kind, run, from);
+    }
+
+    fn check_from(&mut self, tool: &str, kind: CheckKind, run: impl Into<String>, from: String) {
         self.commands.push(Command {
-            tool,
+            tool: tool.to_owned(),
             kind,
             run: run.into(),
+            from,
+        });
+    }
+
+    fn leave_out(&mut self, what: impl Into<String>) {
+        self.left_out.push(Found {
+            what: what.into(),
+            from: self.from.clone(),
         });
     }
 }
 
 /// A check that has no name yet.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Command {
-    tool: &'static str,
+    tool: String,
     kind: CheckKind,
     run: String,
+    from: String,
 }
 
-fn toolchains(files: &Listing) -> Vec<Toolchain> {
+impl Command {
+    fn is_of_ci(&self) -> bool {
+        self.from.starts_with(WORKFLOWS)
+    }
+}
+
+fn guessed(files: &Listing) -> Vec<Toolchain> {
     let mut found: Vec<Toolchain> = [
         tools::cargo,
         node::package,
@@ -173,6 +332,7 @@ fn toolchains(files: &Listing) -> Vec<Toolchain> {
     .filter_map(|detect| detect(files))
     .collect();
     found.extend(tools::simple(files));
+    found.extend(tools::autotools(files));
     found
 }
 

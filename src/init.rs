@@ -1,10 +1,14 @@
 //! `sprag init`: a configuration, an example plan and a workflow for a project that has none.
 
+pub mod trial;
+
 #[cfg(test)]
 mod tests;
 
-use crate::detect::{self, Listing};
-use crate::domain::checks::verdict::{Check, CheckKind};
+pub use crate::detect::{Listing, Proposal, propose};
+
+use crate::detect::{self, Found};
+use crate::domain::checks::verdict::Check;
 use anyhow::Context as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -17,8 +21,11 @@ pub const EXAMPLE_PLAN: &str = ".sprag/plans/example.yaml";
 /// Where the workflow is written, from the root of the project.
 pub const WORKFLOW: &str = ".github/workflows/sprag.yml";
 
-/// More than this of a manifest, in bytes, is not looked at.
-const MANIFEST_LIMIT: u64 = 1 << 20;
+/// More than this of a file, in bytes, is not looked at.
+const FILE_LIMIT: u64 = 1 << 20;
+
+/// The most files of a directory below the root that are looked at.
+const MOST_FILES: usize = 200;
 
 const NO_SETUP: &str = "\
 # Commands that run once, before the first turn.
@@ -38,8 +45,8 @@ const NO_CHECKS: &str = "\
 #     kind: test
 ";
 const CHECKS: &str = "\
-# What decides whether a task is done, proposed from the files in this directory: run each once by
-# hand. Checks of kind build come first, and skip the rest when they fail.
+# What decides whether a task is done. Above each check stands where it was found; `sprag init --try`
+# runs each once. Checks of kind build come first, and skip the rest when they fail.
 verify:
 ";
 
@@ -52,16 +59,24 @@ pub struct Written {
     pub kept: Vec<PathBuf>,
 }
 
+/// Which workflow is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// One job, which works and pushes.
+    #[default]
+    OneJob,
+    /// A job that works and can write nothing, and one that pushes and reports.
+    TwoJobs,
+}
+
 /// Writes those of [`files`] that are not there yet. Nothing that exists is touched, be it a file, a
 /// directory or a symbolic link to nowhere.
 ///
 /// # Errors
-/// The root cannot be listed, or a file or its directory cannot be created; what had been written
-/// before stays.
-pub fn write_new(root: &Path) -> anyhow::Result<Written> {
-    let listing = list(root).with_context(|| format!("cannot list {}", root.display()))?;
+/// A file or its directory cannot be created; what had been written before stays.
+pub fn write_new(root: &Path, proposal: &Proposal, form: Form) -> anyhow::Result<Written> {
     let mut written = Written::default();
-    for (path, text) in files(&listing) {
+    for (path, text) in files(proposal, form) {
         let created = create(&root.join(&path), &text)
             .with_context(|| format!("cannot write {}", path.display()))?;
         if created {
@@ -73,9 +88,9 @@ pub fn write_new(root: &Path) -> anyhow::Result<Written> {
     Ok(written)
 }
 
-/// Reads what [`detect`] wants to know of a project: the names in its root, and the text of the
-/// regular files among them that are manifests. A manifest that cannot be read, is larger than
-/// 1 MiB or no UTF-8 counts by its name alone.
+/// Reads what [`detect`] wants to know of a project: the names in its root, the texts of the manifests
+/// among them, of its workflows and of its Python tests. What cannot be read, is larger than 1 MiB or no
+/// UTF-8 counts by its name alone.
 ///
 /// # Errors
 /// The root cannot be listed.
@@ -86,30 +101,53 @@ pub fn list(root: &Path) -> io::Result<Listing> {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let is_manifest = detect::MANIFESTS.contains(&name.as_str());
-        match is_manifest.then(|| read_manifest(&entry)).flatten() {
+        match detect::is_read(&name).then(|| read(&entry)).flatten() {
             Some(text) => listing.text(name, text),
             None => listing.name(name),
         }
     }
+    for directory in detect::TEST_DIRECTORIES {
+        let is_read = |name: &str| detect::is_python_test(name);
+        list_below(root, directory, is_read, &mut listing);
+    }
+    let is_yaml = |name: &str| name.ends_with(".yml") || name.ends_with(".yaml");
+    list_below(root, detect::WORKFLOWS, is_yaml, &mut listing);
     Ok(listing)
+}
+
+fn list_below(root: &Path, directory: &str, is_read: impl Fn(&str) -> bool, listing: &mut Listing) {
+    let entries = fs::read_dir(root.join(directory))
+        .into_iter()
+        .flatten()
+        .flatten();
+    for entry in entries.take(MOST_FILES) {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let path = format!("{directory}/{name}");
+        match is_read(&name).then(|| read(&entry)).flatten() {
+            Some(text) => listing.text(path, text),
+            None => listing.name(path),
+        }
+    }
 }
 
 /// The files that a project starts with, as paths from its root and texts.
 #[must_use]
-pub fn files(listing: &Listing) -> Vec<(PathBuf, String)> {
-    let setup = detect::propose_setup(listing);
-    let checks = detect::propose_checks(listing);
+pub fn files(proposal: &Proposal, form: Form) -> Vec<(PathBuf, String)> {
     vec![
-        (CONFIG.into(), config(&setup, &checks)),
+        (CONFIG.into(), config(&proposal.setup, &proposal.checks)),
         (EXAMPLE_PLAN.into(), example_plan().to_owned()),
-        (WORKFLOW.into(), workflow(env!("CARGO_PKG_VERSION"))),
+        (
+            WORKFLOW.into(),
+            workflow(env!("CARGO_PKG_VERSION"), &proposal.steps, form),
+        ),
     ]
 }
 
 /// The text of a configuration with these setup commands and checks, explained by comments.
 #[must_use]
-pub fn config(setup: &[String], checks: &[Check]) -> String {
+pub fn config(setup: &[Found<String>], checks: &[Found<Check>]) -> String {
     include_str!("init/config.yaml.txt")
         .replace("{{setup}}\n", &format!("{}\n", setup_section(setup)))
         .replace("{{verify}}\n", &format!("{}\n", verify_section(checks)))
@@ -121,46 +159,97 @@ pub fn example_plan() -> &'static str {
     include_str!("init/example-plan.yaml")
 }
 
-/// The text of a workflow that uses the action of this version's major version, on a comment or by hand.
+/// The text of a workflow that uses the action of this version's major version, on a comment or by hand,
+/// after these steps.
 #[must_use]
-pub fn workflow(version: &str) -> String {
+pub fn workflow(version: &str, steps: &[String], form: Form) -> String {
     let major = version.split('.').next().unwrap_or(version);
-    include_str!("init/workflow.yaml.txt").replace("{{major}}", major)
+    let template = match form {
+        Form::OneJob => include_str!("init/workflow.yaml.txt"),
+        Form::TwoJobs => include_str!("init/two-jobs.yaml.txt"),
+    };
+    template
+        .replace("{{major}}", major)
+        .replace("      {{steps}}\n", &steps_section(steps))
 }
 
-fn setup_section(setup: &[String]) -> String {
+fn steps_section(steps: &[String]) -> String {
+    if steps.is_empty() {
+        return "      # What the checks in .sprag/config.yaml need, for example
+      # - uses: actions/setup-node@...
+"
+        .to_owned();
+    }
+    let mut text =
+        "      # What the setup commands and the checks in .sprag/config.yaml need.\n".to_owned();
+    for line in steps.iter().flat_map(|step| step.lines()) {
+        text += &format!("      {line}\n");
+    }
+    text
+}
+
+/// The repository's owner and name, where this is the address of a repository on github.com.
+#[must_use]
+pub fn on_github(address: &str) -> Option<&str> {
+    let starts = [
+        "https://github.com/",
+        "git@github.com:",
+        "ssh://git@github.com/",
+    ];
+    let name = starts
+        .iter()
+        .find_map(|start| address.strip_prefix(start))?;
+    let name = name.trim_end_matches('/').trim_end_matches(".git");
+    let (owner, repository) = name.split_once('/')?;
+    let is_name = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+    };
+    (is_name(owner) && is_name(repository)).then_some(name)
+}
+
+fn setup_section(setup: &[Found<String>]) -> String {
     if setup.is_empty() {
         return NO_SETUP.to_owned();
     }
     let mut text = SETUP.to_owned();
     for command in setup {
-        text += &format!("  - {}\n", scalar(command));
+        text += &format!(
+            "  # {}\n  - {}\n",
+            comment(&command.from),
+            scalar(&command.what)
+        );
     }
     text
 }
 
-fn verify_section(checks: &[Check]) -> String {
+fn verify_section(checks: &[Found<Check>]) -> String {
     if checks.is_empty() {
         return NO_CHECKS.to_owned();
     }
     let mut text = CHECKS.to_owned();
-    for check in checks {
-        let kind = match check.kind {
-            CheckKind::Build => "build",
-            CheckKind::Test => "test",
-            CheckKind::Lint => "lint",
-            CheckKind::Other => "other",
-        };
+    for Found { what: check, from } in checks {
         text += &format!(
-            "  - name: {}\n    run: {}\n    kind: {kind}\n",
+            "  # {}\n  - name: {}\n    run: {}\n    kind: {}\n",
+            comment(from),
             scalar(&check.name),
-            scalar(&check.run)
+            scalar(&check.run),
+            check.kind.as_str(),
         );
         if check.timeout_ms != detect::CHECK_TIMEOUT_MS {
             text += &format!("    timeout: {}s\n", check.timeout_ms.div_ceil(1000));
         }
     }
     text
+}
+
+/// One line that may stand in a comment.
+fn comment(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 /// A YAML scalar: as it is where that is safe, else in double quotes.
@@ -183,15 +272,15 @@ fn scalar(text: &str) -> String {
     }
 }
 
-fn read_manifest(entry: &fs::DirEntry) -> Option<String> {
+fn read(entry: &fs::DirEntry) -> Option<String> {
     let metadata = entry.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > MANIFEST_LIMIT {
+    if !metadata.is_file() || metadata.len() > FILE_LIMIT {
         return None;
     }
     let mut text = String::new();
     fs::File::open(entry.path())
         .ok()?
-        .take(MANIFEST_LIMIT)
+        .take(FILE_LIMIT)
         .read_to_string(&mut text)
         .ok()?;
     Some(text)

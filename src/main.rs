@@ -89,7 +89,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Run(args) => commands::run::command(context, args),
         Command::Demo(args) => commands::demo::command(context, args),
         Command::Check(args) => commands::check::command(context, args),
-        Command::Init(_) => commands::init::command(context),
+        Command::Init(args) => commands::init::command(context, args),
         Command::Doctor(args) => commands::doctor::command(context, args),
         Command::Publish(args) => commands::publish::command(context, args),
         Command::Report(args) => commands::report::command(context, args),

@@ -1,18 +1,103 @@
 //! `sprag init`: files to begin with.
 
+use crate::cli::InitArgs;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::init::{
+    CONFIG, EXAMPLE_PLAN, Form, Proposal, WORKFLOW, Written, list, on_github, propose, trial,
+    write_new,
+};
 use crate::print::print;
+use crate::process::{Cancel, CancelReason, listen};
 use crate::run::repository::repository;
+use std::path::Path;
+
+/// The most lines of what is not proposed.
+const MOST_LEFT_OUT: usize = 8;
+
+/// The variable of the key that the written workflow hands to the agent.
+const KEY: &str = "OPENAI_API_KEY";
 
 /// Runs the command and says the process's exit code.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub fn command(context: &Context) -> Result<u8> {
+pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let real = repository(context)?;
-    let written = crate::init::write_new(real.work_tree())
+    let root = real.work_tree();
+    let unreadable = |error| Error::environment(format!("cannot list {}: {error}", root.display()));
+    let listing = list(root).map_err(unreadable)?;
+    let proposal = propose(&listing);
+    let form = match args.two_jobs {
+        true => Form::TwoJobs,
+        false => Form::OneJob,
+    };
+    print(&found(&proposal, args.r#try))?;
+    let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;
+    print(&files(&written))?;
+    if args.r#try
+        && let Err(reason) = try_once(context, root, &proposal)?
+    {
+        return Ok(match reason {
+            CancelReason::Interrupt => 130,
+            _ => 143,
+        });
+    }
+    let origin = real.origin();
+    let name = origin.as_deref().and_then(on_github);
+    print(&left_to_do(
+        name,
+        form,
+        name.is_some() && listing.has_licence(),
+    ))?;
+    Ok(0)
+}
+
+/// What is proposed, where it was found, what is not proposed, and what is not there.
+fn found(proposal: &Proposal, is_tried: bool) -> String {
+    let mut text = String::new();
+    let mut section = |title: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            text += &format!("{title}\n");
+            lines.iter().for_each(|line| text += &format!("  {line}\n"));
+        }
+    };
+    let setup = proposal.setup.iter();
+    let setup = setup.map(|it| format!("{}    ({})", it.what, it.from));
+    section("setup, once before the first turn:", setup.collect());
+    let checks = proposal.checks.iter().map(|it| {
+        let (name, kind) = (&it.what.name, it.what.kind.as_str());
+        let kind = if name == kind {
+            String::new()
+        } else {
+            format!(" [{kind}]")
+        };
+        format!("{name}{kind}: {}    ({})", it.what.run, it.from)
+    });
+    section(
+        "checks, which decide whether a task is done:",
+        checks.collect(),
+    );
+    let left_out = proposal.left_out.iter();
+    let mut left_out: Vec<String> = left_out
+        .map(|it| format!("{}    ({})", it.what, it.from))
+        .collect();
+    if left_out.len() > MOST_LEFT_OUT {
+        let more = left_out.len() - MOST_LEFT_OUT;
+        left_out.truncate(MOST_LEFT_OUT);
+        left_out.push(format!("and {more} more"));
+    }
+    section("not proposed:", left_out);
+    section("not found:", proposal.not_found.clone());
+    if !is_tried && !proposal.checks.is_empty() {
+        text +=
+            "nothing of this was run: `sprag init --try` runs each once and says what came of it\n";
+    }
+    text
+}
+
+fn files(written: &Written) -> String {
     let mut text = String::new();
     for path in &written.created {
         text += &format!("wrote {}\n", path.display());
@@ -20,12 +105,49 @@ pub fn command(context: &Context) -> Result<u8> {
     for path in &written.kept {
         text += &format!("left alone {}: it is there already\n", path.display());
     }
-    text += &format!(
-        "next: name an agent and read the checks in {config}, commit these files, then\n  \
-         sprag check {plan}\n  sprag run --plan {plan}\n",
-        config = crate::init::CONFIG,
-        plan = crate::init::EXAMPLE_PLAN,
+    text
+}
+
+fn try_once(
+    context: &Context,
+    root: &Path,
+    proposal: &Proposal,
+) -> Result<std::result::Result<(), CancelReason>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    print("trying:\n")?;
+    let cancel = Cancel::new();
+    let ended = runtime.block_on(async {
+        listen(&cancel).map_err(anyhow::Error::from)?;
+        let mut say = |text: &str| {
+            let _ = print(text);
+        };
+        Ok(trial::run_once(root, &context.env, proposal, &cancel, &mut say).await)
+    });
+    ended
+}
+
+/// What is left to do on GitHub, then on this machine. `repository` is the repository's address without
+/// the host, where it is known.
+fn left_to_do(repository: Option<&str>, form: Form, looks_public: bool) -> String {
+    let page = match repository {
+        Some(name) => format!("https://github.com/{name}/settings/actions"),
+        None => "the repository's page, Settings > Actions > General".to_owned(),
+    };
+    let mut text = format!(
+        "left to do, so that a comment with `/sprag fix the flaky test` starts work:\n  \
+         1. gh secret set {KEY}\n  \
+         2. {page}: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
+         3. git add {CONFIG} {EXAMPLE_PLAN} {WORKFLOW} && git commit -m 'Add Sprag' && git push\n\
+         on this machine: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
     );
-    print(&text)?;
-    Ok(0)
+    if looks_public && form == Form::OneJob {
+        text += &format!(
+            "this looks like a public repository: there, let the agent work in a job that can write \
+             nothing (rm {WORKFLOW} && sprag init --two-jobs)\n"
+        );
+    }
+    text
 }

@@ -1,6 +1,6 @@
 //! Projects of JavaScript and TypeScript: package.json and Deno.
 
-use super::{Listing, Toolchain};
+use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ const SCRIPTS: [(&str, CheckKind); 5] = [
 pub(super) fn package(files: &Listing) -> Option<Toolchain> {
     let manifest: Value = serde_json::from_str(files.read("package.json")).ok()?;
     let manager = Manager::of(files, &manifest);
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::in_language("package.json", "node");
     if let Some(install) = manager.install(files, &manifest) {
         found.setup(install);
     }
@@ -33,10 +33,11 @@ pub(super) fn package(files: &Listing) -> Option<Toolchain> {
         } else {
             ""
         };
-        found.check(
+        found.check_from(
             manager.name(),
             kind,
             format!("{prefix}{}", manager.script(script)),
+            format!("the script {script} of package.json"),
         );
     }
     Some(found)
@@ -49,7 +50,7 @@ pub(super) fn deno(files: &Listing) -> Option<Toolchain> {
     // A file with comments is no JSON: its tasks stay unknown and the plain commands are proposed.
     let manifest: Value = serde_json::from_str(files.read(name)).unwrap_or_default();
     let has_task = |task: &str| !manifest["tasks"][task].is_null();
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::of(name);
     if has_task("build") {
         found.check("deno", CheckKind::Build, "deno task build");
     }
@@ -66,6 +67,77 @@ pub(super) fn deno(files: &Listing) -> Option<Toolchain> {
     };
     found.check("deno", CheckKind::Lint, lint);
     Some(found)
+}
+
+/// Programs and words of a script that goes to the network or reports to a service.
+const NETWORK: &[&str] = &[
+    "audit",
+    " aud",
+    "npx ",
+    "codecov",
+    "coveralls",
+    "curl ",
+    "publish",
+    "snyk",
+];
+
+/// Takes what npm would run twice or what no check should: the linter where `pretest` or `test` runs it
+/// already, and a `posttest` that goes to the network.
+pub(super) fn without_repeats(
+    files: &Listing,
+    commands: &mut Vec<Command>,
+    left_out: &mut Vec<Found<String>>,
+) {
+    let Ok(manifest) = serde_json::from_str::<Value>(files.read("package.json")) else {
+        return;
+    };
+    let script = |name: &str| manifest["scripts"][name].as_str().unwrap_or_default();
+    let manager = Manager::of(files, &manifest);
+    let runs_hooks = !(manager == Manager::Yarn && is_yarn_2_or_later(files, &manifest));
+    let test = manager.script("test");
+    let Some(at) = commands.iter().position(|command| command.run == test) else {
+        return;
+    };
+    let mut leave = |what: String| {
+        let from = "package.json".to_owned();
+        left_out.push(Found { what, from });
+    };
+    let posttest = script("posttest");
+    let mut pretest = script("pretest");
+    if runs_hooks
+        && NETWORK
+            .iter()
+            .any(|word| format!(" {posttest} ").contains(word))
+    {
+        leave(format!(
+            "posttest ({posttest}): it goes to the network; `--ignore-scripts` leaves it out"
+        ));
+        let lint = manager.script("lint");
+        let alone = pretest.is_empty() || pretest == lint;
+        let before = match alone {
+            true => String::new(),
+            false => format!("{} --ignore-scripts && ", manager.script("pretest")),
+        };
+        commands[at].run = format!("{before}{test} --ignore-scripts");
+        if alone {
+            pretest = "";
+        }
+    }
+    let hooked = if runs_hooks { pretest } else { "" };
+    let includes = |name: &str| {
+        let called = [manager.script(name), format!("npm run {name}")];
+        let whole = [hooked, script("test")];
+        whole
+            .iter()
+            .any(|text| called.iter().any(|call| text.contains(call.as_str())))
+    };
+    for name in ["lint", "typecheck", "type-check"] {
+        let run = manager.script(name);
+        if includes(name) && commands.iter().any(|command| command.run == run) {
+            leave(format!("{run}: `{test}` runs it already"));
+            commands.retain(|command| command.run != run);
+        }
+    }
 }
 
 /// Whether a script is the placeholder of `npm init`, or one that watches and never ends.

@@ -1,43 +1,186 @@
 //! Python projects.
 
-use super::{Listing, Toolchain};
+use super::{Listing, TEST_DIRECTORIES, Toolchain, is_python_test};
 use crate::domain::checks::verdict::CheckKind;
 
+/// Files that say how a Python project is made, the first of which names it.
+const SIGNS: [&str; 9] = [
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "tox.ini",
+    "pytest.ini",
+    "requirements.txt",
+    "requirements-dev.txt",
+    "Pipfile",
+    "conftest.py",
+];
+
+/// How the tests are run, and where that is said.
+enum Tests {
+    Hatch,
+    /// A command that needs no `python -m`, such as `tox`.
+    Tox,
+    /// A module of Python with its arguments, and the package that it is in.
+    Module(String, Option<&'static str>),
+}
+
 pub(super) fn project(files: &Listing) -> Option<Toolchain> {
-    if !files.has_any(&[
-        "pyproject.toml",
-        "setup.py",
-        "setup.cfg",
-        "tox.ini",
-        "pytest.ini",
-        "requirements.txt",
-        "Pipfile",
-    ]) {
-        return None;
-    }
+    let sign = SIGNS.into_iter().find(|name| files.has(name));
+    let from = match sign {
+        Some(sign) => sign.to_owned(),
+        None => files
+            .ending(&[".py"])
+            .find(|name| is_python_test(name))?
+            .to_owned(),
+    };
     let manager = Manager::of(files);
-    let mut found = Toolchain::default();
-    found.setup.extend(manager.setup(files));
-    if files.line_starts("pyproject.toml", "[tool.hatch.envs") && manager == Manager::Pip {
-        found.setup.clear();
-        found.check("hatch", CheckKind::Test, "hatch test");
-    } else if uses_pytest(files) {
-        found.check("python", CheckKind::Test, manager.run("pytest"));
-    } else if files.line_starts("tox.ini", "[tox]") || files.line_starts("tox.ini", "[testenv]") {
-        found.setup.clear();
-        found.check("python", CheckKind::Test, "tox");
-    } else if files.has_any(&["tests", "test"]) {
-        let directory = if files.has("tests") { "tests" } else { "test" };
-        found.check(
-            "python",
-            CheckKind::Test,
-            manager.run(&format!("unittest discover -s {directory} -t .")),
-        );
+    let mut found = Toolchain::in_language(&from, "python");
+    let install = manager.setup(files);
+    let (tests, because) = match tests(files, manager) {
+        Some((tests, because)) => (Some(tests), because),
+        None => (None, String::new()),
+    };
+    let mut needs = Vec::new();
+    match tests {
+        Some(Tests::Hatch) => {
+            found.check_from("python", CheckKind::Test, "hatch test", because);
+            needs.push("hatch");
+        }
+        Some(Tests::Tox) => {
+            found.check_from("python", CheckKind::Test, manager.run("tox"), because);
+            needs.push("tox");
+        }
+        Some(Tests::Module(module, package)) => {
+            found.check_from("python", CheckKind::Test, manager.run(&module), because);
+            needs.extend(package);
+        }
+        None => {}
+    }
+    // Tools that make environments of their own install the project there.
+    let apart = matches!(needs.first(), Some(&"hatch" | &"tox"));
+    match manager {
+        Manager::Pip if apart => found.setup(format!("python3 -m pip install {}", needs.join(" "))),
+        Manager::Pip => {
+            needs.retain(|package| !is_installed(files, package));
+            let what = pip_install(files).into_iter();
+            let what: Vec<String> = what.chain(needs.iter().map(|&it| it.to_owned())).collect();
+            if !what.is_empty() {
+                found.setup(format!("python3 -m pip install {}", what.join(" ")));
+            }
+        }
+        _ => install.into_iter().for_each(|command| found.setup(command)),
     }
     if uses_ruff(files) {
-        found.check("python", CheckKind::Lint, manager.tool("ruff check"));
+        match is_installed(files, "ruff") {
+            true => found.check("python", CheckKind::Lint, manager.tool("ruff check")),
+            false => found.leave_out("ruff check: nothing in the project installs ruff"),
+        }
     }
     Some(found)
+}
+
+/// How the tests are run: what tox is told first, since a project that has it means it, then pytest
+/// where something asks for it, then what the test files themselves import.
+fn tests(files: &Listing, manager: Manager) -> Option<(Tests, String)> {
+    let module = |module: &str, package| Tests::Module(module.to_owned(), package);
+    if files.line_starts("pyproject.toml", "[tool.hatch.envs") && manager == Manager::Pip {
+        return Some((
+            Tests::Hatch,
+            "pyproject.toml has environments of Hatch".into(),
+        ));
+    }
+    if let Some(told) = tox_commands(files) {
+        let because = "the commands of tox.ini".to_owned();
+        return Some(match told.as_slice() {
+            [one] if one.starts_with("pytest") || one.contains("-m pytest") => {
+                (module("pytest", Some("pytest")), because)
+            }
+            [one] if is_plain_unittest(one) => {
+                let at = one.find("unittest").unwrap_or(0);
+                (module(&one[at..], None), because)
+            }
+            _ => (Tests::Tox, because),
+        });
+    }
+    if let Some(sign) = pytest_sign(files) {
+        return Some((
+            module("pytest", Some("pytest")),
+            format!("{sign} names pytest"),
+        ));
+    }
+    if files.line_starts("tox.ini", "[tox]") {
+        return Some((Tests::Tox, "tox.ini".into()));
+    }
+    of_test_files(files)
+}
+
+/// The commands of tox's main environment, one a line; none where there is no tox.
+fn tox_commands(files: &Listing) -> Option<Vec<String>> {
+    let lines = files.read("tox.ini").lines();
+    let section: Vec<&str> = lines
+        .skip_while(|line| line.trim() != "[testenv]")
+        .skip(1)
+        .take_while(|line| !line.starts_with('['))
+        .collect();
+    let at = section.iter().position(|line| {
+        line.split_once('=')
+            .is_some_and(|(key, _)| key.trim() == "commands")
+    })?;
+    let first = section[at].split_once('=').map_or("", |(_, rest)| rest);
+    let rest = section[at + 1..]
+        .iter()
+        .take_while(|line| line.starts_with([' ', '\t']));
+    let told = std::iter::once(first).chain(rest.copied()).map(str::trim);
+    Some(
+        told.filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .map(str::to_owned)
+            .collect(),
+    )
+}
+
+/// A call of unittest without anything that tox would fill in.
+fn is_plain_unittest(command: &str) -> bool {
+    command.contains("-m unittest") && !command.contains(['{', '}', '&', ';', '|'])
+}
+
+/// What the files with tests are written for: unittest where one imports it and none pytest.
+fn of_test_files(files: &Listing) -> Option<(Tests, String)> {
+    let directory = TEST_DIRECTORIES.into_iter().find(|name| files.has(name));
+    let start = directory.map_or(String::new(), |name| format!("{name}/"));
+    let is_test = |name: &&str| {
+        let name = name.strip_prefix(start.as_str());
+        name.is_some_and(|name| !name.contains('/') && is_python_test(name))
+    };
+    let tests: Vec<&str> = files.below(&start).filter(is_test).collect();
+    let imports = |name: &&str, module: &str| {
+        let is_import = |line: &str| {
+            let line = line.trim_start();
+            line.starts_with(&format!("import {module}"))
+                || line.starts_with(&format!("from {module}"))
+        };
+        files.read(name).lines().any(is_import)
+    };
+    let because = tests.first().map(|name| (*name).to_owned());
+    let for_pytest = tests.iter().any(|name| imports(name, "pytest"));
+    let for_unittest = tests.iter().any(|name| imports(name, "unittest"));
+    if for_pytest || (!for_unittest && !tests.is_empty()) {
+        let because = format!("{} is a test for pytest", because.unwrap_or_default());
+        return Some((Tests::Module("pytest".into(), Some("pytest")), because));
+    }
+    let module = match directory {
+        None if tests.is_empty() => return None,
+        None => "unittest".to_owned(),
+        Some(name) if tests.is_empty() || files.has(&format!("{name}/__init__.py")) => {
+            format!("unittest discover -s {name} -t .")
+        }
+        Some(name) => format!("unittest discover -s {name}"),
+    };
+    let because = match (because, directory) {
+        (Some(file), _) => format!("{file} imports unittest"),
+        (None, directory) => format!("the directory {}", directory.unwrap_or_default()),
+    };
+    Some((Tests::Module(module, None), because))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +215,7 @@ impl Manager {
             Self::Pdm => one("pdm install --frozen-lockfile"),
             Self::Pipenv if files.has("Pipfile.lock") => one("pipenv sync --dev"),
             Self::Pipenv => one("pipenv install --dev --skip-lock"),
-            Self::Pip => pip_install(files).into_iter().collect(),
+            Self::Pip => Vec::new(),
         }
     }
 
@@ -103,7 +246,7 @@ impl Manager {
     }
 }
 
-/// One `pip install` of everything that the project lists, itself included.
+/// Everything that the project lists, itself included, as arguments of `pip install`.
 fn pip_install(files: &Listing) -> Option<String> {
     let mut what: Vec<String> = ["requirements.txt", "requirements-dev.txt"]
         .into_iter()
@@ -116,7 +259,46 @@ fn pip_install(files: &Listing) -> Option<String> {
             None => "-e .".to_owned(),
         });
     }
-    (!what.is_empty()).then(|| format!("python3 -m pip install {}", what.join(" ")))
+    (!what.is_empty()).then(|| what.join(" "))
+}
+
+/// Whether a package is among what the project installs: quoted or at the beginning of a line, so that
+/// a table of its settings does not count. For pip only the extra that is installed does.
+fn is_installed(files: &Listing, package: &str) -> bool {
+    let begins = |text: &str| {
+        let text = text.trim_start().trim_start_matches(['"', '\'']);
+        let rest = text.strip_prefix(package);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.'))
+    };
+    let listed = ["requirements.txt", "requirements-dev.txt", "Pipfile"];
+    if listed
+        .iter()
+        .any(|name| files.read(name).lines().any(begins))
+    {
+        return true;
+    }
+    let text = files.read("pyproject.toml");
+    if Manager::of(files) != Manager::Pip {
+        return text.split([',', '[', '\n']).any(begins);
+    }
+    let list = |text: &str, key: &str| -> String {
+        let start = |line: &&str| {
+            line.split_once('=')
+                .is_some_and(|(name, _)| name.trim() == key)
+        };
+        let lines: Vec<&str> = text.lines().skip_while(|line| !start(line)).collect();
+        let rest = lines.join("\n");
+        rest.split(']').next().unwrap_or_default().to_owned()
+    };
+    let extras = text
+        .split("[project.optional-dependencies]")
+        .nth(1)
+        .unwrap_or("");
+    let chosen = extra(files).map_or(String::new(), |extra| list(extras, extra));
+    let own = list(text.split("[project]").nth(1).unwrap_or(""), "dependencies");
+    [own, chosen]
+        .iter()
+        .any(|list| list.split([',', '[', '\n']).any(begins))
 }
 
 /// The optional dependencies that tests need, by their usual names.
@@ -135,19 +317,22 @@ fn extra(files: &Listing) -> Option<&'static str> {
         .find(|name| keys.contains(name))
 }
 
-fn uses_pytest(files: &Listing) -> bool {
-    files.has_any(&["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py"])
-        || [
+/// The file that says that the tests are for pytest.
+fn pytest_sign(files: &Listing) -> Option<&'static str> {
+    let named = ["pytest.ini", ".pytest.ini", "pytest.toml", "conftest.py"];
+    let named = named.into_iter().find(|name| files.has(name));
+    named.or_else(|| {
+        [
             "pyproject.toml",
             "setup.cfg",
             "setup.py",
-            "tox.ini",
             "requirements.txt",
             "requirements-dev.txt",
             "Pipfile",
         ]
         .into_iter()
-        .any(|name| files.read(name).contains("pytest"))
+        .find(|name| files.read(name).contains("pytest"))
+    })
 }
 
 fn uses_ruff(files: &Listing) -> bool {

@@ -1,4 +1,4 @@
-use super::{CHECK_TIMEOUT_MS, Listing, propose_checks, propose_setup};
+use super::{CHECK_TIMEOUT_MS, Found, Listing, propose};
 use crate::domain::checks::verdict::{Check, CheckKind};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -16,11 +16,11 @@ fn listing(files: &[(&str, &str)]) -> Listing {
 
 fn proposal(files: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let files = listing(files);
-    let checks = propose_checks(&files)
-        .into_iter()
-        .map(|check| format!("{}: {}", check.name, check.run))
-        .collect();
-    (propose_setup(&files), checks)
+    let proposal = propose(&files);
+    let checks = proposal.checks.into_iter().map(|check| check.what);
+    let checks = checks.map(|check| format!("{}: {}", check.name, check.run));
+    let setup = proposal.setup.into_iter().map(|it| it.what);
+    (setup.collect(), checks.collect())
 }
 
 #[track_caller]
@@ -37,19 +37,22 @@ fn proposes(files: &[(&str, &str)], setup: &[&str], checks: &[&str]) {
 #[test]
 fn a_check_is_complete() {
     assert_eq!(
-        propose_checks(&listing(&[("go.mod", "")])),
+        propose(&listing(&[("go.mod", "")])).checks,
         [
             ("build", "go build ./...", CheckKind::Build),
             ("test", "go test ./...", CheckKind::Test),
             ("lint", "go vet ./...", CheckKind::Lint),
         ]
-        .map(|(name, run, kind)| Check {
-            junit: None,
-            problem_matcher: None,
-            name: name.to_owned(),
-            run: run.to_owned(),
-            kind,
-            timeout_ms: CHECK_TIMEOUT_MS,
+        .map(|(name, run, kind)| Found {
+            what: Check {
+                junit: None,
+                problem_matcher: None,
+                name: name.to_owned(),
+                run: run.to_owned(),
+                kind,
+                timeout_ms: CHECK_TIMEOUT_MS,
+            },
+            from: "go.mod".to_owned(),
         })
     );
 }
@@ -219,8 +222,208 @@ fn deno() {
 }
 
 #[test]
+fn a_linter_that_nothing_installs_is_not_proposed() {
+    let configured = "[project]\n[tool.ruff]\n";
+    let of = |text: &str, others: &[(&str, &str)]| {
+        let mut files = vec![("pyproject.toml", text)];
+        files.extend_from_slice(others);
+        propose(&listing(&files))
+    };
+    let alone = of(configured, &[]);
+    assert_eq!(alone.checks, []);
+    assert_eq!(
+        alone.left_out[0].what,
+        "ruff check: nothing in the project installs ruff"
+    );
+    assert_eq!(
+        of(configured, &[("requirements-dev.txt", "ruff==0.9\n")])
+            .checks
+            .len(),
+        1
+    );
+    let extra = "[project]\n[project.optional-dependencies]\ndev = [\"ruff>=0.9\"]\n[tool.ruff]\n";
+    assert_eq!(of(extra, &[]).checks.len(), 1);
+    let other = extra.replace("dev =", "docs =");
+    assert_eq!(of(&other, &[]).checks, []);
+}
+
+#[test]
+fn tests_of_python_are_run_as_they_are_written() {
+    let unittest = "import unittest\n";
+    let pytest = "def test_x():\n    pass\n";
+    proposes(
+        &[("app.py", ""), ("test_app.py", unittest)],
+        &[],
+        &["test: python3 -m unittest"],
+    );
+    proposes(
+        &[("app.py", ""), ("test_app.py", pytest)],
+        &["python3 -m pip install pytest"],
+        &["test: python3 -m pytest"],
+    );
+    proposes(
+        &[
+            ("setup.py", ""),
+            ("tests", ""),
+            ("tests/test_x.py", unittest),
+        ],
+        &["python3 -m pip install -e ."],
+        &["test: python3 -m unittest discover -s tests"],
+    );
+    let tox =
+        "[tox]\n[testenv]\ncommands =\n    python -m unittest -v\n[testenv:x]\ncommands = y\n";
+    proposes(
+        &[("setup.cfg", "pytest"), ("setup.py", ""), ("tox.ini", tox)],
+        &["python3 -m pip install -e ."],
+        &["test: python3 -m unittest -v"],
+    );
+    let more =
+        "[testenv]\ndeps = coverage\ncommands =\n    coverage run {posargs}\n    coverage report\n";
+    proposes(
+        &[("setup.py", ""), ("tox.ini", more)],
+        &["python3 -m pip install tox"],
+        &["test: python3 -m tox"],
+    );
+}
+
+#[test]
+fn what_npm_runs_by_itself_is_not_proposed_again() {
+    let package = |scripts: &str| {
+        format!(r#"{{"scripts":{{"test":"node --test","lint":"eslint .",{scripts}}}}}"#)
+    };
+    proposes(
+        &[("package.json", &package(r#""pretest":"npm run lint""#))],
+        &[],
+        &["test: npm test"],
+    );
+    proposes(
+        &[(
+            "package.json",
+            &package(r#""pretest":"npm run lint","posttest":"npx aud --production""#),
+        )],
+        &[],
+        &["test: npm test --ignore-scripts", "lint: npm run lint"],
+    );
+    proposes(
+        &[(
+            "package.json",
+            &package(r#""pretest":"tsc","posttest":"npm audit""#),
+        )],
+        &[],
+        &[
+            "test: npm run pretest --ignore-scripts && npm test --ignore-scripts",
+            "lint: npm run lint",
+        ],
+    );
+    proposes(
+        &[("package.json", &package(r#""posttest":"rm -rf out""#))],
+        &[],
+        &["test: npm test", "lint: npm run lint"],
+    );
+}
+
+const CI: &str = r#"
+name: CI
+on: { push: { branches: [main] }, pull_request: {} }
+defaults: { run: { working-directory: . } }
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    strategy: { matrix: { python: ["3.9", "3.10", "3.13"] } }
+    steps:
+      - uses: actions/checkout@v5
+      - uses: actions/setup-python@v5
+        with: { python-version: "${{ matrix.python }}" }
+      - run: sudo apt-get install -y libfoo
+      - run: |
+          python -m pip install --upgrade pip
+          pip install -e .[test]
+      - name: Test
+        env: { FOO: a b }
+        run: pytest -q           tests
+      - run: tox -e ${{ matrix.python }}
+      - run: pytest --slow
+        if: github.event_name == 'push'
+      - run: |
+          if [ -f x ]; then
+            pytest x
+          fi
+      - run: echo pytest
+      - working-directory: web
+        run: npm ci && npm test
+      - run: |
+          cd docs
+          make lint
+  windows:
+    runs-on: windows-latest
+    steps: [{ run: pytest windows }]
+  database:
+    runs-on: ubuntu-latest
+    services: { postgres: { image: postgres } }
+    steps: [{ run: pytest database }]
+"#;
+
+#[test]
+fn what_ci_runs_comes_before_any_guess() {
+    let files = [
+        ("pyproject.toml", "[project]\n[tool.hatch.envs.default]"),
+        (".github/workflows/ci.yml", CI),
+        (
+            ".github/workflows/release.yml",
+            "on: push\njobs: { a: { steps: [{ run: cargo test }] } }",
+        ),
+        (
+            ".github/workflows/tag.yml",
+            "on: { push: { tags: [v1] } }\njobs: { a: { steps: [{ run: go test }] } }",
+        ),
+    ];
+    let files = files.map(|(path, text)| (path, text.replace("\\n", "\n")));
+    let files: Vec<(&str, &str)> = files
+        .iter()
+        .map(|(path, text)| (*path, text.as_str()))
+        .collect();
+    proposes(
+        &files,
+        &[
+            "python -m pip install --upgrade pip",
+            "pip install -e .[test]",
+            "cd web && npm ci",
+        ],
+        &[
+            "pytest-test: FOO='a b' pytest -q tests",
+            "npm-test: cd web && npm test",
+            "lint: cd docs && make lint",
+        ],
+    );
+    let proposal = propose(&listing(&files));
+    assert_eq!(proposal.workflows, [".github/workflows/ci.yml"]);
+    assert_eq!(proposal.checks[0].from, ".github/workflows/ci.yml:17");
+    let left_out: Vec<&str> = proposal
+        .left_out
+        .iter()
+        .map(|it| it.what.as_str())
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            "tox -e ${{ matrix.python }}: it depends on an expression of the workflow",
+            "pytest --slow: it runs on a condition",
+            "if [ -f x ]; then …: it is a script of several lines; put it into a file and name that",
+            "job database: it needs the service postgres",
+        ]
+    );
+    let steps = proposal.steps.join("\n");
+    assert!(steps.contains("python-version: \"3.13\""), "{steps}");
+    assert!(
+        steps.contains("run: \"sudo apt-get install -y libfoo\""),
+        "{steps}"
+    );
+    assert_eq!(proposal.not_found, ["a command that builds the project"]);
+}
+
+#[test]
 fn python_by_manager() {
-    let pyproject = "[project]\nname = 'x'\n[tool.pytest.ini_options]\n[tool.ruff]\n";
+    let pyproject = "[project]\nname = 'x'\ndependencies = [\n  'ruff', 'pytest']\n[tool.pytest.ini_options]\n[tool.ruff]\n";
     let table: [(&str, &str, &str, &str); 4] = [
         (
             "uv.lock",
@@ -281,15 +484,15 @@ fn python_without_a_lock_file() {
     );
     proposes(
         &[("setup.py", ""), ("tox.ini", "[tox]")],
-        &[],
-        &["test: tox"],
+        &["python3 -m pip install tox"],
+        &["test: python3 -m tox"],
     );
     proposes(
         &[(
             "pyproject.toml",
             "[project]\n[tool.hatch.envs.default]\ndependencies = ['pytest']",
         )],
-        &[],
+        &["python3 -m pip install hatch"],
         &["test: hatch test"],
     );
     proposes(
@@ -447,7 +650,7 @@ proptest! {
         for (name, text) in files {
             root.text(name, text);
         }
-        let checks = propose_checks(&root);
+        let checks: Vec<_> = propose(&root).checks.into_iter().map(|it| it.what).collect();
         let names: BTreeSet<_> = checks.iter().map(|check| &check.name).collect();
         prop_assert_eq!(names.len(), checks.len());
         prop_assert!(checks.is_sorted_by_key(|check| check.kind));

@@ -8,7 +8,7 @@ pub(super) fn cargo(files: &Listing) -> Option<Toolchain> {
     if !files.has("Cargo.toml") {
         return None;
     }
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::in_language("Cargo.toml", "rust");
     let workspace = if files.line_starts("Cargo.toml", "[workspace]") {
         " --workspace"
     } else {
@@ -28,7 +28,7 @@ pub(super) fn go(files: &Listing) -> Option<Toolchain> {
     if !files.has("go.mod") {
         return None;
     }
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::in_language("go.mod", "go");
     found.check("go", Build, "go build ./...");
     found.check("go", Test, "go test ./...");
     found.check("go", Lint, "go vet ./...");
@@ -37,7 +37,12 @@ pub(super) fn go(files: &Listing) -> Option<Toolchain> {
 
 /// Maven or Gradle, through the project's own wrapper where it has one.
 pub(super) fn jvm(files: &Listing) -> Option<Toolchain> {
-    let mut found = Toolchain::default();
+    let manifest = if files.has("pom.xml") {
+        "pom.xml"
+    } else {
+        "the Gradle files"
+    };
+    let mut found = Toolchain::of(manifest);
     if files.has("pom.xml") {
         let maven = if files.has("mvnw") { "./mvnw" } else { "mvn" };
         found.check(
@@ -81,8 +86,8 @@ pub(super) fn dotnet(files: &Listing) -> Option<Toolchain> {
         }
     };
     let name = only(&[".sln", ".slnx"]).or_else(|| only(&[".csproj", ".fsproj", ".vbproj"]))?;
+    let mut found = Toolchain::of(&name);
     let name = shlex::try_quote(&name).ok()?.into_owned();
-    let mut found = Toolchain::default();
     found.check("dotnet", Build, format!("dotnet build {name}"));
     found.check("dotnet", Test, format!("dotnet test {name}"));
     Some(found)
@@ -92,7 +97,7 @@ pub(super) fn ruby(files: &Listing) -> Option<Toolchain> {
     if !files.has("Gemfile") {
         return None;
     }
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::of("Gemfile");
     found.setup("bundle install");
     if files.has_any(&[".rspec", "spec"]) {
         found.check("ruby", Test, "bundle exec rspec");
@@ -110,7 +115,7 @@ pub(super) fn ruby(files: &Listing) -> Option<Toolchain> {
 pub(super) fn php(files: &Listing) -> Option<Toolchain> {
     let manifest: Value = serde_json::from_str(files.read("composer.json")).ok()?;
     let has_script = |script: &str| !manifest["scripts"][script].is_null();
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::of("composer.json");
     found.setup("composer install --no-interaction");
     if has_script("test") {
         found.check("composer", Test, "composer run-script test");
@@ -127,7 +132,7 @@ pub(super) fn cmake(files: &Listing) -> Option<Toolchain> {
     if !files.has("CMakeLists.txt") {
         return None;
     }
-    let mut found = Toolchain::default();
+    let mut found = Toolchain::of("CMakeLists.txt");
     found.check("cmake", Build, "cmake -S . -B build && cmake --build build");
     let text = files.read("CMakeLists.txt").to_ascii_lowercase();
     if text.contains("enable_testing(") || text.contains("include(ctest)") {
@@ -194,14 +199,32 @@ pub(super) fn simple(files: &Listing) -> Vec<Toolchain> {
     SIMPLE
         .into_iter()
         .filter(|(name, ..)| files.has(name))
-        .map(|(_, tool, setup, build, test)| {
-            let mut found = Toolchain::default();
-            found.setup.extend(setup.map(str::to_owned));
+        .map(|(name, tool, setup, build, test)| {
+            let mut found = Toolchain::of(name);
+            if let Some(setup) = setup {
+                found.setup(setup);
+            }
             found.check(tool, Build, build);
             found.check(tool, Test, test);
             found
         })
         .collect()
+}
+
+/// A project whose makefile is made by `configure`.
+pub(super) fn autotools(files: &Listing) -> Option<Toolchain> {
+    if files.has("Makefile") || !files.has_any(&["configure", "configure.ac"]) {
+        return None;
+    }
+    let (from, setup) = match files.has("configure") {
+        true => ("configure", "./configure"),
+        false => ("configure.ac", "autoreconf -fi && ./configure"),
+    };
+    let mut found = Toolchain::of(from);
+    found.setup(setup);
+    found.check("make", Build, "make");
+    found.check("make", Test, "make check");
+    Some(found)
 }
 
 /// What the makefile or justfile of the root offers, at most one command of a kind.
@@ -211,17 +234,17 @@ pub(super) fn runner(files: &Listing) -> Vec<Command> {
     let first = |names: [&'static str; 3]| names.into_iter().find(|name| files.has(name));
     let mut found = Vec::new();
     if let Some(name) = first(makefile) {
-        offer(&mut found, "make", &make_targets(files.read(name)));
+        offer(&mut found, "make", name, &make_targets(files.read(name)));
     }
     if let Some(name) = first(justfile) {
-        offer(&mut found, "just", &just_recipes(files.read(name)));
+        offer(&mut found, "just", name, &just_recipes(files.read(name)));
     }
     found
 }
 
-fn offer(found: &mut Vec<Command>, tool: &'static str, targets: &[&str]) {
+fn offer(found: &mut Vec<Command>, tool: &str, from: &str, targets: &[&str]) {
     let wanted: [(CheckKind, &[&str]); 3] = [
-        (Build, &["build"]),
+        (Build, &["build", "all"]),
         (Test, &["test", "tests", "check"]),
         (Lint, &["lint"]),
     ];
@@ -231,9 +254,10 @@ fn offer(found: &mut Vec<Command>, tool: &'static str, targets: &[&str]) {
             && found.iter().all(|other| other.kind != kind)
         {
             found.push(Command {
-                tool,
+                tool: tool.to_owned(),
                 kind,
                 run: format!("{tool} {target}"),
+                from: format!("the target {target} of {from}"),
             });
         }
     }

@@ -253,6 +253,17 @@ impl Real {
             .is_ok_and(|output| !output.stdout.is_empty())
     }
 
+    /// The address of the remote `origin`, as its configuration says it; none where git does not tell.
+    pub fn origin(&self) -> Option<String> {
+        let call = self.git.call(&self.work_tree);
+        let output = call
+            .args(["config", "--get", "remote.origin.url"])
+            .run()
+            .ok()?;
+        let url = String::from_utf8(output.stdout).ok()?;
+        Some(url.trim().to_owned()).filter(|url| !url.is_empty())
+    }
+
     /// Whether `path` lies inside the work tree or the repository's git directories.
     pub fn contains(&self, path: &Path) -> bool {
         [&self.work_tree, &self.git_dir, &self.common_dir]

@@ -1,5 +1,7 @@
-use super::{CONFIG, EXAMPLE_PLAN, WORKFLOW, Written, config, files, list, scalar, write_new};
-use crate::detect::Listing;
+use super::{
+    CONFIG, EXAMPLE_PLAN, Form, WORKFLOW, Written, config, files, list, on_github, scalar,
+};
+use crate::detect::{Found, Listing, propose};
 use crate::domain::checks::verdict::{Check, CheckKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -10,7 +12,7 @@ fn yaml(text: &str) -> Value {
 }
 
 fn text_of(listing: &Listing, wanted: &str) -> String {
-    let mut found = files(listing);
+    let mut found = files(&propose(listing), Form::OneJob);
     found.retain(|(path, _)| path.as_os_str() == wanted);
     found.remove(0).1
 }
@@ -54,8 +56,9 @@ fn a_timeout_is_written_where_it_is_not_the_default() {
         junit: None,
         problem_matcher: None,
     };
+    let from = "a\nb".to_owned();
     assert_eq!(
-        yaml(&config(&[], &[check])),
+        yaml(&config(&[], &[Found { what: check, from }])),
         json!({"verify": [
             {"name": "slow: one", "run": "a 'b' # c", "kind": "other", "timeout": "1801s"}
         ]})
@@ -64,7 +67,7 @@ fn a_timeout_is_written_where_it_is_not_the_default() {
 
 #[test]
 fn no_placeholder_is_left() {
-    for (path, text) in files(&Listing::new()) {
+    for (path, text) in files(&propose(&Listing::new()), Form::OneJob) {
         let mut rest = text.replace("${{", "");
         rest.retain(|c| !c.is_whitespace());
         assert!(!rest.contains("{{"), "{}: {text}", path.display());
@@ -87,6 +90,84 @@ fn the_example_plan_has_two_tasks_in_order() {
             (&json!("commands"), &Value::Null),
             (&json!("layout"), &json!(["commands"])),
         ]
+    );
+}
+
+/// The files of a new project, written below `root`.
+fn write_new(root: &std::path::Path) -> anyhow::Result<Written> {
+    super::write_new(root, &propose(&list(root)?), Form::OneJob)
+}
+
+#[test]
+fn only_addresses_on_github_name_a_repository() {
+    for (address, name) in [
+        ("https://github.com/o/r.git", Some("o/r")),
+        ("https://github.com/o/r", Some("o/r")),
+        ("git@github.com:o/r.x.git", Some("o/r.x")),
+        ("ssh://git@github.com/o/r", Some("o/r")),
+        ("https://user:secret@github.com/o/r", None),
+        ("https://github.com/o", None),
+        ("https://github.com/o/r/x", None),
+        ("https://gitlab.com/o/r", None),
+        ("/srv/r.git", None),
+    ] {
+        assert_eq!(on_github(address), name, "{address}");
+    }
+}
+
+#[test]
+fn the_workflow_installs_the_toolchain_of_the_checks() {
+    let mut root = Listing::new();
+    root.name("go.mod");
+    root.name("Cargo.toml");
+    root.text("package.json", "{}");
+    let workflow = yaml(&text_of(&root, WORKFLOW));
+    let steps = workflow["jobs"]["sprag"]["steps"].as_array().unwrap();
+    let uses = |index: usize| {
+        steps[index]["uses"]
+            .as_str()
+            .unwrap()
+            .split('@')
+            .next()
+            .unwrap()
+    };
+    assert_eq!(
+        [uses(1), uses(2)],
+        ["actions/setup-node", "actions/setup-go"]
+    );
+    assert_eq!(
+        steps[2]["with"],
+        json!({"go-version-file": "go.mod", "cache": false})
+    );
+    assert_eq!(steps[3]["name"], json!("Install Rust"));
+    assert_eq!(uses(4), "sprag-ci/sprag");
+}
+
+#[test]
+fn the_job_with_the_agent_can_write_nothing_in_the_form_of_two_jobs() {
+    let mut root = Listing::new();
+    root.name("go.mod");
+    let mut found = files(&propose(&root), Form::TwoJobs);
+    let workflow = yaml(&found.remove(2).1);
+    let jobs = workflow["jobs"].as_object().unwrap();
+    assert_eq!(jobs.keys().collect::<Vec<_>>(), ["run", "publish"]);
+    let run = &jobs["run"];
+    let granted = run["permissions"].as_object().unwrap();
+    assert!(granted.values().all(|it| it == "read"), "{granted:?}");
+    let sprag = &run["steps"][2]["with"];
+    assert_eq!(
+        [&sprag["push"], &sprag["report"]],
+        [&json!(false), &json!("none")]
+    );
+    let steps = jobs["publish"]["steps"].as_array().unwrap();
+    let text = jobs["publish"].to_string();
+    assert!(
+        !text.contains("secrets") && !text.contains("setup-go"),
+        "{text}"
+    );
+    assert_eq!(
+        steps.last().unwrap()["with"]["publish"],
+        json!("${{ runner.temp }}/sprag-run")
     );
 }
 
@@ -212,11 +293,7 @@ fn manifests_are_read_and_other_files_are_named() {
     fs::write(path("setup.cfg"), [0xff]).unwrap();
     fs::create_dir(path("package.json")).unwrap();
     std::os::unix::fs::symlink("notes.txt", path("tox.ini")).unwrap();
-    fs::write(
-        path("setup.py"),
-        vec![b' '; super::MANIFEST_LIMIT as usize + 1],
-    )
-    .unwrap();
+    fs::write(path("setup.py"), vec![b' '; super::FILE_LIMIT as usize + 1]).unwrap();
 
     let mut expected = Listing::new();
     expected.text("Makefile", "test:\n");

@@ -28,7 +28,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("report", &["doctor", "domain"]),
     ("detect", &["domain"]),
-    ("init", &["detect", "domain"]),
+    ("init", &["detect", "domain", "process"]),
     ("error", &[]),
     ("print", &["error"]),
     ("context", &["process"]),

@@ -11,12 +11,21 @@ fn init_names_the_steps_that_follow_and_they_work() {
     let run = project.sprag(&["init"]).expect(0);
     assert_eq!(
         run.stdout,
-        "wrote .sprag/config.yaml\n\
+        "checks, which decide whether a task is done:\n  \
+           build: cargo build    (Cargo.toml)\n  \
+           test: cargo test    (Cargo.toml)\n\
+         not found:\n  \
+           a workflow in .github/workflows that runs for a push or a pull request\n  \
+           a linter that its setup installs\n\
+         nothing of this was run: `sprag init --try` runs each once and says what came of it\n\
+         wrote .sprag/config.yaml\n\
          wrote .sprag/plans/example.yaml\n\
          wrote .github/workflows/sprag.yml\n\
-         next: name an agent and read the checks in .sprag/config.yaml, commit these files, then\n  \
-         sprag check .sprag/plans/example.yaml\n  \
-         sprag run --plan .sprag/plans/example.yaml\n"
+         left to do, so that a comment with `/sprag fix the flaky test` starts work:\n  \
+           1. gh secret set OPENAI_API_KEY\n  \
+           2. the repository's page, Settings > Actions > General: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
+           3. git add .sprag/config.yaml .sprag/plans/example.yaml .github/workflows/sprag.yml && git commit -m 'Add Sprag' && git push\n\
+         on this machine: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
     );
     let configured = format!(
         "agent_command: 'true'\n{}",
@@ -35,6 +44,37 @@ fn init_names_the_steps_that_follow_and_they_work() {
     );
     let plan = ["run", "--plan", ".sprag/plans/example.yaml", "--dry-run"];
     project.sprag(&plan).expect(0);
+}
+
+#[test]
+fn init_tries_what_it_proposes_and_says_what_came_of_it() {
+    let test = "import unittest\nclass T(unittest.TestCase):\n    def test_x(self):\n        open('left.txt', 'w').close()\n        self.assertEqual(1, 2)\n";
+    let makefile = "build:\n\ttrue\nlint:\n\tno-such-linter .\n";
+    let project = Project::new(&[
+        ("app.py", ""),
+        ("test_app.py", test),
+        ("Makefile", makefile),
+    ]);
+    let run = project.sprag(&["init", "--try", "--two-jobs"]).expect(0);
+    for shown in [
+        "test: python3 -m unittest    (test_app.py imports unittest)\n",
+        "  check build `make build`: running\n    passed (",
+        "    failed with code 1: 1 failed (",
+        "tasks are judged by it, so mend it first or take it out",
+        "      test_app.py:5: ",
+        "no-such-linter",
+        "left behind by these commands: ",
+        "left.txt",
+    ] {
+        assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
+    }
+    assert!(
+        !run.stdout.contains("nothing of this was run"),
+        "{}",
+        run.stdout
+    );
+    let workflow = project.read(".github/workflows/sprag.yml");
+    assert!(workflow.contains("actions/setup-python@") && workflow.contains("publish:"));
 }
 
 #[test]

@@ -1,0 +1,511 @@
+//! What a command of a shell script is for, told from its words: it prepares, builds, tests or lints,
+//! or it is none of a check's business.
+
+use crate::domain::checks::verdict::CheckKind;
+use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
+use Purpose::{Check, Machine, Setup};
+use Rule::{Args, Is, Named};
+
+/// What a command is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Fetches what the project needs.
+    Setup,
+    /// Installs something on the machine, which a step of a workflow may and a setup command should not.
+    Machine,
+    /// Says whether the project is as it should be.
+    Check(CheckKind),
+}
+
+/// How the purpose of a program's command is told.
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    /// It has only one.
+    Is(Purpose),
+    /// By the first arguments that are no flags, longest first; all others are of no interest.
+    Args(&'static [(&'static str, Purpose)]),
+    /// By the name of a task, which is the first argument that is no flag and none of these words.
+    /// Without a name it has the last purpose.
+    Named(&'static [&'static str], Option<Purpose>),
+}
+
+/// The programs that are known, without directory, version and ending.
+const PROGRAMS: &[(&[&str], Rule)] = &[
+    (
+        &["cargo"],
+        Args(&[
+            ("build", Check(Build)),
+            ("check", Check(Build)),
+            ("test", Check(Test)),
+            ("nextest run", Check(Test)),
+            ("clippy", Check(Lint)),
+            ("fmt", Check(Lint)),
+            ("fetch", Setup),
+            ("install", Machine),
+        ]),
+    ),
+    (
+        &["go"],
+        Args(&[
+            ("build", Check(Build)),
+            ("test", Check(Test)),
+            ("vet", Check(Lint)),
+            ("mod download", Setup),
+            ("get", Setup),
+            ("install", Machine),
+        ]),
+    ),
+    (
+        &["npm", "pnpm", "yarn", "bun"],
+        Named(&["run", "run-script"], Some(Setup)),
+    ),
+    (
+        &["deno"],
+        Args(&[
+            ("test", Check(Test)),
+            ("lint", Check(Lint)),
+            ("check", Check(Lint)),
+            ("task test", Check(Test)),
+            ("task build", Check(Build)),
+            ("task lint", Check(Lint)),
+        ]),
+    ),
+    (&["pip"], Args(&[("install", Setup)])),
+    (&["pipx"], Args(&[("install", Machine)])),
+    (
+        &["uv", "poetry", "pdm", "pipenv"],
+        Args(&[
+            ("sync", Setup),
+            ("install", Setup),
+            ("pip install", Setup),
+            ("build", Check(Build)),
+        ]),
+    ),
+    (
+        &["hatch"],
+        Args(&[
+            ("test", Check(Test)),
+            ("run test", Check(Test)),
+            ("run cov", Check(Test)),
+        ]),
+    ),
+    (
+        &[
+            "pytest", "py.test", "unittest", "nose2", "jest", "vitest", "mocha", "ava", "tap",
+            "tape", "c8", "nyc", "ctest", "rspec", "phpunit", "bats",
+        ],
+        Is(Check(Test)),
+    ),
+    (&["tox", "nox"], Named(&[], Some(Check(Test)))),
+    (
+        &["ruff"],
+        Args(&[("check", Check(Lint)), ("format", Check(Lint))]),
+    ),
+    (
+        &[
+            "flake8",
+            "mypy",
+            "black",
+            "isort",
+            "pylint",
+            "pyright",
+            "eslint",
+            "prettier",
+            "tsc",
+            "xo",
+            "standard",
+            "biome",
+            "golangci-lint",
+            "gofmt",
+            "staticcheck",
+            "rubocop",
+            "standardrb",
+            "phpstan",
+            "psalm",
+            "phpcs",
+            "shellcheck",
+            "actionlint",
+            "clang-format",
+            "cppcheck",
+        ],
+        Is(Check(Lint)),
+    ),
+    (&["pre-commit"], Args(&[("run", Check(Lint))])),
+    (
+        &["make", "gmake", "just", "task", "ninja", "mage"],
+        Named(&[], Some(Check(Build))),
+    ),
+    (&["rake"], Named(&[], Some(Check(Test)))),
+    (&["cmake"], Is(Check(Build))),
+    (
+        &["meson"],
+        Args(&[
+            ("setup", Check(Build)),
+            ("compile", Check(Build)),
+            ("test", Check(Test)),
+        ]),
+    ),
+    (
+        &["configure", "autoreconf", "autogen", "bootstrap"],
+        Is(Setup),
+    ),
+    (
+        &["mvn", "mvnw"],
+        Args(&[
+            ("compile", Check(Build)),
+            ("test-compile", Check(Build)),
+            ("test", Check(Test)),
+            ("package", Check(Test)),
+            ("verify", Check(Test)),
+            ("install", Check(Test)),
+            ("clean compile", Check(Build)),
+            ("clean test", Check(Test)),
+            ("clean package", Check(Test)),
+            ("clean verify", Check(Test)),
+            ("clean install", Check(Test)),
+        ]),
+    ),
+    (
+        &["gradle", "gradlew"],
+        Args(&[
+            ("assemble", Check(Build)),
+            ("compileJava", Check(Build)),
+            ("build", Check(Test)),
+            ("check", Check(Test)),
+            ("test", Check(Test)),
+            ("clean build", Check(Test)),
+            ("clean test", Check(Test)),
+        ]),
+    ),
+    (
+        &["dotnet"],
+        Args(&[
+            ("restore", Setup),
+            ("build", Check(Build)),
+            ("test", Check(Test)),
+            ("format", Check(Lint)),
+        ]),
+    ),
+    (&["bundle"], Args(&[("install", Setup)])),
+    (&["composer"], Named(&["run", "run-script"], None)),
+    (
+        &["mix"],
+        Args(&[
+            ("deps.get", Setup),
+            ("compile", Check(Build)),
+            ("test", Check(Test)),
+            ("format", Check(Lint)),
+            ("credo", Check(Lint)),
+        ]),
+    ),
+    (
+        &["swift", "stack", "cabal", "zig", "gleam", "crystal"],
+        Args(&[("build", Check(Build)), ("test", Check(Test))]),
+    ),
+    (
+        &["dune"],
+        Args(&[
+            ("build", Check(Build)),
+            ("runtest", Check(Test)),
+            ("test", Check(Test)),
+        ]),
+    ),
+    (
+        &["sbt"],
+        Args(&[("compile", Check(Build)), ("test", Check(Test))]),
+    ),
+    (
+        &["apt-get", "apt"],
+        Args(&[("update", Machine), ("install", Machine)]),
+    ),
+    (&["corepack"], Is(Machine)),
+];
+
+/// Programs that run the program which their arguments name, with the first of these arguments.
+const WRAPPERS: &[(&str, Option<&str>)] = &[
+    ("env", None),
+    ("time", None),
+    ("nice", None),
+    ("exec", None),
+    ("command", None),
+    ("xvfb-run", None),
+    ("npx", None),
+    ("bunx", None),
+    ("uvx", None),
+    ("uv", Some("run")),
+    ("poetry", Some("run")),
+    ("pdm", Some("run")),
+    ("pipenv", Some("run")),
+    ("bundle", Some("exec")),
+    ("npm", Some("exec")),
+    ("pnpm", Some("exec")),
+    ("yarn", Some("exec")),
+    ("coverage", Some("run")),
+    ("python", Some("-m")),
+];
+
+/// Programs that run the script which their first argument names.
+const INTERPRETERS: &[&str] = &["sh", "bash", "python", "node", "ruby", "perl", "php"];
+
+/// Programs that rewrite files unless a flag says that they shall only look.
+const REWRITES: &[(&str, Option<&str>)] = &[
+    ("cargo", Some("fmt")),
+    ("ruff", Some("format")),
+    ("dotnet", Some("format")),
+    ("mix", Some("format")),
+    ("black", None),
+    ("isort", None),
+    ("prettier", None),
+    ("gofmt", None),
+    ("clang-format", None),
+];
+const ONLY_LOOKS: &[&str] = &[
+    "--check",
+    "--check-only",
+    "--check-formatted",
+    "-c",
+    "-l",
+    "-d",
+    "--diff",
+    "--dry-run",
+    "--list-different",
+    "--verify-no-changes",
+];
+
+/// What a command is for; none where it is not known, or nothing that a project's state is told by.
+pub(super) fn purpose(command: &str) -> Option<Purpose> {
+    let words = shlex::split(command)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    of_words(&words)
+}
+
+fn of_words(words: &[&str]) -> Option<Purpose> {
+    let words = after_assignments(words);
+    let (first, arguments) = words.split_first()?;
+    let program = program(first);
+    let flagless: Vec<&str> = plain(arguments).collect();
+    if program == "sudo" {
+        return of_words(arguments).filter(|purpose| *purpose == Machine);
+    }
+    let wrapper = WRAPPERS.iter().any(|(name, argument)| {
+        *name == program && argument.is_none_or(|argument| arguments.contains(&argument))
+    });
+    if wrapper {
+        let at = (0..arguments.len()).find(|at| rule(&self::program(arguments[*at])).is_some());
+        return of_words(&arguments[at?..]);
+    }
+    if changes_files(&program, arguments) {
+        return None;
+    }
+    if let Some(rule) = rule(&program) {
+        return by_rule(rule, &program, arguments, &flagless);
+    }
+    if program == "node" && arguments.contains(&"--test") {
+        return Some(Check(Test));
+    }
+    let script = match INTERPRETERS.contains(&program.as_str()) {
+        true if arguments.iter().any(|word| matches!(*word, "-c" | "-e")) => return None,
+        true => flagless.first().filter(|script| **script != "setup.py")?,
+        false if first.contains('/') => first,
+        false => return None,
+    };
+    let directory = script.rsplit('/').nth(1);
+    let in_tests = matches!(directory, Some("test" | "tests")).then_some(Check(Test));
+    named(script).or(in_tests)
+}
+
+fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> Option<Purpose> {
+    match rule {
+        Is(purpose) => Some(purpose),
+        Args(table) => {
+            let begins = |key: &str| {
+                let key: Vec<&str> = key.split(' ').collect();
+                flagless.starts_with(&key)
+            };
+            let row = table.iter().filter(|(key, _)| begins(key));
+            row.max_by_key(|(key, _)| key.len())
+                .map(|(_, purpose)| *purpose)
+        }
+        Named(skipped, without) => {
+            let mut names = flagless.iter().filter(|word| !skipped.contains(*word));
+            // A package's scripts stand beside the commands of its manager.
+            match (program, names.next()) {
+                (_, None) => without,
+                ("npm" | "pnpm" | "yarn" | "bun" | "composer", Some(&"ci" | &"install" | &"i")) => {
+                    let is_global = arguments
+                        .iter()
+                        .any(|word| matches!(*word, "-g" | "--global"));
+                    Some(if is_global { Machine } else { Setup })
+                }
+                ("npm" | "pnpm" | "yarn" | "bun", Some(&"t" | &"tst")) => Some(Check(Test)),
+                ("tox" | "nox", Some(name)) => match named(name) {
+                    Some(Check(Lint)) => Some(Check(Lint)),
+                    _ if name.contains("doc") => None,
+                    _ => Some(Check(Test)),
+                },
+                ("make" | "gmake", Some(&"install")) => None,
+                // npx by another name: a tool of the package.
+                ("yarn" | "pnpm" | "bun", Some(name)) if self::rule(name).is_some() => {
+                    of_words(flagless)
+                }
+                (_, Some(name)) => named(name),
+            }
+        }
+    }
+}
+
+/// What a task, target or script is for by its name.
+fn named(name: &str) -> Option<Purpose> {
+    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    let formats = has(&["fmt", "format", "prettier"]);
+    if has(&[
+        "deploy", "publish", "release", "watch", "fix", "bench", "upload", "clean", "audit",
+    ]) {
+        None
+    } else if formats {
+        has(&["check", "verify", "lint", "ci"]).then_some(Check(Lint))
+    } else if has(&[
+        "lint",
+        "style",
+        "types",
+        "typecheck",
+        "type-check",
+        "tsc",
+        "clippy",
+        "vet",
+    ]) {
+        Some(Check(Lint))
+    } else if has(&["test", "spec", "check", "coverage", "cover", "unit", "e2e"]) || name == "cov" {
+        Some(Check(Test))
+    } else if has(&["build", "compile", "bundle"]) || name == "all" {
+        Some(Check(Build))
+    } else if has(&["deps", "dependencies", "bootstrap", "setup", "configure"]) {
+        Some(Setup)
+    } else {
+        None
+    }
+}
+
+fn rule(program: &str) -> Option<Rule> {
+    let row = PROGRAMS.iter().find(|(names, _)| names.contains(&program));
+    row.map(|(_, rule)| *rule)
+}
+
+/// Whether the command is one that rewrites what it finds wrong.
+fn changes_files(program: &str, arguments: &[&str]) -> bool {
+    let rewrites = REWRITES.iter().any(|(name, argument)| {
+        *name == program && argument.is_none_or(|argument| arguments.contains(&argument))
+    });
+    let only_looks = arguments
+        .iter()
+        .any(|word| ONLY_LOOKS.contains(word) || (*word).starts_with("--check="));
+    (rewrites && !only_looks)
+        || arguments
+            .iter()
+            .any(|word| matches!(*word, "--fix" | "--write"))
+}
+
+/// A program's name without directory, version and ending: `python` of `/usr/bin/python3.12`.
+fn program(word: &str) -> String {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let name = name
+        .strip_suffix(".sh")
+        .filter(|_| word.contains('/'))
+        .unwrap_or(name);
+    match name {
+        "pip3" => "pip".to_owned(),
+        _ if name.starts_with("python") => "python".to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// The arguments that are neither flags nor the choice of a toolchain.
+fn plain<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    let all = arguments.iter().copied();
+    all.filter(|word| !word.starts_with(['-', '+']))
+}
+
+fn after_assignments<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
+    let is_assignment = |word: &str| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        })
+    };
+    let at = words.iter().position(|word| !is_assignment(word));
+    &words[at.unwrap_or(words.len())..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Purpose::{Check, Machine, Setup};
+    use super::{Purpose, purpose};
+    use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
+
+    #[test]
+    fn a_command_is_known_by_its_words() {
+        let table: [(&str, Option<Purpose>); 58] = [
+            ("cargo build --locked", Some(Check(Build))),
+            ("cargo +stable test --all-features", Some(Check(Test))),
+            ("cargo nextest run", Some(Check(Test))),
+            ("cargo fmt --all -- --check", Some(Check(Lint))),
+            ("cargo fmt", None),
+            ("cargo publish", None),
+            ("go test -race ./...", Some(Check(Test))),
+            ("go mod download", Some(Setup)),
+            ("go mod tidy", None),
+            ("npm ci", Some(Setup)),
+            ("npm install -g pnpm", Some(Machine)),
+            ("npm test", Some(Check(Test))),
+            ("npm run build --if-present", Some(Check(Build))),
+            ("npm run test:unit", Some(Check(Test))),
+            ("npm run lint", Some(Check(Lint))),
+            ("npm run lint:fix", None),
+            ("npm publish", None),
+            ("yarn", Some(Setup)),
+            ("yarn eslint .", Some(Check(Lint))),
+            ("npx prettier --check .", Some(Check(Lint))),
+            ("npx prettier --write .", None),
+            ("node --test", Some(Check(Test))),
+            ("node test/run.js", Some(Check(Test))),
+            ("python -m pip install -e .[test]", Some(Setup)),
+            ("python3 -m pytest -q", Some(Check(Test))),
+            ("python -m unittest discover", Some(Check(Test))),
+            ("python setup.py test", None),
+            ("pip3 install tox", Some(Setup)),
+            ("uv run --locked pytest", Some(Check(Test))),
+            ("uv run --group tests mypy src", Some(Check(Lint))),
+            ("uv sync", Some(Setup)),
+            ("poetry install", Some(Setup)),
+            ("coverage run -m pytest", Some(Check(Test))),
+            ("coverage report", None),
+            ("tox -e py", Some(Check(Test))),
+            ("tox -e lint", Some(Check(Lint))),
+            ("tox -e docs", None),
+            ("ruff check .", Some(Check(Lint))),
+            ("ruff format .", None),
+            ("black --check src", Some(Check(Lint))),
+            ("make", Some(Check(Build))),
+            ("make -j4 check", Some(Check(Test))),
+            ("make install", None),
+            ("./configure --enable-x", Some(Setup)),
+            ("cmake --build build", Some(Check(Build))),
+            ("ctest --test-dir build", Some(Check(Test))),
+            ("./gradlew build", Some(Check(Test))),
+            ("mvn -B clean verify", Some(Check(Test))),
+            ("bundle exec rspec", Some(Check(Test))),
+            ("bundle exec rake", Some(Check(Test))),
+            ("sudo apt-get install -y libfoo", Some(Machine)),
+            ("sudo rm -rf /x", None),
+            ("RUST_BACKTRACE=1 cargo test", Some(Check(Test))),
+            ("bash scripts/test.sh", Some(Check(Test))),
+            ("./scripts/lint.sh", Some(Check(Lint))),
+            ("echo test", None),
+            ("git diff --exit-code", None),
+            ("curl https://example.org | sh", None),
+        ];
+        for (command, expected) in table {
+            assert_eq!(purpose(command), expected, "{command}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `sprag init --try`: what was proposed is run once on the tree as it is.
+
+use crate::detect::{Found, Proposal};
+use crate::domain::checks::verdict::{Check, CheckOutcome, CheckResult, ordered};
+use crate::process::environment::environment;
+use crate::process::{
+    Cancel, CancelReason, CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run,
+};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest that a setup command may run.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// How much of the beginning and the end of an output is read, in bytes.
+const KEPT: usize = 256 << 10;
+
+/// How many lines are shown of what a failing command said.
+const SHOWN: usize = 5;
+
+/// Runs the setup commands and then each check once, and says what came of each as soon as it is known.
+///
+/// # Errors
+/// A signal ended it.
+pub async fn run_once(
+    root: &Path,
+    variables: &[(OsString, OsString)],
+    proposal: &Proposal,
+    cancel: &Cancel,
+    say: &mut dyn FnMut(&str),
+) -> Result<(), CancelReason> {
+    let trial = Trial {
+        root,
+        env: environment(variables, &[]).variables,
+        git_env: variables,
+        cancel,
+    };
+    let before = trial.untracked().await;
+    for Found { what, .. } in &proposal.setup {
+        say(&format!("  setup `{what}`: running\n"));
+        let (exit, said, took) = trial.run(what, SETUP_TIMEOUT).await?;
+        match exit {
+            Exit::Code(0) => say(&format!("    done ({took})\n")),
+            exit => say(&format!("    failed with {exit} ({took})\n{}", tail(&said))),
+        }
+    }
+    let checks: Vec<Check> = proposal.checks.iter().map(|it| it.what.clone()).collect();
+    for check in ordered(&checks) {
+        say(&format!(
+            "  check {} `{}`: running\n",
+            check.name, check.run
+        ));
+        let limit = Duration::from_millis(check.timeout_ms);
+        let (exit, said, took) = trial.run(&check.run, limit).await?;
+        say(&told(
+            &trial.result(check, &exit, &said),
+            &exit,
+            &said,
+            &took,
+        ));
+    }
+    let after = trial.untracked().await;
+    let new: Vec<&str> = after.difference(&before).map(String::as_str).collect();
+    if !new.is_empty() {
+        say(&format!(
+            "  left behind by these commands: {}\n    what is no source belongs into .gitignore\n",
+            new.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+struct Trial<'a> {
+    root: &'a Path,
+    env: Vec<(OsString, OsString)>,
+    git_env: &'a [(OsString, OsString)],
+    cancel: &'a Cancel,
+}
+
+impl Trial<'_> {
+    async fn run(
+        &self,
+        line: &str,
+        limit: Duration,
+    ) -> Result<(Exit, String, String), CancelReason> {
+        let spec = CommandSpec {
+            program: "sh".into(),
+            args: vec!["-c".into(), line.into()],
+            cwd: self.root.to_path_buf(),
+            env: self.env.clone(),
+            stdin: Input::Null,
+            limits: Limits {
+                timeout: Some(limit),
+                ..Limits::default()
+            },
+        };
+        let mut kept = HeadTail::new(KEPT, KEPT);
+        let ended = run(&spec, self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
+        if let Exit::Cancelled(reason) = ended.exit {
+            return Err(reason);
+        }
+        let (head, tail) = kept.into_parts();
+        let said = clean_text(&[head, tail].concat());
+        let took = format!("{:.1}s", ended.elapsed.as_secs_f64());
+        Ok((ended.exit, said, took))
+    }
+
+    fn result(&self, check: &Check, exit: &Exit, said: &str) -> CheckResult {
+        let outcome = match exit {
+            Exit::Code(0) => CheckOutcome::Passed,
+            Exit::Code(exit) => CheckOutcome::Failed { exit: *exit },
+            _ => CheckOutcome::Failed { exit: 1 },
+        };
+        CheckResult::read(check, outcome, said, 0, &self.root.to_string_lossy())
+    }
+
+    /// What git shows as untracked, directories as one. Nothing where git does not tell.
+    async fn untracked(&self) -> BTreeSet<String> {
+        let spec = CommandSpec {
+            program: "git".into(),
+            args: ["--no-optional-locks", "status", "--porcelain", "-z"]
+                .map(Into::into)
+                .into(),
+            cwd: self.root.to_path_buf(),
+            env: self.git_env.to_vec(),
+            stdin: Input::Null,
+            limits: Limits::default(),
+        };
+        let mut kept = HeadTail::new(KEPT, 0);
+        run(&spec, self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
+        let text = String::from_utf8_lossy(&kept.into_parts().0).into_owned();
+        let entries = text
+            .split('\0')
+            .filter_map(|entry| entry.strip_prefix("?? "));
+        entries.map(str::to_owned).collect()
+    }
+}
+
+fn told(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> String {
+    let number = |n: Option<u64>, word: &str| n.filter(|&n| n > 0).map(|n| format!("{n} {word}"));
+    let counts: Vec<String> = [
+        number(result.counts.failed, "failed"),
+        number(result.counts.passed, "passed"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let counts = match counts.is_empty() {
+        true => String::new(),
+        false => format!(": {}", counts.join(", ")),
+    };
+    match &result.outcome {
+        CheckOutcome::Passed => format!("    passed{counts} ({took})\n"),
+        CheckOutcome::NotStarted { why, .. } => format!("    could not be started: {why}\n"),
+        _ => {
+            let errors: Vec<String> = result
+                .errors
+                .iter()
+                .take(SHOWN)
+                .map(|error| format!("      {error}\n"))
+                .collect();
+            let shown = match errors.is_empty() {
+                true => tail(said),
+                false => errors.concat(),
+            };
+            format!(
+                "    failed with {exit}{counts} ({took}): tasks are judged by it, so mend it first or take it out\n{shown}"
+            )
+        }
+    }
+}
+
+fn tail(said: &str) -> String {
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let last = &lines[lines.len().saturating_sub(SHOWN)..];
+    last.iter().map(|line| format!("      {line}\n")).collect()
+}
