@@ -73,6 +73,9 @@ pub struct RunStarted {
     pub run_dir: String,
     /// Whether it takes up an earlier run.
     pub resumed: bool,
+    /// The name under which it is told of on GitHub.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// A turn that ended, as the report tells it.

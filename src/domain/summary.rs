@@ -42,6 +42,9 @@ pub struct RunSummary {
     /// Where the run is recorded.
     #[serde(default)]
     pub run_dir: String,
+    /// The name under which the run is told of on GitHub, such as `Sprag / CI / fix`; absent where GitHub has nothing to do with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The agent's name.
     pub agent: String,
     /// Names of the checks.
@@ -283,6 +286,7 @@ impl Default for RunSummary {
             tasks: Vec::new(),
             current: None,
             todo: Vec::new(),
+            name: None,
             turn: None,
         }
     }
@@ -383,6 +387,7 @@ impl RunSummary {
             path: started.plan_path.clone(),
         };
         self.run_dir.clone_from(&started.run_dir);
+        self.name.clone_from(&started.name);
         self.agent.clone_from(&started.agent);
         self.checks.clone_from(&started.checks);
         self.tasks = started.tasks.iter().map(TaskSummary::from_line).collect();

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::domain::trigger::place::{Place, WorkflowRun};
+use crate::domain::trigger::run_name::RunName;
 use crate::git::RETRY_PAUSES;
 use crate::github::api::{Client, Limits, Settings};
 use crate::http::Network;
@@ -49,6 +50,15 @@ impl ActionsEnvironment {
         })
     }
 
+    /// As [`Self::of`], with the name that somebody chose for the run, if anybody did.
+    pub fn named(context: &Context, name: Option<&str>) -> Option<Self> {
+        let mut actions = Self::of(context)?;
+        if let Some(name) = name {
+            actions.place.name = RunName::chosen(name);
+        }
+        Some(actions)
+    }
+
     /// Whether the token is a job's own or an app's: what it pushes starts no workflow if it is a job's.
     pub fn is_job_token(&self) -> bool {
         self.token.expose_secret().starts_with("ghs_")
@@ -83,6 +93,7 @@ pub fn place(context: &Context) -> Option<Place> {
         api_url: url("GITHUB_API_URL", "https://api.github.com"),
         repository: context.var("GITHUB_REPOSITORY")?.to_owned(),
         run,
+        name: RunName::of_job(context.var("GITHUB_WORKFLOW"), context.var("GITHUB_JOB")),
     })
 }
 

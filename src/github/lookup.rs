@@ -222,6 +222,7 @@ pub async fn begin(
     let lookup = EventLookup {
         repo: &repo,
         identity: identity.as_ref().ok(),
+        name: &actions.place.name,
     };
     let (candidate, unfit) = match triage::triage(&event, &triggers) {
         Triage::Candidate(candidate) => (candidate, None),

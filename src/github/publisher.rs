@@ -6,7 +6,7 @@
 
 mod check_and_comment;
 
-pub use check_and_comment::{CHECK_NAME, CheckAndComment, End, Known, Published, Trouble};
+pub use check_and_comment::{CheckAndComment, End, Known, Published, Trouble};
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};

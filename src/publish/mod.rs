@@ -18,6 +18,7 @@ use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::refname;
+use crate::domain::trigger::run_name::RunName;
 use crate::error::{Error, Result};
 use crate::git::{
     BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path, path_within,
@@ -53,7 +54,7 @@ const NOTE: &str = "The work was done in another job, which could not write to t
 /// A run directory that is damaged or is not of this workflow run, and surroundings in which nothing
 /// can be published.
 pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
-    let actions = ActionsEnvironment::of(context).ok_or_else(|| {
+    let mut actions = ActionsEnvironment::of(context).ok_or_else(|| {
         Error::environment("sprag publish needs GitHub, and there is no access to it")
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
@@ -61,6 +62,9 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     let handed = directory::read(&context.cwd.join(&args.run_dir), &redactor)?;
     let real = crate::run::repository::repository(context)?;
     let set = Set::of(context, args, &real)?;
+    if let Some(name) = name(context, &set, &handed.summary) {
+        actions.place.name = name;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -130,6 +134,15 @@ impl Set {
             protected: settings::protected_paths(&sources)?,
         })
     }
+}
+
+/// The name that was chosen for this job, else that of the job which did the work: what it goes on with
+/// is in the comment of that name. `None` where neither is known.
+fn name(context: &Context, set: &Set, handed: &RunSummary) -> Option<RunName> {
+    if let Some(name) = &set.settings.name {
+        return Some(RunName::chosen(name));
+    }
+    RunName::of_other_job(context.var("GITHUB_WORKFLOW")?, handed.name.as_deref()?)
 }
 
 /// What this job's own event says of the run.

@@ -100,6 +100,7 @@ impl Tape {
             tasks: tasks.collect(),
             run_dir: "/runs/01H-run".into(),
             resumed: false,
+            name: None,
         };
         let at = (None, None, None);
         let mut tape = Self {

@@ -66,6 +66,9 @@ pub enum Body {
         run_dir: String,
         /// Whether it takes up an earlier run.
         resumed: bool,
+        /// The name under which it is told of on GitHub.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
     },
     /// A task began.
     #[serde(rename = "task.started")]

@@ -193,7 +193,8 @@ async fn work(
         recall(&mut parts, earlier)?;
     }
     parts.setup.note_start_commit(parts.tree.repo.base())?;
-    let started = started(&mut parts, &all, &tasks, taken_up);
+    let mut started = started(&mut parts, &all, &tasks, taken_up);
+    started.name = request.map(|it| it.context.place.name.as_str().to_owned());
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
     for warning in warnings {
         parts.emit.warn(warning);
@@ -388,6 +389,7 @@ fn started(
         tasks: all.iter().map(line).collect(),
         run_dir: parts.setup.run_dir.root().display().to_string(),
         resumed,
+        name: None,
     }
 }
 

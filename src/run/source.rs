@@ -56,7 +56,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     let real = crate::run::repository::repository(context)?;
     let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
     let settings = above.or(lookup::without_rights(context, file.settings));
-    let actions = ActionsEnvironment::of(context);
+    let actions = ActionsEnvironment::named(context, settings.name.as_deref());
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, asked))?;
     let mut config = None;
     let (source, request, lock) = match wanted {
@@ -337,6 +337,7 @@ pub(crate) async fn of_issue(
     let lookup = lookup::EventLookup {
         repo: &repo,
         identity: identity.as_ref().ok(),
+        name: &actions.place.name,
     };
     lookup.recall(&mut request).await;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();

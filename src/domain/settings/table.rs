@@ -236,6 +236,8 @@ settings! {
     Reports {
         /// Where the result is reported: `auto` is `github` in a job whose token can, `none` leaves the log, the step summary and the run directory.
         report: Report = Choice::<Report>::kind(), Run, is Report::Auto;
+        /// The name under which the run is told of: its check run and its comment are `Sprag / NAME`, and those of other names are left alone.
+        name: String = Text("NAME"), Run, unset "the workflow and the job, `WORKFLOW / JOB`, in Actions";
         /// Keep one comment on the issue or pull request up to date.
         status_comment: bool = Truth, Run, is true;
         /// File to which events are written as JSON lines, or `-` for standard output.

@@ -1,6 +1,7 @@
 //! What Sprag keeps in its own comment from one run to the next: one HTML comment in the first
 //! line, which nobody sees. Whoever reads it makes sure that the comment is Sprag's own.
 
+use super::run_name::RunName;
 use super::{Ask, head};
 use crate::outcome::RunStatus;
 use base64::Engine as _;
@@ -14,7 +15,6 @@ pub const MARKER: &str = "<!-- sprag:state ";
 /// The largest marker, in bytes: a quarter of what a comment may have.
 pub const MAX_MARKER_BYTES: usize = 16 * 1024;
 
-const OPEN: &str = "<!-- sprag:state v1 ";
 const CLOSE: &str = " -->";
 const MAX_RUN_IDS: usize = 20;
 const MAX_ANSWERED: usize = 200;
@@ -180,14 +180,15 @@ impl State {
         self
     }
 
-    /// The marker's line, without a line end, of at most [`MAX_MARKER_BYTES`]. What is oldest is
-    /// left out where there is no room.
-    pub fn encode(&self) -> String {
+    /// The first line of the comment on runs of this name, without a line end, of at most
+    /// [`MAX_MARKER_BYTES`]. What is oldest is left out where there is no room.
+    pub fn encode(&self, name: &RunName) -> String {
+        let open = name.marker();
         let mut state = self.clone().bounded();
         loop {
             // Base64 has neither `--` nor `>`, so nothing in the state can end the comment.
             let json = serde_json::to_vec(&state).unwrap_or_default();
-            let line = format!("{OPEN}{}{CLOSE}", STANDARD.encode(json));
+            let line = format!("{open}{}{CLOSE}", STANDARD.encode(json));
             if line.len() <= MAX_MARKER_BYTES {
                 return line;
             }
@@ -230,14 +231,17 @@ pub fn is_marked(body: &str) -> bool {
     body.starts_with(MARKER)
 }
 
-/// The state in the first line of a comment. `None` when there is none, or none that this version
-/// can read.
-pub fn decode(body: &str) -> Option<State> {
+/// The state in the first line of a comment on runs of this name. `None` when there is none, or none
+/// that this version can read.
+pub fn decode(body: &str, name: &RunName) -> Option<State> {
     let line = body.split(['\n', '\r']).next().unwrap_or_default();
     if line.len() > MAX_MARKER_BYTES {
         return None;
     }
-    let text = line.strip_prefix(OPEN)?.trim_end().strip_suffix(CLOSE)?;
+    let text = line
+        .strip_prefix(&name.marker())?
+        .trim_end()
+        .strip_suffix(CLOSE)?;
     let json = STANDARD.decode(text).ok()?;
     let state: State = serde_json::from_slice(&json).ok()?;
     Some(state.bounded())
@@ -247,6 +251,14 @@ pub fn decode(body: &str) -> Option<State> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn name() -> RunName {
+        RunName::of_job(Some("CI"), Some("fix"))
+    }
+
+    fn line(state: &State) -> String {
+        state.encode(&name())
+    }
 
     fn begun(state: State, key: &str, by_machine: bool) -> State {
         state.begin(&Begin {
@@ -291,7 +303,7 @@ mod tests {
         let mut state = begun(State::default(), "comment:1", false);
         let long = "x".repeat(MAX_WORD_BYTES + 1);
         state.note_done(["Write it", &long]);
-        let state = decode(&state.end(RunStatus::Partial).encode()).unwrap();
+        let state = decode(&line(&state.end(RunStatus::Partial)), &name()).unwrap();
         assert!(state.is_done("Write it") && state.is_done(&long) && !state.is_done("Test it"));
         for (ask, kept) in [(Ask::Continue, 2), (Ask::Retry, 0), (Ask::IssuePlan, 0)] {
             let next = state.clone().begin(&Begin {
@@ -318,20 +330,25 @@ mod tests {
 
     #[test]
     fn only_the_first_line_counts() {
-        let line = State::default().encode();
+        let line = line(&State::default());
+        let decode = |body: &str| decode(body, &name());
         assert_eq!(decode(&format!("{line}\r\ntext")), Some(State::default()));
+        let of_other = State::default().encode(&RunName::chosen("other"));
+        assert_eq!(decode(&of_other), None);
+        assert!(is_marked(&of_other));
         for body in [
             format!("text\n{line}"),
             format!(" {line}"),
             format!("> {line}"),
-            line.replace("v1", "v2"),
-            "<!-- sprag:state v1  -->".to_owned(),
-            "<!-- sprag:state v1 e30".to_owned(),
+            line.replace("v2", "v3"),
+            "<!-- sprag:state v1 e30= -->".to_owned(),
+            format!("{} -->", name().marker()),
+            format!("{}e30", name().marker()),
             String::new(),
         ] {
             assert_eq!(decode(&body), None, "{body}");
         }
-        assert!(is_marked(&line.replace("v1", "v2")) && !is_marked(" <!-- sprag:state v1"));
+        assert!(is_marked(&line.replace("v2", "v3")) && !is_marked(" <!-- sprag:state v2"));
     }
 
     proptest! {
@@ -353,21 +370,22 @@ mod tests {
                 last_status: Some(RunStatus::Blocked),
                 ..State::default()
             };
-            let line = state.encode();
+            let line = line(&state);
             prop_assert!(line.len() <= MAX_MARKER_BYTES);
             prop_assert!(!line.trim_start_matches("<!--").trim_end_matches("-->").contains("--"));
             prop_assert!(!line.contains('\n'));
-            let back = decode(&line).expect("it decodes");
+            let back = decode(&line, &name()).expect("it decodes");
             prop_assert_eq!(back.depth, depth);
-            prop_assert_eq!(back.encode(), line);
+            prop_assert_eq!(back.encode(&name()), line);
             if state.answered.len() <= 10 {
                 prop_assert_eq!(back, state.bounded());
             }
         }
 
         #[test]
-        fn no_marker_is_too_strange(body in "(<!-- sprag:state v1 )?(\\PC|\n)*( -->)?") {
-            let _ = decode(&body);
+        fn no_marker_is_too_strange(begins: bool, rest in "(\\PC|\n)*( -->)?") {
+            let begin = if begins { name().marker() } else { String::new() };
+            let _ = decode(&format!("{begin}{rest}"), &name());
         }
     }
 
@@ -382,9 +400,9 @@ mod tests {
             last_ask,
             ..State::default()
         }
-        .encode();
+        .encode(&name());
         assert!(line.len() <= MAX_MARKER_BYTES);
-        let back = decode(&line).expect("it decodes");
+        let back = decode(&line, &name()).expect("it decodes");
         assert!(
             back.answered
                 .last()

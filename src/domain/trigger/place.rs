@@ -1,5 +1,6 @@
 //! Where a run belongs on GitHub.
 
+use super::run_name::RunName;
 use serde::{Deserialize, Serialize};
 
 /// Which repository of which GitHub, and which step of which of its workflow runs; nothing in it is
@@ -14,6 +15,9 @@ pub struct Place {
     pub repository: String,
     /// The workflow run, where this is a step of one.
     pub run: Option<WorkflowRun>,
+    /// The name under which the run is told of.
+    #[serde(default)]
+    pub name: RunName,
 }
 
 /// A run of a workflow.

@@ -10,7 +10,6 @@ use crate::domain::trigger::{Answer, Ask, Refusal};
 use crate::error::{self, ErrorKind};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Identity, Reaction, Repo};
-use crate::github::publisher::CHECK_NAME;
 use crate::github::request::{Page, ReactTo, RunRequest};
 use crate::report::annotation::{Annotation, Level};
 use crate::report::append::append_only;
@@ -183,7 +182,7 @@ impl Told<'_> {
 
     /// Answers what needs no agent.
     pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> Ended {
-        let line = self.state.encode();
+        let line = self.state.encode(&self.place.name);
         let context = ReportContext {
             trigger_phrase: Some(phrase.to_owned()),
             ..self.context()
@@ -219,7 +218,7 @@ impl Told<'_> {
         let Some(head) = &authorised.candidate.head_sha else {
             return Ended::nothing("no run is under way here");
         };
-        let there = self.repo.check_runs(head, CHECK_NAME).await;
+        let there = self.repo.check_runs(head, self.place.name.as_str()).await;
         let open: Vec<u64> = match there {
             Ok(there) => there
                 .iter()
@@ -246,7 +245,7 @@ impl Told<'_> {
     fn context(&self) -> ReportContext {
         ReportContext {
             place: self.place.clone(),
-            state_line: Some(self.state.encode()),
+            state_line: Some(self.state.encode(&self.place.name)),
             ..ReportContext::default()
         }
     }
@@ -277,7 +276,7 @@ impl Told<'_> {
             (Some(page), _) => self.repo.update_comment(page.id, &text).await,
             (None, Some(identity)) => {
                 self.repo
-                    .create_comment(number, &text, MARKER, identity)
+                    .create_comment(number, &text, &self.place.name.marker(), identity)
                     .await
             }
             (None, None) => return,

@@ -3,8 +3,9 @@
 use crate::context::Context;
 use crate::domain::trigger::authorise::{Facts, PullFacts};
 use crate::domain::trigger::context as words;
-use crate::domain::trigger::marker::{self, MARKER, State};
+use crate::domain::trigger::marker::{self, State};
 use crate::domain::trigger::payload::Place;
+use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Ask, job_log};
 use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
@@ -22,6 +23,8 @@ pub struct EventLookup<'a> {
     pub repo: &'a Repo,
     /// Whose token it is, where that is known.
     pub identity: Option<&'a Identity>,
+    /// The name under which the run is told of.
+    pub name: &'a RunName,
 }
 
 /// What was found.
@@ -80,14 +83,17 @@ impl EventLookup<'_> {
         let Some(identity) = self.identity else {
             return Err("could not determine the account that the token belongs to".to_owned());
         };
-        let found = self.repo.own_comment(number, MARKER, identity).await;
+        let found = self
+            .repo
+            .own_comment(number, &self.name.marker(), identity)
+            .await;
         let own = found.map_err(|error| error.to_string())?;
         Ok(own.map(|own| {
             let page = Page {
                 id: own.id,
                 url: own.html_url,
             };
-            (marker::decode(&own.body), page)
+            (marker::decode(&own.body, self.name), page)
         }))
     }
 

@@ -4,7 +4,8 @@
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{self, RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
-use crate::domain::trigger::marker::{MARKER, State};
+use crate::domain::trigger::marker::State;
+use crate::domain::trigger::run_name::RunName;
 use crate::github::api::{
     Annotation, AnnotationLevel, CheckRun, CheckStatus, CheckUpdate, Client, Comment, Conclusion,
     Error, Identity, NewCheckRun, Output, Reaction, Repo,
@@ -15,9 +16,6 @@ use crate::report::check_annotation::check_annotations;
 use crate::report::markdown::{self, ReportContext};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
-
-/// The name of every check run of Sprag.
-pub const CHECK_NAME: &str = "Sprag";
 
 /// What a run has on GitHub, kept for a process that takes it up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +191,10 @@ impl CheckAndComment {
         }
     }
 
+    fn name(&self) -> &RunName {
+        &self.request.context.place.name
+    }
+
     fn repo(&mut self, client: &Client) -> Option<Repo> {
         match client.repo(&self.request.context.place.repository) {
             Ok(repo) => Some(repo),
@@ -236,7 +238,7 @@ impl CheckAndComment {
             }
             None => {
                 let new = NewCheckRun {
-                    name: CHECK_NAME.to_owned(),
+                    name: self.name().as_str().to_owned(),
                     head_sha: head,
                     external_id: self.external_id.clone(),
                     details_url: self.request.context.place.run_url(),
@@ -286,7 +288,7 @@ impl CheckAndComment {
             return;
         };
         let context = ReportContext {
-            state_line: Some(state.encode()),
+            state_line: Some(state.encode(self.name())),
             ..self.context()
         };
         let body = markdown::comment(summary, &context);
@@ -311,12 +313,15 @@ impl CheckAndComment {
         body: &str,
     ) -> Result<Comment, Error> {
         let identity = self.identity(client).await?;
-        match repo.own_comment(number, MARKER, &identity).await? {
+        let marker = self.name().marker();
+        match repo.own_comment(number, &marker, &identity).await? {
             Some(comment) => repo.update_comment(comment.id, body).await,
             None => {
-                let made = repo.create_comment(number, body, MARKER, &identity).await?;
+                let made = repo
+                    .create_comment(number, body, &marker, &identity)
+                    .await?;
                 // Two runs that begin at once find nothing of each other: the first comment stays.
-                match repo.own_comment(number, MARKER, &identity).await {
+                match repo.own_comment(number, &marker, &identity).await {
                     Ok(Some(first)) if first.id != made.id => {
                         repo.delete_comment(made.id).await?;
                         repo.update_comment(first.id, body).await
@@ -357,14 +362,16 @@ impl CheckAndComment {
         }
         if let (None, Some(number)) = (&self.known.comment, self.request.number)
             && let Ok(identity) = self.identity(client).await
-            && let Ok(Some(comment)) = repo.own_comment(number, MARKER, &identity).await
+            && let Ok(Some(comment)) = repo
+                .own_comment(number, &self.name().marker(), &identity)
+                .await
         {
             self.know_comment(&comment);
         }
     }
 
     async fn own_check(&self, repo: &Repo, head: &str) -> Option<CheckRun> {
-        let there = repo.check_runs(head, CHECK_NAME).await.ok()?;
+        let there = repo.check_runs(head, self.name().as_str()).await.ok()?;
         let own = |check: &CheckRun| check.external_id == self.external_id;
         there.into_iter().find(own)
     }
@@ -430,7 +437,7 @@ impl CheckAndComment {
         let text = markdown::check_run(summary, &self.context());
         let conclusion = text.conclusion.map_or(Conclusion::Failure, conclusion);
         NewCheckRun {
-            name: CHECK_NAME.to_owned(),
+            name: self.name().as_str().to_owned(),
             head_sha: self.request.context.head.clone().unwrap_or_default(),
             external_id: self.external_id.clone(),
             details_url: self.request.context.place.run_url(),

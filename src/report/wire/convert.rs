@@ -157,6 +157,7 @@ fn run_started(started: &RunStarted) -> Body {
         tasks: started.tasks.iter().map(task_line).collect(),
         run_dir: started.run_dir.clone(),
         resumed: started.resumed,
+        name: started.name.clone(),
     }
 }
 

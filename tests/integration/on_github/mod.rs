@@ -8,6 +8,7 @@ mod checks;
 mod comments;
 mod counts;
 mod labels;
+mod names;
 mod pushes;
 mod queues;
 mod refusals;

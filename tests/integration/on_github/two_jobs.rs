@@ -124,6 +124,30 @@ fn the_second_job_pushes_and_reports_what_the_first_one_did() {
 }
 
 #[test]
+fn both_jobs_of_a_workflow_go_by_one_name() {
+    let (mut runner, number) = asked();
+    runner.project.env("GITHUB_JOB", "work");
+    let handed = work(&mut runner, FIX, 0);
+    runner.project.env("GITHUB_JOB", "publish");
+    publish(&mut runner, &handed, &[]).expect(0);
+    let name = |runner: &Runner| runner.github.state().checks.last().unwrap().name.clone();
+    assert_eq!(name(&runner), "Sprag / Sprag / work");
+    // So the job that works knows what was answered.
+    runner.checkout("main");
+    runner.project.env("GITHUB_JOB", "work");
+    let step = runner.step(&["--agent-command", "false"]).expect(0);
+    assert_eq!(step.output("status"), "no_work");
+    // The name of another workflow is not believed.
+    runner.project.env("GITHUB_JOB", "publish");
+    forge(&handed, |summary| {
+        summary["name"] = json!("Sprag / Other / fix")
+    });
+    publish(&mut runner, &handed, &[]).expect(0);
+    assert_eq!(name(&runner), "Sprag / Sprag / publish");
+    assert_eq!(runner.github.state().comments.len(), 3, "{number}");
+}
+
+#[test]
 fn a_run_that_was_told_of_is_counted_once() {
     let (mut runner, number) = asked();
     let agent = runner.project.agent(FIX);
@@ -142,7 +166,7 @@ fn counts(runner: &Runner, number: u64) -> (Value, Value) {
     use base64::Engine as _;
     let comment = runner.comment(number).unwrap();
     let first = comment.lines().next().unwrap();
-    let text = first.split(' ').nth(3).unwrap();
+    let text = first.split(' ').nth(4).unwrap();
     let json = base64::engine::general_purpose::STANDARD
         .decode(text)
         .unwrap();

@@ -46,6 +46,7 @@ impl Runner {
             ("GITHUB_RUN_ID", "4711"),
             ("GITHUB_RUN_ATTEMPT", "1"),
             ("GITHUB_WORKFLOW", "Sprag"),
+            ("GITHUB_JOB", "fix"),
             ("SPRAG_GITHUB_SPACING_MS", "0"),
             ("INPUT_GITHUB-TOKEN", TOKEN),
         ] {
