@@ -9,7 +9,9 @@ mod todo;
 
 use super::output::{self, is_session_id, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
-use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
+use super::turn::{
+    ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
+};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage};
 use crate::domain::api_error::{classify, classify_final, with_remedy};
@@ -40,7 +42,7 @@ pub static SPEC: CliSpec = CliSpec {
         keychain: true,
     },
     login_options: &["--settings"],
-    configuration: &["**/CLAUDE.md", ".claude/**"],
+    configuration: &["**/CLAUDE.md", "**/CLAUDE.local.md", ".claude/**"],
     invocation,
     reader: || Box::<Reader>::default(),
 };
@@ -118,6 +120,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     if let Some(usd) = budget.filter(|_| !request.overrides(&["--max-budget-usd"])) {
         args.push(format!("--max-budget-usd={usd}").into());
     }
+    args.extend(repository_files(request));
     if let Some(session) = request.resumable() {
         args.push(format!("--resume={session}").into());
     }
@@ -129,6 +132,30 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         stdin: Stdin::Prompt,
         final_message_file: None,
     }
+}
+
+/// What of the repository's own configuration counts. Its servers come from the named file alone: those of a
+/// session or of settings that nobody has looked at do not start.
+fn repository_files(request: &TurnRequest<'_>) -> Vec<OsString> {
+    let sources = match request.repository_files {
+        RepositoryFiles::AsTheyAre => return Vec::new(),
+        RepositoryFiles::OfTheBase => "user,project",
+        RepositoryFiles::Absent => "user",
+    };
+    let mut args = Vec::new();
+    if !request.overrides(&["--setting-sources"]) {
+        args.push(format!("--setting-sources={sources}").into());
+    }
+    if !request.overrides(&["--strict-mcp-config", "--mcp-config"]) {
+        args.push("--strict-mcp-config".into());
+        let servers = request.work_tree.join(".mcp.json");
+        if request.repository_files == RepositoryFiles::OfTheBase && servers.is_file() {
+            let mut arg = OsString::from("--mcp-config=");
+            arg.push(servers);
+            args.push(arg);
+        }
+    }
+    args
 }
 
 const BYPASS: &[&str] = &["--permission-mode=bypassPermissions"];

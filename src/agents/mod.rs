@@ -15,7 +15,9 @@ mod text;
 mod turn;
 
 pub use spec::{CliSpec, Login, LoginFiles, LoginSources, Package, Variable, VariableKind};
-pub use turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
+pub use turn::{
+    ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
+};
 
 /// The agents that Sprag drives as programs of their own: one row for each.
 pub static CLIS: &[&CliSpec] = &[&codex::SPEC, &claude::SPEC];
@@ -47,7 +49,7 @@ pub static PLANNED: &[PlannedAgent] = &[
             name: "opencode",
             npm: "opencode-ai",
         }),
-        configuration: &[],
+        configuration: &[".opencode/**", "opencode.json", "opencode.jsonc"],
     },
     PlannedAgent {
         name: "acp",
@@ -79,11 +81,14 @@ pub fn packages() -> impl Iterator<Item = Package> {
     clis.chain(PLANNED.iter().filter_map(|agent| agent.package))
 }
 
+/// Globs of the files of a repository that configure several agents, or editors with agents.
+const SHARED_CONFIGURATION: &[&str] = &["**/AGENTS.md", ".mcp.json", ".cursor/**", ".cursorrules"];
+
 /// Globs of the files of a repository that configure one of the known agents.
 pub fn configuration() -> impl Iterator<Item = &'static str> {
     let clis = CLIS.iter().flat_map(|spec| spec.configuration);
     let planned = PLANNED.iter().flat_map(|agent| agent.configuration);
-    clis.chain(planned).copied()
+    clis.chain(planned).chain(SHARED_CONFIGURATION).copied()
 }
 
 /// An agent.

@@ -19,6 +19,7 @@ pub(super) fn request() -> TurnRequest<'static> {
         max_cost_usd: None,
         may_write: true,
         own_sandbox: OwnSandbox::On,
+        repository_files: RepositoryFiles::AsTheyAre,
         is_root: false,
         base_env: &[],
     }

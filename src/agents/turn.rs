@@ -38,10 +38,24 @@ pub struct TurnRequest<'a> {
     pub may_write: bool,
     /// Whether the agent confines its commands itself.
     pub own_sandbox: OwnSandbox,
+    /// Where the files of the repository that configure the agent come from.
+    pub repository_files: RepositoryFiles,
     /// Whether the process will run as root.
     pub is_root: bool,
     /// The environment that the process gets already: what is set there is not set anew.
     pub base_env: &'a [(OsString, OsString)],
+}
+
+/// Where the files of the repository that configure an agent come from in a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RepositoryFiles {
+    /// They are those of the work tree, whoever wrote them.
+    #[default]
+    AsTheyAre,
+    /// Those of the base branch lie in the work tree.
+    OfTheBase,
+    /// There are none.
+    Absent,
 }
 
 impl TurnRequest<'_> {

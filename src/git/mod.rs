@@ -27,6 +27,7 @@ pub use commit::hooks::{Hook, HookInvocation};
 pub use commit::raw_commit::Signature;
 pub use commit::read_back::Seen;
 pub use commit::rebase::{RebaseError, Rebased, Rewritten};
+pub use commit::replaced_files::Replaced;
 pub use commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, Stage, Staged,
 };

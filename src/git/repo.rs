@@ -61,6 +61,7 @@ impl Repo {
         let mut repo = Self::over(real, private);
         repo.recover()?;
         repo.undo_swap()?;
+        repo.undo_replaced()?;
         repo.seal = Seal::new(&repo.private.root);
         Ok(repo)
     }

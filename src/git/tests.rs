@@ -7,6 +7,7 @@ mod handed_over;
 mod hostile;
 mod ignore;
 mod remotes;
+mod replaced;
 mod restore;
 mod shortcuts;
 mod snapshot;

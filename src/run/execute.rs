@@ -14,6 +14,7 @@ use crate::github::queue::count_run;
 use crate::github::request::RunRequest;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::accounts::Accounts;
+use crate::run::agent_files::AgentFiles;
 use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
 use crate::run::emitter::Emitter;
@@ -192,6 +193,8 @@ async fn work(
     if let Some(earlier) = &earlier {
         recall(&mut parts, earlier)?;
     }
+    let set = parts.setup.config.settings.agent_config;
+    parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
     let mut started = started(&mut parts, &all, &tasks, taken_up);
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
@@ -318,6 +321,7 @@ fn parts<'e>(
             in_actions: context.in_actions(),
             cancel,
             config,
+            agent_files: AgentFiles::default(),
             redactor: Arc::new(redactor(&context.env)),
             detector: detector(&context.env),
         },

@@ -1,6 +1,7 @@
 //! The only loop: decide, perform, record.
 
 pub mod accounts;
+pub mod agent_files;
 pub mod cached_repo;
 mod conversation;
 mod credentials;

@@ -8,6 +8,7 @@ use crate::domain::snapshot::RevId;
 use crate::http::Network;
 use crate::process::environment::environment;
 use crate::process::{Cancel, CancelReason, RUN_ID};
+use crate::run::agent_files::AgentFiles;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -51,6 +52,8 @@ pub struct Setup {
     pub cancel: Cancel,
     /// The settings that concern the whole run.
     pub config: RunConfig,
+    /// Where the files come from that configure the agent.
+    pub agent_files: AgentFiles,
     /// Takes secrets out of a text that leaves this process.
     pub redactor: Arc<Redactor>,
     /// Finds secrets in what is to be committed, if there are any.

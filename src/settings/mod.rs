@@ -336,6 +336,14 @@ fn protected_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
     globs_of(&all.into_iter().collect::<Vec<_>>(), true)
 }
 
+/// What matches one of the globs of files that configure an agent, as [`protected_paths`] does.
+///
+/// # Errors
+/// An invalid glob.
+pub fn agent_file_set<'a>(globs: impl Iterator<Item = &'a str>) -> Result<GlobSet> {
+    protected_set(&globs.collect::<Vec<_>>())
+}
+
 fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
     globs_of(globs, false)
 }

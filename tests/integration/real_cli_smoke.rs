@@ -5,7 +5,7 @@ use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT};
 
-use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, TurnRequest, claude, codex};
+use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, RepositoryFiles, TurnRequest, claude, codex};
 use sprag::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage, UsageBasis};
 use std::ffi::OsString;
 use std::fs;
@@ -94,6 +94,7 @@ impl Place {
             max_cost_usd: None,
             may_write: true,
             own_sandbox: OwnSandbox::On,
+            repository_files: RepositoryFiles::AsTheyAre,
             is_root: rustix::process::geteuid().is_root(),
             base_env: &self.env,
         }

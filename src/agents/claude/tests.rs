@@ -501,6 +501,21 @@ fn what_follows_the_format_depends_on_the_request() {
         ..request()
     };
     assert_eq!(after_format(&overridden), theirs);
+    for (repository_files, sources) in [
+        (RepositoryFiles::OfTheBase, "--setting-sources=user,project"),
+        (RepositoryFiles::Absent, "--setting-sources=user"),
+    ] {
+        let of_a_pull_request = TurnRequest {
+            repository_files,
+            extra_args: &extra,
+            own_sandbox: OwnSandbox::Off,
+            ..request()
+        };
+        assert_eq!(
+            after_format(&of_a_pull_request)[1..],
+            [sources, "--strict-mcp-config", "--tools=Bash"]
+        );
+    }
     let reviewer = TurnRequest {
         may_write: false,
         own_sandbox: OwnSandbox::Off,

@@ -49,6 +49,17 @@ impl Default for OnFinding {
     }
 }
 choice! {
+    /// Where the files of the repository that configure an agent come from.
+    AgentConfig {
+        /// The tip of the base branch.
+        Base = "base",
+        /// The tree that is worked on.
+        Head = "head",
+        /// Nowhere: they are left out.
+        None = "none",
+    }
+}
+choice! {
     /// When the tree on which a task starts is checked.
     Baseline {
         /// When the first verification of the task fails.

@@ -11,8 +11,8 @@ pub mod kind;
 pub mod table;
 
 pub use choice::{
-    AGENTS, AgentCommits, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
-    ProveNewTests, PullRequest, Report, TestChangePolicy,
+    AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
+    OnFinding, ProveNewTests, PullRequest, Report, TestChangePolicy,
 };
 pub use kind::Progress;
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};

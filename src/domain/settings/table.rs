@@ -9,8 +9,8 @@
 
 use super::check::{CheckSpec, Checks};
 use super::choice::{
-    AGENTS, AgentCommits, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
-    ProveNewTests, PullRequest, Report, TestChangePolicy,
+    AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
+    OnFinding, ProveNewTests, PullRequest, Report, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -33,10 +33,14 @@ const PROTECTED_PATHS: &[&str] = &[
     "**/CODEOWNERS",
     "**/AGENTS.md",
     "**/CLAUDE.md",
+    "**/CLAUDE.local.md",
     "**/GEMINI.md",
     ".claude/**",
     ".codex/**",
     ".gemini/**",
+    ".opencode/**",
+    "opencode.json",
+    "opencode.jsonc",
     ".mcp.json",
     ".cursor/**",
     ".cursorrules",
@@ -168,6 +172,8 @@ settings! {
         model: String = Text("MODEL"), Task, unset "the agent's own";
         /// Text that is added to every prompt.
         instructions: String = Text("TEXT"), Task, unset "none";
+        /// Where the files of the repository that configure an agent come from while it works (`CLAUDE.md`, `AGENTS.md`, `.claude/`, `.codex/`, `.mcp.json` and the like): the tip of the `base` branch, the `head` that is worked on, or `none`.
+        agent_config: AgentConfig = Choice::<AgentConfig>::kind(), Run, unset "base on a pull request, head elsewhere";
         /// Names of environment variables that the agent may see; never one of the runner.
         agent_env: Vec<String> = Variables, Task, is Vec::new();
     }

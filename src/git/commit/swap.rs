@@ -4,23 +4,19 @@
 //! incremental builds stay incremental. A file that was replaced gets a new time on the way there
 //! and on the way back, since a build may have read it in between.
 
-use crate::git::bytes::{as_path, display_paths, nul_joined};
-use crate::git::command::Call;
+use crate::git::bytes::{as_path, display_paths};
 use crate::git::commit::request::CommitError;
+use crate::git::commit::saved_files::Saved;
 use crate::git::commit::stage::{Target, committed, record};
-use crate::git::copy_tree::{is_absence, look, make_dir, remove};
-use crate::git::entries::{open_regular, split};
+use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
-use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use crate::git::snapshot::listing::RawDiff;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::{self, File, Permissions};
-use std::io;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The id of a tree that Sprag has written or knows of.
@@ -55,20 +51,6 @@ pub enum SwapError {
     NotRestored(Vec<Vec<u8>>),
 }
 
-/// What was at a path before the swap.
-#[derive(Debug, Serialize, Deserialize)]
-enum Saved {
-    Nothing,
-    Link {
-        target: Vec<u8>,
-    },
-    /// The content is in a file of this number.
-    File {
-        number: usize,
-        mode: u32,
-    },
-}
-
 /// A swap, kept on disk from before its first change until it is undone.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
@@ -97,7 +79,11 @@ impl Repo {
         self.write_tree_of(snapshot, &index)
     }
 
-    fn write_tree_of(&self, snapshot: &RawSnapshot, index: &Path) -> Result<TreeId, CommitError> {
+    pub(super) fn write_tree_of(
+        &self,
+        snapshot: &RawSnapshot,
+        index: &Path,
+    ) -> Result<TreeId, CommitError> {
         let target = Target {
             index,
             objects: self.private.git_dir().join("objects"),
@@ -166,7 +152,10 @@ impl Repo {
         fs::copy(self.private.index(), &kept).map_err(io_error("copy to", &kept))?;
         let now = self.write_tree_of(snapshot, &kept)?;
         let diffs = self.diff_trees(&now.0, &tree.0)?;
-        self.refuse_unswappable(&diffs)?;
+        let bad = self.unswappable(&diffs);
+        if !bad.is_empty() {
+            return Err(SwapError::InTheWay(bad));
+        }
         let index = self.scratch_index(&kept)?;
         self.with_index(&index)
             .args(["read-tree", "--reset", "-i", &tree.0])
@@ -179,7 +168,7 @@ impl Repo {
             listed: listed.collect(),
         };
         for (number, diff) in diffs.iter().enumerate() {
-            let saved = self.save(&diff.path, number, &mut record.made)?;
+            let saved = self.save(&diff.path, (&dir, number), &mut record.made)?;
             record.saved.push((diff.path.clone(), saved));
         }
         let text = serde_json::to_vec(&record).map_err(|error| GitError::Private {
@@ -250,107 +239,12 @@ impl Repo {
         Ok(Some(record))
     }
 
-    fn with_index(&self, index: &Path) -> Call<'_> {
-        self.call().env("GIT_INDEX_FILE", index)
-    }
-
-    /// git would remove a directory in the place of a file with all that lies below.
-    fn refuse_unswappable(&self, diffs: &[RawDiff]) -> Result<(), SwapError> {
-        let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
-        let is_bad = |diff: &&RawDiff| {
-            let full = self.real.work_tree.join(as_path(&diff.path));
-            let is_dir = full.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-            [diff.before.mode, diff.after.mode].contains(&GITLINK)
-                || (is_dir && has_others(&full, &diff.path, &known))
-        };
-        let bad: Vec<Vec<u8>> = diffs
-            .iter()
-            .filter(is_bad)
-            .map(|diff| diff.path.clone())
-            .collect();
-        match bad.is_empty() {
-            true => Ok(()),
-            false => Err(SwapError::InTheWay(bad)),
-        }
-    }
-
-    /// Keeps what is at a path, on the disk.
-    fn save(&self, path: &[u8], number: usize, made: &mut Vec<Vec<u8>>) -> Result<Saved, GitError> {
-        let full = self.real.work_tree.join(as_path(path));
-        let Some(meta) = look(&full)?.filter(|meta| !meta.is_dir()) else {
-            let mut missing = Vec::new();
-            let mut directory = split(path).0;
-            while !directory.is_empty()
-                && look(&self.real.work_tree.join(as_path(directory)))?.is_none()
-            {
-                missing.push(directory.to_vec());
-                directory = split(directory).0;
-            }
-            missing.reverse();
-            made.extend(missing);
-            return Ok(Saved::Nothing);
-        };
-        if meta.is_symlink() {
-            let target = fs::read_link(&full).map_err(io_error("read", &full))?;
-            let target = target.into_os_string().into_vec();
-            return Ok(Saved::Link { target });
-        }
-        let copy = self.swap_dir().join(number.to_string());
-        let copied = open_regular(&full).and_then(|mut from| {
-            let mut to = File::create_new(&copy)?;
-            io::copy(&mut from, &mut to)?;
-            to.sync_all()
-        });
-        copied.map_err(io_error("copy", &full))?;
-        let mode = meta.permissions().mode() & 0o7777;
-        Ok(Saved::File { number, mode })
-    }
-
-    /// Removes the file at a path and the directories that it leaves empty.
-    fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
-        let full = self.real.work_tree.join(as_path(path));
-        match look(&full)? {
-            Some(meta) if !meta.is_dir() => {
-                fs::remove_file(&full).map_err(io_error("remove", &full))?;
-            }
-            _ => {}
-        }
-        let mut directory = split(path).0;
-        while !directory.is_empty() {
-            let removed = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
-            if removed.is_err_and(|error| !is_absence(&error)) {
-                break;
-            }
-            directory = split(directory).0;
-        }
-        Ok(())
-    }
-
-    /// Writes files as an index has them; the attributes first, since they rule the others.
-    fn check_out<'a>(
-        &self,
-        index: &Path,
-        paths: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(), GitError> {
-        let is_rules = |path: &&[u8]| split(path).1 == b".gitattributes";
-        let (rules, others): (Vec<&[u8]>, Vec<&[u8]>) = paths.partition(is_rules);
-        for paths in [rules, others] {
-            if paths.is_empty() {
-                continue;
-            }
-            let args = ["checkout-index", "-f", "-q", "-z", "--stdin"];
-            let stdin = nul_joined(paths);
-            self.with_index(index).args(args).stdin(stdin).run()?;
-        }
-        Ok(())
-    }
-
     fn put_back_files(&self, record: &Record) -> Result<(), GitError> {
         for (path, _) in &record.saved {
             self.clear_way(path)?;
         }
         for (path, saved) in &record.saved {
-            self.put_back_file(path, saved)?;
+            self.put_back_file(path, saved, &self.swap_dir())?;
         }
         let kept = self.swap_dir().join("index");
         let saved: BTreeSet<&[u8]> = record.saved.iter().map(|(path, _)| &path[..]).collect();
@@ -373,61 +267,4 @@ impl Repo {
         }
         Ok(())
     }
-
-    /// Removes what is at a path, and a file or a link in the place of a directory above it.
-    fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        for end in ends.map(|(at, _)| at) {
-            let above = self.real.work_tree.join(as_path(&path[..end]));
-            match look(&above)? {
-                Some(meta) if !meta.is_dir() => remove(&above)?,
-                Some(_) => {}
-                None => return Ok(()),
-            }
-        }
-        let full = self.real.work_tree.join(as_path(path));
-        match look(&full)? {
-            Some(meta) if !meta.is_dir() => remove(&full),
-            _ => Ok(()),
-        }
-    }
-
-    fn put_back_file(&self, path: &[u8], saved: &Saved) -> Result<(), GitError> {
-        let full = self.real.work_tree.join(as_path(path));
-        if matches!(saved, Saved::Nothing) {
-            return Ok(());
-        }
-        // Checks may have made a directory where the file was.
-        remove(&full)?;
-        if let Some(parent) = full.parent() {
-            fs::create_dir_all(parent).map_err(io_error("create", parent))?;
-        }
-        let written = match saved {
-            Saved::Nothing => Ok(()),
-            Saved::Link { target } => symlink(as_path(target), &full),
-            Saved::File { number, mode } => File::open(self.swap_dir().join(number.to_string()))
-                .and_then(|mut from| {
-                    let mut to = File::create_new(&full)?;
-                    io::copy(&mut from, &mut to)?;
-                    to.set_permissions(Permissions::from_mode(*mode))
-                }),
-        };
-        written.map_err(io_error("write", &full))
-    }
-}
-
-/// Whether a directory holds files that are not among those known.
-fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
-    let mut open = vec![(dir.to_path_buf(), name.to_vec())];
-    while let Some((dir, name)) = open.pop() {
-        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-            let below = [&name, b"/".as_slice(), &entry.file_name().into_vec()].concat();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push((entry.path(), below)),
-                _ if known.contains(below.as_slice()) => {}
-                _ => return true,
-            }
-        }
-    }
-    false
 }

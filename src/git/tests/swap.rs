@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 /// Kind, permissions and content of everything in the work tree but the repository itself.
-fn everything(top: &Path) -> BTreeMap<String, String> {
+pub(super) fn everything(top: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![top.to_path_buf()];
     while let Some(dir) = open.pop() {

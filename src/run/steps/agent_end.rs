@@ -20,6 +20,9 @@ pub struct AgentEnd {
     pub resumed: bool,
     /// The session of the built-in agent in numbers.
     pub builtin: Option<Telemetry>,
+    /// Files that configure the agent, which it changed although they were only lent to it. Its changes
+    /// of them are gone.
+    pub changed_configuration: Vec<String>,
 }
 
 impl AgentEnd {

@@ -63,6 +63,7 @@ pub(crate) async fn run_agent(
             .cost_left(&parts.setup.config, run.journal.state.spend),
         may_write: true,
         own_sandbox: OwnSandbox::On,
+        repository_files: parts.setup.agent_files.told_to_agent(),
         is_root: parts.setup.is_root,
         base_env: &env,
     };
@@ -116,6 +117,7 @@ pub(crate) async fn run_agent(
         elapsed_ms,
         resumed,
         builtin: None,
+        changed_configuration: Vec::new(),
     })
 }
 

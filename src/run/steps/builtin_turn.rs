@@ -112,6 +112,7 @@ pub(crate) async fn run_builtin(
         elapsed_ms: millis(began.elapsed()),
         resumed: false,
         builtin: Some(ended.telemetry),
+        changed_configuration: Vec::new(),
     })
 }
 

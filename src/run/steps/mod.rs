@@ -2,6 +2,7 @@
 //! only those parts of a run that it uses.
 
 mod agent_end;
+mod agent_files;
 mod agent_turn;
 mod announce;
 mod builtin_turn;

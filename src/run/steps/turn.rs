@@ -14,7 +14,7 @@ use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
-use crate::run::steps::agent_turn::run_agent;
+use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::secrets::secrets_in;
 use crate::run::task::TaskRun;
@@ -41,7 +41,8 @@ pub async fn turn(
     let (number, end, usage) = call_agent(parts, run, key, purpose, &before).await?;
     let inspected = inspect(parts, mark);
     let (raw, after) = parts.tree.snapshot(&mut parts.emit);
-    let violations = violations(parts, run, inspected, raw.as_deref());
+    let mut violations = violations(parts, run, inspected, raw.as_deref());
+    tell_changed_configuration(parts, run, &end, &mut violations);
     if let Some(reason) = end.cancelled {
         keep_session(parts, run);
         return Ok(Observation::Interrupted {
@@ -99,14 +100,14 @@ async fn call_agent(
         agent: run.config.agent.name().into(),
         prompt: prompt.name.clone(),
     });
-    let mut end = run_agent(parts, run, &name, prompt).await?;
+    let mut end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     if end.may_have_lost_its_session()
         && parts.tree.snapshot(&mut parts.emit).1.same_as(before) == Some(true)
     {
         run.session = None;
         let prompt = write_prompt(parts, run, purpose, false)?;
         number = prompt.number;
-        end = run_agent(parts, run, &name, prompt).await?;
+        end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     }
     let usage = turn_usage(&mut parts.accounts, &end);
     parts.emit.emit(EventKind::TurnEnded {
@@ -255,6 +256,26 @@ fn violations(
     }
     violations.extend(protected);
     violations
+}
+
+/// What the agent changed in files that were only lent to it is gone. It is as much a violation as a change of
+/// its own of such a file.
+fn tell_changed_configuration(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    end: &AgentEnd,
+    violations: &mut Vec<String>,
+) {
+    let changed = &end.changed_configuration;
+    if changed.is_empty() {
+        return;
+    }
+    parts.emit.warn(format!(
+        "the agent changed its own configuration, and these changes are not kept: {}",
+        changed.join(", ")
+    ));
+    let paths = changed.iter().map(|path| path.as_bytes());
+    violations.extend(protected_among(&parts.tree, run, paths));
 }
 
 /// Says which of these paths are protected. The plan is left to those who read what changes in it.

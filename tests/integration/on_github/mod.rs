@@ -1,5 +1,6 @@
 //! Whole jobs of GitHub Actions, with GitHub's API and its git server on this machine.
 
+mod agent_config;
 mod answers;
 mod api_faults;
 mod attacks;

@@ -5,7 +5,7 @@ use crate::support::github::{Fault, Subject, Trouble};
 use crate::support::http::Response;
 use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::runner::Runner;
-use sprag::domain::trigger::marker::MARKER;
+use sprag::domain::trigger::run_name::RunName;
 use std::collections::BTreeSet;
 
 const CHECK: &str = "/repos/acme/widget/check-runs/*";
@@ -179,7 +179,8 @@ fn a_run_that_died_after_its_push_has_one_check_run_on_each_head() {
 #[test]
 fn of_the_comments_of_two_runs_that_began_at_once_the_first_stays() {
     let (mut runner, number, _) = on_pull();
-    let other = format!("{MARKER}\nof a run that begins at the same time");
+    let marker = RunName::of_job(Some("Sprag"), Some("fix")).marker();
+    let other = format!("{marker}\nof a run that begins at the same time");
     let first = runner
         .github
         .state()

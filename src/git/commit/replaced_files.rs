@@ -1,0 +1,193 @@
+//! A few files of the work tree as another commit has them, while somebody works who is not to see the
+//! present ones, and put back afterwards. Unlike a swap of the whole tree, whatever else happens to the
+//! work tree meanwhile stays.
+
+use crate::domain::snapshot::RevId;
+use crate::git::bytes::as_path;
+use crate::git::commit::saved_files::Saved;
+use crate::git::commit::swap::SwapError;
+use crate::git::copy_tree::{look, make_dir, remove};
+use crate::git::error::{GitError, io_error};
+use crate::git::files::write_atomically;
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::RawSnapshot;
+use crate::git::snapshot::listing::RawDiff;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::PathBuf;
+
+/// What was replaced, on the disk from before the first change until it is put back.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    saved: Vec<(Vec<u8>, Saved)>,
+    /// Directories that were not there, the outermost first.
+    made: Vec<Vec<u8>>,
+}
+
+/// Files that lie in the place of others.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    /// What was put there, each with a copy.
+    placed: Vec<(Vec<u8>, Saved)>,
+}
+
+impl Replaced {
+    /// The paths, in the order of git.
+    pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.placed.iter().map(|(path, _)| path.as_slice())
+    }
+}
+
+impl Repo {
+    /// Has every file whose path is one of `these` be as the commit `from` has it: absent where it has
+    /// none, and everywhere without `from`. `snapshot` is the present state. Neither HEAD nor index nor
+    /// base moves. What lay there is on the disk before anything is changed, and [`Repo::reopen`] puts
+    /// it back after a crash.
+    ///
+    /// # Errors
+    /// [`SwapError`]; after [`SwapError::Git`] call [`Repo::put_back_replaced`].
+    pub fn replace_files(
+        &mut self,
+        snapshot: &RawSnapshot,
+        from: Option<&RevId>,
+        these: impl Fn(&[u8]) -> bool,
+    ) -> Result<Replaced, SwapError> {
+        let _open = self.unseal()?;
+        if look(&self.replaced_record())?.is_some() {
+            return Err(SwapError::Swapped);
+        }
+        let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
+        let to = match from {
+            Some(commit) => format!("{}^{{tree}}", commit.0),
+            None => self.empty_tree()?,
+        };
+        let mut diffs = self.diff_trees(now.as_str(), &to)?;
+        diffs.retain(|diff| these(&diff.path));
+        if diffs.is_empty() {
+            return Ok(Replaced::default());
+        }
+        let bad = self.unswappable(&diffs);
+        if !bad.is_empty() {
+            return Err(SwapError::InTheWay(bad));
+        }
+        self.keep_replaced(&diffs)?;
+        for diff in &diffs {
+            self.take_away(&diff.path)?;
+        }
+        let there = |diff: &&RawDiff| diff.after.mode != 0;
+        let index = self.scratch_index(&self.private.index())?;
+        self.with_index(&index)
+            .args(["read-tree", "--reset", "-i", &to])
+            .run()?;
+        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
+        self.check_out(&index, paths)?;
+        let dir = self.replaced_dir();
+        let mut replaced = Replaced::default();
+        for (number, diff) in diffs.into_iter().enumerate() {
+            let number = PLACED + number;
+            let placed = self.save(&diff.path, (&dir, number), &mut Vec::new())?;
+            replaced.placed.push((diff.path, placed));
+        }
+        Ok(replaced)
+    }
+
+    /// Puts back what [`Repo::replace_files`] replaced, and says which of the files that lay in its place
+    /// somebody has changed. Does nothing where nothing is replaced.
+    ///
+    /// # Errors
+    /// When a file cannot be written. It may be repeated.
+    pub fn put_back_replaced(&mut self, replaced: &Replaced) -> Result<Vec<Vec<u8>>, GitError> {
+        let _open = self.unseal()?;
+        let mut changed = Vec::new();
+        for (path, placed) in &replaced.placed {
+            if !self.is_as_saved(path, placed)? {
+                changed.push(path.clone());
+            }
+        }
+        self.undo_replaced()?;
+        Ok(changed)
+    }
+
+    /// Puts back what a process that died had replaced.
+    pub(in crate::git) fn undo_replaced(&self) -> Result<(), GitError> {
+        if let Some(record) = self.read_replaced()? {
+            let dir = self.replaced_dir();
+            for (path, _) in &record.saved {
+                self.clear_way(path)?;
+            }
+            for (path, saved) in &record.saved {
+                self.put_back_file(path, saved, &dir)?;
+            }
+            for directory in record.made.iter().rev() {
+                let _ = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
+            }
+        }
+        remove(&self.replaced_record())?;
+        remove(&self.replaced_dir())
+    }
+
+    fn keep_replaced(&self, diffs: &[RawDiff]) -> Result<(), GitError> {
+        let dir = self.replaced_dir();
+        remove(&dir)?;
+        make_dir(&dir)?;
+        let mut record = Record {
+            saved: Vec::new(),
+            made: Vec::new(),
+        };
+        for (number, diff) in diffs.iter().enumerate() {
+            let saved = self.save(&diff.path, (&dir, number), &mut record.made)?;
+            record.saved.push((diff.path.clone(), saved));
+        }
+        let text = serde_json::to_vec(&record).map_err(|error| GitError::Private {
+            path: dir,
+            why: error.to_string(),
+        })?;
+        write_atomically(&self.replaced_record(), &text)
+    }
+
+    fn is_as_saved(&self, path: &[u8], saved: &Saved) -> Result<bool, GitError> {
+        let dir = self.replaced_dir().join("now");
+        remove(&dir)?;
+        make_dir(&dir)?;
+        let now = self.save(path, (&dir, 0), &mut Vec::new())?;
+        Ok(match (saved, &now) {
+            (Saved::File { number, mode }, Saved::File { mode: other, .. }) => {
+                let content = |path: PathBuf| fs::read(&path).map_err(io_error("read", &path));
+                let before = content(self.replaced_dir().join(number.to_string()))?;
+                mode == other && before == content(dir.join("0"))?
+            }
+            (saved, now) => saved == now,
+        })
+    }
+
+    fn empty_tree(&self) -> Result<String, GitError> {
+        let call = self
+            .call()
+            .args(["hash-object", "-w", "-t", "tree", "--stdin"]);
+        call.stdin(Vec::new()).line()
+    }
+
+    fn replaced_dir(&self) -> PathBuf {
+        self.private.root.join("replaced")
+    }
+
+    fn replaced_record(&self) -> PathBuf {
+        self.private.root.join("replaced.json")
+    }
+
+    fn read_replaced(&self) -> Result<Option<Record>, GitError> {
+        let path = self.replaced_record();
+        if look(&path)?.is_none() {
+            return Ok(None);
+        }
+        let text = fs::read(&path).map_err(io_error("read", &path))?;
+        let record = serde_json::from_slice(&text).map_err(|error| GitError::Private {
+            path,
+            why: error.to_string(),
+        })?;
+        Ok(Some(record))
+    }
+}
+
+/// Numbers of the copies of what was placed, above those of what was saved.
+const PLACED: usize = 1 << 20;

@@ -1,0 +1,191 @@
+//! Files that are kept while others lie in their place, and how they are put back.
+
+use crate::git::bytes::{as_path, nul_joined};
+use crate::git::command::Call;
+use crate::git::copy_tree::{is_absence, look, remove};
+use crate::git::entries::{open_regular, split};
+use crate::git::error::{GitError, io_error};
+use crate::git::repo::Repo;
+use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+/// What was at a path before something else took its place.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Saved {
+    Nothing,
+    Link {
+        target: Vec<u8>,
+    },
+    /// The content is in a file of this number.
+    File {
+        number: usize,
+        mode: u32,
+    },
+}
+
+impl Repo {
+    pub(super) fn with_index(&self, index: &Path) -> Call<'_> {
+        self.call().env("GIT_INDEX_FILE", index)
+    }
+
+    /// The paths that cannot be brought from one state to another: git would remove a directory in the
+    /// place of a file with all that lies below, and a submodule is no file.
+    pub(super) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
+        let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
+        let is_bad = |diff: &&RawDiff| {
+            let full = self.real.work_tree.join(as_path(&diff.path));
+            let is_dir = full.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            [diff.before.mode, diff.after.mode].contains(&GITLINK)
+                || (is_dir && has_others(&full, &diff.path, &known))
+        };
+        let bad = diffs.iter().filter(is_bad);
+        bad.map(|diff| diff.path.clone()).collect()
+    }
+
+    /// Keeps what is at a path, on the disk: the content in a file of this number in `dir`.
+    /// Directories above the path that are not there are added to `made`, the outermost first.
+    pub(super) fn save(
+        &self,
+        path: &[u8],
+        (dir, number): (&Path, usize),
+        made: &mut Vec<Vec<u8>>,
+    ) -> Result<Saved, GitError> {
+        let full = self.real.work_tree.join(as_path(path));
+        let Some(meta) = look(&full)?.filter(|meta| !meta.is_dir()) else {
+            let mut missing = Vec::new();
+            let mut directory = split(path).0;
+            while !directory.is_empty()
+                && look(&self.real.work_tree.join(as_path(directory)))?.is_none()
+            {
+                missing.push(directory.to_vec());
+                directory = split(directory).0;
+            }
+            missing.reverse();
+            made.extend(missing);
+            return Ok(Saved::Nothing);
+        };
+        if meta.is_symlink() {
+            let target = fs::read_link(&full).map_err(io_error("read", &full))?;
+            let target = target.into_os_string().into_vec();
+            return Ok(Saved::Link { target });
+        }
+        let copy = dir.join(number.to_string());
+        let copied = open_regular(&full).and_then(|mut from| {
+            let mut to = File::create_new(&copy)?;
+            io::copy(&mut from, &mut to)?;
+            to.sync_all()
+        });
+        copied.map_err(io_error("copy", &full))?;
+        let mode = meta.permissions().mode() & 0o7777;
+        Ok(Saved::File { number, mode })
+    }
+
+    /// Removes the file at a path and the directories that it leaves empty.
+    pub(super) fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
+        let full = self.real.work_tree.join(as_path(path));
+        match look(&full)? {
+            Some(meta) if !meta.is_dir() => {
+                fs::remove_file(&full).map_err(io_error("remove", &full))?;
+            }
+            _ => {}
+        }
+        let mut directory = split(path).0;
+        while !directory.is_empty() {
+            let removed = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
+            if removed.is_err_and(|error| !is_absence(&error)) {
+                break;
+            }
+            directory = split(directory).0;
+        }
+        Ok(())
+    }
+
+    /// Writes files as an index has them; the attributes first, since they rule the others.
+    pub(super) fn check_out<'a>(
+        &self,
+        index: &Path,
+        paths: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), GitError> {
+        let is_rules = |path: &&[u8]| split(path).1 == b".gitattributes";
+        let (rules, others): (Vec<&[u8]>, Vec<&[u8]>) = paths.partition(is_rules);
+        for paths in [rules, others] {
+            if paths.is_empty() {
+                continue;
+            }
+            let args = ["checkout-index", "-f", "-q", "-z", "--stdin"];
+            let stdin = nul_joined(paths);
+            self.with_index(index).args(args).stdin(stdin).run()?;
+        }
+        Ok(())
+    }
+
+    /// Removes what is at a path, and a file or a link in the place of a directory above it.
+    pub(super) fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        for end in ends.map(|(at, _)| at) {
+            let above = self.real.work_tree.join(as_path(&path[..end]));
+            match look(&above)? {
+                Some(meta) if !meta.is_dir() => remove(&above)?,
+                Some(_) => {}
+                None => return Ok(()),
+            }
+        }
+        let full = self.real.work_tree.join(as_path(path));
+        match look(&full)? {
+            Some(meta) if !meta.is_dir() => remove(&full),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes what was saved in `dir` to its path.
+    pub(super) fn put_back_file(
+        &self,
+        path: &[u8],
+        saved: &Saved,
+        dir: &Path,
+    ) -> Result<(), GitError> {
+        let full = self.real.work_tree.join(as_path(path));
+        if matches!(saved, Saved::Nothing) {
+            return Ok(());
+        }
+        // Checks may have made a directory where the file was.
+        remove(&full)?;
+        if let Some(parent) = full.parent() {
+            fs::create_dir_all(parent).map_err(io_error("create", parent))?;
+        }
+        let written = match saved {
+            Saved::Nothing => Ok(()),
+            Saved::Link { target } => symlink(as_path(target), &full),
+            Saved::File { number, mode } => {
+                File::open(dir.join(number.to_string())).and_then(|mut from| {
+                    let mut to = File::create_new(&full)?;
+                    io::copy(&mut from, &mut to)?;
+                    to.set_permissions(Permissions::from_mode(*mode))
+                })
+            }
+        };
+        written.map_err(io_error("write", &full))
+    }
+}
+
+/// Whether a directory holds files that are not among those known.
+fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
+    let mut open = vec![(dir.to_path_buf(), name.to_vec())];
+    while let Some((dir, name)) = open.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let below = [&name, b"/".as_slice(), &entry.file_name().into_vec()].concat();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => open.push((entry.path(), below)),
+                _ if known.contains(below.as_slice()) => {}
+                _ => return true,
+            }
+        }
+    }
+    false
+}

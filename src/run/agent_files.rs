@@ -1,0 +1,105 @@
+//! The files of the repository that configure an agent: `CLAUDE.md`, `.claude/` and their like. On a pull
+//! request they are as the base branch has them while the agent works, since hooks and servers that they
+//! name start before any model has read a word.
+
+use crate::agents;
+use crate::agents::RepositoryFiles;
+use crate::context::Context;
+use crate::domain::settings::AgentConfig;
+use crate::domain::snapshot::RevId;
+use crate::error::{Error, Result};
+use crate::git::{BranchName, Repo};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup::remote;
+use crate::github::request::RunRequest;
+use crate::process::Cancel;
+use crate::settings::agent_file_set;
+use globset::GlobSet;
+
+/// Where the files that configure the agent come from in every turn.
+#[derive(Debug, Clone, Default)]
+pub enum AgentFiles {
+    /// They are those of the work tree.
+    #[default]
+    Present,
+    /// Those that `which` names are as this commit has them, or absent without one.
+    From {
+        /// The commit.
+        commit: Option<RevId>,
+        /// The branch that it is the tip of, for people.
+        branch: Option<String>,
+        /// The paths.
+        which: GlobSet,
+    },
+}
+
+impl AgentFiles {
+    /// What holds for a run: as set, else the base's on a pull request. The tip of the base is fetched.
+    ///
+    /// # Errors
+    /// When there is no base to take them from, or it cannot be had: nothing else will do then.
+    pub(crate) fn settle(
+        context: &Context,
+        repo: &Repo,
+        set: Option<AgentConfig>,
+        request: Option<&RunRequest>,
+    ) -> Result<Self> {
+        let is_pull = request.is_some_and(|request| request.is_pull);
+        let branch = match set {
+            Some(AgentConfig::Head) => return Ok(Self::Present),
+            None if !is_pull => return Ok(Self::Present),
+            Some(AgentConfig::None) => None,
+            Some(AgentConfig::Base) | None => Some(base_branch(request)?),
+        };
+        let commit = match &branch {
+            None => None,
+            Some(name) => Some(tip(context, repo, name)?),
+        };
+        let which = agent_file_set(agents::configuration())?;
+        Ok(Self::From {
+            commit,
+            branch,
+            which,
+        })
+    }
+
+    /// What the agent itself is to be told of it.
+    pub fn told_to_agent(&self) -> RepositoryFiles {
+        match self {
+            Self::Present => RepositoryFiles::AsTheyAre,
+            Self::From {
+                commit: Some(_), ..
+            } => RepositoryFiles::OfTheBase,
+            Self::From { commit: None, .. } => RepositoryFiles::Absent,
+        }
+    }
+}
+
+fn base_branch(request: Option<&RunRequest>) -> Result<String> {
+    let branch = request.and_then(|request| request.base_ref.clone());
+    branch.ok_or_else(|| {
+        Error::config("agent_config is base, and no base branch is known here")
+            .hint("base needs an event that names one, such as a pull request; elsewhere use head or none")
+    })
+}
+
+fn tip(context: &Context, repo: &Repo, branch: &str) -> Result<RevId> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::environment(format!(
+            "the agent's configuration cannot be taken from {branch}: {error}"
+        ))
+        .hint("give the job's token `contents: read`; `agent_config: none` works without any configuration of the repository")
+    };
+    let name = BranchName::parse(branch).map_err(|error| failed(&error))?;
+    let actions = ActionsEnvironment::of(context);
+    let actions = actions.ok_or_else(|| failed(&"there is no access to GitHub"))?;
+    let remote = remote(context, &actions).map_err(|error| failed(&error))?;
+    let cancel = Cancel::new();
+    let tip = repo
+        .ls_remote(&remote, &name.full(), &cancel)
+        .map_err(|error| failed(&error))?
+        .ok_or_else(|| failed(&"there is no such branch"))?;
+    repo.fetch_for(&remote, &tip, &cancel)
+        .map_err(|error| failed(&error))?;
+    Ok(tip)
+}

@@ -1,0 +1,91 @@
+//! A turn during which the files that configure the agent are those of the base.
+
+use crate::domain::agent::AgentReport;
+use crate::domain::assess::TurnExit;
+use crate::domain::builtin::trajectory::TurnName;
+use crate::git::{Replaced, SwapError, display_path};
+use crate::run::agent_files::AgentFiles;
+use crate::run::parts::Parts;
+use crate::run::steps::agent_end::AgentEnd;
+use crate::run::steps::agent_turn::run_agent;
+use crate::run::steps::prompt::Prompt;
+use crate::run::task::TaskRun;
+use anyhow::Context as _;
+
+/// Calls the agent while the files that configure it are those that the run takes them from, and puts
+/// the work's own back.
+///
+/// # Errors
+/// When the run's own state cannot be written, or the work's own files cannot be put back.
+pub(crate) async fn run_agent_with_its_files(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    name: &TurnName,
+    prompt: Prompt,
+) -> anyhow::Result<AgentEnd> {
+    let replaced = match replace(parts) {
+        Ok(replaced) => replaced,
+        Err(error) => {
+            parts
+                .tree
+                .repo
+                .change()
+                .put_back_replaced(&Replaced::default())?;
+            return Ok(not_started(&error));
+        }
+    };
+    let ended = run_agent(parts, run, name, prompt).await;
+    let Some(replaced) = replaced else {
+        return ended;
+    };
+    let changed = parts.tree.repo.change().put_back_replaced(&replaced);
+    let changed = changed.context("the agent's configuration could not be put back")?;
+    let mut ended = ended?;
+    ended.changed_configuration = changed.iter().map(|path| display_path(path)).collect();
+    Ok(ended)
+}
+
+/// `None` where every such file is as it should be already.
+fn replace(parts: &mut Parts<'_>) -> Result<Option<Replaced>, SwapError> {
+    let AgentFiles::From {
+        commit,
+        branch,
+        which,
+    } = &parts.setup.agent_files
+    else {
+        return Ok(None);
+    };
+    let exempt = parts.tree.exempt();
+    let snapshot = parts.tree.repo.last_snapshot(&exempt)?;
+    let is_one = |path: &[u8]| which.is_match(display_path(path));
+    let repo = parts.tree.repo.change();
+    let replaced = repo.replace_files(&snapshot, commit.as_ref(), is_one)?;
+    let paths: Vec<String> = replaced.paths().map(display_path).collect();
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let from = match branch {
+        Some(branch) => format!("is taken from {branch}"),
+        None => "is left out".to_owned(),
+    };
+    parts.emit.warn_once(&format!(
+        "the agent's configuration {from} while it works, and these files differ from that: {}",
+        paths.join(", ")
+    ));
+    Ok(Some(replaced))
+}
+
+/// An agent that would work by the configuration of a stranger is not started.
+fn not_started(error: &SwapError) -> AgentEnd {
+    AgentEnd {
+        exit: TurnExit::NotStarted {
+            why: format!("its configuration could not be taken from the base: {error}"),
+        },
+        cancelled: None,
+        report: AgentReport::default(),
+        elapsed_ms: 0,
+        resumed: false,
+        builtin: None,
+        changed_configuration: Vec::new(),
+    }
+}
