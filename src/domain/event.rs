@@ -76,6 +76,9 @@ pub struct RunStarted {
     /// The name under which it is told of on GitHub.
     #[serde(default)]
     pub name: Option<String>,
+    /// What it may cost, in one line; absent where there is no limit.
+    #[serde(default)]
+    pub limits: Option<String>,
 }
 
 /// A turn that ended, as the report tells it.

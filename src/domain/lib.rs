@@ -22,6 +22,7 @@ pub mod queue;
 pub mod schedule;
 pub mod settings;
 pub mod snapshot;
+pub mod spend;
 pub mod suggest;
 pub mod summary;
 pub mod text;

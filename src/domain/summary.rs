@@ -45,6 +45,9 @@ pub struct RunSummary {
     /// The name under which the run is told of on GitHub, such as `Sprag / CI / fix`; absent where GitHub has nothing to do with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// What the run may cost, in one line; absent where there is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<String>,
     /// The agent's name.
     pub agent: String,
     /// Names of the checks.
@@ -287,6 +290,7 @@ impl Default for RunSummary {
             current: None,
             todo: Vec::new(),
             name: None,
+            limits: None,
             turn: None,
         }
     }
@@ -388,6 +392,7 @@ impl RunSummary {
         };
         self.run_dir.clone_from(&started.run_dir);
         self.name.clone_from(&started.name);
+        self.limits.clone_from(&started.limits);
         self.agent.clone_from(&started.agent);
         self.checks.clone_from(&started.checks);
         self.tasks = started.tasks.iter().map(TaskSummary::from_line).collect();

@@ -9,3 +9,4 @@ pub mod publisher;
 pub mod queue;
 pub mod refusal;
 pub mod request;
+pub mod spend;

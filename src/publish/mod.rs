@@ -28,6 +28,7 @@ use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
+use crate::github::spend;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
@@ -98,6 +99,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         worked_on: handed.summary.branch.as_deref(),
         protected: &set.protected,
         plan: plan.as_deref(),
+        counts_cost: set.resolved.max_cost_usd_per_day.is_some(),
         cancel: Cancel::new(),
     };
     let ended = runtime.block_on(job.publish(&handed, &mut reporting));
@@ -264,6 +266,8 @@ struct Job<'a> {
     worked_on: Option<&'a str>,
     protected: &'a GlobSet,
     plan: Option<&'a str>,
+    /// Whether there is a limit of a day's cost.
+    counts_cost: bool,
     cancel: Cancel,
 }
 
@@ -297,9 +301,22 @@ impl Job<'_> {
             let uncounted = queue::count_run(self.context, self.request, ended.0, run_id).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
+        self.count_cost(&mut emit).await;
         let stopped = self.cancel.reason().is_some();
         let ended = end_of(ended, delivered, stopped);
         Ok(self.end(&mut emit, ended, facts.as_ref()))
+    }
+
+    /// Counts what the run says that it has cost for the limit of the day.
+    async fn count_cost(&self, emit: &mut Emitter<'_>) {
+        let usd = self.summary.usage.cost_usd.unwrap_or(0.0);
+        let head = self.request.context.head.as_deref();
+        let is_counted = self.counts_cost && usd.is_finite() && usd > 0.0;
+        if let Some(head) = head.filter(|_| is_counted) {
+            let run = (self.summary.run_id.as_str(), usd);
+            let uncounted = spend::add(self.context, run, head, PATIENCE).await;
+            uncounted.into_iter().for_each(|why| emit.warn(why));
+        }
     }
 
     fn end(

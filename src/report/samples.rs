@@ -101,6 +101,7 @@ impl Tape {
             run_dir: "/runs/01H-run".into(),
             resumed: false,
             name: None,
+            limits: None,
         };
         let at = (None, None, None);
         let mut tape = Self {

@@ -69,6 +69,9 @@ pub enum Body {
         /// The name under which it is told of on GitHub.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
+        /// What it may cost, in one line.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        limits: Option<String>,
     },
     /// A task began.
     #[serde(rename = "task.started")]

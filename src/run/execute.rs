@@ -15,6 +15,7 @@ use crate::github::request::RunRequest;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::accounts::Accounts;
 use crate::run::agent_files::AgentFiles;
+use crate::run::cost_limits;
 use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
 use crate::run::emitter::Emitter;
@@ -196,7 +197,9 @@ async fn work(
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
+    let limits = cost_limits::settle(context, &mut parts, request).await;
     let mut started = started(&mut parts, &all, &tasks, taken_up);
+    started.limits = limits;
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
     for warning in warnings {
@@ -265,6 +268,9 @@ async fn work_off(
             Delivered::Not
         }
     };
+    if let Some(request) = request {
+        cost_limits::count(context, parts, request).await;
+    }
     // A run that tells GitHub nothing is counted by the job that publishes it.
     let counts = |request: &&RunRequest| request.delivery.push || request.delivery.report;
     if let Some(request) = request.filter(|it| it.queued.is_some()).filter(counts) {
@@ -394,6 +400,7 @@ fn started(
         run_dir: parts.setup.run_dir.root().display().to_string(),
         resumed,
         name: None,
+        limits: None,
     }
 }
 

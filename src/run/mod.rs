@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod agent_files;
 pub mod cached_repo;
 mod conversation;
+mod cost_limits;
 mod credentials;
 mod delivery;
 pub mod described;

@@ -212,8 +212,10 @@ settings! {
         deadline: Duration = Time, Run, in_actions Duration::from_mins(5 * 60 + 30);
         /// Tokens that the run may use.
         max_tokens: u64 = Whole::<u64>::new(1, u64::MAX), Run, unset "none";
-        /// US dollars that the run may cost.
-        max_cost_usd: f64 = Money, Run, unset "none";
+        /// US dollars that the run may cost, where the agent tells its cost.
+        max_cost_usd: f64 = Money, Run, in_actions 10.0;
+        /// US dollars that all runs of the repository may cost in 24 hours, this one included.
+        max_cost_usd_per_day: f64 = Money, Run, in_actions 50.0;
     }
     Commits {
         /// Start on a tree that is not clean. Then nothing is committed.

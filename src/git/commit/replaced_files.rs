@@ -99,6 +99,9 @@ impl Repo {
     pub fn put_back_replaced(&mut self, replaced: &Replaced) -> Result<Vec<Vec<u8>>, GitError> {
         let _open = self.unseal()?;
         let mut changed = Vec::new();
+        if look(&self.replaced_record())?.is_none() {
+            return Ok(changed);
+        }
         for (path, placed) in &replaced.placed {
             if !self.is_as_saved(path, placed)? {
                 changed.push(path.clone());

@@ -169,10 +169,13 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
         text::short_line(&started.run_id, 80),
         text::line(&started.run_dir),
     );
-    vec![
+    let mut lines = vec![
         Line::new(Tone::Heading, format!("Sprag: {}", facts.join(" · "))),
         Line::whole(Tone::Dim, format!("run {run} is {word} in {dir}")),
-    ]
+    ];
+    let limits = started.limits.iter();
+    lines.extend(limits.map(|limits| Line::new(Tone::Dim, text::line(limits))));
+    lines
 }
 
 fn task_heading(event: &Event, summary: &RunSummary, title: &str) -> String {

@@ -325,6 +325,7 @@ pub(super) fn places(summary: &RunSummary, around: &ReportContext) -> String {
             .as_deref()
             .map(|login| format!("asked for by {}", code(login, 60))),
     );
+    places.extend(summary.limits.as_deref().map(|limits| inline(limits, 300)));
     match places.is_empty() {
         true => String::new(),
         false => format!("<sub>{}</sub>", places.join(" · ")),

@@ -158,6 +158,7 @@ fn run_started(started: &RunStarted) -> Body {
         run_dir: started.run_dir.clone(),
         resumed: started.resumed,
         name: started.name.clone(),
+        limits: started.limits.clone(),
     }
 }
 

@@ -7,6 +7,7 @@ mod attacks;
 mod cancelled;
 mod checks;
 mod comments;
+mod costs;
 mod counts;
 mod labels;
 mod names;

@@ -1,0 +1,82 @@
+//! What the runs of a repository have cost in the last day. Each run that cost something is a reference
+//! of the repository whose name says when, which run and how much, so that runs on any machine add up
+//! without a file that two of them would write.
+
+use std::collections::BTreeSet;
+
+/// What the names of these references begin with.
+pub const SPEND_REFS: &str = "refs/sprag/spend/";
+
+/// How long a run counts, in seconds.
+pub const DAY: u64 = 24 * 60 * 60;
+
+/// Parts of a dollar in which amounts are told.
+const PARTS: f64 = 10_000.0;
+
+/// The reference that says that a run has cost this much. `at` is in seconds since 1970.
+pub fn entry(at: u64, run_id: &str, usd: f64) -> String {
+    // Amounts of a run are far below what the conversion could cut off.
+    let parts = (usd.max(0.0) * PARTS).ceil() as u64;
+    format!("{SPEND_REFS}{at}/{run_id}-{parts}")
+}
+
+/// What references say of the cost of runs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DaySpend {
+    /// US dollars of the last day.
+    pub usd: f64,
+    /// References that are of no more use.
+    pub outdated: Vec<String>,
+}
+
+/// Adds up the references of the last day. What `own` says is replaced by what the run says next.
+pub fn day_spend<'a>(
+    names: impl Iterator<Item = &'a str>,
+    now: u64,
+    own: Option<&str>,
+) -> DaySpend {
+    let mut spend = DaySpend::default();
+    let mut seen = BTreeSet::new();
+    for name in names {
+        let Some((at, run, usd)) = parse(name) else {
+            continue;
+        };
+        if at.saturating_add(DAY) < now || Some(run) == own {
+            spend.outdated.push(name.to_owned());
+        } else if seen.insert(name) {
+            spend.usd += usd;
+        }
+    }
+    spend
+}
+
+fn parse(name: &str) -> Option<(u64, &str, f64)> {
+    let (at, rest) = name.strip_prefix(SPEND_REFS)?.split_once('/')?;
+    let (run, parts) = rest.rsplit_once('-')?;
+    let parts: u64 = parts.parse().ok()?;
+    Some((at.parse().ok()?, run, parts as f64 / PARTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_day_is_added_up_and_what_is_older_is_let_go() {
+        let now = 10 * DAY;
+        let names = [
+            entry(now - 60, "0192-a", 1.25),
+            entry(now - DAY, "0192-b", 0.5),
+            entry(now - DAY - 1, "0192-c", 40.0),
+            entry(now + 5, "0192-d", 0.00001),
+            format!("{SPEND_REFS}nonsense"),
+            "refs/heads/main".to_owned(),
+        ];
+        let day = day_spend(names.iter().map(String::as_str), now, None);
+        assert!((day.usd - 1.7501).abs() < 1e-9, "{day:?}");
+        assert_eq!(day.outdated, [names[2].clone()]);
+        let own = day_spend(names.iter().map(String::as_str), now, Some("0192-a"));
+        assert!((own.usd - 0.5001).abs() < 1e-9, "{own:?}");
+        assert_eq!(own.outdated, [names[0].clone(), names[2].clone()]);
+    }
+}

@@ -1,0 +1,68 @@
+//! What the runs of the repository cost in a day, read from and added to references on GitHub.
+
+use crate::context::Context;
+use crate::domain::spend::{SPEND_REFS, day_spend, entry};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api::{Error, Repo};
+use std::time::{Duration, Instant};
+
+/// Outdated references that one run removes at most.
+const REMOVED: usize = 20;
+
+/// US dollars that all runs of the repository have cost in the last 24 hours.
+///
+/// # Errors
+/// In words, when GitHub cannot be asked.
+pub async fn spent_today(context: &Context, patience: Duration) -> Result<f64, String> {
+    let repo = repository(context, patience)?;
+    let there = there(&repo).await.map_err(|error| error.to_string())?;
+    let names = there.iter().map(|(name, _)| name.as_str());
+    Ok(day_spend(names, now(), None).usd)
+}
+
+/// Adds what a run has cost in all. `head` is a commit of the repository, which the reference needs. Says
+/// why it could not be added.
+pub async fn add(
+    context: &Context,
+    (run_id, usd): (&str, f64),
+    head: &str,
+    patience: Duration,
+) -> Option<String> {
+    let added = match repository(context, patience) {
+        Ok(repo) => added(&repo, run_id, usd, head).await,
+        Err(why) => return Some(told(&why)),
+    };
+    added.err().map(|error| told(&error.to_string()))
+}
+
+fn told(why: &str) -> String {
+    format!("what this run cost is not counted for max_cost_usd_per_day: {why}")
+}
+
+async fn added(repo: &Repo, run_id: &str, usd: f64, head: &str) -> Result<(), Error> {
+    let there = there(repo).await?;
+    let names = there.iter().map(|(name, _)| name.as_str());
+    let outdated = day_spend(names, now(), Some(run_id)).outdated;
+    repo.create_ref(&entry(now(), run_id, usd), head).await?;
+    for name in outdated.iter().take(REMOVED) {
+        repo.delete_ref(name).await?;
+    }
+    Ok(())
+}
+
+async fn there(repo: &Repo) -> Result<Vec<(String, String)>, Error> {
+    repo.refs_below(SPEND_REFS).await
+}
+
+fn repository(context: &Context, patience: Duration) -> Result<Repo, String> {
+    let actions = ActionsEnvironment::of(context).ok_or("there is no access to GitHub")?;
+    let client = actions.client().map_err(|error| error.to_string())?;
+    let client = client.until(Instant::now() + patience);
+    let repo = client.repo(&actions.place.repository);
+    repo.map_err(|error| error.to_string())
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0)
+}

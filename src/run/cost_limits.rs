@@ -1,0 +1,64 @@
+//! What a run may cost: its own limit, and what is left of the repository's limit for a day.
+
+use crate::context::Context;
+use crate::github::request::RunRequest;
+use crate::github::spend::{add, spent_today};
+use crate::run::parts::Parts;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// How long GitHub may take to say what a day cost.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The same when the job is being cancelled.
+const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
+
+/// Lowers the limit of the run to what is left of the day, and says the limits in one line for a person;
+/// `None` where there are none.
+pub(crate) async fn settle(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: Option<&RunRequest>,
+) -> Option<String> {
+    let settings = &mut parts.setup.config.settings;
+    let mut told = settings
+        .max_cost_usd
+        .map(|limit| format!("this run may cost ${limit:.2}"));
+    let day = settings.max_cost_usd_per_day.filter(|_| request.is_some());
+    let Some(day) = day else { return told };
+    match spent_today(context, PATIENCE).await {
+        Ok(spent) => {
+            let left = (day - spent).max(0.0);
+            let limit = settings.max_cost_usd.map_or(left, |limit| limit.min(left));
+            settings.max_cost_usd = Some(limit);
+            let mut line = format!("this run may cost ${limit:.2}");
+            let _ = write!(
+                line,
+                "; all runs of the repository ${day:.2} in 24 hours, of which ${spent:.2} are spent"
+            );
+            told = Some(line);
+        }
+        Err(why) => parts.emit.warn(format!(
+            "what the runs of the last 24 hours cost is not known, and max_cost_usd_per_day does not hold for this run: {why}"
+        )),
+    }
+    told
+}
+
+/// Counts what the run has cost for the limit of the day.
+pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) {
+    let usd = parts.accounts.spent.cost_usd;
+    let may_write = request.delivery.push || request.delivery.report;
+    let is_counted = parts.setup.config.settings.max_cost_usd_per_day.is_some();
+    let head = request.context.head.clone();
+    let head = head.or_else(|| parts.setup.start_commit().map(|id| id.0));
+    let Some(head) = head.filter(|_| usd > 0.0 && may_write && is_counted) else {
+        return;
+    };
+    let patience = match parts.setup.cancel.beyond_deadline().reason() {
+        Some(_) => PATIENCE_OF_CANCELLED,
+        None => PATIENCE,
+    };
+    let uncounted = add(context, (&parts.setup.run_id, usd), &head, patience).await;
+    uncounted.into_iter().for_each(|why| parts.emit.warn(why));
+}
