@@ -2,6 +2,7 @@
 
 pub use crate::settings::args::{Common, FlagsOf, Output, RunArgs, SettingFlags};
 
+use crate::report::Format;
 use crate::settings::args::Chosen;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -164,19 +165,7 @@ pub struct ReportArgs {
     pub run_dir: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    pub format: ReportFormat,
-}
-
-/// The formats of a report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// Markdown.
-    #[default]
-    Md,
-    /// One page for a browser, with prompts, diffs and logs.
-    Html,
-    /// The summary as JSON.
-    Json,
+    pub format: Format,
 }
 
 /// `sprag replay`.

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::print::print;
+use crate::report::Format;
 use crate::report::markdown::{self, ReportContext};
 use crate::run::directory::RunDir;
 use crate::run::layout::{Folder, RunFile};
@@ -64,7 +65,8 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
 
 /// What the run would post on GitHub; kept in files beside it, and said as far as it is short.
 fn on_github(place: &Path, run_dir: &RunDir) -> anyhow::Result<String> {
-    let summary: RunSummary = serde_json::from_slice(&fs::read(run_dir.path(RunFile::Summary))?)?;
+    let summary: RunSummary =
+        serde_json::from_slice(&fs::read(run_dir.path(RunFile::Report(Format::Json)))?)?;
     let around = ReportContext {
         trigger_phrase: Some("/sprag".into()),
         ..ReportContext::default()
@@ -180,7 +182,7 @@ fn closing(place: &Path, run_dir: &RunDir) -> String {
     format!(
         "\nLook at it:\n  the commits  git -C {} log --stat\n  the report   {}\n  check run    {}\n  comment      {}\n  the events   {}\n  the prompts  {}\n  the sessions sprag replay {}\nThrow it away:\n  rm -r {}\n",
         repository.display(),
-        run_dir.path(RunFile::Page).display(),
+        run_dir.path(RunFile::Report(Format::Html)).display(),
         place.join(CHECK_RUN).display(),
         place.join(COMMENT).display(),
         run_dir.path(RunFile::Events).display(),

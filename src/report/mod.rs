@@ -24,6 +24,8 @@ pub(crate) mod samples;
 
 use crate::domain::event::Event;
 use crate::domain::summary::RunSummary;
+use clap::ValueEnum;
+use html::Sources;
 
 /// Something that is told of every event of a run as it happens.
 pub trait Reporter {
@@ -73,19 +75,49 @@ impl Reporters {
     }
 }
 
-/// What `sprag report` writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What `sprag report` writes. Each is a file of the run directory too, written when the run ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The report as Markdown, as in the step summary.
-    Markdown,
-    /// `summary.json`.
+    /// Markdown.
+    #[default]
+    Md,
+    /// One page for a browser, with prompts, diffs and logs.
+    Html,
+    /// The summary as JSON.
     Json,
 }
 
-/// Renders a finished run again, with a line end at the end.
-pub fn render(summary: &RunSummary, format: Format) -> String {
+impl Format {
+    /// Its file in the run directory.
+    pub const fn file(self) -> &'static str {
+        match self {
+            Self::Md => "report.md",
+            Self::Html => "report.html",
+            Self::Json => "summary.json",
+        }
+    }
+
+    /// What a warning calls it.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Md => "report",
+            Self::Html => "HTML report",
+            Self::Json => "summary",
+        }
+    }
+
+    /// Whether it shows files of the run beside the summary.
+    pub const fn shows_sources(self) -> bool {
+        matches!(self, Self::Html)
+    }
+}
+
+/// Renders a finished run, with a line end at the end. `sources` may be empty where the format
+/// shows none.
+pub fn render(summary: &RunSummary, sources: &Sources, format: Format) -> String {
     match format {
-        Format::Markdown => markdown::step_summary(summary, markdown::STEP_SUMMARY_BYTES),
+        Format::Md => markdown::step_summary(summary, markdown::STEP_SUMMARY_BYTES),
+        Format::Html => html::report(summary, sources),
         Format::Json => {
             let json = serde_json::to_string_pretty(summary).unwrap_or_else(|error| {
                 serde_json::json!({ "error": error.to_string() }).to_string()
@@ -178,8 +210,9 @@ mod tests {
     #[test]
     fn the_json_rendering_is_summary_json() {
         let summary = samples::partial();
-        let back: RunSummary = serde_json::from_str(&render(&summary, Format::Json)).unwrap();
+        let back: RunSummary =
+            serde_json::from_str(&render(&summary, &Sources::new(), Format::Json)).unwrap();
         assert_eq!(back, summary);
-        assert!(render(&summary, Format::Markdown).starts_with("## "));
+        assert!(render(&summary, &Sources::new(), Format::Md).starts_with("## "));
     }
 }

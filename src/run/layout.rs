@@ -1,10 +1,11 @@
 //! The layout of a run directory: every file in it, how it is kept, and when it is written.
 
+use crate::report::Format;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// The name of the summary.
-pub const SUMMARY: &str = "summary.json";
+pub const SUMMARY: &str = Format::Json.file();
 
 /// The name of the bundle with the run's commits.
 pub const BUNDLE: &str = "work.bundle";
@@ -87,8 +88,6 @@ pub enum RunFile<'a> {
     Session,
     /// Untracked files that only the checks left behind.
     CheckArtifacts,
-    /// The same as an earlier version of Sprag named it; it is only read.
-    EarlierCheckArtifacts,
     /// The untracked files before the checks that are running.
     BeforeChecks,
     /// The setup commands have run.
@@ -105,12 +104,8 @@ pub enum RunFile<'a> {
     TurnMessage(u32),
     /// The work of a task that failed.
     Patch(&'a str),
-    /// The report for people.
-    Report,
-    /// The summary.
-    Summary,
-    /// The report as a page.
-    Page,
+    /// The run in one of the formats of `sprag report`.
+    Report(Format),
     /// The run's commits where they could not be pushed.
     Bundle,
     /// The number of the last event of a process that came to its end and told of it.
@@ -144,7 +139,7 @@ const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the
 
 impl RunFile<'_> {
     /// One of each, with stand-ins for numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 30] = [
+    pub const ALL: [RunFile<'static>; 29] = [
         RunFile::Manifest,
         RunFile::History,
         RunFile::EventRecord,
@@ -157,7 +152,6 @@ impl RunFile<'_> {
         RunFile::FinalMessage,
         RunFile::Session,
         RunFile::CheckArtifacts,
-        RunFile::EarlierCheckArtifacts,
         RunFile::BeforeChecks,
         RunFile::SetupDone,
         RunFile::OrderlyEnd,
@@ -166,9 +160,9 @@ impl RunFile<'_> {
         RunFile::Prompt(1),
         RunFile::TurnMessage(1),
         RunFile::Patch("TASK"),
-        RunFile::Report,
-        RunFile::Summary,
-        RunFile::Page,
+        RunFile::Report(Format::Md),
+        RunFile::Report(Format::Json),
+        RunFile::Report(Format::Html),
         RunFile::Bundle,
         RunFile::Ended,
         RunFile::Finished,
@@ -194,13 +188,12 @@ impl RunFile<'_> {
             | Self::StartCommit
             | Self::TurnMark
             | Self::CheckArtifacts
-            | Self::EarlierCheckArtifacts
             | Self::BeforeChecks
             | Self::SetupDone
             | Self::OrderlyEnd
             | Self::OnGithub
             | Self::Matcher(_)
-            | Self::Summary
+            | Self::Report(Format::Json)
             | Self::Bundle
             | Self::Ended
             | Self::Finished => true,
@@ -211,8 +204,7 @@ impl RunFile<'_> {
             | Self::Prompt(_)
             | Self::TurnMessage(_)
             | Self::Patch(_)
-            | Self::Report
-            | Self::Page
+            | Self::Report(_)
             | Self::Events
             | Self::Transcript(..)
             | Self::CheckLog(..) => false,
@@ -250,10 +242,6 @@ impl RunFile<'_> {
             Self::FinalMessage => whole("state/final-message.md", AS_TRUE),
             Self::Session => whole("state/session", AS_TRUE),
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
-            Self::EarlierCheckArtifacts => whole(
-                "state/droppings.json",
-                "never: a run that an earlier version began has it",
-            ),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
@@ -262,9 +250,7 @@ impl RunFile<'_> {
             Self::Prompt(number) => made(format!("prompts/{number:02}.md"), BEFORE_EVENT),
             Self::TurnMessage(number) => made(format!("turns/{number:02}-final.md"), BEFORE_EVENT),
             Self::Patch(task) => made(format!("patches/{task}.patch"), BEFORE_EVENT),
-            Self::Report => whole("report.md", AT_END),
-            Self::Summary => whole(SUMMARY, AT_END),
-            Self::Page => whole("report.html", AT_END),
+            Self::Report(format) => whole(format.file(), AT_END),
             Self::Bundle => derived(
                 BUNDLE.to_owned(),
                 "at the end, where the commits are for another job or could not be pushed",

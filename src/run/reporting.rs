@@ -20,12 +20,13 @@ use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
 use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
-use crate::report::{Format, Reporters, html, markdown, render};
+use crate::report::{Format, Reporters, markdown, render};
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
 use crate::secrets::redact::Redactor;
 use crate::secrets::sources::redactor;
 use anyhow::Context as _;
+use clap::ValueEnum as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
@@ -313,8 +314,8 @@ impl Reporting {
     /// last event.
     pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
         // Whatever becomes of the rest, what a run leaves behind is there.
-        self.write(run_dir);
-        self.write_page(run_dir);
+        let all = Format::value_variants().iter().copied();
+        self.write(run_dir, all.clone());
         self.drain();
         self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
@@ -324,34 +325,35 @@ impl Reporting {
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
             let beyond = Beyond {
                 report_status: self.status,
-                report_path: Some(run_dir.path(RunFile::Page).display().to_string()),
+                report_path: Some(
+                    run_dir
+                        .path(RunFile::Report(Format::Html))
+                        .display()
+                        .to_string(),
+                ),
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
             self.append(&path, &text, "outputs");
         }
-        self.write(run_dir);
+        // The warnings that came since belong to the report as well.
+        self.write(run_dir, all.filter(|format| !format.shows_sources()));
         self.seq
     }
 
-    fn write(&mut self, run_dir: &RunDir) {
-        for (what, file, format) in [
-            ("report", RunFile::Report, Format::Markdown),
-            ("summary", RunFile::Summary, Format::Json),
-        ] {
-            let written = run_dir.write(file, render(&self.summary, format).as_bytes());
-            self.degrade(what, written.map(drop));
+    fn write(&mut self, run_dir: &RunDir, formats: impl IntoIterator<Item = Format>) {
+        for format in formats {
+            let mut sources = match format.shows_sources() {
+                true => crate::run::report_sources::sources(run_dir.root()),
+                false => Vec::new(),
+            };
+            for source in &mut sources {
+                source.text = self.redactor.redact(&source.text).into_owned();
+            }
+            let text = render(&self.summary, &sources, format);
+            let written = run_dir.write(RunFile::Report(format), text.as_bytes());
+            self.degrade(format.what(), written.map(drop));
         }
-    }
-
-    fn write_page(&mut self, run_dir: &RunDir) {
-        let mut sources = crate::run::report_sources::sources(run_dir.root());
-        for source in &mut sources {
-            source.text = self.redactor.redact(&source.text).into_owned();
-        }
-        let page = html::report(&self.summary, &sources);
-        let written = run_dir.write(RunFile::Page, page.as_bytes());
-        self.degrade("HTML report", written.map(drop));
     }
 
     fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {

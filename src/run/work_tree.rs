@@ -110,7 +110,6 @@ impl WorkTree {
     pub fn recall_artifacts(&mut self, emit: &mut Emitter<'_>) {
         let read = |file| self.run_dir.read_json::<Vec<Vec<u8>>>(file);
         let known = read(RunFile::CheckArtifacts);
-        let known = known.or_else(|| read(RunFile::EarlierCheckArtifacts));
         let before = read(RunFile::BeforeChecks);
         self.check_artifacts.extend(known.unwrap_or_default());
         let Some(before) = before else { return };

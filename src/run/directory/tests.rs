@@ -1,6 +1,7 @@
 use super::lines::whole_length;
 use super::*;
 use crate::domain::attempt::Observation;
+use crate::report::Format;
 use std::sync::Arc;
 
 fn line(task: &str) -> HistoryLine {
@@ -152,11 +153,11 @@ fn files_behind_planted_links_stay_as_they_are() {
     fs::write(&outside, "kept").unwrap();
     std::os::unix::fs::symlink(&outside, dir.path(RunFile::History)).unwrap();
     assert!(dir.history().is_err());
-    std::os::unix::fs::symlink(&outside, dir.path(RunFile::Summary)).unwrap();
-    dir.write(RunFile::Summary, b"new").unwrap();
+    std::os::unix::fs::symlink(&outside, dir.path(RunFile::Report(Format::Json))).unwrap();
+    dir.write(RunFile::Report(Format::Json), b"new").unwrap();
     assert_eq!(fs::read_to_string(&outside).unwrap(), "kept");
     assert_eq!(
-        fs::read_to_string(dir.path(RunFile::Summary)).unwrap(),
+        fs::read_to_string(dir.path(RunFile::Report(Format::Json))).unwrap(),
         "new"
     );
 }
