@@ -4,13 +4,16 @@ use super::decide::{
     after_evidence, no_progress, prove, retry, retry_or, untouched, verify, verify_or_accept,
 };
 use super::{
-    Expect, Grounds, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded, VerifyPurpose,
+    Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded, VerifyPurpose,
     names,
 };
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Fingerprint, RevId};
+
+const UNREAD: &str =
+    "nothing was committed: the tree that the checks judged could not be read";
 
 /// After a verification.
 pub(super) fn after_verification(
@@ -225,9 +228,14 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
 /// Commits the tree in front. A permit does not outlive the process that ran the checks.
 fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
-    match tree.is_some() && state.judged.as_ref() == tree {
-        true => commit(policy, state, grounds),
-        false => verify(state, VerifyPurpose::Attempt),
+    match (tree, &state.last) {
+        (Some(_), _) if state.judged.as_ref() == tree => commit(policy, state, grounds),
+        // Nothing is permitted for it: the commit reads it once more, and says what keeps it from that.
+        (None, Last::Verified(..)) if policy.commits => commit(policy, state, grounds),
+        (None, Last::Verified(..)) => Step::Finish(Outcome::CommitRejected {
+            message: UNREAD.to_owned(),
+        }),
+        _ => verify(state, VerifyPurpose::Attempt),
     }
 }
 

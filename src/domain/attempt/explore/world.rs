@@ -169,6 +169,11 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
         Step::RunAgent { .. } => turns(&current, &mut all),
         Step::Verify { .. } => verifications(world, &current, &mut all),
         Step::Prove { proof, .. } => proofs(*proof, &current, &mut all),
+        Step::Commit { .. } if current.tree().is_none() => {
+            all.push(Observation::CommitFailed {
+                message: "no".into(),
+            });
+        }
         Step::Commit { .. } => {
             all.push(Observation::Committed {
                 commit: Some(RevId("c".into())),
