@@ -12,6 +12,7 @@ pub mod process;
 
 pub mod agents;
 pub mod checks;
+pub mod commit_policy;
 pub mod git;
 pub mod secrets;
 

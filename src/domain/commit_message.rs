@@ -16,6 +16,24 @@ pub struct SuggestedMessage {
 const MARKER: &str = "SUGGESTED_COMMIT_MESSAGE:";
 const END: &str = "END_COMMIT_MESSAGE";
 
+/// Trailers that an agent may set. What closes an issue loses its reference like any other text.
+const ALLOWED_TRAILERS: [&str; 14] = [
+    "bug",
+    "changelog",
+    "closes",
+    "fixes",
+    "issue",
+    "issues",
+    "link",
+    "ref",
+    "references",
+    "refs",
+    "related",
+    "related-to",
+    "resolves",
+    "see-also",
+];
+
 /// Lines at the end of a final message in which a suggestion is looked for.
 const LAST_LINES: usize = 100;
 
@@ -41,9 +59,16 @@ pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
     clean(&raw)
 }
 
+/// Takes a whole message that the agent gave a commit of its own as its suggestion. `None` when nothing
+/// is left of it.
+pub fn suggested_by_commit(message: &str) -> Option<SuggestedMessage> {
+    clean(&message.lines().collect::<Vec<_>>())
+}
+
 /// Text that closes no issue and calls nobody when it arrives on GitHub as the message of a commit:
 /// `Fixes #4` becomes `Fixes issue 4` and `@octocat` becomes `octocat`. A plain `#4` that closes
-/// nothing stays; what names an issue of another repository does not, because it shows there.
+/// nothing stays; what names an issue of another repository does not, because it shows there. Addresses
+/// of issues count on every host: GitHub Enterprise Server has a name of its own.
 pub fn without_references(text: &str) -> String {
     let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
         CLOSING.as_ref(),
@@ -187,7 +212,7 @@ fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
     let mut dropping = false;
     for line in text.lines().map(str::trim_end) {
         let continues = dropping && line.starts_with([' ', '\t']) && !line.trim().is_empty();
-        dropping = continues || matches_any(&FOREIGN_TRAILER, line);
+        dropping = continues || is_foreign_trailer(line);
         if !dropping {
             kept.push(line);
         }
@@ -214,6 +239,7 @@ fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
         }
         body = rest;
     }
+    let body = without_trailers(body);
     // What closes an issue may stand in subject and body, so both are looked at as one text.
     let whole = without_references(&format!("{subject}\n\n{}", body.join("\n")));
     let (subject, body) = whole.split_once("\n\n")?;
@@ -221,6 +247,49 @@ fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
         subject: subject.trim().to_owned(),
         body: body.to_owned(),
     })
+}
+
+/// A body whose last paragraph holds no trailers but those that an agent may set.
+fn without_trailers<'a>(body: &[&'a str]) -> Vec<&'a str> {
+    let mut kept = body.to_vec();
+    loop {
+        let end = kept.iter().rposition(|line| !line.is_empty());
+        kept.truncate(end.map_or(0, |end| end + 1));
+        let blank = kept.iter().rposition(|line| line.is_empty());
+        let start = blank.map_or(0, |blank| blank + 1);
+        let Some(last) = kept.get(start..).filter(|last| !last.is_empty()) else {
+            return kept;
+        };
+        let is_part =
+            |line: &&str| line.starts_with([' ', '\t']) || matches_any(&TRAILER_LIKE, line);
+        let begins = last
+            .first()
+            .is_some_and(|line| matches_any(&TRAILER_LIKE, line));
+        if !begins || !last.iter().all(is_part) {
+            return kept;
+        }
+        let mut allowed = false;
+        let mut trailers = last.to_vec();
+        trailers.retain(|line| {
+            if !line.starts_with([' ', '\t']) {
+                allowed = is_allowed_trailer(line);
+            }
+            allowed
+        });
+        kept.truncate(start);
+        if !trailers.is_empty() {
+            kept.extend(trailers);
+            return kept;
+        }
+    }
+}
+
+/// Whether an agent may set the trailer of this line. All of them only point somewhere.
+fn is_allowed_trailer(line: &str) -> bool {
+    let key = line.split(':').next().unwrap_or_default().trim();
+    ALLOWED_TRAILERS
+        .iter()
+        .any(|allowed| key.eq_ignore_ascii_case(allowed))
 }
 
 /// A line without control characters and without the marks that reorder text on a screen.
@@ -267,6 +336,13 @@ fn ends_in_trailers(body: &str) -> bool {
     !last.trim().is_empty() && last.lines().all(|line| matches_any(&TRAILER, line))
 }
 
+/// Whether a line is a trailer that may not come from an agent, wherever it stands. A single word before
+/// a colon is prose too often, so it counts only in the last paragraph.
+fn is_foreign_trailer(line: &str) -> bool {
+    matches_any(&FOREIGN_TRAILER, line)
+        || (matches_any(&COMPOUND_TRAILER, line) && !is_allowed_trailer(line))
+}
+
 /// One line: every line break, and what surrounds it, is one space.
 fn fold(text: &str) -> String {
     let lines = text
@@ -285,6 +361,12 @@ static FOREIGN_TRAILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
+/// A key of several words before a colon, which is how trailers that say who did what are written.
+static COMPOUND_TRAILER: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+\s*:").ok());
+/// What git takes for a trailer where every line of the last paragraph is one.
+static TRAILER_LIKE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"^(?:[A-Za-z0-9-]+\s*:|\(cherry picked from commit )").ok());
 /// A word that closes an issue, and the references after it. What may stand between is more than
 /// GitHub allows.
 static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -297,7 +379,7 @@ static OWN_ISSUE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(?i)(?:\bGH-|[\w.-]*#)(?<number>[0-9]+)").ok());
 static FOREIGN_ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)(?<before>^|[^\w./-])(?:(?:https?://)?github\.com/(?<url_repository>[\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[\w.-]+/[\w.-]+)#(?<number>[0-9]+)\b)",
+        r"(?i)(?<before>^|[^\w./-])(?:(?:https?://[^\s/]+|[\w-]+(?:\.[\w-]+)+(?::[0-9]+)?)/(?<url_repository>[\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[\w.-]+/[\w.-]+)#(?<number>[0-9]+)\b)",
     )
     .ok()
 });
@@ -323,6 +405,7 @@ mod tests {
         assert!(SKIP.is_some() && FOREIGN_TRAILER.is_some() && TRAILER.is_some());
         assert!(CLOSING.is_some() && OWN_ISSUE.is_some());
         assert!(FOREIGN_ISSUE.is_some() && MENTION.is_some());
+        assert!(COMPOUND_TRAILER.is_some() && TRAILER_LIKE.is_some());
     }
 
     #[test]
@@ -421,6 +504,37 @@ mod tests {
     }
 
     #[test]
+    fn trailers_are_an_allow_list() {
+        let body_of = |body: &str| {
+            let text = format!("{MARKER} Add\n\n{body}\n{END}");
+            suggested_commit_message(&text).unwrap().body
+        };
+        for (body, left) in [
+            ("Why.\n\nRefs: #1\nDeploy: production", "Why.\n\nRefs: #1"),
+            ("Why.\n\nDeploy: production", "Why."),
+            ("Why.\n\nDeploy: a\n\nRelease-As: 9.0.0", "Why."),
+            (
+                "Why.\nApproved-by: me\n  and you\nAnd so on.",
+                "Why.\nAnd so on.",
+            ),
+            ("Note: it is so.\n\nAs said.", "Note: it is so.\n\nAs said."),
+            ("Deploy : x\n  y\nchangelog: z\n  w", "changelog: z\n  w"),
+            ("(cherry picked from commit abc)\nDeploy:x", ""),
+            ("Why.\n\n    indented: code", "Why.\n\n    indented: code"),
+        ] {
+            assert_eq!(body_of(body), left, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_message_of_a_commit_is_cleaned_like_a_suggestion() {
+        let found = suggested_by_commit("Add a pager\n\nFixes #4\n\nSigned-off-by: A <a@b>\n");
+        assert_eq!(found, message("Add a pager", "Fixes issue 4"));
+        assert_eq!(suggested_by_commit("\n"), None);
+        assert_eq!(suggested_by_commit("[skip ci]\n"), None);
+    }
+
+    #[test]
     fn no_form_that_skips_workflows_is_left() {
         for form in [
             "[skip ci]",
@@ -466,6 +580,15 @@ mod tests {
                 "closes issue 7 of o/r",
             ),
             ("See github.com/o/r/pull/7#x", "See issue 7 of o/r#x"),
+            (
+                "closes https://git.corp.example:8443/o/r/issues/7",
+                "closes issue 7 of o/r",
+            ),
+            ("Fixes http://ghe/o/r/pull/7.", "Fixes issue 7 of o/r."),
+            (
+                "Fixes ghe.corp.example/o/r/issues/7",
+                "Fixes issue 7 of o/r",
+            ),
             (
                 "Thanks @octocat and @org/team",
                 "Thanks octocat and org/team",

@@ -23,6 +23,7 @@ mod survey;
 mod tests;
 
 pub use bytes::{display_path, display_paths, path_within};
+pub use commit::facts::{CommitFacts, CommitLine, NoLine};
 pub use commit::hooks::{Hook, HookInvocation};
 pub use commit::raw_commit::Signature;
 pub use commit::read_back::Seen;
@@ -40,7 +41,7 @@ pub use private::credentials::{
 };
 pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
 pub use remote::api_changes::{ApiChanges, ApiChangesError};
-pub use remote::bundle::{BundleError, BundleFacts, CommitFacts};
+pub use remote::bundle::BundleError;
 pub use remote::error::RemoteError;
 pub use remote::exchange::{Credential, Remote};
 pub use remote::names::{BranchName, rescue_branch};

@@ -6,11 +6,10 @@
 //! what was done, and is read as input from a stranger.
 
 mod directory;
-mod policy;
 
 use self::directory::HandedOver;
-use self::policy::Policy;
 use crate::cli::{Output, PublishArgs};
+use crate::commit_policy::{self, Messages, Policy};
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
@@ -21,7 +20,7 @@ use crate::domain::trigger::refname;
 use crate::domain::trigger::run_name::RunName;
 use crate::error::{Error, Result};
 use crate::git::{
-    BranchName, BundleError, BundleFacts, Real, Remote, Repo, display_path, path_within,
+    BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path, path_within,
 };
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
@@ -36,6 +35,7 @@ use crate::run::hand_in::HandIn;
 use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::source::of_issue;
+use crate::run::steps::identity_of_commits;
 use crate::run::{places, prepare};
 use crate::settings::{self, Sources, inputs};
 use globset::GlobSet;
@@ -47,7 +47,7 @@ use std::sync::Arc;
 /// Commits of the branch that are looked through for the one that the work continues.
 const ANCESTORS: u32 = 1000;
 
-const NOTE: &str = "The work was done in another job, which could not write to the repository, and checked here again.";
+const NOTE: &str = "The work was done in another job, which could not write to the repository: policy checked here, verified there.";
 
 /// Publishes a run and says the process's exit code, which is the run's.
 ///
@@ -77,6 +77,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     };
     request.settle(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());
+    request.context.verified_elsewhere = true;
     let own = places::runs_of(context, real.work_tree());
     let own = own.join(uuid::Uuid::now_v7().to_string());
     let own = RunDir::create(&own, Arc::new(redactor))
@@ -245,7 +246,7 @@ impl From<Error> for Refused {
 
 /// Commits that were taken into the repository and found to be in order.
 struct Taken {
-    facts: BundleFacts,
+    facts: CommitLine,
     /// The last commit, after messages were made harmless.
     head: RevId,
     rebased: Vec<RebasedLine>,
@@ -323,7 +324,7 @@ impl Job<'_> {
         &self,
         emit: &mut Emitter<'_>,
         (status, reason): (RunStatus, Reason),
-        facts: Option<&BundleFacts>,
+        facts: Option<&CommitLine>,
     ) -> u8 {
         let own = self
             .summary
@@ -353,7 +354,7 @@ impl Job<'_> {
         &self,
         bundle: &Path,
         emit: &mut Emitter<'_>,
-    ) -> Result<(Delivered, BundleFacts), Refused> {
+    ) -> Result<(Delivered, CommitLine), Refused> {
         let branch = self.branch()?;
         let place = self.context.place_for_a_moment("sprag-publish-");
         let place = place.map_err(Error::from)?;
@@ -472,7 +473,7 @@ impl Job<'_> {
         })
     }
 
-    fn check(&self, repo: &Repo, facts: &BundleFacts) -> Result<(), Refused> {
+    fn check(&self, repo: &Repo, facts: &CommitLine) -> Result<(), Refused> {
         let ids: BTreeSet<&str> = facts.commits.iter().map(|it| it.id.0.as_str()).collect();
         let stray = self.summary.commits.iter();
         if let Some(stray) = stray.map(String::as_str).find(|id| !ids.contains(id)) {
@@ -486,10 +487,11 @@ impl Job<'_> {
         let policy = Policy {
             protected: self.protected,
             plan: self.plan,
-            run: page.as_deref().unwrap_or(&self.summary.run_id),
+            identities: &[identity_of_commits(self.context.in_actions(), repo)],
+            messages: Messages::OfRun(page.as_deref().unwrap_or(&self.summary.run_id)),
         };
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
-        match policy::violations(facts, &policy, &read) {
+        match commit_policy::violations(facts, &policy, &read) {
             lines if lines.is_empty() => Ok(()),
             lines => Err(Refused::Policy(lines)),
         }
@@ -500,7 +502,7 @@ impl Job<'_> {
 fn harmless(
     repo: &Repo,
     start: &RevId,
-    facts: &BundleFacts,
+    facts: &CommitLine,
 ) -> Result<(RevId, Vec<RebasedLine>), Refused> {
     let mut messages = Vec::new();
     for commit in &facts.commits {

@@ -28,7 +28,9 @@ fn the_agents_own_commits_are_still_counted() {
     let agent = project.agent(&format!(
         "case $N in 1) echo x > b.txt; git add b.txt; git commit -q -m own; echo Done. ;; 2) {KILL} ;; *) {FIX} ;; esac"
     ));
-    project.run(&agent, &[]).expect(-9);
+    project
+        .run(&agent, &["--agent-commits", "accept"])
+        .expect(-9);
     let run = resume(&project, &[]).expect(0);
     assert_eq!(run.task(0)["agent_commits"], 1);
     assert_eq!(project.commits(), 4);

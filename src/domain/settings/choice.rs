@@ -22,9 +22,9 @@ macro_rules! choice {
 choice! {
     /// What becomes of commits that the agent makes itself.
     AgentCommits {
-        /// They are kept, and the rest is committed on top.
+        /// They are kept where each is what Sprag could have made, and the rest is committed on top.
         Accept = "accept",
-        /// They become one commit with the rest.
+        /// They become one commit with the rest, made by Sprag.
         Squash = "squash",
         /// They are a policy violation.
         Reject = "reject",

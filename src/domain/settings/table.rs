@@ -223,7 +223,7 @@ settings! {
         /// Go on with tasks that do not depend on a failed one.
         keep_going: bool = Truth, Run, is false;
         /// What becomes of commits that the agent makes itself.
-        agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Accept;
+        agent_commits: AgentCommits = Choice::<AgentCommits>::kind(), Task, is AgentCommits::Squash;
         /// What a task that changed nothing is.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// Paths that no task may change, as globs.

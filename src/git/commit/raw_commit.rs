@@ -25,6 +25,8 @@ pub(in crate::git) struct RawCommit {
     pub(in crate::git) author: Signature,
     pub(in crate::git) committer: Signature,
     pub(in crate::git) encoding: Option<String>,
+    /// The names of all its headers, in order.
+    pub(in crate::git) headers: Vec<String>,
     pub(in crate::git) message: Vec<u8>,
 }
 
@@ -43,6 +45,10 @@ impl RawCommit {
             author: Signature::parse(&text(all(b"author").next()?))?,
             committer: Signature::parse(&text(all(b"committer").next()?))?,
             encoding: all(b"encoding").next().map(text),
+            headers: lines()
+                .filter(|line| !line.starts_with(b" "))
+                .map(|line| text(line.split(|byte| *byte == b' ').next().unwrap_or(line)))
+                .collect(),
             message: message.to_vec(),
         })
     }
@@ -97,6 +103,10 @@ mod tests {
         );
         assert_eq!(commit.committer.email, "");
         assert_eq!(commit.encoding.as_deref(), Some("latin1"));
+        assert_eq!(
+            commit.headers.join(" "),
+            "tree parent parent author committer gpgsig encoding"
+        );
         assert_eq!(commit.message, b"Subject\n\nparent dd\n");
         assert_eq!(RawCommit::parse(b"tree aa\n\n"), None);
     }

@@ -2,8 +2,7 @@
 //! foreign code: nothing in it is believed before it was checked.
 
 use crate::domain::snapshot::RevId;
-use crate::git::command::Call;
-use crate::git::commit::raw_commit::Signature;
+use crate::git::commit::facts::{CommitLine, NoLine};
 use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
@@ -12,7 +11,6 @@ use crate::git::private::directory::write_ref;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
-use crate::git::snapshot::listing::{ChangedPath, RawDiff};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -25,35 +23,8 @@ const RESULT: &str = "refs/sprag/result";
 const SIZE_LIMIT: u64 = 100 << 20;
 const HEADER_LIMIT: usize = 16 * 1024;
 const OBJECT_LIMIT: u32 = 200_000;
-const COMMIT_LIMIT: usize = 1000;
 /// Inflating and checking a bundle within the limits takes seconds.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
-
-/// What is known of a commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommitFacts {
-    /// The commit.
-    pub id: RevId,
-    /// Its one parent.
-    pub parents: Vec<RevId>,
-    /// Who wrote it.
-    pub author: Signature,
-    /// Who made it.
-    pub committer: Signature,
-    /// The whole message.
-    pub message: Vec<u8>,
-    /// What it changes, against its parent.
-    pub changed: Vec<ChangedPath>,
-}
-
-/// What was in a bundle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BundleFacts {
-    /// The last commit.
-    pub head: RevId,
-    /// All of them, oldest first.
-    pub commits: Vec<CommitFacts>,
-}
 
 /// Why a bundle was not written or not taken. The repository is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -125,7 +96,7 @@ impl Repo {
     ///
     /// # Errors
     /// [`BundleError`]; nothing of the bundle is then in the repository.
-    pub fn unbundle(&self, path: &Path, expected_base: &RevId) -> Result<BundleFacts, BundleError> {
+    pub fn unbundle(&self, path: &Path, expected_base: &RevId) -> Result<CommitLine, BundleError> {
         let base = checked_id(expected_base)?;
         let _open = self.unseal()?;
         self.refresh_shallow()?;
@@ -147,7 +118,11 @@ impl Repo {
             ));
         }
         let quarantine = self.quarantine(&content[header.length..])?;
-        let facts = self.facts(&quarantine, base, header.head)?;
+        let line = self.commit_line(Some(quarantine.path()), base, header.head)?;
+        let facts = line.map_err(|no_line| match no_line {
+            NoLine::TooMany => BundleError::TooLarge("commits"),
+            other => refused(other.to_string()),
+        })?;
         self.adopt(&quarantine, base, header.head)?;
         Ok(facts)
     }
@@ -181,86 +156,15 @@ impl Repo {
             "--threads=1",
             &size,
         ];
-        let call = self.inside(&dir).args(args).stdin(pack.to_vec());
+        let call = self
+            .seeing(Some(dir.path()))
+            .args(args)
+            .stdin(pack.to_vec());
         let output = call.timeout(CHECK_LIMIT).status()?;
         if output.status != Some(0) {
             return Err(refused(output.stderr));
         }
         Ok(dir)
-    }
-
-    fn inside(&self, quarantine: &tempfile::TempDir) -> Call<'_> {
-        self.apart().env("GIT_OBJECT_DIRECTORY", quarantine.path())
-    }
-
-    fn facts(
-        &self,
-        quarantine: &tempfile::TempDir,
-        base: &str,
-        head: &str,
-    ) -> Result<BundleFacts, BundleError> {
-        let max = format!("--max-count={}", COMMIT_LIMIT + 1);
-        let not_base = format!("^{base}");
-        let args = [
-            "rev-list",
-            "--topo-order",
-            "--parents",
-            &max,
-            head,
-            &not_base,
-            "--",
-        ];
-        let listed = self.inside(quarantine).args(args).status()?;
-        if listed.status != Some(0) {
-            return Err(refused(listed.stderr));
-        }
-        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let lines: Vec<&str> = text.lines().collect();
-        if lines.len() > COMMIT_LIMIT {
-            return Err(BundleError::TooLarge("commits"));
-        }
-        if lines.iter().any(|line| line.split(' ').count() != 2) {
-            return Err(refused("it holds a merge or a commit without a parent"));
-        }
-        let (mut commits, mut parent) = (Vec::new(), base);
-        for (id, found) in lines.iter().rev().filter_map(|line| line.split_once(' ')) {
-            if found != parent {
-                return Err(refused(
-                    "its commits are not one line from the expected commit",
-                ));
-            }
-            commits.push(self.commit_facts(quarantine, id, parent)?);
-            parent = id;
-        }
-        if commits.is_empty() || parent != head {
-            return Err(refused("it holds no commits after the expected one"));
-        }
-        let head = RevId(head.to_owned());
-        Ok(BundleFacts { head, commits })
-    }
-
-    fn commit_facts(
-        &self,
-        quarantine: &tempfile::TempDir,
-        id: &str,
-        parent: &str,
-    ) -> Result<CommitFacts, BundleError> {
-        let content = self
-            .inside(quarantine)
-            .args(["cat-file", "commit", id])
-            .run()?;
-        let commit = crate::git::commit::raw_commit::RawCommit::parse(&content.stdout)
-            .ok_or_else(|| refused(format!("commit {id} cannot be read")))?;
-        let diffs = self.diff_trees_by(self.inside(quarantine), parent, id)?;
-        let changed = diffs.into_iter().map(RawDiff::changed);
-        Ok(CommitFacts {
-            id: RevId(id.to_owned()),
-            parents: vec![RevId(parent.to_owned())],
-            author: commit.author,
-            committer: commit.committer,
-            message: commit.message,
-            changed: changed.collect(),
-        })
     }
 
     /// Copies what the commits consist of into the repository, and nothing else of the pack.
@@ -274,7 +178,7 @@ impl Repo {
         make_dir(&packs)?;
         let args = ["pack-objects", "--quiet", "--revs", "--threads=1"];
         let call = self
-            .inside(quarantine)
+            .seeing(Some(quarantine.path()))
             .args(args)
             .args([packs.join("pack")]);
         let wanted = format!("{head}\n^{base}\n").into_bytes();

@@ -2,6 +2,7 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
+use crate::git::command::Call;
 use crate::git::entries::{Digest, OnDisk};
 use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
@@ -98,19 +99,7 @@ impl Repo {
         &self,
         oids: &[&str],
     ) -> Result<HashMap<String, u64>, GitError> {
-        if oids.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let call = self
-            .call()
-            .args(["cat-file", "--batch-check=%(objectname) %(objectsize)"]);
-        let listed = call.stdin(lines(oids)).run()?.stdout;
-        let text = String::from_utf8_lossy(&listed);
-        let size = |line: &str| {
-            let (oid, size) = line.split_once(' ')?;
-            Some((oid.to_owned(), size.parse().ok()?))
-        };
-        Ok(text.lines().filter_map(size).collect())
+        blob_sizes_by(self.call(), oids)
     }
 
     /// Of these blobs those whose content is what their names say.
@@ -140,6 +129,24 @@ impl Repo {
             .expect_success("cat-file".to_owned())?;
         Ok(digests.done)
     }
+}
+
+/// Sizes of blobs, by a command that sees objects of its own.
+pub(in crate::git) fn blob_sizes_by(
+    call: Call<'_>,
+    oids: &[&str],
+) -> Result<HashMap<String, u64>, GitError> {
+    if oids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let call = call.args(["cat-file", "--batch-check=%(objectname) %(objectsize)"]);
+    let listed = call.stdin(lines(oids)).run()?.stdout;
+    let text = String::from_utf8_lossy(&listed);
+    let size = |line: &str| {
+        let (oid, size) = line.split_once(' ')?;
+        Some((oid.to_owned(), size.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(size).collect())
 }
 
 fn comparable<'a>(

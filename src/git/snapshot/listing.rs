@@ -23,6 +23,8 @@ pub struct ChangedPath {
     pub before: u32,
     /// Mode after, 0 when it is gone.
     pub after: u32,
+    /// Id of the object that it holds after; zeros when it is gone.
+    pub oid: String,
 }
 
 /// A path that may differ.
@@ -59,6 +61,7 @@ impl RawDiff {
             path: self.path,
             before: self.before.mode,
             after: self.after.mode,
+            oid: self.after.oid,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::{
     table, title,
 };
 use crate::domain::check_run::CheckOutput;
+use crate::domain::outcome::Conclusion;
 use crate::domain::summary::RunSummary;
 use crate::report::text as words;
 
@@ -30,7 +31,10 @@ pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
         text: told(|summary, _, limits| details::all(summary, limits))
             .trim_end()
             .to_owned(),
-        conclusion: summary.status.map(|status| status.conclusion()),
+        conclusion: summary.status.map(|status| match status.conclusion() {
+            Conclusion::Success if around.verified_elsewhere => Conclusion::Neutral,
+            conclusion => conclusion,
+        }),
     }
 }
 

@@ -33,6 +33,9 @@ pub struct ReportContext {
     pub dispatched: Vec<String>,
     /// GitHub starts no workflow for the push, because it was made with the job's token.
     pub ci_will_not_start: bool,
+    /// The checks ran in a job that the agent could reach, and this one has only that job's word for
+    /// their result: a check run that says so is neutral.
+    pub verified_elsewhere: bool,
     /// What else a person should know, one line each.
     pub notes: Vec<String>,
 }

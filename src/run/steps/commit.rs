@@ -1,12 +1,13 @@
 //! One commit: the verified tree and the plan's status, made by Sprag.
 
 use crate::checks::permit_unchecked;
+use crate::commit_policy::{Messages, Policy, violations};
 use crate::domain::attempt::{Grounds, Observation};
-use crate::domain::commit_message::{compose, suggested_commit_message};
+use crate::domain::commit_message::{compose, suggested_by_commit, suggested_commit_message};
 use crate::domain::event::EventKind;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
-use crate::domain::snapshot::Snapshot;
+use crate::domain::snapshot::{RevId, Snapshot};
 use crate::error::machine_fault;
 use crate::git::{LandingIntent, RawSnapshot};
 use crate::permit::Committable;
@@ -15,7 +16,9 @@ use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
-use crate::run::steps::landing::{identity, land, name_leftovers, plan_name, stage};
+use crate::run::steps::landing::{
+    identity, identity_of_commits, land, name_leftovers, plan_name, stage,
+};
 use crate::run::steps::secrets::{secrets_in, secrets_in_plan};
 use crate::run::steps::turn::protected_among;
 use crate::run::task::TaskRun;
@@ -80,9 +83,10 @@ async fn try_commit(
         Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
     };
     let permit = permit.ok_or_else(|| anyhow!("no verification permits it"))?;
-    let parent = match run.config.settings.agent_commits {
-        AgentCommits::Squash => tree.repo.base(),
-        AgentCommits::Accept | AgentCommits::Reject => head_of(&raw),
+    let squashed = own_commits_to_squash(setup, tree, emit, run, &raw);
+    let parent = match &squashed {
+        Some(_) => tree.repo.base(),
+        None => head_of(&raw),
     };
     let done = done_status(run);
     let plan = tree.plan.content(Some((&run.task.id, &done)))?;
@@ -91,14 +95,14 @@ async fn try_commit(
         return Err(anyhow!("{what}"));
     }
     let Some(staged) = stage(tree, permit, &raw, plan, parent)? else {
-        return nothing_to_commit(tree, accounts, run, &raw);
+        return nothing_to_commit(tree, accounts, run, (&raw, squashed.is_some()));
     };
     // What is committed decides, whatever the list of changes said.
     let changed = staged.changed().iter().map(|change| change.path.as_slice());
     if let Some(what) = protected_among(tree, run, changed) {
         return Err(anyhow!("{what}"));
     }
-    let message = message(setup, tree, run);
+    let message = message(setup, tree, run, squashed.as_ref());
     let message = match ask_hooks(setup, tree, emit, run, (&staged, &raw), message).await? {
         Hooked::Agreed(message) => message,
         Hooked::Ended(observation) => return Ok(observation),
@@ -120,14 +124,58 @@ async fn try_commit(
     })
 }
 
+/// The last of the agent's own commits where they become one of Sprag's: as the settings say, or since
+/// one of them is not what Sprag could have made, which is told.
+fn own_commits_to_squash(
+    setup: &Setup,
+    tree: &WorkTree,
+    emit: &mut Emitter<'_>,
+    run: &TaskRun<'_>,
+    raw: &RawSnapshot,
+) -> Option<RevId> {
+    let head = head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref())?;
+    match run.config.settings.agent_commits {
+        AgentCommits::Reject => return None,
+        AgentCommits::Squash => return Some(head),
+        AgentCommits::Accept => {}
+    }
+    let file = tree.plan.file.as_ref();
+    let plan = file.and_then(|file| std::str::from_utf8(file.in_tree.as_deref()?).ok());
+    let policy = Policy {
+        protected: &run.config.protected_paths,
+        plan,
+        identities: &[identity_of_commits(setup.in_actions, &tree.repo)],
+        messages: Messages::Harmless,
+    };
+    let read = |commit: &RevId, path: &[u8]| tree.repo.file_of(commit, path).ok().flatten();
+    let refused = match tree.repo.commits_since_base(&head) {
+        Ok(Ok(line)) => violations(&line, &policy, &read),
+        Ok(Err(no_line)) => vec![no_line.to_string()],
+        Err(error) => vec![error.to_string()],
+    };
+    if refused.is_empty() {
+        return None;
+    }
+    emit.warn(format!(
+        "the agent's own commits become one of Sprag's: {}",
+        refused.join("; ")
+    ));
+    Some(head)
+}
+
 /// The agent's own commits hold everything already, or the plan is elsewhere and nothing is
-/// left: the task is done without a commit of Sprag's.
+/// left: the task is done without a commit of Sprag's. Commits that were to become one and come to
+/// nothing leave the branch.
 fn nothing_to_commit(
     tree: &mut WorkTree,
     accounts: &mut Accounts,
     run: &TaskRun<'_>,
-    raw: &RawSnapshot,
+    (raw, squashed): (&RawSnapshot, bool),
 ) -> anyhow::Result<Observation> {
+    if squashed {
+        mark_done(tree, run)?;
+        return Ok(Observation::Committed { commit: None });
+    }
     if let Some(head) = head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref()) {
         tree.repo.change().advance_base(&head)?;
         accounts.changed_files.extend(changed_paths(raw));
@@ -188,11 +236,12 @@ fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
     }
 }
 
-fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>) -> String {
-    let suggested = run
-        .final_message
-        .as_deref()
-        .and_then(suggested_commit_message);
+fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
+    let said = run.final_message.as_deref();
+    let suggested = said.and_then(suggested_commit_message).or_else(|| {
+        let message = tree.repo.message_of(squashed?).ok()?;
+        suggested_by_commit(&message)
+    });
     let trailers = [
         (
             "Sprag-Task".to_owned(),

@@ -37,7 +37,12 @@ pub fn finish_task(
         });
     }
     let ended = match outcome.task_end() {
-        TaskEnd::Done => finish_done(setup, tree, accounts, emit, (run, outcome))?,
+        TaskEnd::Done => {
+            if !setup.config.settings.allow_dirty {
+                take_back_head(setup, tree, emit, run);
+            }
+            finish_done(setup, tree, accounts, emit, (run, outcome))?
+        }
         _ => finish_undone(setup, tree, emit, run, outcome),
     };
     // Told first: a run that dies in between tells it once more rather than never.
@@ -100,7 +105,7 @@ fn finish_undone(
     ended(tree, emit, run, outcome, patch)
 }
 
-/// The agent's own commits of a failed task leave the branch; they stay reachable.
+/// Commits of the agent's own that no verified commit took up leave the branch; they stay reachable.
 fn take_back_head(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
     match tree
         .repo

@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 /// The token of the job that does the work.
 const READER: &str = "ghs_reader0000000000000000000000000000";
 const FIX: &str = "printf fixed > a.txt\necho 'SUGGESTED_COMMIT_MESSAGE: Say fixed'";
+/// Whose name the commits of a job have.
+const BOT: (&str, &str) = (
+    "github-actions[bot]",
+    "41898282+github-actions[bot]@users.noreply.github.com",
+);
 const CHECK: &str = "grep -q fixed a.txt";
 
 /// A pull request of `feature` onto `main`, a comment on it that asks for work, and the branch that
@@ -105,11 +110,15 @@ fn the_second_job_pushes_and_reports_what_the_first_one_did() {
         ["status", "head-sha", "branch", "commits", "changed-files"].map(|it| step.output(it)),
         ["success", &head, "feature", &head, "a.txt"]
     );
-    let success = Some("success".to_owned());
-    assert_eq!(conclusions(&runner), [(head.clone(), success.clone())]);
+    let neutral = Some("neutral".to_owned());
+    assert_eq!(conclusions(&runner), [(head.clone(), neutral)]);
     let comment = runner.comment(number).unwrap();
     assert!(
         comment.contains("The work was done in another job"),
+        "{comment}"
+    );
+    assert!(
+        comment.contains("policy checked here, verified there"),
         "{comment}"
     );
     assert!(step.summary.contains("Say fixed") || step.summary.contains(&head[..7]));
@@ -321,11 +330,12 @@ fn commits_made_by_hand_are_checked_one_by_one() {
     let before = runner.at("feature");
     let handed = work(&mut runner, FIX, 0);
     let link = runner.github.url().to_owned() + "/acme/widget/actions/runs/4711";
-    let bundle = |runner: &Runner, script: &str| {
+    let bundle = |runner: &Runner, script: &str, extra: &[&str]| {
         let project = &runner.project;
         runner.checkout("feature");
-        project.git(&["config", "user.name", "Mallory"]);
-        project.git(&["config", "user.email", "m@example.invalid"]);
+        let (name, email) = BOT;
+        project.git(&["config", "user.name", name]);
+        project.git(&["config", "user.email", email]);
         let output = std::process::Command::new("sh")
             .args(["-ec", script])
             .current_dir(project.repo())
@@ -334,7 +344,8 @@ fn commits_made_by_hand_are_checked_one_by_one() {
         assert!(output.status.success(), "{output:?}");
         project.git(&["add", "--all"]);
         let message = format!("Hi @org/team\n\nFixes #1\n\nSprag-Run: {link}\n");
-        project.git(&["commit", "--quiet", "--message", &message]);
+        let commit = ["commit", "--quiet", "--message", &message];
+        project.git(&[&extra[..], &commit].concat());
         project.git(&["update-ref", "refs/sprag/result", "HEAD"]);
         let path = handed.join("work.bundle");
         let not = format!("^{before}");
@@ -346,16 +357,36 @@ fn commits_made_by_hand_are_checked_one_by_one() {
         ("ln -s /etc/passwd x", "a symbolic link that leads outside"),
         ("ln -s ../../x x", "a symbolic link that leads outside"),
         (
+            "truncate -s 101M large.bin",
+            "large.bin has 101 MiB, more than 100",
+        ),
+        (
             "mkdir .sprag; echo x > .sprag/config.yaml",
             "protected path",
         ),
     ] {
-        bundle(&runner, script);
+        bundle(&runner, script, &[]);
         let step = publish(&mut runner, &handed, &[]).expect(3);
         assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
         assert_eq!(runner.at("feature"), before);
     }
-    bundle(&runner, "echo fine > fine.txt");
+    for (extra, told) in [
+        (["-c", "user.name=Mallory"], "has the author Mallory <"),
+        (
+            ["-c", "committer.email=m@example.invalid"],
+            "has the committer github-actions[bot] <m@example.invalid>",
+        ),
+        (
+            ["-c", "i18n.commitEncoding=latin1"],
+            "has the header encoding",
+        ),
+    ] {
+        bundle(&runner, "echo fine > fine.txt", &extra);
+        let step = publish(&mut runner, &handed, &[]).expect(3);
+        assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
+        assert_eq!(runner.at("feature"), before);
+    }
+    bundle(&runner, "echo fine > fine.txt", &[]);
     publish(&mut runner, &handed, &[]).expect(0);
     let message = git(&runner.bare(), &["log", "-1", "--format=%B", "feature"]);
     assert!(

@@ -95,6 +95,8 @@ fn empty_commit_all() {
             plan.to_str().unwrap(),
             "--agent-command",
             &agent,
+            "--agent-commits",
+            "accept",
         ])
         .expect(0);
     assert_eq!(subjects(&project), ["own", "base"]);
@@ -113,9 +115,11 @@ fn empty_commit_all() {
 fn agent_commits() {
     let project = fixable();
     let agent = project.agent(
-        "echo one > b.txt; git add b.txt; git commit --quiet --author 'Agent <agent@example.invalid>' --message own; echo fixed > a.txt; echo Done.",
+        "echo one > b.txt; git add b.txt; git commit --quiet --message own; echo fixed > a.txt; echo Done.",
     );
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project
+        .run(&agent, &["--agent-commits", "accept"])
+        .expect(0);
     assert_eq!(
         subjects(&project),
         [
@@ -129,7 +133,7 @@ fn agent_commits() {
     assert_eq!(files_of(&project, "HEAD~1"), ["b.txt"]);
     assert_eq!(
         project.git(&["log", "-1", "--format=%an", "HEAD~1"]),
-        "Agent"
+        "Tester"
     );
     assert_eq!(run.task(0)["agent_commits"], 1);
     assert!(
@@ -137,26 +141,123 @@ fn agent_commits() {
         "{}",
         run.stdout
     );
-    assert!(run.stdout.contains("Agent"), "{}", run.stdout);
+    assert!(run.stdout.contains("Tester"), "{}", run.stdout);
     assert_eq!(project.status(), "");
+}
+
+/// What is kept of an agent's own commits is what Sprag could have made; all else becomes one commit of
+/// Sprag's.
+#[test]
+fn agent_commits_that_are_not_what_sprag_makes_are_not_kept() {
+    for (commit, told) in [
+        (
+            "git commit -qm own --author 'M <m@example.invalid>'",
+            "has the author M <m@example.invalid>",
+        ),
+        (
+            "GIT_AUTHOR_NAME=M git commit -qm own",
+            "has the author M",
+        ),
+        (
+            "GIT_COMMITTER_EMAIL=m@example.invalid git commit -qm own",
+            "has the committer Tester <m@example.invalid>",
+        ),
+        (
+            "git -c i18n.commitEncoding=latin1 commit -qm own",
+            "has the header encoding",
+        ),
+        (
+            "git commit -qm 'own
+
+Approved-by: M'",
+            "trailers or references that no agent may set",
+        ),
+        (
+            "git commit -qm 'own
+
+Fixes #4'",
+            "trailers or references that no agent may set",
+        ),
+        (
+            "ln -s /etc/hostname link; git add link; git commit -qm own",
+            "a symbolic link that leads outside",
+        ),
+        (
+            "git commit -qm own; git checkout -qb side HEAD~1; git commit -q --allow-empty -m side; git checkout -q -; git merge -q --no-edit side",
+            "it holds a merge",
+        ),
+    ] {
+        let project = fixable();
+        let agent = project.agent(&format!(
+            "echo one > b.txt; git add b.txt; {commit}; rm -f link; git branch -q -D side; echo fixed > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: All'"
+        ));
+        let run = project
+            .run(&agent, &["--agent-commits", "accept"])
+            .expect(0);
+        assert_eq!(subjects(&project), ["All", "plan", "base"], "{commit}");
+        assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
+        let warned = warnings(&run);
+        assert!(
+            warned.iter().any(|line| line
+                .contains("the agent's own commits become one of Sprag's")
+                && line.contains(told)),
+            "{commit}: {warned:?}"
+        );
+    }
 }
 
 #[test]
 fn agent_commits_squashed() {
     let project = fixable();
     let agent = project.agent(
-        "echo one > b.txt; git add b.txt; git commit --quiet --message own; echo fixed > a.txt; echo Done.",
+        "echo one > b.txt; git add b.txt; git commit --quiet --message 'Add b
+
+Fixes #4
+
+Signed-off-by: M <m@example.invalid>'; echo fixed > a.txt; echo Done.",
     );
-    let run = project
-        .run(&agent, &["--agent-commits", "squash"])
-        .expect(0);
-    assert_eq!(
-        subjects(&project),
-        ["[sprag] Complete task fix: Fix a.txt", "plan", "base"]
+    let run = project.run(&agent, &[]).expect(0);
+    assert_eq!(subjects(&project), ["Add b", "plan", "base"]);
+    let message = project.git(&["log", "-1", "--format=%B"]);
+    assert!(
+        message.starts_with(
+            "Add b
+
+Fixes issue 4
+
+Sprag-Task: "
+        ),
+        "{message}"
     );
     assert_eq!(files_of(&project, "HEAD"), ["a.txt", "b.txt", "plan.yaml"]);
     assert_eq!(run.task(0)["agent_commits"], 1);
     assert_eq!(project.status(), "");
+}
+
+/// Commits that come to nothing leave the branch, as do those of a task that needed none.
+#[test]
+fn agent_commits_that_come_to_nothing_are_not_kept() {
+    let project = Project::new(&[(
+        "a.txt", "fixed
+",
+    )]);
+    let plan = project.outside("plan.yaml");
+    std::fs::write(&plan, plan_of(&["fix"], "grep -q fixed a.txt")).unwrap();
+    let head = project.head();
+    let agent = project.agent(
+        "mkdir -p .github/workflows; echo x > .github/workflows/x.yml; git add .; git commit -qm add; git rm -q -r .github; git commit -qm remove; echo 'Nothing to do: already done.'",
+    );
+    let args = [
+        "run",
+        "--plan",
+        plan.to_str().unwrap(),
+        "--agent-command",
+        &agent,
+    ];
+    let run = project.sprag(&args).expect(0);
+    assert_eq!(project.head(), head, "{}", run.stdout);
+    assert_eq!(subjects(&project), ["base"]);
+    assert_eq!(run.summary["commits"], json!([]));
 }
 
 #[test]

@@ -230,10 +230,11 @@ pub fn end_of(project: &Project, run: &Run) -> Value {
         .iter()
         .map(|id| id.as_str().unwrap())
         .collect();
-    let made = project.git(&["log", "--reverse", "--format=%H %s", "base..HEAD"]);
+    let format = "--format=%H %(trailers:key=Sprag-Run,separator=%x20)";
+    let made = project.git(&["log", "--reverse", format, "base..HEAD"]);
     let own: Vec<&str> = made
         .lines()
-        .filter(|line| line.contains("[sprag]"))
+        .filter(|line| line.contains("Sprag-Run: "))
         .filter_map(|line| line.split(' ').next())
         .collect();
     assert_eq!(commits, own, "the summary does not know the commits");

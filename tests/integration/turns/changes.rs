@@ -70,7 +70,9 @@ fn direct_commit() {
     let agent = project.agent(
         "echo fixed > a.txt; git commit --quiet --all --message 'by the agent'; echo 'Plan: I will edit a.txt.'",
     );
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project
+        .run(&agent, &["--agent-commits", "accept"])
+        .expect(0);
     assert_eq!(project.calls(), 1);
     assert_eq!(assessments(run.task(0)), ["changed"]);
     assert_eq!(run.task(0)["agent_commits"], 1);

@@ -1,9 +1,10 @@
-//! What commits of another job may be: pure decisions over what is known of them.
+//! What commits may be that somebody else made, before they are kept as they are: those of another job,
+//! and those of the agent's own. Pure decisions over what is known of them.
 
-use crate::domain::commit_message::reviewed;
+use crate::domain::commit_message::{compose, reviewed, suggested_by_commit};
 use crate::domain::plan::without_owned_keys;
 use crate::domain::snapshot::RevId;
-use crate::git::{BundleFacts, ChangedPath, CommitFacts, display_path};
+use crate::git::{ChangedPath, CommitFacts, CommitLine, Identity, Signature, display_path};
 use globset::GlobSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,6 +13,8 @@ use std::os::unix::ffi::OsStrExt as _;
 const TOLD: usize = 20;
 /// Bytes of a symbolic link's target; Linux takes no longer one.
 const TARGET_BYTES: usize = 4095;
+/// Bytes of a file: GitHub takes no larger one.
+const FILE_BYTES: u64 = 100 << 20;
 
 const NO_RUN: &str =
     "names no run of Sprag; with `agent-commits: squash` an agent's own commits become Sprag's";
@@ -19,34 +22,55 @@ const NO_RUN: &str =
 const GITLINK: u32 = 0o160_000;
 const SYMLINK: u32 = 0o120_000;
 const FILES: [u32; 3] = [0, 0o100_644, 0o100_755];
+/// What a commit of Sprag's consists of. Others say in which encoding it is, or carry what nobody here
+/// can check, such as a signature.
+const HEADERS: [&str; 4] = ["tree", "parent", "author", "committer"];
 
-/// The rules, as this job knows them.
+/// The rules, as the job that keeps the commits knows them.
 pub struct Policy<'a> {
     /// Paths that no commit may change.
     pub protected: &'a GlobSet,
     /// The plan that this job was told of, from the top of the tree: Sprag writes states of tasks
     /// into it, wherever it lies.
     pub plan: Option<&'a str>,
-    /// What every commit names in `Sprag-Run`.
-    pub run: &'a str,
+    /// Who makes commits: author and committer are one of them.
+    pub identities: &'a [Identity],
+    /// What the messages have to be.
+    pub messages: Messages<'a>,
+}
+
+/// What messages have to be.
+pub enum Messages<'a> {
+    /// Each names this run in `Sprag-Run`.
+    OfRun(&'a str),
+    /// Each is as Sprag would have written it had the agent suggested it.
+    Harmless,
 }
 
 /// Reads what a commit has under a path.
 pub type Reader<'a> = &'a dyn Fn(&RevId, &[u8]) -> Option<Vec<u8>>;
 
 /// What is wrong with the commits, one line each.
-pub fn violations(facts: &BundleFacts, policy: &Policy<'_>, read: Reader<'_>) -> Vec<String> {
+pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    for commit in &facts.commits {
+    for commit in &line.commits {
         let short: String = commit.id.0.chars().take(7).collect();
+        for what in of_headers(commit, policy) {
+            found.push(format!("commit {short} {what}"));
+        }
         if let Some(what) = of_message(commit, policy) {
             found.push(format!("commit {short} {what}"));
         }
         for change in &commit.changed {
+            let path = display_path(&change.path);
             if let Some(what) = of_change(commit, change, policy, read) {
+                found.push(format!("commit {short}: {path} {what}"));
+            }
+            let size = line.sizes.get(&change.oid).copied().unwrap_or_default();
+            if size > FILE_BYTES {
+                let (is, most) = (size >> 20, FILE_BYTES >> 20);
                 found.push(format!(
-                    "commit {short}: {} {what}",
-                    display_path(&change.path)
+                    "commit {short}: {path} has {is} MiB, more than {most}"
                 ));
             }
         }
@@ -59,13 +83,68 @@ pub fn violations(facts: &BundleFacts, policy: &Policy<'_>, read: Reader<'_>) ->
     found
 }
 
+fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
+    let is_known = |who: &Signature| {
+        let same = |known: &Identity| {
+            as_git_writes(&known.name) == who.name && as_git_writes(&known.email) == who.email
+        };
+        policy.identities.iter().any(same)
+    };
+    let people = [("author", &commit.author), ("committer", &commit.committer)];
+    let mut found: Vec<String> = people
+        .into_iter()
+        .filter(|(_, who)| !is_known(who))
+        .map(|(role, who)| {
+            format!(
+                "has the {role} {} <{}>, and Sprag's commits have another one",
+                who.name.escape_debug(),
+                who.email.escape_debug()
+            )
+        })
+        .collect();
+    if commit.headers != HEADERS {
+        let foreign = commit.headers.iter();
+        let foreign = foreign.filter(|name| !HEADERS.contains(&name.as_str()));
+        let foreign: Vec<String> = foreign
+            .map(|name| name.escape_debug().to_string())
+            .collect();
+        found.push(match foreign.is_empty() {
+            true => "has the same header twice".to_owned(),
+            false => format!(
+                "has the header {}, which Sprag's commits do not have",
+                foreign.join(", ")
+            ),
+        });
+    }
+    found
+}
+
+/// A name or an address without what git leaves out of it.
+fn as_git_writes(text: &str) -> String {
+    let is_edge = |c: char| c <= ' ' || ".,:;<>\"\\'".contains(c);
+    let inner = text.trim_matches(is_edge).chars();
+    inner.filter(|c| !"\n<>".contains(*c)).collect()
+}
+
 fn of_message(commit: &CommitFacts, policy: &Policy<'_>) -> Option<String> {
-    let message = String::from_utf8_lossy(&commit.message);
-    match reviewed(&message) {
-        Some(read) if read.runs.as_slice() == [policy.run] => None,
-        None => Some(NO_RUN.to_owned()),
-        Some(read) if read.runs.is_empty() => Some(NO_RUN.to_owned()),
-        Some(_) => Some(format!("does not name the run {}", policy.run)),
+    let Ok(message) = std::str::from_utf8(&commit.message) else {
+        return Some("has a message that is not UTF-8".to_owned());
+    };
+    match policy.messages {
+        Messages::OfRun(run) => match reviewed(message) {
+            Some(read) if read.runs.as_slice() == [run] => None,
+            None => Some(NO_RUN.to_owned()),
+            Some(read) if read.runs.is_empty() => Some(NO_RUN.to_owned()),
+            Some(_) => Some(format!("does not name the run {run}")),
+        },
+        Messages::Harmless => {
+            let clean = suggested_by_commit(message);
+            let clean = clean.map(|clean| compose(Some(&clean), "", "", &[]));
+            let is_same = clean.is_some_and(|clean| clean.trim_end() == message.trim_end());
+            (!is_same).then(|| {
+                "has a message with trailers or references that no agent may set".to_owned()
+            })
+        }
     }
 }
 
@@ -135,21 +214,22 @@ fn leads_outside(path: &[u8], target: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::Signature;
     use globset::{Glob, GlobSetBuilder};
 
     const RUN: &str = "https://github.com/o/r/actions/runs/1";
 
     fn change(path: &str, before: u32, after: u32) -> ChangedPath {
+        let oid = path.to_owned();
         let path = path.as_bytes().to_vec();
         ChangedPath {
             path,
             before,
             after,
+            oid,
         }
     }
 
-    fn commit(message: &str, changed: Vec<ChangedPath>) -> BundleFacts {
+    fn commit(message: &str, changed: Vec<ChangedPath>) -> CommitLine {
         let who = Signature {
             name: "A".to_owned(),
             email: "a@b".to_owned(),
@@ -161,23 +241,38 @@ mod tests {
             parents: vec![RevId("p".repeat(40))],
             author: who.clone(),
             committer: who,
+            headers: HEADERS.map(str::to_owned).to_vec(),
             message: message.as_bytes().to_vec(),
             changed,
         };
-        BundleFacts {
+        CommitLine {
             head: id,
             commits: vec![commit],
+            sizes: [("large".to_owned(), FILE_BYTES + 1)].into(),
         }
     }
 
-    fn found_by(facts: &BundleFacts, plan: Option<&str>, read: Reader<'_>) -> Vec<String> {
+    fn found_by(facts: &CommitLine, plan: Option<&str>, read: Reader<'_>) -> Vec<String> {
+        found_with(facts, plan, Messages::OfRun(RUN), read)
+    }
+
+    fn found_with(
+        facts: &CommitLine,
+        plan: Option<&str>,
+        messages: Messages<'_>,
+        read: Reader<'_>,
+    ) -> Vec<String> {
         let mut globs = GlobSetBuilder::new();
         globs.add(Glob::new(".github/**").unwrap());
         globs.add(Glob::new("plans/**").unwrap());
         let policy = Policy {
             protected: &globs.build().unwrap(),
             plan,
-            run: RUN,
+            identities: &[Identity {
+                name: "A".to_owned(),
+                email: "a@b".to_owned(),
+            }],
+            messages,
         };
         let found = violations(facts, &policy, read);
         found
@@ -259,6 +354,62 @@ mod tests {
             &format!("Say\n\nSprag-Run: {RUN}1\n"),
         ] {
             assert_eq!(told(message), [format!("C does not name the run {RUN}")]);
+        }
+    }
+
+    #[test]
+    fn people_headers_and_sizes_are_sprags_own() {
+        let message = format!("Say\n\nSprag-Run: {RUN}\n");
+        let told = |forge: fn(&mut CommitFacts)| {
+            let mut facts = commit(&message, vec![change("small", 0, 0o100_644)]);
+            forge(&mut facts.commits[0]);
+            found_by(&facts, None, &|_, _| None)
+        };
+        assert_eq!(told(|_| {}), [""; 0]);
+        assert_eq!(
+            told(|commit| commit.author.name = "M".to_owned()),
+            ["C has the author M <a@b>, and Sprag's commits have another one"]
+        );
+        assert_eq!(
+            told(|commit| commit.committer.email = "m@b".to_owned()),
+            ["C has the committer A <m@b>, and Sprag's commits have another one"]
+        );
+        assert_eq!(
+            told(|commit| commit.headers.push("gpgsig".to_owned())),
+            ["C has the header gpgsig, which Sprag's commits do not have"]
+        );
+        assert_eq!(
+            told(|commit| commit.headers.insert(3, "author".to_owned())),
+            ["C has the same header twice"]
+        );
+        assert_eq!(
+            told(|commit| commit.message.push(0xff)),
+            ["C has a message that is not UTF-8"]
+        );
+        assert_eq!(
+            told(|commit| commit.changed.push(change("large", 0, 0o100_644))),
+            ["C: large has 100 MiB, more than 100"]
+        );
+    }
+
+    #[test]
+    fn messages_of_the_agents_own_are_harmless() {
+        let told = |message: &str| {
+            let facts = commit(message, Vec::new());
+            found_with(&facts, None, Messages::Harmless, &|_, _| None).len()
+        };
+        for message in ["own", "Add\n\nWhy it is so.\n", "Add\n\nRefs: #4\n"] {
+            assert_eq!(told(message), 0, "{message}");
+        }
+        for message in [
+            "",
+            "Add\n\nFixes #4\n",
+            "Add @octocat\n",
+            "Add [skip ci]\n",
+            "Add\n\nSigned-off-by: A <a@b>\n",
+            "Add\n\nSprag-Run: 1\n",
+        ] {
+            assert_eq!(told(message), 1, "{message}");
         }
     }
 

@@ -1,0 +1,164 @@
+//! What is known of commits that somebody else made, before anything of them is believed.
+
+use crate::domain::snapshot::RevId;
+use crate::git::command::Call;
+use crate::git::commit::raw_commit::{RawCommit, Signature};
+use crate::git::error::GitError;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
+use crate::git::repo::Repo;
+use crate::git::snapshot::blobs::blob_sizes_by;
+use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff};
+use std::collections::HashMap;
+use std::path::Path;
+
+const COMMIT_LIMIT: usize = 1000;
+
+/// What is known of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitFacts {
+    /// The commit.
+    pub id: RevId,
+    /// Its one parent.
+    pub parents: Vec<RevId>,
+    /// Who wrote it.
+    pub author: Signature,
+    /// Who made it.
+    pub committer: Signature,
+    /// The names of its headers, in order.
+    pub headers: Vec<String>,
+    /// The whole message.
+    pub message: Vec<u8>,
+    /// What it changes, against its parent.
+    pub changed: Vec<ChangedPath>,
+}
+
+/// Commits, each of which has the one before for its only parent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitLine {
+    /// The last commit.
+    pub head: RevId,
+    /// All of them, oldest first.
+    pub commits: Vec<CommitFacts>,
+    /// Sizes in bytes of the files that they change, by the ids of the blobs.
+    pub sizes: HashMap<String, u64>,
+}
+
+/// Why commits are no line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoLine {
+    /// There are more than are looked at.
+    #[error("there are more than {COMMIT_LIMIT} commits")]
+    TooMany,
+    /// One of them has not exactly one parent.
+    #[error("it holds a merge or a commit without a parent")]
+    Merge,
+    /// They do not begin where they should.
+    #[error("its commits are not one line from the expected commit")]
+    Elsewhere,
+    /// There are none.
+    #[error("it holds no commits after the expected one")]
+    Empty,
+    /// One cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+impl Repo {
+    /// The commits from the base to `head`, which somebody else made.
+    ///
+    /// # Errors
+    /// When git cannot be run or the id is none; the inner one where they are no line of commits.
+    pub fn commits_since_base(
+        &self,
+        head: &RevId,
+    ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
+        let head = checked_id(head)?;
+        let Some(base) = self.base() else {
+            return Ok(Err(NoLine::Merge));
+        };
+        let _open = self.unseal()?;
+        Ok(self.commit_line(None, &base.0, head)?)
+    }
+
+    /// A command that sees the objects of this directory, too.
+    pub(in crate::git) fn seeing(&self, objects: Option<&Path>) -> Call<'_> {
+        match objects {
+            Some(objects) => self.apart().env("GIT_OBJECT_DIRECTORY", objects),
+            None => self.apart(),
+        }
+    }
+
+    pub(in crate::git) fn commit_line(
+        &self,
+        objects: Option<&Path>,
+        base: &str,
+        head: &str,
+    ) -> Result<Result<CommitLine, NoLine>, GitError> {
+        let max = format!("--max-count={}", COMMIT_LIMIT + 1);
+        let args = ["rev-list", "--topo-order", "--parents", &max, head];
+        let listed = self
+            .seeing(objects)
+            .args(args)
+            .args([&format!("^{base}"), "--"])
+            .status()?;
+        if listed.status != Some(0) {
+            return Ok(Err(NoLine::Unreadable(listed.stderr)));
+        }
+        let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.len() > COMMIT_LIMIT {
+            return Ok(Err(NoLine::TooMany));
+        }
+        if lines.iter().any(|line| line.split(' ').count() != 2) {
+            return Ok(Err(NoLine::Merge));
+        }
+        let (mut commits, mut parent) = (Vec::new(), base);
+        for (id, found) in lines.iter().rev().filter_map(|line| line.split_once(' ')) {
+            if found != parent {
+                return Ok(Err(NoLine::Elsewhere));
+            }
+            match self.commit_facts(objects, id, parent)? {
+                Some(facts) => commits.push(facts),
+                None => {
+                    let why = format!("commit {id} cannot be read");
+                    return Ok(Err(NoLine::Unreadable(why)));
+                }
+            }
+            parent = id;
+        }
+        if commits.is_empty() || parent != head {
+            return Ok(Err(NoLine::Empty));
+        }
+        let changes = commits.iter().flat_map(|commit| &commit.changed);
+        let blobs = changes.filter(|change| ![0, GITLINK].contains(&change.after));
+        let blobs: Vec<&str> = blobs.map(|change| change.oid.as_str()).collect();
+        Ok(Ok(CommitLine {
+            head: RevId(head.to_owned()),
+            sizes: blob_sizes_by(self.seeing(objects), &blobs)?,
+            commits,
+        }))
+    }
+
+    fn commit_facts(
+        &self,
+        objects: Option<&Path>,
+        id: &str,
+        parent: &str,
+    ) -> Result<Option<CommitFacts>, GitError> {
+        let content = self.seeing(objects).args(["cat-file", "commit", id]);
+        let Some(commit) = RawCommit::parse(&content.run()?.stdout) else {
+            return Ok(None);
+        };
+        let diffs = self.diff_trees_by(self.seeing(objects), parent, id)?;
+        Ok(Some(CommitFacts {
+            id: RevId(id.to_owned()),
+            parents: vec![RevId(parent.to_owned())],
+            author: commit.author,
+            committer: commit.committer,
+            headers: commit.headers,
+            message: commit.message,
+            changed: diffs.into_iter().map(RawDiff::changed).collect(),
+        }))
+    }
+}
