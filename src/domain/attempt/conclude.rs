@@ -4,16 +4,15 @@ use super::decide::{
     after_evidence, no_progress, prove, retry, retry_or, untouched, verify, verify_or_accept,
 };
 use super::{
-    Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded, VerifyPurpose,
-    names,
+    Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
+    VerifyPurpose, names,
 };
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Fingerprint, RevId};
 
-const UNREAD: &str =
-    "nothing was committed: the tree that the checks judged could not be read";
+const UNREAD: &str = "nothing was committed: the tree that the checks judged could not be read";
 
 /// After a verification.
 pub(super) fn after_verification(

@@ -154,10 +154,7 @@ fn agent_commits_that_are_not_what_sprag_makes_are_not_kept() {
             "git commit -qm own --author 'M <m@example.invalid>'",
             "has the author M <m@example.invalid>",
         ),
-        (
-            "GIT_AUTHOR_NAME=M git commit -qm own",
-            "has the author M",
-        ),
+        ("GIT_AUTHOR_NAME=M git commit -qm own", "has the author M"),
         (
             "GIT_COMMITTER_EMAIL=m@example.invalid git commit -qm own",
             "has the committer Tester <m@example.invalid>",
