@@ -227,7 +227,7 @@ impl TurnReader for Reader {
             self.report.final_message = self.last_text;
             self.report.api_error = self.retrying.or_else(|| {
                 (!self.spoke)
-                    .then(|| output::refused_to_start(exit))
+                    .then(|| exit.refused_to_start())
                     .flatten()
                     .map(with_remedies)
             });

@@ -350,11 +350,7 @@ impl Reader {
             .as_deref()
             .and_then(|message| classify(None, message));
         reported
-            .or_else(|| {
-                (!self.spoke)
-                    .then(|| output::refused_to_start(exit))
-                    .flatten()
-            })
+            .or_else(|| (!self.spoke).then(|| exit.refused_to_start()).flatten())
             .map(|error| with_remedy(error, &SPEC.login_remedy()))
     }
 }

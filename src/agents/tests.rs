@@ -1,4 +1,4 @@
-use super::output::{is_session_id, refused_to_start};
+use super::output::is_session_id;
 use super::*;
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage,
@@ -331,7 +331,11 @@ fn a_login_is_looked_for_where_the_agent_itself_keeps_it() {
 
 #[test]
 fn an_agent_that_exits_without_a_word_refused_to_start() {
-    let refused = |code, stderr| refused_to_start(exit(code, stderr)).map(|e| (e.class, e.message));
+    let refused = |code, stderr| {
+        exit(code, stderr)
+            .refused_to_start()
+            .map(|e| (e.class, e.message))
+    };
     let unavailable = |message: &str| Some((ApiErrorClass::Unavailable, message.to_owned()));
     assert_eq!(
         refused(2, "\nerror: unexpected argument '-x'\n\n"),
@@ -357,7 +361,7 @@ fn an_agent_that_exits_without_a_word_refused_to_start() {
     assert_eq!(refused(0, "x"), None);
     assert_eq!(refused(127, "sh: x: not found"), None);
     assert_eq!(refused(137, ""), None);
-    assert_eq!(refused_to_start(killed()), None);
+    assert_eq!(killed().refused_to_start(), None);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! One turn of an agent: what it is started with, what is known of its end, and what reads its output.
 
 use super::output;
-use crate::domain::agent::{AgentEvent, AgentReport};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
+use crate::domain::api_error::classify;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -131,12 +132,43 @@ impl ExitFacts<'_> {
         !self.killed_by_us && self.signal.is_none() && self.code.is_some_and(|code| code != 0)
     }
 
+    /// The error of an agent that exited without a word of its protocol: it did not like its
+    /// arguments, its configuration or its user, and will not like them on the next attempt either.
+    /// Codes from 126 on are the shell's, and of processes that a signal ended.
+    pub(super) fn refused_to_start(&self) -> Option<ApiError> {
+        if !self.failed_by_itself() || self.code.is_some_and(|code| code >= 126) {
+            return None;
+        }
+        let message = match last_lines(self.stderr_tail, 5) {
+            lines if lines.is_empty() => "exited at once without saying why".to_owned(),
+            lines => lines,
+        };
+        Some(classify(None, &message).unwrap_or(ApiError {
+            status: None,
+            message,
+            retry_after_ms: None,
+            class: ApiErrorClass::Unavailable,
+        }))
+    }
+
     /// The final message that the agent left in its file, if it is more than white space.
     pub(super) fn final_message(&self) -> Option<String> {
         let text = String::from_utf8_lossy(self.final_file?);
         let text = text.trim_end();
         (!text.trim_start().is_empty()).then(|| text.to_owned())
     }
+}
+
+/// The last `count` lines of `text` that are not empty.
+fn last_lines(text: &str, count: usize) -> String {
+    let mut lines: Vec<&str> = text
+        .lines()
+        .rev()
+        .filter(|line| !line.trim().is_empty())
+        .take(count)
+        .collect();
+    lines.reverse();
+    lines.join("\n")
 }
 
 /// Reads what one turn of an agent prints to stdout. Nothing that an agent prints is ever an error.

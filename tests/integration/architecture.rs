@@ -44,7 +44,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("print", &["error"]),
     ("context", &["process"]),
     ("settings", &["agents", "context", "domain", "error"]),
-    ("cli", &["settings"]),
+    ("cli", &["report", "settings"]),
     (
         "doctor",
         &[
@@ -225,7 +225,7 @@ fn a_permit_to_commit_is_minted_where_it_is_true_and_nowhere_else() {
     assert_eq!(minted, ["src/checks/mod.rs"]);
 }
 
-/// Paths that only the layout of a run directory may spell out.
+/// Paths that only the layout of a run directory may spell out, and the formats of the report their own.
 const RUN_PATHS: &[&str] = &[
     "\"state/",
     "\"prompts/",
@@ -245,7 +245,7 @@ const RUN_PATHS: &[&str] = &[
 fn only_the_layout_spells_out_paths_of_a_run_directory() {
     let mut wrong = Vec::new();
     for (path, text) in all_sources() {
-        if path.ends_with("src/run/layout.rs") {
+        if path.ends_with("src/run/layout.rs") || path.ends_with("src/report/mod.rs") {
             continue;
         }
         for (number, line) in product_lines(&text) {
@@ -341,7 +341,7 @@ fn no_file_imports_itself_by_way_of_others() {
 }
 
 /// Rooms in which files still import themselves by way of others.
-const WITH_CIRCLES: &[&str] = &["agents", "process"];
+const WITH_CIRCLES: &[&str] = &["process"];
 
 #[test]
 fn no_file_of_the_crate_imports_itself_by_way_of_others() {
