@@ -37,6 +37,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Find the project's checks; write a configuration, an example plan and a workflow, overwriting nothing
     Init(InitArgs),
+    /// List the runs of this repository, newest first, with the ids that other commands take
+    Runs(RunsArgs),
     /// Check whether a run can work here, and say what to do where it cannot; writes nothing
     Doctor(Box<DoctorArgs>),
     /// Push and report what a job without the right to write did: the second of two jobs
@@ -65,6 +67,7 @@ impl Command {
             Self::Doctor(args) => args.common.directory.as_deref(),
             Self::Publish(args) => args.common.directory.as_deref(),
             Self::Init(args) => args.directory.as_deref(),
+            Self::Runs(args) => args.directory.as_deref(),
             _ => None,
         }
     }
@@ -130,10 +133,18 @@ pub struct InitArgs {
     pub two_jobs: bool,
 }
 
+/// `sprag runs`.
+#[derive(Debug, Args, Default)]
+pub struct RunsArgs {
+    /// Directory to work in; other paths are relative to it
+    #[arg(short = 'C', value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
 /// `sprag publish`.
 #[derive(Debug, Args, Default)]
 pub struct PublishArgs {
-    /// Directory with the run's summary.json and work.bundle
+    /// Directory with the run's summary.json and work.bundle, or the run's id
     #[arg(value_name = "RUN_DIR")]
     pub run_dir: PathBuf,
     /// Plan of the run, where it was a file: the states of its tasks may change
@@ -160,8 +171,8 @@ impl Chosen for PublishArgs {
 /// `sprag report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Directory of the run
-    #[arg(value_name = "RUN_DIR")]
+    /// Id of the run as sprag runs shows it, or its directory
+    #[arg(value_name = "RUN")]
     pub run_dir: PathBuf,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
@@ -171,7 +182,7 @@ pub struct ReportArgs {
 /// `sprag replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// What sprag run --record made, one turns/NN-builtin.jsonl, or a run's directory with these
+    /// What sprag run --record made, one turns/NN-builtin.jsonl, or a run's directory or id with these
     #[arg(value_name = "TRAJECTORY")]
     pub trajectory: PathBuf,
     /// Output format

@@ -90,6 +90,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Demo(args) => commands::demo::command(context, args),
         Command::Check(args) => commands::check::command(context, args),
         Command::Init(args) => commands::init::command(context, args),
+        Command::Runs(_) => commands::runs::command(context),
         Command::Doctor(args) => commands::doctor::command(context, args),
         Command::Publish(args) => commands::publish::command(context, args),
         Command::Report(args) => commands::report::command(context, args),

@@ -11,4 +11,5 @@ pub mod publish;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod runs;
 pub mod schema;

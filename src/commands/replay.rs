@@ -7,6 +7,7 @@ use crate::domain::builtin::trajectory::Recording;
 use crate::error::{Error, Result};
 use crate::print::print;
 use crate::run::layout::Folder;
+use crate::run::past_runs::directory;
 use crate::settings::recording;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ const TRANSCRIPT: &str = "-builtin.jsonl";
 /// # Errors
 /// When there is no recording that can be read.
 pub fn command(context: &Context, args: &ReplayArgs) -> Result<u8> {
-    let path = context.cwd.join(&args.trajectory);
+    let path = directory(context, &args.trajectory)?;
     let recording = match path.is_dir() {
         true => of_directory(&path, &args.trajectory)?,
         false => recording::read(&path)?,

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::print::print;
 use crate::report::{Format, render};
 use crate::run::layout::RunFile;
+use crate::run::past_runs::directory;
 use crate::run::report_sources::sources;
 use std::fs;
 
@@ -15,10 +16,8 @@ use std::fs;
 /// # Errors
 /// When there is no such run.
 pub fn command(context: &Context, args: &ReportArgs) -> Result<u8> {
-    let path = context
-        .cwd
-        .join(&args.run_dir)
-        .join(&*RunFile::Report(Format::Json).path());
+    let dir = directory(context, &args.run_dir)?;
+    let path = dir.join(&*RunFile::Report(Format::Json).path());
     let bytes = fs::read(&path).map_err(|error| {
         Error::usage(format!("{} cannot be read: {error}", path.display()))
             .hint("name the directory of a run that has ended; sprag run prints it")
@@ -26,7 +25,7 @@ pub fn command(context: &Context, args: &ReportArgs) -> Result<u8> {
     let summary: RunSummary = serde_json::from_slice(&bytes)
         .map_err(|error| Error::usage(format!("{} is damaged: {error}", path.display())))?;
     let sources = match args.format.shows_sources() {
-        true => sources(&context.cwd.join(&args.run_dir)),
+        true => sources(&dir),
         false => Vec::new(),
     };
     print(&render(&summary, &sources, args.format))?;

@@ -309,6 +309,10 @@ impl RunSummary {
     /// Takes one event in.
     pub fn apply(&mut self, event: &Event) {
         self.elapsed_ms = event.elapsed_ms;
+        // A task that is taken up again is not begun once more.
+        if event.task.is_some() && !matches!(event.kind, EventKind::TaskEnded(_)) {
+            self.current.clone_from(&event.task);
+        }
         match &event.kind {
             EventKind::RunStarted(started) => self.started(started),
             EventKind::TaskStarted { .. } => self.task_started(event),
@@ -402,7 +406,6 @@ impl RunSummary {
 
     /// A task that failed and is taken again has its own counts anew; the run's go on.
     fn task_started(&mut self, event: &Event) {
-        self.current.clone_from(&event.task);
         self.todo.clear();
         if let Some(task) = self.task_mut(event).filter(|task| task.reason.is_some()) {
             task.begin_anew();
@@ -488,7 +491,7 @@ impl RunSummary {
         task.status = ended.outcome.task_end();
         task.reason = Some(ended.outcome.reason());
         task.commit = ended.outcome.commit().map(|id| id.0.clone());
-        task.message = ended.outcome.message();
+        task.message = task.said_of_end(ended);
         task.history = ended.history.iter().map(HistoryLine::from).collect();
         task.changes_made = Some(ended.changes_made);
         task.changed_files.clone_from(&ended.changed_files);

@@ -36,7 +36,7 @@ use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::source::of_issue;
 use crate::run::steps::identity_of_commits;
-use crate::run::{places, prepare};
+use crate::run::{past_runs, places, prepare};
 use crate::settings::{self, Sources, inputs};
 use globset::GlobSet;
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
     let redactor = crate::secrets::sources::redactor(&context.env);
-    let handed = directory::read(&context.cwd.join(&args.run_dir), &redactor)?;
+    let handed = directory::read(&past_runs::directory(context, &args.run_dir)?, &redactor)?;
     let real = crate::run::repository::repository(context)?;
     let set = Set::of(context, args, &real)?;
     if let Some(name) = name(context, &set, &handed.summary) {

@@ -22,7 +22,25 @@ pub fn indicators(all: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// A scheduled nudge, retry or wait as the log says it. `last` is what the task's last turn did.
+/// A scheduled nudge, retry or wait in one way of counting. `last` is what the task's last turn did.
+pub fn counted(
+    how: RetryKind,
+    (n, of): (u32, u32),
+    reason: &str,
+    delay_ms: u64,
+    last: Option<AssessmentKind>,
+) -> String {
+    match how {
+        RetryKind::Retry => format!("retry {n} of {of}"),
+        RetryKind::Nudge => format!("nudge {n} of {of}: {}", instead_of_work(last, reason)),
+        RetryKind::Wait => {
+            let why = text::short_line(reason, 300);
+            format!("wait {n} of {of}, {}: {why}", text::duration(delay_ms))
+        }
+    }
+}
+
+/// A scheduled nudge, retry or wait as events and the detailed log say it. `last` is what the task's last turn did.
 pub fn scheduled(
     how: RetryKind,
     (n, of): (u32, u32),
@@ -56,6 +74,20 @@ pub fn resolved((k, of): (u32, u32), unchanged: Option<AssessmentKind>) -> Strin
         Some(_) => "Lack of changes",
     };
     format!("{what} resolved on attempt {k}/{of}")
+}
+
+/// How a task ended, in one line, with the checks that fail where nothing was done.
+pub fn task_message(task: &TaskSummary) -> String {
+    let failing = match task.reason {
+        Some(Reason::NoProgress | Reason::PlanningOnly) => task.failing_checks(),
+        _ => None,
+    };
+    match failing {
+        None => task.message.clone(),
+        Some(0) => format!("{}; every check passes", task.message),
+        Some(1) => format!("{}; 1 check fails", task.message),
+        Some(n) => format!("{}; {n} checks fail", task.message),
+    }
 }
 
 /// What the task's last turn did.
@@ -141,7 +173,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Unverified => "no check confirms it",
         Reason::AlreadySatisfied => "nothing needed doing",
         Reason::NoProgress => "the agent made no progress",
-        Reason::PlanningOnly => "the agent planned and never changed a file",
+        Reason::PlanningOnly => "the agent never changed a file",
         Reason::VerificationFailed => "the checks still fail and no retry is left",
         Reason::RepeatingFailure => "the same failure came back again and again",
         Reason::FailedReport => "the agent reported that it cannot do the task",
@@ -264,6 +296,7 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
             command: None,
         })
         .collect();
+    steps.extend(name_commits(summary));
     match summary.status {
         None | Some(RunStatus::Success | RunStatus::NoWork | RunStatus::Invalid) => return steps,
         Some(RunStatus::Unverified) if summary.tasks.iter().any(has_proofs) => return steps,
@@ -297,7 +330,25 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
             command,
         ));
     }
+    let left = left_in_tree(summary).and_then(|task| task.patch.as_ref());
+    if let Some(patch) = left {
+        let command = format!("git apply -R {}", quoted(&patch_path(summary, patch)));
+        steps.push(step(
+            "drop the unfinished work here; the patch still has it",
+            command,
+        ));
+    }
     steps
+}
+
+/// The way to keep commits that are on no branch.
+fn name_commits(summary: &RunSummary) -> Option<NextStep> {
+    let is_detached = summary.branch.is_none() && summary.push.is_none();
+    let last = summary.commits.last().filter(|_| is_detached)?;
+    Some(NextStep {
+        what: "the commits are on no branch; give them one".into(),
+        command: Some(format!("git branch NAME {}", short_id(last))),
+    })
 }
 
 /// Whether checks were run to find out what a verdict is worth, so that there are some.
@@ -308,9 +359,10 @@ pub fn has_proofs(task: &TaskSummary) -> bool {
 /// What would help against the reason for which the run ended.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
-        Reason::PlanningOnly | Reason::NoProgress => {
-            Some("say in the task which files are to change and how, or try another model")
-        }
+        Reason::PlanningOnly | Reason::NoProgress => Some(
+            "say in the task which files are to change and how, or try another model; where \
+                 nothing has to change, --if-no-changes ok takes that for a good end",
+        ),
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
@@ -412,7 +464,8 @@ mod tests {
             commands(&summary),
             [
                 "sprag run --resume --run-dir '/runs/a b/$(x)'",
-                "git apply '/runs/a b/$(x)/patches/t2.patch'"
+                "git apply '/runs/a b/$(x)/patches/t2.patch'",
+                "git apply -R '/runs/a b/$(x)/patches/t2.patch'"
             ]
         );
     }

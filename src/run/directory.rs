@@ -301,22 +301,29 @@ impl RunDir {
     }
 }
 
+/// The runs of a work tree in `parent`, with what was fixed when they began.
+pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
+    let runs = runs_in(parent).into_iter();
+    let of_tree = runs.filter_map(|root| {
+        let redactor = Arc::default();
+        let manifest = RunDir {
+            root: root.clone(),
+            redactor,
+        }
+        .manifest()
+        .ok()?;
+        (manifest.work_tree == work_tree).then_some((root, manifest))
+    });
+    of_tree.collect()
+}
+
 /// The newest run of a work tree in `parent` that did not come to its end.
 pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
-    let mut runs = runs_in(parent);
-    runs.sort();
-    let is_of_tree = |run: &PathBuf| {
-        let run = RunDir {
-            root: run.clone(),
-            redactor: Arc::default(),
-        };
-        run.manifest()
-            .is_ok_and(|manifest| manifest.work_tree == work_tree)
-    };
-    runs.into_iter()
-        .rev()
-        .filter(|run| !run.join(&*RunFile::Finished.path()).exists())
-        .find(is_of_tree)
+    let runs = runs_of_tree(parent, work_tree)
+        .into_iter()
+        .map(|(run, _)| run);
+    runs.filter(|run| !run.join(&*RunFile::Finished.path()).exists())
+        .max()
 }
 
 /// The history, open for appending. Every record is on the disk before the next effect begins.

@@ -191,8 +191,10 @@ async fn work(
     let no_changes = config.settings.if_no_changes;
     let mut parts = parts(context, begun, recorder, plan, config, cancel, emit);
     let taken_up = earlier.is_some();
-    if let Some(earlier) = &earlier {
-        recall(&mut parts, earlier)?;
+    match &earlier {
+        Some(earlier) => recall(&mut parts, earlier)?,
+        // What the checks of earlier runs left behind.
+        None => parts.tree.recall_artifacts(&mut parts.emit),
     }
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
@@ -201,7 +203,12 @@ async fn work(
     let mut started = started(&mut parts, &all, &tasks, taken_up);
     started.limits = limits;
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
+    let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
+    if detached {
+        let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
+        parts.emit.warn(what);
+    }
     for warning in warnings {
         parts.emit.warn(warning);
     }

@@ -5,13 +5,14 @@ use crate::domain::outcome::{Outcome, Reason, run_end};
 use crate::domain::plan::Plan;
 use crate::domain::settings::OnFinding;
 use crate::domain::snapshot::{Head, Snapshot};
+use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
 use crate::run::orderly_end::note_orderly_end;
 use crate::run::parts::Parts;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
 
 /// Says how the run ended.
@@ -33,6 +34,7 @@ pub(crate) fn end(
         parts.emit.warn("a task changed nothing");
     }
     note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
+    name_check_artifacts(parts);
     let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
         Snapshot::Known(known) => match known.head {
             Head::At(id) => Some(id.0),
@@ -50,6 +52,56 @@ pub(crate) fn end(
         changed_files,
     });
     exit_code
+}
+
+/// Directories that tools make for themselves, which are ignored as a whole.
+const OF_TOOLS: &[&str] = &[
+    ".mypy_cache",
+    ".nyc_output",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    "__pycache__",
+    "build",
+    "coverage",
+    "dist",
+    "node_modules",
+    "target",
+];
+
+/// Names the files that only setup commands and checks made, which no run commits or counts as dirt.
+fn name_check_artifacts(parts: &mut Parts<'_>) {
+    let (Some(raw), _) = parts.tree.last_snapshot(&mut parts.emit) else {
+        return;
+    };
+    if raw.check_artifacts.is_empty() {
+        return;
+    }
+    let shown: BTreeSet<Vec<u8>> = raw
+        .check_artifacts
+        .iter()
+        .map(|path| ignored_as(path))
+        .collect();
+    let names = display_paths(&Vec::from_iter(shown));
+    parts.emit.warn_once(&format!(
+        "files that only the checks left behind were not committed: {names}; add them to .gitignore"
+    ));
+}
+
+/// What to write into `.gitignore` for a file: the directory of a tool that it lies in, or the file.
+fn ignored_as(path: &[u8]) -> Vec<u8> {
+    let mut end = 0;
+    for part in path.split_inclusive(|byte| *byte == b'/') {
+        end += part.len();
+        let name = part.strip_suffix(b"/");
+        let is_of_tool = |name: &[u8]| {
+            OF_TOOLS.iter().any(|tool| tool.as_bytes() == name) || name.ends_with(b".egg-info")
+        };
+        if name.is_some_and(is_of_tool) {
+            return path[..end].to_vec();
+        }
+    }
+    path.to_vec()
 }
 
 /// The outcomes as the plan lists their tasks; what is no task's comes first.

@@ -19,6 +19,7 @@ pub mod lock;
 pub mod new_run;
 mod orderly_end;
 pub mod parts;
+pub mod past_runs;
 pub mod places;
 pub mod plan_state;
 pub mod prepare;

@@ -7,11 +7,13 @@ use crate::git::{Change, Exempt, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::layout::{Folder, RunFile};
+use crate::run::past_runs::check_artifacts;
 use crate::run::places::{resolved, runs_of};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
 use crate::run::reporting::Reporting;
 use crate::secrets::sources::redactor;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const ELSEWHERE: &str =
@@ -63,7 +65,7 @@ pub(crate) fn begin_new(
     let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::environment(format!("{error:#}")))
         .map_err(|error| error.hint(ELSEWHERE))?;
-    let ready = open_repository(prepared, &run_dir).and_then(|repo| {
+    let ready = open_repository(context, prepared, &run_dir).and_then(|repo| {
         let reporting =
             Reporting::open(context, &prepared.run.settings, args.output, &run_dir, None)?;
         record(context, args, prepared, &run_dir, &run_id)?;
@@ -154,20 +156,30 @@ fn discard(run_dir: &RunDir, existed: bool) {
     }
 }
 
-fn open_repository(prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
+fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
     let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git))
         .map_err(|error| Error::environment(error.to_string()))?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
-        refuse_dirty(prepared, &mut repo)?;
+        let known = check_artifacts(context, prepared.real.work_tree());
+        let there = refuse_dirty(prepared, &mut repo, known)?;
+        if !there.is_empty() {
+            run_dir.write_json(RunFile::CheckArtifacts, &there)?;
+        }
     }
     Ok(repo)
 }
 
 /// The tree must be clean, so that what is there afterwards is the agent's work. A plan that git
-/// does not know yet is no dirt: it goes into the first commit.
-fn refuse_dirty(prepared: &Prepared, repo: &mut CachedRepo) -> Result<()> {
+/// does not know yet is no dirt: it goes into the first commit. Nor are the untracked files that `known`
+/// names, which only the checks of earlier runs made; those that are there are returned.
+fn refuse_dirty(
+    prepared: &Prepared,
+    repo: &mut CachedRepo,
+    known: BTreeSet<Vec<u8>>,
+) -> Result<Vec<Vec<u8>>> {
     let exempt = Exempt {
+        check_artifacts: known,
         progress_ignore: prepared.run.progress_ignore.clone(),
         plan: prepared.book.exempt(),
         ..Default::default()
@@ -190,7 +202,7 @@ fn refuse_dirty(prepared: &Prepared, repo: &mut CachedRepo) -> Result<()> {
         .map(|change| display_path(&change.path))
         .collect();
     if dirty.is_empty() {
-        return Ok(());
+        return Ok(state.check_artifacts.clone());
     }
     let shown = dirty
         .iter()

@@ -15,6 +15,7 @@ use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, RunDir, newest_unfinished};
 use crate::run::layout::{Folder, RunFile};
 use crate::run::lock::{RunLock, lock};
+use crate::run::past_runs::directory;
 use crate::run::places::runs_of;
 use crate::run::plan_state::PlanState;
 use crate::run::prepare::{Before, Prepared, Source, in_base, prepare};
@@ -81,7 +82,7 @@ pub(crate) struct Reopened {
 pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     let real = crate::run::repository::repository(context)?;
     let root = match settings::above(context, &args.settings)?.run_dir {
-        Some(dir) => context.cwd.join(dir),
+        Some(dir) => directory(context, dir.as_ref())?,
         None => unfinished(context, &real)?,
     };
     let run_dir = RunDir::open(&root, Arc::new(redactor(&context.env)))

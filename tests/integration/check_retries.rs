@@ -206,21 +206,20 @@ fn cost_warning() {
 
 #[test]
 fn attempt_log() {
-    let project = project(CHECK);
-    let run = run(&project, ANOTHER_WORD, &[]).expect(1);
-    let said: Vec<&str> = run
-        .stdout
-        .lines()
-        .filter_map(|line| line.find("Implementation retry").map(|at| &line[at..]))
-        .collect();
+    let said = |words: &str, flags: &[&str]| -> Vec<String> {
+        let project = project(CHECK);
+        let run = run(&project, ANOTHER_WORD, flags).expect(1);
+        let lines = run.stdout.lines();
+        let said = lines.map(str::trim).filter(|line| line.starts_with(words));
+        let said = said.map(str::to_owned);
+        said.collect()
+    };
     assert_eq!(
-        said,
-        [
-            "Implementation retry 1/3",
-            "Implementation retry 2/3",
-            "Implementation retry 3/3"
-        ]
+        said("retry ", &[]),
+        ["retry 1 of 3", "retry 2 of 3", "retry 3 of 3"]
     );
+    let detailed = ["1/3", "2/3", "3/3"].map(|n| format!("Implementation retry {n}"));
+    assert_eq!(said("Implementation retry ", &["-v"]), detailed);
 }
 
 #[test]

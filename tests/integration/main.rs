@@ -55,6 +55,7 @@ mod reports;
 mod repositories;
 mod resume;
 mod secrets;
+mod several_runs;
 mod stdio;
 mod support;
 mod taken_up;

@@ -2,10 +2,12 @@
 
 use super::{CheckLine, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
+use crate::assess::AssessmentKind;
 use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
-use crate::event::{TaskLine, TurnLine};
-use crate::outcome::TaskEnd;
+use crate::event::{TaskEnded, TaskLine, TurnLine};
+use crate::outcome::{Outcome, TaskEnd};
 use crate::snapshot::{Head, Snapshot};
+use std::collections::BTreeMap;
 
 impl RunUsage {
     /// Adds a turn's usage. A sum of which no part is known stays unknown.
@@ -29,6 +31,40 @@ impl TaskSummary {
         if let Some(session) = session {
             session.judge(passed);
         }
+    }
+
+    /// How the task ended, for a person: with what its last unchanged turn did, and with what was not
+    /// committed because nothing was to be.
+    pub(super) fn said_of_end(&self, ended: &TaskEnded) -> String {
+        let last = self.turns.last().map(|turn| turn.assessment);
+        let is_left = ended.outcome.commit().is_none()
+            && ended.agent_commits == 0
+            && !ended.changed_files.is_empty();
+        match (&ended.outcome, last) {
+            (Outcome::PlanningOnly, Some(AssessmentKind::AwaitingInput)) => {
+                "the agent asked and waited, and never changed a file".into()
+            }
+            (Outcome::PlanningOnly, Some(AssessmentKind::Empty)) => {
+                "the agent said nothing and never changed a file".into()
+            }
+            (Outcome::Verified { .. }, _) if is_left => {
+                "checks passed; the changes are left uncommitted".into()
+            }
+            (Outcome::Unverified { accepted: true, .. }, _) if is_left => {
+                "no check is configured; the changes are left uncommitted".into()
+            }
+            _ => ended.outcome.message(),
+        }
+    }
+
+    /// How many checks failed when they last ran; none where none ran.
+    pub fn failing_checks(&self) -> Option<usize> {
+        let attempt = self.checks.last()?.attempt;
+        let last = self.checks.iter().filter(|check| check.attempt == attempt);
+        let verdicts: BTreeMap<&str, bool> = last
+            .map(|check| (check.name.as_str(), check.passed))
+            .collect();
+        Some(verdicts.values().filter(|passed| !**passed).count())
     }
 
     pub(super) fn begin_anew(&mut self) {

@@ -9,6 +9,14 @@ use crate::report::{outputs, sentence, text};
 const MOST_TASKS: usize = 30;
 
 pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
+    if summary.reason == Some(Reason::NoWork) {
+        let tasks = text::count(u64::from(summary.totals.tasks), "task");
+        let what = format!(
+            "✓ nothing left to do: {tasks}, {} done",
+            summary.totals.done
+        );
+        return vec![Line::whole(Tone::Good, what)];
+    }
     let (tone, mark) = match summary.status {
         Some(RunStatus::Success) => (Tone::Good, "✓"),
         Some(RunStatus::Unverified | RunStatus::NoWork) => (Tone::Warn, "✓"),
@@ -61,6 +69,11 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
             None => step.what,
         });
     lines.extend(list("Next:", next.collect()));
+    if !summary.run_dir.is_empty() {
+        let dir = text::line(&summary.run_dir);
+        let report = format!("  Report: {}/report.html", dir.trim_end_matches('/'));
+        lines.push(Line::whole(Tone::Dim, report));
+    }
     lines
 }
 
@@ -95,7 +108,7 @@ fn task(task: &TaskSummary) -> Line {
         // The message of a task that passed says why it is done.
         .filter(|reason| *reason != Reason::Verified)
         .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
-    let message = text::short_line(&task.message, 400);
+    let message = text::short_line(&sentence::task_message(task), 400);
     let word = task.status.as_str();
     Line::whole(
         tone,

@@ -96,7 +96,11 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             delay_ms,
         } => {
             let last = sentence::last_assessment(summary, task);
-            let message = sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last);
+            let say = match verbosity >= Verbosity::Verbose {
+                true => sentence::scheduled,
+                false => sentence::counted,
+            };
+            let message = say(*how, (*n, *of), reason, *delay_ms, last);
             let said = sentence::indicators(indicators);
             let first = Line::new(Tone::Warn, format!("  {message}"));
             std::iter::once(first)
@@ -104,6 +108,9 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
                 .collect()
         }
         EventKind::NudgeResolved { k, of } => {
+            if verbosity < Verbosity::Verbose {
+                return Vec::new();
+            }
             let unchanged = sentence::last_unchanged(summary, task);
             vec![Line::new(
                 Tone::Good,
@@ -134,7 +141,7 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             block(Tone::Warn, "  commit rejected: ", reason, 20)
         }
         EventKind::PushEnded(push) => pushed(push),
-        EventKind::TaskEnded(ended) => vec![task_ended(event, ended)],
+        EventKind::TaskEnded(ended) => vec![task_ended(event, ended, summary)],
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
         EventKind::Warning { message } => vec![warning(message)],
         EventKind::RunEnded { .. } => end::lines(summary),
@@ -148,6 +155,10 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
         .iter()
         .filter(|task| task.selected && !task.done)
         .count();
+    // The end says that nothing was left to do, and that is all there is to say.
+    if selected == 0 {
+        return Vec::new();
+    }
     let mut facts = vec![
         text::short_line(&started.plan_title, 120),
         text::count(selected as u64, "task"),
@@ -382,7 +393,7 @@ fn agent_commits(commits: &[String]) -> Vec<Line> {
         .collect()
 }
 
-fn task_ended(event: &Event, ended: &TaskEnded) -> Line {
+fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
     let (status, reason) = (ended.outcome.task_end(), ended.outcome.reason());
     let tone = match status {
         TaskEnd::Done => Tone::Good,
@@ -390,7 +401,9 @@ fn task_ended(event: &Event, ended: &TaskEnded) -> Line {
         TaskEnd::Pending | TaskEnd::Skipped => Tone::Warn,
     };
     let id = text::short_line(event.task.as_deref().unwrap_or(""), 60);
-    let message = text::short_line(&ended.outcome.message(), LINE_CHARS);
+    let known = event.task.as_deref().and_then(|id| summary.task(id));
+    let message = known.map_or_else(|| ended.outcome.message(), sentence::task_message);
+    let message = text::short_line(&message, LINE_CHARS);
     let counts = [
         text::count(u64::from(ended.attempts), "attempt"),
         text::count(u64::from(ended.turns), "turn"),

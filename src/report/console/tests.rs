@@ -36,19 +36,18 @@ fn a_good_run_says_what_was_done() {
     [1/2] t1 Serve /report.csv
       turn 1 (implement): codex is working
       turn 1: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 2/4)...
+      nudge 1 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 2 (nudge): codex is working
       turn 2: changed files (41s)
-      Planning without changes resolved on attempt 2/4
       check build: running
       check build passed: 12 passed (8.3s)
       check test: running
       check test failed with exit code 101: 1 failed, 12 passed (8.3s)
         assertion `left == right` failed: header differs
         log: verify/01-test.log
-      Implementation retry 1/3
+      retry 1 of 3
       turn 3 (retry): codex is working
       turn 3: changed files (41s)
       check build: running
@@ -71,6 +70,7 @@ fn a_good_run_says_what_was_done() {
       ✓ t2 Quote fields: done: checks passed, committed c0ffee123456
       Done:
         2 commits on feature/csv: 9b1e44c0aa27, c0ffee123456
+      Report: /runs/01H-run/report.html
     "#);
 }
 
@@ -96,7 +96,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
       check test failed with exit code 101: 2 failed, 12 passed (8.3s)
         assertion `left == right` failed: header differs
         log: verify/01-test.log
-      Implementation retry 1/3
+      retry 1 of 3
       turn 2 (retry): codex is working
       turn 2: changed files (41s)
       check test: running
@@ -119,6 +119,9 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
           sprag run --resume --run-dir /runs/01H-run
         take the unfinished work to a clean checkout:
           git apply /runs/01H-run/patches/t2.patch
+        drop the unfinished work here; the patch still has it:
+          git apply -R /runs/01H-run/patches/t2.patch
+      Report: /runs/01H-run/report.html
     ");
 }
 
@@ -131,31 +134,32 @@ fn planning_is_named_with_what_shows_it() {
     [1/1] t1 Serve /report.csv
       turn 1 (implement): codex is working
       turn 1: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 2/4)...
+      nudge 1 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 2 (nudge): codex is working
       turn 2: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 3/4)...
+      nudge 2 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 3 (nudge): codex is working
       turn 3: planned, changed nothing (41s)
-      Implementer appears to have planned but not executed. Retrying (attempt 4/4)...
+      nudge 3 of 3: Implementer appears to have planned but not executed
         "I'll implement the route next"
         "1. Plan the columns"
       turn 4 (nudge): codex is working
       turn 4: planned, changed nothing (41s)
       check test: running
       check test passed: 12 passed (8.3s)
-    ✗ t1 failed (planning_only): the agent planned and never changed a file · 1 attempt, 4 turns, 1m 35s
+    ✗ t1 failed (planning_only): the agent planned and never changed a file; every check passes · 1 attempt, 4 turns, 1m 35s
 
     ✗ Sprag: failed (planning_only): 0 of 1 task done in 2m 33s · 73.6k in / 8.6k out tokens, $0.24
-      ✗ t1 Serve /report.csv: failed (planning_only): the agent planned and never changed a file
+      ✗ t1 Serve /report.csv: failed (planning_only): the agent planned and never changed a file; every check passes
       Next:
-        say in the task which files are to change and how, or try another model
+        say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
         go on from here:
           sprag run --resume --run-dir /runs/01H-run
+      Report: /runs/01H-run/report.html
     "#);
 }
 
@@ -187,6 +191,9 @@ fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
           sprag run --resume --run-dir /runs/01H-run
         take the unfinished work to a clean checkout:
           git apply /runs/01H-run/patches/t1.patch
+        drop the unfinished work here; the patch still has it:
+          git apply -R /runs/01H-run/patches/t1.patch
+      Report: /runs/01H-run/report.html
     ");
 }
 
@@ -262,12 +269,12 @@ fn nudges_say_their_own_cause() {
         })
         .collect();
     insta::assert_snapshot!(said.join("\n"), @r"
-    Implementer appears to have planned but not executed. Retrying (attempt 2/4)...
-    Implementer asked instead of executing. Retrying (attempt 2/4)...
-    Implementer says that it cannot go on but gave no FAILED report. Retrying (attempt 2/4)...
-    Implementer says that the work is done but changed no file. Retrying (attempt 2/4)...
-    Implementer ended without a message or a change. Retrying (attempt 2/4)...
-    Implementer changed no file. Retrying (attempt 2/4)...
+    nudge 1 of 3: Implementer appears to have planned but not executed
+    nudge 1 of 3: Implementer asked instead of executing
+    nudge 1 of 3: Implementer says that it cannot go on but gave no FAILED report
+    nudge 1 of 3: Implementer says that the work is done but changed no file
+    nudge 1 of 3: Implementer ended without a message or a change
+    nudge 1 of 3: Implementer changed no file
     ");
 }
 
@@ -423,7 +430,10 @@ fn the_live_console_ends_with_the_whole_end_and_no_display() {
         text.contains("sprag run --resume --run-dir /runs/01H-run\n"),
         "{text}"
     );
-    assert!(text.ends_with("patches/t2.patch\n"), "{text}");
+    assert!(
+        text.ends_with("Report: /runs/01H-run/report.html\n"),
+        "{text}"
+    );
 }
 
 fn of_size(columns: u16, rows: u16) -> Box<dyn Fn() -> Size + Send + Sync> {

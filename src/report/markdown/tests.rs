@@ -77,6 +77,7 @@ fn partial() {
     - Look at the failing check: its log is in the run directory
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
     - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t2.patch`
+    - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t2.patch`
 
     | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
     |---|---|---|---:|---:|---:|---|---:|---:|---:|
@@ -186,7 +187,7 @@ fn planning_only() {
 
     **What to do next**
 
-    - Say in the task which files are to change and how, or try another model
+    - Say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
 
     | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
@@ -222,9 +223,10 @@ fn no_progress() {
 
     **What to do next**
 
-    - Say in the task which files are to change and how, or try another model
+    - Say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
     - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
+    - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t1.patch`
 
     | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
     |---|---|---|---:|---:|---:|---|---:|---:|---:|
@@ -277,6 +279,7 @@ fn cancelled() {
 
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
     - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
+    - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t1.patch`
 
     | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
     |---|---|---|---:|---:|---:|---|---:|---:|---:|

@@ -1,5 +1,6 @@
 //! Says what comes next before it happens.
 
+use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Last, Step, TurnPurpose};
 use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::outcome::Outcome;
@@ -55,7 +56,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         } => Some(EventKind::RetryScheduled {
             how: RetryKind::Nudge,
             n: *n,
-            of: run.config.settings.nudges,
+            of: nudges_of(run, *n),
             reason,
             indicators,
             delay_ms: 0,
@@ -80,6 +81,24 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
             delay_ms: *ms,
         }),
         _ => None,
+    }
+}
+
+/// How many nudges there can be when this one is given: a turn that claims something is nudged only
+/// once, any other until the budget of the task is spent.
+fn nudges_of(run: &TaskRun<'_>, n: u32) -> u32 {
+    let last = match &run.journal.state.last {
+        Last::Turn(turn) => Some(turn.assessment.kind),
+        _ => None,
+    };
+    match last {
+        Some(
+            AssessmentKind::ClaimsDone
+            | AssessmentKind::NoChange
+            | AssessmentKind::AlreadySatisfied
+            | AssessmentKind::ReportsBlocked,
+        ) => n,
+        _ => run.config.settings.nudges,
     }
 }
 

@@ -88,12 +88,6 @@ pub(crate) fn name_leftovers(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
             dirty.join(", ")
         ));
     }
-    if !raw.check_artifacts.is_empty() {
-        let names = display_paths(&raw.check_artifacts);
-        emit.warn_once(&format!(
-            "files that only the checks left behind were not committed: {names}; add them to .gitignore"
-        ));
-    }
     if !raw.nested.is_empty() {
         let names = display_paths(&raw.nested);
         emit.warn_once(&format!("nested repositories were not committed: {names}"));

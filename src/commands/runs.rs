@@ -1,0 +1,62 @@
+//! `sprag runs`: the runs of this repository, newest first.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::print::print;
+use crate::report::{sentence, text};
+use crate::run::past_runs::{PastRun, past_runs};
+use crate::run::repository::repository;
+
+/// The most characters of a title.
+const TITLE: usize = 60;
+
+/// Runs the command and says the process's exit code.
+///
+/// # Errors
+/// When there is no repository here.
+pub fn command(context: &Context) -> Result<u8> {
+    let real = repository(context)?;
+    let runs = past_runs(context, real.work_tree());
+    if runs.is_empty() {
+        print("no run of this repository is recorded here; sprag run begins one\n")?;
+        return Ok(0);
+    }
+    let lines: String = runs.iter().map(line).collect();
+    print(&lines)?;
+    print("sprag report ID, sprag replay ID and sprag run --resume --run-dir ID take these ids\n")?;
+    Ok(0)
+}
+
+fn line(run: &PastRun) -> String {
+    let summary = run.summary.as_ref();
+    let state = match summary.and_then(|summary| summary.status) {
+        Some(status) => sentence::status(status),
+        None => "unfinished",
+    };
+    let tasks = summary.map_or(String::new(), |summary| {
+        format!("{}/{}", summary.totals.done, summary.totals.tasks)
+    });
+    let title = match (summary, &run.manifest.prompt) {
+        (Some(summary), _) => summary.plan.title.clone(),
+        (None, Some(prompt)) => prompt.clone(),
+        (None, None) => String::new(),
+    };
+    format!(
+        "{}  {:<16}  {state:<22}  {tasks:>7}  {}\n",
+        run.short_id(),
+        began(&run.manifest.run_id),
+        text::short_line(&title, TITLE)
+    )
+}
+
+/// When the run began, as its id says it: a day and a minute in UTC.
+fn began(id: &str) -> String {
+    let millis = id.replace('-', "");
+    let millis = millis
+        .get(..12)
+        .and_then(|digits| i64::from_str_radix(digits, 16).ok());
+    let at = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
+    at.map_or(String::new(), |at| {
+        at.strftime("%Y-%m-%d %H:%M").to_string()
+    })
+}

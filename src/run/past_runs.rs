@@ -1,0 +1,111 @@
+//! The runs of a repository that are recorded on this machine.
+
+use crate::context::Context;
+use crate::domain::summary::RunSummary;
+use crate::error::{Error, Result};
+use crate::report::Format;
+use crate::run::directory::{Manifest, runs_of_tree};
+use crate::run::layout::RunFile;
+use crate::run::places::runs_of;
+use crate::run::repository::repository;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The fewest characters of a run's id that name it.
+const FEWEST: usize = 4;
+
+/// How many characters of an id are shown: its random end, which tells runs of one minute apart.
+const SHOWN: usize = 8;
+
+/// A run that was begun here.
+#[derive(Debug)]
+pub struct PastRun {
+    /// Its directory.
+    pub dir: PathBuf,
+    /// What was fixed when it began.
+    pub manifest: Manifest,
+    /// What it came to, where it has ended.
+    pub summary: Option<RunSummary>,
+}
+
+impl PastRun {
+    /// A short id, which the commands take.
+    #[must_use]
+    pub fn short_id(&self) -> &str {
+        let id = &self.manifest.run_id;
+        id.get(id.len().saturating_sub(SHOWN)..).unwrap_or(id)
+    }
+
+    /// Whether it came to its end and left nothing undone.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.dir.join(&*RunFile::Finished.path()).exists()
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        let id = &self.manifest.run_id;
+        name.len() >= FEWEST && (id.starts_with(name) || id.ends_with(name))
+    }
+}
+
+/// The runs of a work tree, newest first.
+#[must_use]
+pub fn past_runs(context: &Context, work_tree: &Path) -> Vec<PastRun> {
+    let mut runs: Vec<PastRun> = runs_of_tree(&runs_of(context, work_tree), work_tree)
+        .into_iter()
+        .map(|(dir, manifest)| {
+            let summary = fs::read(dir.join(&*RunFile::Report(Format::Json).path())).ok();
+            let summary = summary.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            PastRun {
+                dir,
+                manifest,
+                summary,
+            }
+        })
+        .collect();
+    // The ids begin with the time.
+    runs.sort_by(|one, other| other.manifest.run_id.cmp(&one.manifest.run_id));
+    runs
+}
+
+/// The directory of the run that a person names by its path, its id or its short id.
+///
+/// # Errors
+/// No run of this repository, or more than one, has such an id.
+pub fn directory(context: &Context, name: &Path) -> Result<PathBuf> {
+    let path = context.cwd.join(name);
+    let id = name
+        .to_str()
+        .filter(|id| !id.is_empty() && !id.contains('/'));
+    let Some(id) = id.filter(|_| !path.exists()) else {
+        return Ok(path);
+    };
+    let Ok(real) = repository(context) else {
+        return Ok(path);
+    };
+    let runs = past_runs(context, real.work_tree());
+    let mut named = runs.into_iter().filter(|run| run.is_named(id));
+    match (named.next(), named.next()) {
+        (Some(run), None) => Ok(run.dir),
+        (Some(_), Some(_)) => Err(
+            Error::usage(format!("more than one run has an id like {id}"))
+                .hint("sprag runs lists them; name more of the id"),
+        ),
+        (None, _) => Err(Error::usage(format!(
+            "{id} is neither a directory nor the id of a run of this repository"
+        ))
+        .hint("sprag runs lists the runs with their ids")),
+    }
+}
+
+/// Untracked files that only the checks of earlier runs left behind.
+#[must_use]
+pub fn check_artifacts(context: &Context, work_tree: &Path) -> BTreeSet<Vec<u8>> {
+    let runs = runs_of_tree(&runs_of(context, work_tree), work_tree).into_iter();
+    let lists = runs.filter_map(|(dir, _)| {
+        let bytes = fs::read(dir.join(&*RunFile::CheckArtifacts.path())).ok()?;
+        serde_json::from_slice::<Vec<Vec<u8>>>(&bytes).ok()
+    });
+    lists.flatten().collect()
+}

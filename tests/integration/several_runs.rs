@@ -1,0 +1,137 @@
+//! What one run in a repository means for the next, and how a person finds a run again.
+
+use crate::support::project::Project;
+use crate::support::tasks::{FIX, fixable, fixable_by, logged};
+
+#[test]
+fn what_only_checks_left_behind_does_not_block_the_next_run() {
+    let project = fixable_by(
+        "mkdir -p coverage; echo x > coverage/a; echo x > left.lock; grep -q fixed a.txt",
+    );
+    let run = project.run(&project.agent(FIX), &[]).expect(0);
+    let named = "files that only the checks left behind were not committed: coverage/, left.lock; add them to .gitignore";
+    let warned = |text: &str| text.matches(named).count();
+    assert_eq!(warned(&run.stdout), 1, "{}", run.stdout);
+    assert_eq!(project.status(), "?? coverage/\n?? left.lock");
+
+    let flags = [
+        "run",
+        "--prompt",
+        "Do it again",
+        "--verify",
+        "true",
+        "--agent-command",
+    ];
+    let agent = project.agent("echo more > b.txt; echo Done.");
+    let again = |agent: &str| {
+        let mut flags = flags.to_vec();
+        flags.push(agent);
+        project.sprag(&flags)
+    };
+    let run = again(&agent).expect(0);
+    assert_eq!(warned(&run.stdout), 1, "{}", run.stdout);
+    let files = project.git(&["show", "--name-only", "--format=", "HEAD"]);
+    assert_eq!(files.trim(), "b.txt");
+
+    // What somebody else put there is dirt as ever.
+    project.write("mine.txt", "x");
+    let run = again(&agent).expect(2);
+    assert!(
+        run.stderr.contains("mine.txt") && !run.stderr.contains("left.lock"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn a_detached_head_is_warned_of_and_its_commits_can_be_named() {
+    let project = fixable();
+    project.git(&["checkout", "-q", "--detach"]);
+    let run = project.run(&project.agent(FIX), &[]).expect(0);
+    assert!(logged(&run, "HEAD is detached"), "{}", run.stdout);
+    let name = format!("git branch NAME {}", &project.head()[..12]);
+    assert!(logged(&run, &name), "{}", run.stdout);
+}
+
+#[test]
+fn a_plan_that_is_done_says_so_and_nothing_else() {
+    let project = fixable();
+    project.run(&project.agent(FIX), &[]).expect(0);
+    let run = project.run(&project.agent(FIX), &[]).expect(0);
+    assert_eq!(run.stdout, "✓ nothing left to do: 1 task, 1 done\n");
+}
+
+#[test]
+fn work_on_a_dirty_tree_is_said_to_be_left_uncommitted() {
+    let project = fixable();
+    let run = project
+        .run(&project.agent(FIX), &["--allow-dirty"])
+        .expect(0);
+    let said = "checks passed; the changes are left uncommitted";
+    assert!(logged(&run, said), "{}", run.stdout);
+    assert_eq!(run.task(0)["message"], said);
+}
+
+#[test]
+fn a_failed_run_says_how_to_drop_its_work_and_that_works() {
+    let project = fixable();
+    let agent = project.agent("echo wrong > a.txt; echo new > new.txt; echo Done.");
+    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    let line = run
+        .stdout
+        .lines()
+        .find(|line| line.contains("git apply -R "))
+        .unwrap();
+    let patch = line.trim().strip_prefix("git apply -R ").unwrap();
+    assert_ne!(project.status(), "");
+    project.git(&["apply", "-R", patch]);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn an_agent_that_only_asks_has_not_planned_and_the_failing_checks_are_counted() {
+    let project = fixable();
+    let run = project
+        .run(&project.agent("echo 'Should I edit a.txt?'"), &[])
+        .expect(1);
+    let said = "the agent asked and waited, and never changed a file; 1 check fails";
+    assert!(logged(&run, said), "{}", run.stdout);
+    assert!(logged(&run, "--if-no-changes ok"), "{}", run.stdout);
+}
+
+#[test]
+fn runs_are_listed_newest_first_with_ids_that_name_them() {
+    let project = Project::new(&[("a.txt", "")]);
+    let none = project.sprag(&["runs"]).expect(0).stdout;
+    assert!(none.starts_with("no run of this repository"), "{none}");
+    let agent = project.agent("echo $N > a.txt; echo Done.");
+    for title in ["First", "Second"] {
+        let flags = ["run", title, "--verify", "true", "--agent-command", &agent];
+        project.sprag(&flags).expect(0);
+    }
+    let listed = project.sprag(&["runs"]).expect(0).stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(
+        lines[0].contains("success") && lines[0].ends_with("1/1  Second"),
+        "{listed}"
+    );
+    assert!(lines[1].ends_with("First"), "{listed}");
+    let id = lines[1].split(' ').next().unwrap();
+    assert_eq!(id.len(), 8);
+    let report = project.sprag(&["report", id]).expect(0);
+    assert!(report.stdout.contains("First"), "{}", report.stdout);
+    let refused = project.sprag(&["report", "nonesuch"]).expect(2);
+    assert!(
+        refused.stderr.contains("sprag runs lists the runs"),
+        "{}",
+        refused.stderr
+    );
+    let over = project
+        .sprag(&["run", "--resume", "--run-dir", id])
+        .expect(2);
+    assert!(
+        !over.stderr.contains("neither a directory"),
+        "{}",
+        over.stderr
+    );
+}
