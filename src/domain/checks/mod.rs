@@ -4,6 +4,7 @@
 
 mod blocks;
 pub mod counts;
+pub mod definitions;
 pub mod diagnostic;
 mod errors;
 mod excerpt;

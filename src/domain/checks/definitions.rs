@@ -1,0 +1,673 @@
+//! Which files decide what a check does: the programs and scripts of the work tree that its command
+//! names, what these name in turn, and what the programs that it runs are known to read.
+//!
+//! Who changes one of these files may make a check pass without doing the work. So it is told from the
+//! state on which the task started, never from what an agent has made of it.
+
+mod part;
+mod shell;
+mod table;
+
+pub use part::{Part, Restored};
+
+use super::tests_changed::is_test;
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+use table::{Added, FAMILIES, Family, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
+
+/// What lies at a path of the state on which the task started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A file.
+    File {
+        /// Whether it may be run.
+        executable: bool,
+    },
+    /// A directory.
+    Directory,
+    /// A symbolic link, with what it holds.
+    Link(String),
+}
+
+/// The state on which the task started. Paths are relative to the top of the work tree.
+pub trait Start {
+    /// What lies at a path; links are not followed.
+    fn entry(&self, path: &str) -> Option<Entry>;
+    /// The content of a file, as far as it is text of a bounded size.
+    fn read(&self, path: &str) -> Option<String>;
+    /// Whether any file is one of tests.
+    fn has_tests(&self) -> bool;
+}
+
+/// What a path is to the checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// A test: what it holds decides, and a new one adds to what was decided before.
+    Test,
+    /// Part of how a check is defined.
+    Definition(Part),
+}
+
+/// Scripts that name scripts are followed so far.
+const MAX_DEPTH: u32 = 8;
+
+/// Links that a path may lead through.
+const MAX_LINKS: u32 = 40;
+
+/// Directories that hold the work itself by convention.
+const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];
+
+/// Words after which a command follows.
+const BEFORE_A_COMMAND: &[&str] = &[
+    "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
+    "then", "time", "timeout", "until", "while", "xargs", "xvfb-run", "{",
+];
+
+/// What a set of checks is defined by.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    families: BTreeSet<usize>,
+    /// Programs, scripts and configuration files of the work tree, and links on the way to them.
+    named: BTreeSet<String>,
+    /// Files that would be run in the place of a module that is installed.
+    shadows: BTreeSet<String>,
+    /// Directories and files that a test runner is given.
+    tests: BTreeSet<String>,
+    /// Names of test files that the project has chosen.
+    test_names: BTreeSet<String>,
+}
+
+impl Definitions {
+    /// What these command lines are defined by, run in the top of the work tree.
+    pub fn of<'a>(commands: impl IntoIterator<Item = &'a str>, start: &dyn Start) -> Self {
+        let mut walk = Walk {
+            start,
+            found: Self::default(),
+            seen: BTreeSet::new(),
+        };
+        for command in commands {
+            walk.shell(command, &Place::default());
+        }
+        walk.read_test_settings();
+        walk.found
+    }
+
+    /// What a path that existed at the start is to the checks.
+    pub fn of_old(&self, path: &str) -> Option<Role> {
+        if self.named.contains(path) {
+            return Some(
+                self.listed(path)
+                    .map_or(WHOLE, |file| Role::Definition(file.part)),
+            );
+        }
+        let is_own_test = self.is_test(path);
+        match self.listed(path) {
+            // Tests inside of a source file are a part of it; a file of tests is one as a whole.
+            Some(file) if file.part == Part::RustTests && is_own_test => Some(Role::Test),
+            Some(file) => Some(Role::Definition(file.part)),
+            None => is_own_test.then_some(Role::Test),
+        }
+    }
+
+    /// What a new path is to the checks. A definition is one only where something was decided before
+    /// that it may change.
+    pub fn of_new(&self, path: &str, start: &dyn Start) -> Option<Role> {
+        let shadows = self.shadows.contains(path) && start.has_tests();
+        let replaces = self
+            .listed(path)
+            .is_some_and(|file| counts_when_added(file.added, path, start));
+        match shadows || replaces {
+            true => Some(WHOLE),
+            false => self.is_test(path).then_some(Role::Test),
+        }
+    }
+
+    /// Names of the ecosystems of which a program is run.
+    pub fn families(&self) -> Vec<&'static str> {
+        let families = self.families.iter().filter_map(|at| FAMILIES.get(*at));
+        families.map(|family| family.name).collect()
+    }
+
+    fn listed(&self, path: &str) -> Option<&'static table::File> {
+        let families = self.families.iter().filter_map(|at| FAMILIES.get(*at));
+        let mut files = families.flat_map(|family| family.files);
+        files.find(|file| names_path(file.name, path))
+    }
+
+    fn is_test(&self, path: &str) -> bool {
+        let is_below = |dir: &String| {
+            let rest = path.strip_prefix(dir.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        is_test(path)
+            || self.tests.iter().any(is_below)
+            || self.test_names.iter().any(|name| fits(name, base(path)))
+    }
+}
+
+const WHOLE: Role = Role::Definition(Part::Whole);
+
+fn counts_when_added(added: Added, path: &str, start: &dyn Start) -> bool {
+    match added {
+        Added::Never => false,
+        Added::WithTests => start.has_tests(),
+        Added::Beside(others) => {
+            let dirs = [parent(path), parent(parent(path)), ""];
+            let paths = dirs
+                .iter()
+                .flat_map(|dir| others.iter().map(|name| joined(dir, name)));
+            paths.into_iter().any(|path| start.entry(&path).is_some())
+        }
+    }
+}
+
+/// Where a command runs, and where the script is that it is in.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    dir: String,
+    script_dir: String,
+    depth: u32,
+}
+
+impl Place {
+    fn below(&self, dir: String, script_dir: String) -> Self {
+        Self {
+            dir,
+            script_dir,
+            depth: self.depth + 1,
+        }
+    }
+}
+
+struct Walk<'a> {
+    start: &'a dyn Start,
+    found: Definitions,
+    /// Texts that were followed already.
+    seen: BTreeSet<String>,
+}
+
+impl Walk<'_> {
+    fn shell(&mut self, text: &str, place: &Place) {
+        if place.depth > MAX_DEPTH || !self.seen.insert(format!("{}\n{text}", place.dir)) {
+            return;
+        }
+        let mut place = place.clone();
+        for words in shell::commands(text) {
+            if let [cd, dir, ..] = words.as_slice()
+                && cd == "cd"
+            {
+                if let Some((dir, Entry::Directory)) = self.resolve(&place, dir) {
+                    place.dir = dir;
+                }
+                continue;
+            }
+            self.command(&words, &place);
+        }
+    }
+
+    fn command(&mut self, words: &[String], place: &Place) {
+        let mut is_program = true;
+        for (at, word) in words.iter().enumerate() {
+            let rest = words.get(at + 1..).unwrap_or_default();
+            let name = base(word);
+            let of_command = is_program;
+            let is_prefix = BEFORE_A_COMMAND.contains(&name)
+                || word.starts_with('-')
+                || word
+                    .chars()
+                    .all(|c| c.is_ascii_digit() || "smhd.".contains(c))
+                || is_assignment(word);
+            is_program = is_program && is_prefix;
+            if of_command && (word == "." || word == "source") {
+                self.script_at(place, rest.first());
+                continue;
+            }
+            let known = self.program(name, rest, place);
+            match self.resolve(place, word) {
+                Some((path, Entry::File { executable }))
+                    if (of_command && (word.contains('/') || known))
+                        || (executable && word.contains('/')) =>
+                {
+                    self.script(path, place);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Follows what a program is known to do with its arguments; `false` for one that is not known.
+    fn program(&mut self, name: &str, rest: &[String], place: &Place) -> bool {
+        let known = self.family_of(name);
+        if SHELLS.contains(&name) {
+            match rest.iter().position(|word| is_command_option(word)) {
+                Some(at) => {
+                    if let Some(text) = rest.get(at + 1) {
+                        self.shell(text, &place.below(place.dir.clone(), place.dir.clone()));
+                    }
+                }
+                None => self.script_at(place, rest.iter().find(|word| !word.starts_with('-'))),
+            }
+        } else if PACKAGE_MANAGERS.contains(&name) {
+            self.package_scripts(rest, place);
+        } else if ["run-s", "run-p", "npm-run-all", "concurrently"].contains(&name) {
+            for word in rest {
+                let script = word
+                    .trim_start_matches("npm:")
+                    .trim_start_matches("npm run ");
+                self.package_script(script, &place.dir, place);
+            }
+        } else if ["make", "gmake", "bmake", "just"].contains(&name) {
+            self.make(rest, place);
+        }
+        if INTERPRETERS.iter().any(|pattern| fits(pattern, name)) {
+            self.interpreter(name, rest, place);
+        } else if known && !RUNNERS.contains(&name) {
+            self.option_files(rest, place);
+        }
+        if RUNNERS.contains(&name) {
+            self.runner(rest, place);
+        }
+        known || SHELLS.contains(&name)
+    }
+
+    fn family_of(&mut self, name: &str) -> bool {
+        let runs = |family: &Family| family.programs.iter().any(|program| fits(program, name));
+        let found = FAMILIES
+            .iter()
+            .enumerate()
+            .filter(|(_, family)| runs(family));
+        let found: Vec<usize> = found.map(|(at, _)| at).collect();
+        self.found.families.extend(&found);
+        !found.is_empty()
+    }
+
+    /// Files that an option names.
+    fn option_files(&mut self, rest: &[String], place: &Place) {
+        let mut after_option = false;
+        for word in rest {
+            let value = match word.strip_prefix('-') {
+                Some(option) => option.split_once('=').map(|(_, value)| value),
+                None => after_option.then_some(word.as_str()),
+            };
+            after_option = word.starts_with('-');
+            if let Some(value) = value
+                && let Some((path, Entry::File { .. })) = self.resolve(place, value)
+            {
+                self.found.named.insert(path);
+            }
+        }
+    }
+
+    fn interpreter(&mut self, name: &str, rest: &[String], place: &Place) {
+        let tests = rest.iter().any(|word| word == "--test" || word == "test");
+        if ["node", "nodejs", "bun", "deno"].contains(&name) && tests {
+            self.runner(rest, place);
+        }
+        let mut words = rest.iter();
+        let mut before = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "-m" || word == "-c" {
+                let module = words.next().filter(|_| word == "-m");
+                if let Some(module) = module {
+                    self.module(module, place);
+                }
+                return;
+            }
+            before.push(word.clone());
+            if !word.starts_with('-')
+                && let Some((path, Entry::File { .. })) = self.resolve(place, word)
+            {
+                self.script(path, place);
+                break;
+            }
+        }
+        self.option_files(&before, place);
+    }
+
+    /// A module that Python runs may be one of the work tree.
+    fn module(&mut self, module: &str, place: &Place) {
+        let path = module.replace('.', "/");
+        for end in [".py", "/__main__.py", "/__init__.py"] {
+            let path = format!("{path}{end}");
+            match self.resolve(place, &path) {
+                Some((path, Entry::File { .. })) => self.script(path, place),
+                _ => {
+                    self.found.shadows.insert(joined(&place.dir, &path));
+                }
+            }
+        }
+    }
+
+    /// What a test runner is given: files and directories of tests, and configuration.
+    fn runner(&mut self, rest: &[String], place: &Place) {
+        self.option_files(rest, place);
+        for word in rest {
+            let word = word
+                .split_once('=')
+                .filter(|_| word.starts_with('-'))
+                .map_or(word.as_str(), |it| it.1);
+            let word = word.split("::").next().unwrap_or_default();
+            // Of a pattern, the directory in which it is looked for.
+            let plain = word.split(['*', '?', '[', '{']).next().unwrap_or_default();
+            let word = match plain.len() == word.len() {
+                true => word,
+                false => parent(plain),
+            };
+            match self.resolve(place, word) {
+                Some((path, Entry::Directory)) if !PRODUCT_DIRECTORIES.contains(&base(&path)) => {
+                    self.found.tests.insert(path);
+                }
+                Some((path, Entry::File { .. })) => {
+                    self.found.tests.insert(path);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn package_scripts(&mut self, rest: &[String], place: &Place) {
+        let mut dir = place.dir.clone();
+        let mut words = Vec::new();
+        let mut all = rest.iter();
+        while let Some(word) = all.next() {
+            let (option, value) = word.split_once('=').unwrap_or((word, ""));
+            match option {
+                "--prefix" | "-C" | "--dir" | "--cwd" => {
+                    let value = match value.is_empty() {
+                        true => all.next().map(String::as_str),
+                        false => Some(value),
+                    };
+                    if let Some((found, _)) = value.and_then(|dir| self.resolve(place, dir)) {
+                        dir = found;
+                    }
+                }
+                _ if word.starts_with('-') => {}
+                _ => words.push(word.as_str()),
+            }
+        }
+        let script = match words.as_slice() {
+            ["run" | "run-script" | "rum" | "urn", script, ..] => script,
+            ["t" | "tst", ..] => "test",
+            ["exec" | "x" | "dlx" | "ci" | "install" | "i" | "add", ..] | [] => return,
+            [script, ..] => script,
+        };
+        self.package_script(script, &dir, place);
+    }
+
+    fn package_script(&mut self, script: &str, dir: &str, place: &Place) {
+        let mut dir = dir;
+        loop {
+            let path = joined(dir, "package.json");
+            if let Some((path, Entry::File { .. })) = self.resolve_from("", &path) {
+                let text = self.start.read(&path).unwrap_or_default();
+                let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+                for name in [
+                    format!("pre{script}"),
+                    script.to_owned(),
+                    format!("post{script}"),
+                ] {
+                    if let Some(text) = json["scripts"][&name].as_str() {
+                        self.shell(text, &place.below(dir.to_owned(), dir.to_owned()));
+                    }
+                }
+                return;
+            }
+            if dir.is_empty() {
+                return;
+            }
+            dir = parent(dir);
+        }
+    }
+
+    fn make(&mut self, rest: &[String], place: &Place) {
+        let (mut dir, mut file, mut goals) = (place.dir.clone(), None, Vec::new());
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-C" | "--directory" => {
+                    if let Some((found, _)) = words.next().and_then(|to| self.resolve(place, to)) {
+                        dir = found;
+                    }
+                }
+                "-f" | "--file" | "--makefile" | "--justfile" => file = words.next().cloned(),
+                "-j" | "-l" | "-o" | "-W" => {
+                    let _ = words
+                        .next()
+                        .filter(|next| next.parse::<u32>().is_err())
+                        .map(|goal| goals.push(goal.as_str()));
+                }
+                word if word.starts_with('-') || word.contains('=') => {}
+                goal => goals.push(goal),
+            }
+        }
+        let names = [
+            "GNUmakefile",
+            "makefile",
+            "Makefile",
+            "justfile",
+            "Justfile",
+            ".justfile",
+        ];
+        let named = file
+            .as_deref()
+            .into_iter()
+            .chain(names.into_iter().filter(|_| file.is_none()));
+        let here = place.below(dir.clone(), dir);
+        for name in named {
+            if let Some((path, Entry::File { .. })) = self.resolve(&here, name) {
+                let text = self.start.read(&path).unwrap_or_default();
+                self.found.named.insert(path);
+                let recipes = shell::recipes(&text, &goals);
+                self.shell(&recipes, &here);
+                return;
+            }
+        }
+    }
+
+    fn script_at(&mut self, place: &Place, word: Option<&String>) {
+        if let Some((path, Entry::File { .. })) = word.and_then(|word| self.resolve(place, word)) {
+            self.script_in(path, place, true);
+        }
+    }
+
+    fn script(&mut self, path: String, place: &Place) {
+        self.script_in(path, place, false);
+    }
+
+    /// Takes a script in, and what it runs.
+    fn script_in(&mut self, path: String, place: &Place, is_shell: bool) {
+        let is_new = self.found.named.insert(path.clone());
+        if !is_new || place.depth > MAX_DEPTH {
+            return;
+        }
+        let Some(text) = self.start.read(&path) else {
+            return;
+        };
+        let first = text.lines().next().unwrap_or_default();
+        let interpreter = first.strip_prefix("#!").unwrap_or_default();
+        let of_shell = |word: &str| SHELLS.contains(&base(word));
+        let extension = base(&path)
+            .rsplit_once('.')
+            .map_or("", |(_, extension)| extension);
+        let here = place.below(place.dir.clone(), parent(&path).to_owned());
+        let is_shell =
+            is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&extension);
+        if is_shell {
+            self.shell(&text, &here);
+            return;
+        }
+        for word in interpreter.split_whitespace() {
+            self.family_of(base(word));
+        }
+        for word in shell::words(&text) {
+            let name = base(word);
+            if name.len() > 2 {
+                self.family_of(name);
+            }
+            let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+            if word.contains('/')
+                && let Some((path, Entry::File { executable })) = self.resolve(&here, word)
+                && (executable || SHELLS.contains(&extension))
+            {
+                self.script(path, &here);
+            }
+        }
+    }
+
+    /// What pytest is told of where tests are and how they are called.
+    fn read_test_settings(&mut self) {
+        if !self.found.families().contains(&"Python") {
+            return;
+        }
+        let Some(pattern) = TEST_SETTINGS.as_ref() else {
+            return;
+        };
+        for file in [
+            "pytest.ini",
+            ".pytest.ini",
+            "pyproject.toml",
+            "tox.ini",
+            "setup.cfg",
+        ] {
+            let text = self.start.read(file).unwrap_or_default();
+            for found in pattern.captures_iter(&text) {
+                let is_list = |c: char| c.is_whitespace() || "[]\"',".contains(c);
+                let words = found[2].split(is_list).filter(|word| !word.is_empty());
+                let words: Vec<String> = words.map(str::to_owned).collect();
+                match &found[1] {
+                    "testpaths" => self.runner(&words, &Place::default()),
+                    _ => self
+                        .found
+                        .test_names
+                        .extend(words.into_iter().filter(|word| word != "*.py")),
+                }
+            }
+        }
+    }
+
+    /// What a word of a command names in the work tree. The links on the way are named as well.
+    fn resolve(&mut self, place: &Place, word: &str) -> Option<(String, Entry)> {
+        // What stands behind a variable is looked for where it most likely is.
+        let word = match word.rfind(['$', '}', ')']) {
+            Some(at) => word.get(at..)?.split_once('/')?.1,
+            None => word,
+        };
+        let dirs = [&place.dir, &place.script_dir, &String::new()];
+        if word.starts_with(['/', '~', '-']) || word.is_empty() {
+            return None;
+        }
+        dirs.into_iter()
+            .find_map(|dir| self.resolve_from(dir, word))
+    }
+
+    fn resolve_from(&mut self, dir: &str, word: &str) -> Option<(String, Entry)> {
+        let mut todo: Vec<String> = [dir, word]
+            .join("/")
+            .split('/')
+            .rev()
+            .map(str::to_owned)
+            .collect();
+        let (mut path, mut entry) = (String::new(), Entry::Directory);
+        let (mut links, mut passed) = (0, Vec::new());
+        while let Some(name) = todo.pop() {
+            match name.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    if path.is_empty() {
+                        return None;
+                    }
+                    path = parent(&path).to_owned();
+                    entry = Entry::Directory;
+                    continue;
+                }
+                _ => {}
+            }
+            let next = joined(&path, &name);
+            match self.start.entry(&next)? {
+                Entry::Link(target) => {
+                    links += 1;
+                    passed.push(next);
+                    if links > MAX_LINKS || target.starts_with('/') {
+                        return None;
+                    }
+                    todo.extend(target.split('/').rev().map(str::to_owned));
+                }
+                found => {
+                    path = next;
+                    entry = found;
+                }
+            }
+        }
+        self.found.named.extend(passed);
+        Some((path, entry))
+    }
+}
+
+static TEST_SETTINGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?m)^\s*(testpaths|python_files)\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n=]+$)*)")
+        .ok()
+});
+
+fn is_command_option(word: &str) -> bool {
+    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    short.is_some_and(|letters| letters.ends_with('c'))
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+fn joined(dir: &str, name: &str) -> String {
+    match dir.is_empty() {
+        true => name.to_owned(),
+        false => format!("{dir}/{name}"),
+    }
+}
+
+/// Whether a row of the table names a path.
+fn names_path(name: &str, path: &str) -> bool {
+    if let Some(dir) = name.strip_suffix('/') {
+        return path.starts_with(name) || path.contains(&format!("/{dir}/"));
+    }
+    let depth = name.matches('/').count();
+    let start = path
+        .rmatch_indices('/')
+        .nth(depth)
+        .map_or(0, |(at, _)| at + 1);
+    path.get(start..).is_some_and(|end| fits(name, end))
+}
+
+/// Whether a text fits a pattern in which `*` stands for anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else {
+        return false;
+    };
+    let mut ends = true;
+    let mut pieces = pieces.peekable();
+    while let Some(piece) = pieces.next() {
+        ends = piece.is_empty();
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match rest.find(piece) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    ends && rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests;

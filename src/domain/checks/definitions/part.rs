@@ -1,0 +1,279 @@
+//! Which part of a file decides what a check does, and a file in which that part is as it was before.
+
+use regex::Regex;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// The part of a file that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// A JSON object but for these keys, which are paths joined by dots; `*` stands for any key.
+    Json(&'static [&'static str]),
+    /// As [`Part::Json`], in TOML.
+    Toml(&'static [&'static str]),
+    /// Sections of an INI file but those with these names, or with one of them and a dot or a colon
+    /// in front.
+    Ini(&'static [&'static str]),
+    /// All of a `go.mod` but what it requires.
+    GoMod,
+    /// The modules of a Rust source file that are compiled for tests only.
+    RustTests,
+}
+
+/// A file as it is for a check that is defined as before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Restored {
+    /// The old file.
+    Old,
+    /// The new file with the part that decides as it was in the old one.
+    Mixed(String),
+}
+
+impl Part {
+    /// What the file is with this part put back; `None` where the part is the same in both. A file
+    /// that cannot be read as what it should be decides as a whole.
+    pub fn restored(self, old: &str, new: &str) -> Option<Restored> {
+        if old == new {
+            return None;
+        }
+        let mixed = match self {
+            Self::Whole => return Some(Restored::Old),
+            Self::Json(free) => json(old).zip(json(new)).map(|(old, new)| {
+                let write = |value: &Value| serde_json::to_string_pretty(value).ok();
+                mix_values(&old, &new, free).map(|mixed| write(&mixed))
+            }),
+            Self::Toml(free) => toml(old).zip(toml(new)).map(|(old, new)| {
+                let write = |value: &Value| ::toml::to_string(value).ok();
+                mix_values(&old, &new, free).map(|mixed| write(&mixed))
+            }),
+            Self::Ini(free) => {
+                let is_free = |name: &str| {
+                    let first = name.split(['.', ':']).next();
+                    free.contains(&name) || first.is_some_and(|first| free.contains(&first))
+                };
+                Some(mix_sections(&ini(old), &ini(new), is_free).map(Some))
+            }
+            Self::GoMod => {
+                let is_free = |name: &str| name == "require";
+                Some(mix_sections(&go_mod(old), &go_mod(new), is_free).map(Some))
+            }
+            Self::RustTests => Some(rust_tests(old, new).map(Some)),
+        };
+        match mixed {
+            Some(None) => None,
+            Some(Some(Some(text))) => Some(Restored::Mixed(text)),
+            Some(Some(None)) | None => Some(Restored::Old),
+        }
+    }
+}
+
+fn json(text: &str) -> Option<Value> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    value.is_object().then_some(value)
+}
+
+fn toml(text: &str) -> Option<Value> {
+    ::toml::from_str(text).ok()
+}
+
+/// The old value with what is free as in the new one; `None` where nothing else differs.
+fn mix_values(old: &Value, new: &Value, free: &[&str]) -> Option<Value> {
+    let mut mixed = old.clone();
+    for path in free {
+        let keys: Vec<&str> = path.split('.').collect();
+        take_over(&mut mixed, Some(new), &keys);
+    }
+    (!same(&mixed, new)).then_some(mixed)
+}
+
+/// An empty table is as good as none.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            let none = Value::Object(Map::new());
+            keys.into_iter().all(|key| {
+                let of = |map: &Map<String, Value>| map.get(key).cloned();
+                match (of(one), of(other)) {
+                    (Some(one), Some(other)) => same(&one, &other),
+                    (Some(only), None) | (None, Some(only)) => only == none,
+                    (None, None) => true,
+                }
+            })
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
+    let (Some(map), Some((key, rest))) = (into.as_object_mut(), keys.split_first()) else {
+        return;
+    };
+    let names: BTreeSet<String> = match *key {
+        "*" => {
+            let new = from.and_then(Value::as_object).into_iter();
+            let new = new.flat_map(Map::keys).cloned();
+            // A default stands for what is on unless something else is said.
+            let all = map.keys().cloned().chain(new);
+            all.filter(|name| name != "default").collect()
+        }
+        name => BTreeSet::from([name.to_owned()]),
+    };
+    for name in names {
+        let new = from.and_then(|from| from.get(&name));
+        if !rest.is_empty() {
+            if new.is_some_and(Value::is_object) && !map.contains_key(&name) {
+                map.insert(name.clone(), Value::Object(Map::new()));
+            }
+            if let Some(inner) = map.get_mut(&name) {
+                take_over(inner, new, rest);
+            }
+            continue;
+        }
+        match new {
+            Some(new) => {
+                map.insert(name, new.clone());
+            }
+            None => {
+                map.remove(&name);
+            }
+        }
+    }
+}
+
+type Sections = Vec<(String, String)>;
+
+fn mix_sections(old: &Sections, new: &Sections, is_free: impl Fn(&str) -> bool) -> Option<String> {
+    let decide = |sections: &Sections| -> BTreeMap<String, String> {
+        let mut all: BTreeMap<String, String> = BTreeMap::new();
+        for (name, text) in sections.iter().filter(|(name, _)| !is_free(name)) {
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let lines: Vec<&str> = lines.filter(|line| !line.starts_with(['#', ';'])).collect();
+            all.entry(name.clone())
+                .or_default()
+                .push_str(&lines.join("\n"));
+        }
+        all.retain(|_, text| !text.is_empty());
+        all
+    };
+    if decide(old) == decide(new) {
+        return None;
+    }
+    let kept = old.iter().filter(|(name, _)| !is_free(name));
+    let taken = new.iter().filter(|(name, _)| is_free(name));
+    Some(kept.chain(taken).map(|(_, text)| text.as_str()).collect())
+}
+
+/// The sections of an INI file with their headers; what stands above the first has no name.
+fn ini(text: &str) -> Sections {
+    let mut sections: Sections = vec![(String::new(), String::new())];
+    for line in text.lines() {
+        let name = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+        if let Some((name, _)) = name {
+            sections.push((name.trim().to_owned(), String::new()));
+        }
+        if let Some((_, section)) = sections.last_mut() {
+            section.push_str(line);
+            section.push('\n');
+        }
+    }
+    sections
+}
+
+/// The directives of a `go.mod`, a block as one.
+fn go_mod(text: &str) -> Sections {
+    let mut sections = Sections::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        let line_text = line.split("//").next().unwrap_or_default().trim();
+        match sections.last_mut().filter(|_| is_open) {
+            Some((_, block)) => {
+                block.push_str(line_text);
+                block.push('\n');
+                is_open = line_text != ")";
+            }
+            None => {
+                let word = line_text.split([' ', '\t', '(']).next().unwrap_or_default();
+                if !word.is_empty() {
+                    sections.push((word.to_owned(), format!("{line_text}\n")));
+                    is_open = line_text.ends_with('(');
+                }
+            }
+        }
+    }
+    sections
+}
+
+/// The first lines of a module for tests, at the top level of a file.
+static TEST_MODULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?m)^#\[cfg\((?:test|all\(test\b[^\n]*)\)\]\s*\n(?:#\[[^\n]*\n|//[^\n]*\n)*(?:pub(?:\([a-z]+\))? )?mod (\w+)\s*(\{|;)",
+    )
+    .ok()
+});
+
+/// A module for tests: its name, and where it begins and ends in the text.
+fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
+    let Some(pattern) = TEST_MODULE.as_ref() else {
+        return Vec::new();
+    };
+    let found = pattern.captures_iter(text).filter_map(|found| {
+        let all = found.get(0)?;
+        let end = match found.get(2)?.as_str() {
+            ";" => all.end(),
+            // As the formatter writes it: the brace that closes it is the first at the margin.
+            _ => match text.get(all.end()..)?.find("\n}") {
+                Some(at) => all.end() + at + 2,
+                None => text.len(),
+            },
+        };
+        Some((found.get(1)?.as_str().to_owned(), all.start()..end))
+    });
+    found.collect()
+}
+
+fn rust_tests(old: &str, new: &str) -> Option<String> {
+    let (before, after) = (test_modules(old), test_modules(new));
+    let mut mixed = new.to_owned();
+    let mut differs = false;
+    let mut missing = String::new();
+    // From the end, so that the places of those in front stay.
+    for (name, range) in before.iter().rev() {
+        let text = old.get(range.clone()).unwrap_or_default();
+        let now = after.iter().rev().find(|(other, _)| other == name);
+        match now {
+            Some((_, place)) if new.get(place.clone()) == Some(text) => {}
+            Some((_, place)) => {
+                differs = true;
+                mixed = replaced(&mixed, new, place, text);
+            }
+            None => {
+                differs = true;
+                missing.push('\n');
+                missing.push_str(text);
+                missing.push('\n');
+            }
+        }
+    }
+    mixed.push_str(&missing);
+    differs.then_some(mixed)
+}
+
+/// `mixed` with the text at `place` of `new` replaced: it is the last such text.
+fn replaced(mixed: &str, new: &str, place: &std::ops::Range<usize>, text: &str) -> String {
+    let there = new.get(place.clone()).unwrap_or_default();
+    match mixed.rfind(there) {
+        Some(at) => {
+            let (head, tail) = mixed.split_at(at);
+            let tail = tail.get(there.len()..).unwrap_or_default();
+            [head, text, tail].concat()
+        }
+        None => mixed.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+use super::{Part, Restored};
+
+const FREE: Part = Part::Json(&["dependencies", "version"]);
+const CARGO: Part = Part::Toml(&["dependencies", "package.version", "features.*"]);
+
+fn mixed(part: Part, old: &str, new: &str) -> String {
+    match part.restored(old, new) {
+        Some(Restored::Mixed(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_does_not_decide_is_no_change() {
+    let old = r#"{"version":"1","scripts":{"test":"jest"},"dependencies":{"a":"1"}}"#;
+    let new = r#"{"scripts": {"test": "jest"}, "dependencies": {"a": "1", "b": "2"}}"#;
+    assert_eq!(FREE.restored(old, new), None);
+    let old = "[package]\nname = \"a\"\nversion = \"1\"\n[dependencies]\n";
+    let new =
+        "[package]\nname = \"a\"\nversion = \"2\"\n[dependencies]\nb = \"1\"\n[features]\nx = []\n";
+    assert_eq!(CARGO.restored(old, new), None);
+    let old = "module a\n\nrequire b v1\n";
+    let new = "module a\n\nrequire (\n\tb v1\n\tc v2 // indirect\n)\n";
+    assert_eq!(Part::GoMod.restored(old, new), None);
+    let ini = Part::Ini(&["metadata", "options"]);
+    let old = "[metadata]\nname = a\n\n[tool:pytest]\naddopts = -q\n";
+    let new = "[metadata]\nname = a\n[options.extras_require]\nx = y\n[tool:pytest]\n# why\naddopts = -q\n";
+    assert_eq!(ini.restored(old, new), None);
+}
+
+#[test]
+fn what_decides_is_put_back_and_the_rest_stays() {
+    let old = r#"{"version":"1","scripts":{"test":"jest"}}"#;
+    let new = r#"{"version":"2","scripts":{"test":"true"},"dependencies":{"b":"2"}}"#;
+    let back: serde_json::Value = serde_json::from_str(&mixed(FREE, old, new)).unwrap();
+    let expected = r#"{"version":"2","scripts":{"test":"jest"},"dependencies":{"b":"2"}}"#;
+    assert_eq!(
+        back,
+        serde_json::from_str::<serde_json::Value>(expected).unwrap()
+    );
+
+    let old = "[package]\nname = \"a\"\n";
+    let new = "[package]\nname = \"a\"\n[lib]\ntest = false\n[dependencies]\nb = \"1\"\n";
+    let back = mixed(CARGO, old, new);
+    assert!(
+        !back.contains("lib") && back.contains("[dependencies]"),
+        "{back}"
+    );
+
+    let old = "module a\ngo 1.22\nrequire b v1\n";
+    let new = "module a\ngo 1.22\nrequire (\n\tb v1\n\tc v1\n)\nreplace b => ./fake\n";
+    let back = mixed(Part::GoMod, old, new);
+    assert!(!back.contains("replace") && back.contains("c v1"), "{back}");
+
+    let ini = Part::Ini(&["metadata"]);
+    let old = "[metadata]\nname = a\n[tool:pytest]\naddopts = -q\n";
+    let new = "[metadata]\nname = b\n[tool:pytest]\naddopts = --ignore=tests\n";
+    assert_eq!(
+        mixed(ini, old, new),
+        "[tool:pytest]\naddopts = -q\n[metadata]\nname = b\n"
+    );
+}
+
+#[test]
+fn a_default_feature_decides_what_is_compiled() {
+    let old = "[features]\ndefault = [\"x\"]\nx = []\n";
+    let new = "[features]\ndefault = []\nx = []\ny = []\n";
+    let back = mixed(CARGO, old, new);
+    assert!(
+        back.contains("default = [\"x\"]") && back.contains('y'),
+        "{back}"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_decides_as_a_whole() {
+    assert_eq!(FREE.restored("{", "{}"), Some(Restored::Old));
+    assert_eq!(CARGO.restored("a = 1", "a ="), Some(Restored::Old));
+    assert_eq!(Part::Whole.restored("a", "b"), Some(Restored::Old));
+    assert_eq!(Part::Whole.restored("a", "a"), None);
+}
+
+const SOURCE: &str = "pub fn f() -> i32 {\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::f;\n    #[test]\n    fn one() {\n        assert_eq!(f(), 1);\n    }\n}\n";
+
+#[test]
+fn test_modules_of_rust_are_put_back_in_the_new_source() {
+    let part = Part::RustTests;
+    let work = SOURCE.replace("    1\n", "    2 - 1\n");
+    assert_eq!(part.restored(SOURCE, &work), None);
+    let weaker = work.replace("assert_eq!(f(), 1)", "f()");
+    assert_eq!(mixed(part, SOURCE, &weaker), work);
+    let without = work.split("#[cfg(test)]").next().unwrap();
+    let back = mixed(part, SOURCE, without);
+    assert!(
+        back.starts_with(without) && back.contains("assert_eq!(f(), 1)"),
+        "{back}"
+    );
+}
+
+#[test]
+fn new_test_modules_are_no_change_of_old_ones() {
+    let new = format!("{SOURCE}\n#[cfg(test)]\nmod more {{\n}}\n");
+    assert_eq!(Part::RustTests.restored(SOURCE, &new), None);
+    assert_eq!(Part::RustTests.restored("fn a() {}\n", SOURCE), None);
+}

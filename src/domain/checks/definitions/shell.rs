@@ -1,0 +1,149 @@
+//! The commands of a shell text, of a makefile, or of any script, as far as that shows without running
+//! them. Rather one too many than one too few: what is found is only ever compared and put back.
+
+use regex::Regex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+/// The words of each simple command, without quotes.
+pub fn commands(text: &str) -> Vec<Vec<String>> {
+    let text = text.replace("\\\n", " ");
+    let (mut all, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
+    let mut quote: Option<char> = None;
+    let mut chars = text.chars().peekable();
+    let ends_word = |word: &mut String, words: &mut Vec<String>| {
+        if !word.is_empty() {
+            words.push(std::mem::take(word));
+        }
+    };
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', Some('"') | None) => word.extend(chars.next()),
+            // A substitution inside of quotes is a command as well.
+            ('(', Some('"')) if word.ends_with('$') => {
+                quote = None;
+                word.pop();
+                ends_word(&mut word, &mut words);
+                all.push(std::mem::take(&mut words));
+            }
+            (c, Some(_)) => word.push(c),
+            ('\'' | '"', None) => quote = Some(c),
+            ('#', None) if word.is_empty() => {
+                while chars.peek().is_some_and(|next| *next != '\n') {
+                    chars.next();
+                }
+            }
+            ('(', None) if word.ends_with('$') => {
+                word.pop();
+                ends_word(&mut word, &mut words);
+                all.push(std::mem::take(&mut words));
+            }
+            (';' | '&' | '|' | '\n' | '(' | ')' | '`', None) => {
+                ends_word(&mut word, &mut words);
+                all.push(std::mem::take(&mut words));
+            }
+            (c, None) if c.is_whitespace() => ends_word(&mut word, &mut words),
+            ('<' | '>', None) => ends_word(&mut word, &mut words),
+            (c, None) => word.push(c),
+        }
+    }
+    ends_word(&mut word, &mut words);
+    all.push(words);
+    all.retain(|words| !words.is_empty());
+    all
+}
+
+/// The words of a script in whatever language.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| !(c.is_alphanumeric() || "./_-@".contains(c));
+    text.split(is_end).filter(|word| !word.is_empty())
+}
+
+static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$[({](\w+)[)}]").ok());
+
+/// The commands that a makefile, or a file of recipes like it, runs for these goals.
+pub fn recipes(text: &str, goals: &[&str]) -> String {
+    let text = text.replace("\\\n", " ");
+    let (mut rules, mut variables) = (BTreeMap::new(), BTreeMap::new());
+    let mut first: Option<String> = None;
+    let mut open: Vec<String> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with(['\t', ' ']) {
+            let line = line.trim_start().trim_start_matches(['@', '-', '+']);
+            for target in &open {
+                let rule: &mut (Vec<String>, String) = rules.entry(target.clone()).or_default();
+                rule.1.push_str(line);
+                rule.1.push('\n');
+            }
+            continue;
+        }
+        if let Some((name, value)) = assignment(line) {
+            variables.insert(name.to_owned(), value.to_owned());
+            continue;
+        }
+        let Some((targets, needs)) = line.split_once(':').filter(|_| !line.starts_with('#')) else {
+            continue;
+        };
+        open = targets.split_whitespace().map(str::to_owned).collect();
+        if first.is_none() {
+            first = open.first().filter(|name| !name.starts_with('.')).cloned();
+        }
+        let (needs, inline) = needs.split_once(';').unwrap_or((needs, ""));
+        let needs = expanded(needs.trim_start_matches(':'), &variables);
+        for target in &open {
+            let rule: &mut (Vec<String>, String) = rules.entry(target.clone()).or_default();
+            rule.0.extend(needs.split_whitespace().map(str::to_owned));
+            rule.1.push_str(inline.trim());
+            rule.1.push('\n');
+        }
+    }
+    let mut wanted: Vec<String> = goals.iter().map(|goal| (*goal).to_owned()).collect();
+    if wanted.is_empty() {
+        wanted.extend(first);
+    }
+    let is_known = |goal: &String| rules.contains_key(goal);
+    if !wanted.iter().all(is_known) {
+        wanted = rules.keys().cloned().collect();
+    }
+    let mut seen = BTreeSet::new();
+    let mut found = String::new();
+    while let Some(target) = wanted.pop() {
+        let Some((needs, recipe)) = rules.get(&target).filter(|_| seen.insert(target.clone()))
+        else {
+            continue;
+        };
+        found.push_str(&expanded(recipe, &variables));
+        wanted.extend(needs.iter().cloned());
+    }
+    found
+}
+
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim_end_matches([':', '?', '+', '!']).trim();
+    let name = name.strip_prefix("export ").unwrap_or(name);
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_name.then(|| (name, value.trim()))
+}
+
+fn expanded(text: &str, variables: &BTreeMap<String, String>) -> String {
+    let Some(pattern) = VARIABLE.as_ref() else {
+        return text.to_owned();
+    };
+    let mut text = text.replace("$(MAKE)", "make").replace("${MAKE}", "make");
+    for _ in 0..4 {
+        let next = pattern.replace_all(&text, |found: &regex::Captures<'_>| {
+            let value = variables.get(&found[1]).cloned();
+            value.unwrap_or_else(|| found[0].to_owned())
+        });
+        if next == text || next.len() > MAX_EXPANDED {
+            break;
+        }
+        text = next.into_owned();
+    }
+    text
+}
+
+/// Variables that name each other would make a text of any length.
+const MAX_EXPANDED: usize = 1 << 18;

@@ -1,0 +1,607 @@
+//! What the programs of checks are known to read. One row is one ecosystem.
+
+use super::part::Part;
+
+/// Programs that read the same files.
+#[derive(Debug)]
+pub struct Family {
+    /// What it is called in tests.
+    pub name: &'static str,
+    /// Programs that belong to it, without a directory; `*` stands for anything.
+    pub programs: &'static [&'static str],
+    /// What they read besides the work itself.
+    pub files: &'static [File],
+}
+
+/// Files that decide what a check does.
+#[derive(Debug)]
+pub struct File {
+    /// A name, or the end of a path; `*` stands for anything but a slash. With a final slash all
+    /// that lies below.
+    pub name: &'static str,
+    /// Which part of its content decides.
+    pub part: Part,
+    /// When a new one takes the place of something that decided before.
+    pub added: Added,
+}
+
+/// When a file that was not there before changes what a check does.
+#[derive(Debug, Clone, Copy)]
+pub enum Added {
+    /// Never: nothing was decided before it.
+    Never,
+    /// Where there were tests, which it may leave out.
+    WithTests,
+    /// Where one of these was there, beside it or at the top of the work tree.
+    Beside(&'static [&'static str]),
+}
+
+/// Test runners: every file that their command names is a test, every directory holds tests.
+pub const RUNNERS: &[&str] = &[
+    "ava",
+    "bats",
+    "cypress",
+    "deno",
+    "jest",
+    "mocha",
+    "nose2",
+    "nosetests",
+    "pest",
+    "phpunit",
+    "playwright",
+    "prove",
+    "py.test",
+    "pytest",
+    "rspec",
+    "tap",
+    "tape",
+    "unittest",
+    "vitest",
+];
+
+/// Programs that run the script that they are given.
+pub const INTERPRETERS: &[&str] = &[
+    "Rscript",
+    "babel-node",
+    "bun",
+    "deno",
+    "elixir",
+    "groovy",
+    "julia",
+    "lua",
+    "node",
+    "nodejs",
+    "perl",
+    "php",
+    "pypy",
+    "pypy3",
+    "pwsh",
+    "python*",
+    "ruby",
+    "tclsh",
+    "ts-node",
+    "tsx",
+];
+
+/// Shells.
+pub const SHELLS: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+
+/// What runs the scripts of a `package.json`.
+pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];
+
+const WHOLE: Part = Part::Whole;
+
+const fn with_tests(name: &'static str) -> File {
+    File {
+        name,
+        part: WHOLE,
+        added: Added::WithTests,
+    }
+}
+
+const fn alone(name: &'static str) -> File {
+    File {
+        name,
+        part: WHOLE,
+        added: Added::Never,
+    }
+}
+
+const fn beside(name: &'static str, others: &'static [&'static str]) -> File {
+    File {
+        name,
+        part: WHOLE,
+        added: Added::Beside(others),
+    }
+}
+
+const fn partly(name: &'static str, part: Part) -> File {
+    File {
+        name,
+        part,
+        added: Added::Never,
+    }
+}
+
+/// All of a `package.json` but dependencies and what describes the package.
+const PACKAGE_JSON: Part = Part::Json(&[
+    "author",
+    "bin",
+    "browser",
+    "bugs",
+    "bundledDependencies",
+    "contributors",
+    "cpu",
+    "dependencies",
+    "description",
+    "devDependencies",
+    "engines",
+    "exports",
+    "files",
+    "funding",
+    "homepage",
+    "imports",
+    "keywords",
+    "license",
+    "main",
+    "maintainers",
+    "man",
+    "module",
+    "name",
+    "optionalDependencies",
+    "os",
+    "overrides",
+    "packageManager",
+    "peerDependencies",
+    "peerDependenciesMeta",
+    "private",
+    "publishConfig",
+    "repository",
+    "resolutions",
+    "sideEffects",
+    "type",
+    "types",
+    "typesVersions",
+    "typings",
+    "unpkg",
+    "version",
+]);
+
+/// All of a `Cargo.toml` but dependencies, features and what describes the package.
+const CARGO_TOML: Part = Part::Toml(&[
+    "badges",
+    "build-dependencies",
+    "dependencies",
+    "dev-dependencies",
+    "package.authors",
+    "package.categories",
+    "package.description",
+    "package.documentation",
+    "package.exclude",
+    "package.homepage",
+    "package.include",
+    "package.keywords",
+    "package.license",
+    "package.license-file",
+    "package.links",
+    "package.metadata",
+    "package.name",
+    "package.publish",
+    "package.readme",
+    "package.repository",
+    "package.rust-version",
+    "package.version",
+    "features.*",
+    "target.*.build-dependencies",
+    "target.*.dependencies",
+    "target.*.dev-dependencies",
+    "workspace.dependencies",
+    "workspace.metadata",
+    "workspace.package",
+]);
+
+/// The tools' sections of a `pyproject.toml`.
+const PYPROJECT: Part = Part::Toml(&[
+    "build-system",
+    "dependency-groups",
+    "project",
+    "tool.bumpversion",
+    "tool.commitizen",
+    "tool.flit",
+    "tool.hatch.build",
+    "tool.hatch.metadata",
+    "tool.hatch.version",
+    "tool.pdm.build",
+    "tool.pdm.dev-dependencies",
+    "tool.pdm.version",
+    "tool.poetry",
+    "tool.semantic_release",
+    "tool.setuptools",
+    "tool.setuptools_scm",
+    "tool.towncrier",
+    "tool.uv",
+]);
+
+const COMPOSER_JSON: Part = Part::Json(&[
+    "authors",
+    "conflict",
+    "description",
+    "homepage",
+    "keywords",
+    "license",
+    "minimum-stability",
+    "name",
+    "provide",
+    "replace",
+    "repositories",
+    "require",
+    "require-dev",
+    "suggest",
+    "support",
+    "type",
+    "version",
+]);
+
+/// The table.
+pub const FAMILIES: &[Family] = &[
+    Family {
+        name: "make",
+        programs: &["gmake", "make", "bmake"],
+        files: &[
+            beside("GNUmakefile", &["makefile", "Makefile"]),
+            beside("makefile", &["GNUmakefile", "Makefile"]),
+            beside("Makefile", &["GNUmakefile", "makefile"]),
+            beside("*.mk", &["GNUmakefile", "makefile", "Makefile"]),
+            alone("Makefile.am"),
+            alone("Makefile.in"),
+        ],
+    },
+    Family {
+        name: "just and task",
+        programs: &["just", "task", "go-task"],
+        files: &[
+            alone("justfile"),
+            alone("Justfile"),
+            alone(".justfile"),
+            alone("*.just"),
+            alone("Taskfile.yml"),
+            alone("Taskfile.yaml"),
+            alone("Taskfile.dist.yml"),
+        ],
+    },
+    Family {
+        name: "JavaScript",
+        programs: &[
+            "ava",
+            "babel-node",
+            "biome",
+            "bun",
+            "bunx",
+            "c8",
+            "cypress",
+            "deno",
+            "eslint",
+            "grunt",
+            "gulp",
+            "jasmine",
+            "jest",
+            "karma",
+            "lerna",
+            "mocha",
+            "node",
+            "nodejs",
+            "npm",
+            "npm-run-all",
+            "npx",
+            "nx",
+            "nyc",
+            "playwright",
+            "pnpm",
+            "pnpx",
+            "prettier",
+            "react-scripts",
+            "run-p",
+            "run-s",
+            "tap",
+            "tape",
+            "ts-node",
+            "tsc",
+            "tsx",
+            "turbo",
+            "vite",
+            "vitest",
+            "xo",
+            "yarn",
+        ],
+        files: &[
+            partly("package.json", PACKAGE_JSON),
+            beside(".npmrc", &["package.json"]),
+            beside(".yarnrc", &["package.json"]),
+            beside(".yarnrc.yml", &["package.json"]),
+            beside(".pnpmfile.cjs", &["package.json"]),
+            with_tests("jest.config.*"),
+            with_tests("jest.*.config.*"),
+            with_tests("jest.setup.*"),
+            with_tests("jest.preset.*"),
+            with_tests("vitest.config.*"),
+            with_tests("vitest.workspace.*"),
+            with_tests("vitest.setup.*"),
+            with_tests("vite.config.*"),
+            with_tests(".mocharc*"),
+            with_tests("mocha.opts"),
+            with_tests("karma.conf.*"),
+            with_tests("ava.config.*"),
+            with_tests("jasmine.json"),
+            with_tests(".taprc"),
+            with_tests("babel.config.*"),
+            with_tests(".babelrc*"),
+            with_tests(".swcrc"),
+            with_tests("playwright.config.*"),
+            with_tests("cypress.config.*"),
+            with_tests("cypress.json"),
+            with_tests("wdio.conf.*"),
+            with_tests("bunfig.toml"),
+            alone(".nycrc*"),
+            alone(".c8rc*"),
+            alone("deno.json*"),
+            alone("gulpfile.*"),
+            alone("Gruntfile.*"),
+            alone("turbo.json"),
+            alone("nx.json"),
+            alone("lerna.json"),
+            alone("tsconfig*.json"),
+            beside(
+                "eslint.config.*",
+                &[
+                    ".eslintrc",
+                    ".eslintrc.json",
+                    ".eslintrc.js",
+                    ".eslintrc.cjs",
+                    ".eslintrc.yml",
+                    "eslint.config.js",
+                    "eslint.config.mjs",
+                    "package.json",
+                ],
+            ),
+            beside(".eslintrc*", &["package.json"]),
+            beside(".eslintignore", &["package.json"]),
+            beside(".prettierrc*", &["package.json"]),
+            beside(".prettierignore", &["package.json"]),
+            alone("prettier.config.*"),
+            alone("biome.json*"),
+            alone("xo.config.*"),
+        ],
+    },
+    Family {
+        name: "Python",
+        programs: &[
+            "black",
+            "coverage",
+            "flake8",
+            "green",
+            "hatch",
+            "isort",
+            "mypy",
+            "nose2",
+            "nosetests",
+            "nox",
+            "pdm",
+            "pipenv",
+            "poetry",
+            "py.test",
+            "pylint",
+            "pypy*",
+            "pyright",
+            "pytest",
+            "python*",
+            "ruff",
+            "rye",
+            "stestr",
+            "tox",
+            "uv",
+            "uvx",
+        ],
+        files: &[
+            partly("pyproject.toml", PYPROJECT),
+            partly(
+                "setup.cfg",
+                Part::Ini(&[
+                    "bdist_wheel",
+                    "bumpversion",
+                    "egg_info",
+                    "metadata",
+                    "options",
+                    "sdist",
+                    "versioneer",
+                ]),
+            ),
+            with_tests("pytest.ini"),
+            with_tests(".pytest.ini"),
+            with_tests("pytest.toml"),
+            with_tests(".pytest.toml"),
+            with_tests("conftest.py"),
+            with_tests("tox.ini"),
+            with_tests("tox.toml"),
+            with_tests("sitecustomize.py"),
+            with_tests("usercustomize.py"),
+            alone("noxfile.py"),
+            alone("hatch.toml"),
+            alone(".coveragerc"),
+            alone("manage.py"),
+            alone("mypy.ini"),
+            alone(".mypy.ini"),
+            alone(".flake8"),
+            alone("ruff.toml"),
+            alone(".ruff.toml"),
+            alone("pylintrc"),
+            alone(".pylintrc"),
+            alone("pyrightconfig.json"),
+        ],
+    },
+    Family {
+        name: "Rust",
+        programs: &["cargo", "cargo-nextest", "cross", "rustc", "rustdoc"],
+        files: &[
+            partly("Cargo.toml", CARGO_TOML),
+            beside(".cargo/config.toml", &["Cargo.toml"]),
+            beside(".cargo/config", &["Cargo.toml"]),
+            beside("rust-toolchain", &["Cargo.toml"]),
+            beside("rust-toolchain.toml", &["Cargo.toml"]),
+            beside(".config/nextest.toml", &["Cargo.toml"]),
+            beside("clippy.toml", &["Cargo.toml"]),
+            beside(".clippy.toml", &["Cargo.toml"]),
+            beside("rustfmt.toml", &["Cargo.toml"]),
+            beside(".rustfmt.toml", &["Cargo.toml"]),
+            alone("deny.toml"),
+            alone("xtask/"),
+            partly("*.rs", Part::RustTests),
+        ],
+    },
+    Family {
+        name: "Go",
+        programs: &[
+            "ginkgo",
+            "go",
+            "golangci-lint",
+            "gotestsum",
+            "mage",
+            "staticcheck",
+        ],
+        files: &[
+            partly("go.mod", Part::GoMod),
+            beside("go.work", &["go.mod"]),
+            alone(".golangci.*"),
+            alone("magefile.go"),
+        ],
+    },
+    Family {
+        name: "Ruby",
+        programs: &[
+            "bundle", "cucumber", "rails", "rake", "rspec", "rubocop", "ruby", "m",
+        ],
+        files: &[
+            alone("Rakefile"),
+            alone("rakefile"),
+            alone("Rakefile.rb"),
+            alone("*.rake"),
+            with_tests(".rspec"),
+            with_tests(".rspec-local"),
+            alone(".rubocop*.yml"),
+            alone(".simplecov"),
+            alone("cucumber.yml"),
+            alone("config/environments/test.rb"),
+        ],
+    },
+    Family {
+        name: "PHP",
+        programs: &[
+            "codecept", "composer", "paratest", "pest", "php", "phpcs", "phpstan", "phpunit",
+            "psalm",
+        ],
+        files: &[
+            partly("composer.json", COMPOSER_JSON),
+            with_tests("phpunit.xml"),
+            with_tests("phpunit.xml.dist"),
+            with_tests("phpunit.dist.xml"),
+            alone("codeception.*"),
+            alone("phpstan.*"),
+            alone("psalm.xml*"),
+            alone("phpcs.xml*"),
+            alone(".php-cs-fixer*"),
+        ],
+    },
+    Family {
+        name: "JVM",
+        programs: &[
+            "ant", "gradle", "gradlew", "mvn", "mvnw", "sbt", "bazel", "bazelisk", "lein", "mill",
+        ],
+        files: &[
+            alone("pom.xml"),
+            alone("build.gradle*"),
+            alone("settings.gradle*"),
+            beside(
+                "gradle.properties",
+                &[
+                    "build.gradle",
+                    "build.gradle.kts",
+                    "settings.gradle",
+                    "settings.gradle.kts",
+                ],
+            ),
+            beside("init.gradle*", &["build.gradle", "build.gradle.kts"]),
+            alone("gradle/wrapper/"),
+            alone("gradlew"),
+            alone("mvnw"),
+            alone("buildSrc/"),
+            beside(".mvn/", &["pom.xml"]),
+            alone("build.sbt"),
+            alone("project/*.sbt"),
+            alone("build.xml"),
+            alone("checkstyle*.xml"),
+            alone("project.clj"),
+            alone("build.sc"),
+            alone("BUILD"),
+            alone("BUILD.bazel"),
+            alone(".bazelrc"),
+        ],
+    },
+    Family {
+        name: "C and C++",
+        programs: &["cmake", "ctest", "meson", "ninja", "scons", "xmake"],
+        files: &[
+            alone("CMakeLists.txt"),
+            alone("*.cmake"),
+            alone("CMakePresets.json"),
+            beside("CMakeUserPresets.json", &["CMakeLists.txt"]),
+            beside("CTestCustom.cmake", &["CMakeLists.txt"]),
+            alone("CTestConfig.cmake"),
+            alone("meson.build"),
+            alone("meson_options.txt"),
+            alone("meson.options"),
+            alone("SConstruct"),
+            alone("SConscript"),
+            alone("xmake.lua"),
+        ],
+    },
+    Family {
+        name: ".NET",
+        programs: &["dotnet"],
+        files: &[
+            with_tests("*.runsettings"),
+            with_tests("xunit.runner.json"),
+            alone("Directory.Build.*"),
+            alone("global.json"),
+            alone("*Tests.csproj"),
+            alone("*Test.csproj"),
+            alone("*.sln"),
+        ],
+    },
+    Family {
+        name: "others",
+        programs: &[
+            "busted",
+            "dart",
+            "flutter",
+            "mix",
+            "pre-commit",
+            "shellcheck",
+            "shellspec",
+            "swift",
+            "bats",
+            "prove",
+        ],
+        files: &[
+            alone("mix.exs"),
+            alone(".formatter.exs"),
+            alone(".credo.exs"),
+            alone("Package.swift"),
+            with_tests("dart_test.yaml"),
+            alone("analysis_options.yaml"),
+            alone(".pre-commit-config.yaml"),
+            alone(".shellcheckrc"),
+            alone(".shellspec"),
+            with_tests(".proverc"),
+            alone(".busted"),
+        ],
+    },
+];

@@ -1,0 +1,227 @@
+use super::{Definitions, Entry, Part, Role, Start, fits, names_path};
+use crate::checks::tests_changed::is_test;
+use std::collections::BTreeMap;
+
+/// Files by path; a content that begins with `->` is a link, one that begins with `#!` can be run.
+struct Tree(BTreeMap<&'static str, &'static str>);
+
+impl Start for Tree {
+    fn entry(&self, path: &str) -> Option<Entry> {
+        if let Some(text) = self.0.get(path) {
+            return Some(match text.strip_prefix("->") {
+                Some(target) => Entry::Link(target.to_owned()),
+                None => Entry::File {
+                    executable: text.starts_with("#!"),
+                },
+            });
+        }
+        let dir = format!("{path}/");
+        let is_dir = self.0.keys().any(|path| path.starts_with(&dir));
+        is_dir.then_some(Entry::Directory)
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        self.0.get(path).map(|text| (*text).to_owned())
+    }
+
+    fn has_tests(&self) -> bool {
+        self.0.keys().any(|path| is_test(path))
+    }
+}
+
+fn decides(files: &[(&'static str, &'static str)], check: &str, path: &str) -> bool {
+    let tree = Tree(files.iter().copied().collect());
+    let definitions = Definitions::of([check], &tree);
+    let role = match tree.entry(path) {
+        Some(_) => definitions.of_old(path),
+        None => definitions.of_new(path, &tree),
+    };
+    matches!(role, Some(Role::Definition(_)))
+}
+
+#[test]
+fn programs_and_scripts_of_the_work_tree_that_a_command_names_decide() {
+    let files = [
+        (
+            "check.sh",
+            "#!/bin/sh\n. ./lib/common.sh\npython3 tools/run.py src/a.py\n",
+        ),
+        ("lib/common.sh", "x=1"),
+        (
+            "tools/run.py",
+            "import subprocess\nsubprocess.run(['bash', 'tools/deep.sh'])\n",
+        ),
+        ("tools/deep.sh", "echo"),
+        ("src/a.py", "x"),
+        ("bin/check", "#!/usr/bin/env node\n"),
+        ("plain", "x"),
+    ];
+    for (check, path, expected) in [
+        ("./check.sh", "check.sh", true),
+        ("sh check.sh", "check.sh", true),
+        ("bash -e ./check.sh --fast", "check.sh", true),
+        ("CI=1 timeout 5m ./check.sh", "check.sh", true),
+        ("sh -c 'cd . && ./check.sh'", "check.sh", true),
+        ("true && (./check.sh || exit 1)", "check.sh", true),
+        ("if true; then ./check.sh; fi", "check.sh", true),
+        (". ./check.sh", "check.sh", true),
+        ("\"$PWD/check.sh\"", "check.sh", true),
+        ("cd tools && python run.py", "tools/run.py", true),
+        ("./check.sh", "lib/common.sh", true),
+        ("./check.sh", "tools/run.py", true),
+        ("./check.sh", "tools/deep.sh", true),
+        ("./check.sh", "src/a.py", false),
+        ("bin/check", "bin/check", true),
+        ("grep -q x plain", "plain", false),
+        ("true", "check.sh", false),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+}
+
+#[test]
+fn links_on_the_way_to_a_program_decide_as_well() {
+    let files = [
+        ("check", "->ci/current/check.sh"),
+        ("ci/current", "->v2"),
+        ("ci/v2/check.sh", "#!/bin/sh\ntrue\n"),
+        ("ci/v1/check.sh", "#!/bin/sh\ntrue\n"),
+    ];
+    for (path, expected) in [
+        ("check", true),
+        ("ci/current", true),
+        ("ci/v2/check.sh", true),
+        ("ci/v1/check.sh", false),
+    ] {
+        assert_eq!(decides(&files, "./check", path), expected, "{path}");
+    }
+}
+
+#[test]
+fn configuration_decides_where_its_program_is_run() {
+    let files = [
+        (
+            "package.json",
+            r#"{"scripts":{"test":"npm run unit","unit":"node scripts/unit.js","start":"node server.js"}}"#,
+        ),
+        ("scripts/unit.js", "x"),
+        ("server.js", "x"),
+        ("jest.config.js", "x"),
+        (
+            "Makefile",
+            "PY = python3\ntest: unit\n\t@$(PY) tools/all.py\nunit:\n\t./unit.sh\nrun:\n\t./app.sh\n",
+        ),
+        ("tools/all.py", "x"),
+        ("unit.sh", "#!/bin/sh"),
+        ("app.sh", "#!/bin/sh"),
+        ("setup.cfg", "[tool:pytest]\ntestpaths = verify\n"),
+        ("verify/one.py", "x"),
+        ("Cargo.toml", "[package]"),
+        ("crates/a/Cargo.toml", "[package]"),
+        ("tests/a.py", "x"),
+        ("go.mod", "module a"),
+        ("pom.xml", "x"),
+        ("web/.npmrc", "x"),
+    ];
+    for (check, path, expected) in [
+        ("npm test", "package.json", true),
+        ("npm test", "jest.config.js", true),
+        ("npm test", "scripts/unit.js", true),
+        ("npm test", "server.js", false),
+        ("yarn unit", "scripts/unit.js", true),
+        ("cargo test", "package.json", false),
+        ("cargo test", "Cargo.toml", true),
+        ("cargo test", "crates/a/Cargo.toml", true),
+        ("cargo test", ".cargo/config.toml", true),
+        ("npm test", ".cargo/config.toml", false),
+        ("make test", "Makefile", true),
+        ("make test", "unit.sh", true),
+        ("make test", "tools/all.py", true),
+        ("make test", "app.sh", false),
+        ("make test", "setup.cfg", true),
+        ("make test", "GNUmakefile", true),
+        ("python -m pytest -q", "setup.cfg", true),
+        ("python -m pytest -q", "conftest.py", true),
+        ("python -m pytest -q", "pytest.py", true),
+        ("go test ./...", "go.mod", true),
+        ("go test ./...", "pom.xml", false),
+        ("./mvnw -q test", "pom.xml", true),
+        ("mvn -q test", "pom.xml", true),
+        ("eslint -c web/.npmrc .", "web/.npmrc", true),
+    ] {
+        assert_eq!(decides(&files, check, path), expected, "{check}: {path}");
+    }
+    let tree = Tree(files.into_iter().collect());
+    let pytest = Definitions::of(["pytest"], &tree);
+    assert_eq!(pytest.of_old("verify/one.py"), Some(Role::Test));
+    let node = Definitions::of(["node --test verify"], &tree);
+    assert_eq!(node.of_old("verify/one.py"), Some(Role::Test));
+    assert_eq!(
+        Definitions::of(["eslint verify"], &tree).of_old("verify/one.py"),
+        None
+    );
+}
+
+#[test]
+fn a_new_definition_is_one_only_where_something_was_decided_before() {
+    let empty = [("README.md", "x")];
+    for (check, path) in [
+        ("make test", "Makefile"),
+        ("pytest", "conftest.py"),
+        ("npm test", "package.json"),
+        ("npm test", ".npmrc"),
+        ("cargo test", ".cargo/config.toml"),
+        ("./check.sh", "check.sh"),
+    ] {
+        assert!(!decides(&empty, check, path), "{check}: {path}");
+    }
+}
+
+#[test]
+fn a_source_file_of_rust_decides_by_its_tests() {
+    let tree = Tree(BTreeMap::from([("src/lib.rs", "x"), ("tests/a.rs", "x")]));
+    let cargo = Definitions::of(["cargo test"], &tree);
+    assert_eq!(
+        cargo.of_old("src/lib.rs"),
+        Some(Role::Definition(Part::RustTests))
+    );
+    assert_eq!(cargo.of_old("tests/a.rs"), Some(Role::Test));
+    assert_eq!(cargo.of_new("src/new.rs", &tree), None);
+}
+
+#[test]
+fn makefiles_that_name_themselves_come_to_an_end() {
+    let files = [
+        (
+            "Makefile",
+            "A = $(B)$(B)\nB = $(A)$(A)\ntest: test\n\tmake test $(A)\n\tsh ./x.sh\n",
+        ),
+        ("x.sh", "sh ./x.sh; make test"),
+    ];
+    assert!(decides(&files, "make test", "x.sh"));
+}
+
+#[test]
+fn names_fit_patterns() {
+    for (pattern, text, expected) in [
+        ("jest.config.*", "jest.config.ts", true),
+        ("*.mk", "rules.mk", true),
+        ("*.mk", "mk", false),
+        ("python*", "python3.12", true),
+        ("tsconfig*.json", "tsconfig.test.json", true),
+        ("a", "ab", false),
+        ("*", "", true),
+    ] {
+        assert_eq!(fits(pattern, text), expected, "{pattern} {text}");
+    }
+    for (name, path, expected) in [
+        ("Makefile", "a/b/Makefile", true),
+        (".cargo/config.toml", "x/.cargo/config.toml", true),
+        (".cargo/config.toml", "config.toml", false),
+        ("xtask/", "xtask/src/main.rs", true),
+        (".mvn/", "a/.mvn/maven.config", true),
+        ("xtask/", "xtasks/a", false),
+    ] {
+        assert_eq!(names_path(name, path), expected, "{name} {path}");
+    }
+}
