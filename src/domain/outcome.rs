@@ -29,15 +29,18 @@ pub enum Outcome {
         /// The tests that fail, or the checks of which the tests cannot be told.
         tests: Vec<String>,
     },
-    /// The checks passed, but not with the tests that were there before.
+    /// The checks passed, but not with tests and check definitions as they were before.
     ChangedExpectations {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
         /// Whether the policy takes such work (`test_changes: prove`).
         accepted: bool,
-        /// The old tests that fail, or the checks of which the tests cannot be told.
+        /// The tests and check definitions that were changed.
+        #[serde(default)]
+        files: Vec<String>,
+        /// What fails with these as they were, tests or checks of which the tests cannot be told.
         tests: Vec<String>,
-        /// Why it cannot be told whether the old tests pass, where it cannot.
+        /// Why it cannot be told whether that passes, where it cannot.
         unknown: Option<String>,
     },
     /// New tests were to be proved (`prove_new_tests: require`), and they do not fail without the
@@ -405,6 +408,7 @@ impl Outcome {
         let Self::ChangedExpectations {
             commit,
             accepted,
+            files,
             tests,
             unknown,
         } = self
@@ -412,15 +416,22 @@ impl Outcome {
             return String::new();
         };
         let done = match accepted {
-            true => in_branch(commit.as_ref()),
+            true => format!("{}, not verified", in_branch(commit.as_ref())),
             false => "nothing was committed".into(),
+        };
+        let what = match files.is_empty() {
+            true => "tests or check definitions were changed".to_owned(),
+            false => format!(
+                "what the checks are made of was changed ({})",
+                listed(files)
+            ),
         };
         match unknown {
             Some(why) => format!(
-                "{done}; tests were changed, and whether the old ones pass is not known: {why}"
+                "{done}; {what}, and whether they pass as they were before is not known: {why}"
             ),
             None => format!(
-                "{done}; tests were changed, and with the old ones these fail: {}",
+                "{done}; {what}, and as they were before these fail: {}",
                 listed(tests)
             ),
         }

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod agent_files;
 pub mod cached_repo;
+mod check_changes;
 mod conversation;
 mod cost_limits;
 mod credentials;

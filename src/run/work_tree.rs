@@ -1,7 +1,5 @@
 //! The work tree of a run: the repository, the files that its checks left behind, and the plan.
 
-use crate::domain::attempt::TestChanges;
-use crate::domain::checks::tests_changed::is_test;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::git::{
     ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
@@ -200,20 +198,6 @@ fn new_files(now: &RawSnapshot, was_there: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8
 pub fn changed_paths(raw: &RawSnapshot) -> Vec<String> {
     let paths = raw.changes.iter().map(|change| display_path(&change.path));
     paths.collect()
-}
-
-/// Tests that differ from the task's start.
-pub fn changed_tests(raw: &RawSnapshot) -> TestChanges {
-    let mut tests = TestChanges::default();
-    for change in &raw.changes {
-        let path = display_path(&change.path);
-        match change.kind {
-            _ if !is_test(&path) => {}
-            ChangeKind::Added => tests.added.push(path),
-            _ => tests.changed.push(path),
-        }
-    }
-    tests
 }
 
 /// The commit that HEAD is at; `None` before the first one.

@@ -199,7 +199,7 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
         let kept = kept.as_ref().filter(|(of, _)| Some(of) == tree);
         kept.map(|(_, result)| result.clone())
     };
-    if !state.tests.changed.is_empty() && policy.test_changes.is_proved() {
+    if state.tests.touch_what_was_there() && policy.test_changes.is_proved() {
         match proved(&state.proofs.old_tests) {
             None => return Tests::Prove(Proof::OldTests),
             Some(ProofResult::Passed) => {}
@@ -277,6 +277,7 @@ fn changed_expectations(state: &TaskState, commit: Option<RevId>, accepted: bool
     Outcome::ChangedExpectations {
         commit,
         accepted,
+        files: state.tests.touched(),
         tests,
         unknown,
     }

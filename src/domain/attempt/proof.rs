@@ -4,7 +4,7 @@ use crate::checks::verdict::Verdict;
 use crate::snapshot::Fingerprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A further run of the checks, on another tree or once more on the same.
 #[derive(
@@ -16,8 +16,8 @@ pub enum Proof {
     Baseline,
     /// On the same tree once more, before the task is given up: does the failure come back?
     Flake,
-    /// On the result with every test file that existed before put back: does it pass only because
-    /// these were changed?
+    /// On the result with every test file and check definition that existed before put back: does it
+    /// pass only because these were changed?
     OldTests,
     /// On the tree on which the task started, with the new tests: do they fail without the work?
     NewTests,
@@ -39,7 +39,9 @@ impl Proof {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
             Self::Flake => "running the checks once more on the same tree",
-            Self::OldTests => "running the checks with the tests as they were before",
+            Self::OldTests => {
+                "running the checks with tests and check definitions as they were before"
+            }
             Self::NewTests => {
                 "running the checks on the tree on which the task started, with the new tests"
             }
@@ -57,6 +59,17 @@ pub enum ProofWord {
     Failed,
     /// It says nothing.
     Unknown,
+}
+
+impl ProofWord {
+    /// The word used in events and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 /// A proof as reports tell it.
@@ -91,12 +104,18 @@ impl ProofLine {
             (Proof::Flake, ProofWord::Unknown) => {
                 format!("the repeated run tells nothing: {details}")
             }
-            (Proof::OldTests, ProofWord::Passed) => "the old tests pass with the change".into(),
+            (Proof::OldTests, ProofWord::Passed) => {
+                "the tests and check definitions as they were before pass with the change".into()
+            }
             (Proof::OldTests, ProofWord::Failed) => {
-                format!("the old tests fail with the change: {details}")
+                format!(
+                    "as the tests and check definitions were before, these fail with the change: {details}"
+                )
             }
             (Proof::OldTests, ProofWord::Unknown) => {
-                format!("whether the old tests pass with the change is not known: {details}")
+                format!(
+                    "whether the tests and check definitions as they were before pass with the change is not known: {details}"
+                )
             }
             (Proof::NewTests, ProofWord::Passed) => {
                 "the new tests pass without the change: they prove nothing".into()
@@ -204,15 +223,38 @@ pub struct FailedCheck {
     pub all_named: bool,
     /// Tests that passed, where it says so.
     pub passed: Option<u64>,
+    /// File and line of the tests, as far as the output tells them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, (String, u32)>,
 }
 
-/// Test files that differ from the task's start.
+/// Test files and definitions of checks that differ from the task's start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestChanges {
-    /// Those that existed before and were changed or deleted.
+    /// Test files that existed before and were changed or deleted.
     pub changed: Vec<String>,
-    /// Those that are new.
+    /// Test files that are new.
     pub added: Vec<String>,
+    /// Files that decide what the checks do, of which the part that decides was changed, and new ones
+    /// that take the place of what decided before.
+    #[serde(default)]
+    pub definitions: Vec<String>,
+}
+
+impl TestChanges {
+    /// Whether the checks may pass only because something that they are made of is not as it was.
+    pub fn touch_what_was_there(&self) -> bool {
+        !self.changed.is_empty() || !self.definitions.is_empty()
+    }
+
+    /// What is not as it was before, definitions first.
+    pub fn touched(&self) -> Vec<String> {
+        self.definitions
+            .iter()
+            .chain(&self.changed)
+            .cloned()
+            .collect()
+    }
 }
 
 /// Whom a failure is to be blamed on.
@@ -254,6 +296,12 @@ pub struct BlamedTest {
     pub test: Option<String>,
     /// Whom it is to be blamed on.
     pub blame: Blame,
+    /// Where it failed, relative to the work tree; `null` where the output does not tell.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The line there.
+    #[serde(default)]
+    pub line: Option<u32>,
 }
 
 impl BlamedTest {
@@ -263,6 +311,11 @@ impl BlamedTest {
             Some(test) => test.clone(),
             None => format!("check {}", self.check),
         }
+    }
+
+    /// The test and whom it is to be blamed on, in one phrase.
+    pub fn says(&self) -> String {
+        format!("{}: {}", self.name(), self.blame.as_str())
     }
 }
 
@@ -313,10 +366,15 @@ impl Proofs {
     /// Whom each failure in `failed` is to be blamed on.
     pub fn blame(&self, failed: &[FailedCheck]) -> Vec<BlamedTest> {
         let each = failed.iter().flat_map(|failed| {
-            failures(failed).map(|(check, test)| BlamedTest {
-                blame: self.blame_for(failed, test.as_deref()),
-                check,
-                test,
+            failures(failed).map(|(check, test)| {
+                let place = test.as_ref().and_then(|test| failed.places.get(test));
+                BlamedTest {
+                    blame: self.blame_for(failed, test.as_deref()),
+                    path: place.map(|(path, _)| path.clone()),
+                    line: place.map(|(_, line)| *line),
+                    check,
+                    test,
+                }
             })
         });
         each.collect()

@@ -164,6 +164,11 @@ pub const HISTORY_ERRORS: usize = 2;
 /// Longest error that a history keeps, in characters.
 pub const MAX_ERROR: usize = 160;
 
+/// A failing test's id with its file and line.
+fn place(test: &FailingTest) -> Option<(String, (String, u32))> {
+    Some((test.id.clone(), (test.file.clone()?, test.line?)))
+}
+
 impl CheckResult {
     /// What a run of `check` that ended with `outcome` and printed `output` means. Paths below
     /// `root` (the work tree) are made relative.
@@ -238,6 +243,7 @@ impl CheckResult {
             tests: self.failing_tests.iter().map(|it| it.id.clone()).collect(),
             all_named: named.is_some() && named == self.counts.failed,
             passed: self.counts.passed,
+            places: self.failing_tests.iter().filter_map(place).collect(),
         })
     }
 

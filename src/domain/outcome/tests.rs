@@ -21,12 +21,14 @@ fn every_outcome() -> Vec<Outcome> {
         Outcome::ChangedExpectations {
             commit: Some(id()),
             accepted: true,
+            files: vec![text()],
             tests: vec![text()],
             unknown: None,
         },
         Outcome::ChangedExpectations {
             commit: None,
             accepted: false,
+            files: Vec::new(),
             tests: Vec::new(),
             unknown: Some(text()),
         },

@@ -80,7 +80,7 @@ choice! {
     }
 }
 choice! {
-    /// What becomes of work that changes tests which were there before.
+    /// What becomes of work that changes tests or check definitions which were there before.
     TestChangePolicy {
         /// It has to pass with the old ones too; else it is committed, but not called verified.
         Prove = "prove",

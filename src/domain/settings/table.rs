@@ -192,7 +192,7 @@ settings! {
         flaky_reruns: u32 = Whole::<u32>::new(0, 10), Task, is 1;
         /// What becomes of work that fails only what failed before: `tolerate` commits it as unverified.
         known_failures: KnownFailures = Choice::<KnownFailures>::kind(), Task, is KnownFailures::Fail;
-        /// What becomes of changed tests: `prove` runs the old ones on the work and does not call it verified where they fail, `fail` does not commit it then, `warn` only names them.
+        /// What becomes of changed tests and check definitions: `prove` runs the checks with the old ones on the work and does not call it verified where that fails, `fail` does not commit it then, `warn` only names them.
         test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
         /// Whether new tests have to fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;

@@ -15,7 +15,7 @@ use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
 use crate::git::snapshot::listing::RawDiff;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -97,8 +97,9 @@ impl Repo {
         Ok(TreeId(call.line()?))
     }
 
-    /// `tree` with these paths as `from` has them, absent where it has none. With the result and the
-    /// task's start in the two places this is "the old tests on the new code" or the other way round.
+    /// `tree` with these paths as `from` has them, absent where it has none, and with other `contents`
+    /// in files that both have. With the result and the task's start in the two places this is "the
+    /// old tests on the new code" or the other way round.
     ///
     /// # Errors
     /// When git fails.
@@ -107,10 +108,18 @@ impl Repo {
         tree: &TreeId,
         from: &TreeId,
         paths: &BTreeSet<Vec<u8>>,
+        contents: &BTreeMap<Vec<u8>, Vec<u8>>,
     ) -> Result<TreeId, GitError> {
         let _open = self.unseal()?;
         let mut diffs = self.diff_trees(&tree.0, &from.0)?;
-        diffs.retain(|diff| paths.contains(&diff.path));
+        diffs.retain(|diff| paths.contains(&diff.path) || contents.contains_key(&diff.path));
+        for diff in &mut diffs {
+            if let Some(content) = contents.get(&diff.path) {
+                let write = self.call().args(["hash-object", "-w", "--stdin"]);
+                diff.after.oid = write.stdin(content.clone()).line()?;
+                diff.after.mode = diff.before.mode;
+            }
+        }
         if diffs.is_empty() {
             return Ok(tree.clone());
         }

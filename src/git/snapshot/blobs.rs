@@ -1,9 +1,9 @@
 //! Comparing work-tree content with recorded blobs, in bounded memory.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::as_path;
+use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
-use crate::git::entries::{Digest, OnDisk};
+use crate::git::entries::{Digest, OnDisk, open_regular};
 use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
@@ -14,6 +14,7 @@ use crate::git::snapshot::listing::{GITLINK, Recorded};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
 use std::sync::PoisonError;
 
 impl Repo {
@@ -80,6 +81,29 @@ impl Repo {
         let call = self.call().args(["cat-file", "blob"]);
         let output = call.args([as_path(&wanted)]).status()?;
         Ok((output.status == Some(0)).then_some(output.stdout))
+    }
+
+    /// Every path of the base.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn base_paths(&self) -> Result<Vec<Vec<u8>>, GitError> {
+        let _open = self.unseal()?;
+        let args = ["ls-tree", "-r", "-z", "--name-only"];
+        let listed = self.call().args(args).args([&self.private.state.base_tree]);
+        let listed = listed.run()?.stdout;
+        Ok(nul_fields(&listed).map(<[u8]>::to_vec).collect())
+    }
+
+    /// What a file of the work tree holds; `None` for one that is larger, no file, or cannot be read.
+    pub fn work_file(&self, path: &[u8], at_most: u64) -> Option<Vec<u8>> {
+        let file = open_regular(&self.real.work_tree.join(as_path(path))).ok()?;
+        let mut content = Vec::new();
+        file.take(at_most.saturating_add(1))
+            .read_to_end(&mut content)
+            .ok()?;
+        let fits = u64::try_from(content.len()).is_ok_and(|length| length <= at_most);
+        fits.then_some(content)
     }
 
     /// What a commit that is in the repository holds under a path.

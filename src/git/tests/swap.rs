@@ -145,7 +145,10 @@ fn trees_are_composed_of_two() {
         g.repo.write_snapshot_tree(&snapshot).unwrap(),
     );
     let tests = [b"tests/a".to_vec(), b"tests/b".to_vec(), b"place".to_vec()].into();
-    let new_tests = g.repo.compose_tree(&start, &result, &tests).unwrap();
+    let new_tests = g
+        .repo
+        .compose_tree(&start, &result, &tests, &BTreeMap::new())
+        .unwrap();
     g.repo.swap_to(&snapshot, &new_tests).unwrap();
     assert_eq!(g.read("tests/a"), "new test\n");
     assert_eq!(g.read("tests/b"), "another\n");
@@ -155,7 +158,10 @@ fn trees_are_composed_of_two() {
         "the result has a directory there"
     );
     g.repo.swap_back(&Exempt::default()).unwrap();
-    let old_tests = g.repo.compose_tree(&result, &start, &tests).unwrap();
+    let old_tests = g
+        .repo
+        .compose_tree(&result, &start, &tests, &BTreeMap::new())
+        .unwrap();
     g.repo.swap_to(&snapshot, &old_tests).unwrap();
     assert_eq!(g.read("tests/a"), "old test\n");
     assert!(!g.path("tests/b").exists());

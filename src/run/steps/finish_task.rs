@@ -207,10 +207,8 @@ fn ended(
     patch: Option<String>,
 ) -> TaskEnded {
     let state = &run.journal.state;
-    let committed = matches!(
-        outcome,
-        Outcome::Verified { .. } | Outcome::Unverified { .. }
-    );
+    let committed =
+        outcome.task_end() == TaskEnd::Done && !matches!(outcome, Outcome::AlreadySatisfied { .. });
     let (raw, now) = tree.last_snapshot(emit);
     let left = raw.as_deref().map(changed_paths).unwrap_or_default();
     let changed_files = if committed && left.is_empty() {

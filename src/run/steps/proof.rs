@@ -2,20 +2,22 @@
 
 use crate::checks::Verification;
 use crate::domain::attempt::{
-    Interruption, Observation, Proof, ProofLine, ProofResult, Proved, TestChanges,
+    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved, TestChanges,
 };
 use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::EventKind;
+use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{RawSnapshot, SwapError, TreeId, display_path};
 use crate::run::accounts::CheckMemory;
+use crate::run::check_changes::{CheckChanges, check_changes};
 use crate::run::emitter::Emitter;
 use crate::run::setup::Setup;
 use crate::run::steps::verify::{judge, run_checks};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use anyhow::Context;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs the checks on the tree that a proof is about, brings the work tree back, and says what that
 /// proves.
@@ -43,13 +45,19 @@ pub async fn prove(
         return Ok(Observation::interrupted(by));
     };
     let elapsed_ms = emit.elapsed_ms();
-    emit.emit(EventKind::ProofEnded(Box::new(ProofLine {
+    let line = ProofLine {
         proof,
         result: result.word(),
         details: result.details(),
         attempt: run.journal.state.attempt(),
         elapsed_ms: elapsed_ms.saturating_sub(began),
-    })));
+    };
+    let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
+    if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
+        let tests = run.journal.state.tests.added.join(", ");
+        emit.warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
+    }
+    emit.emit(EventKind::ProofEnded(Box::new(line)));
     Ok(Observation::Proved(Box::new(Proved {
         proof,
         tree: fingerprint,
@@ -82,7 +90,13 @@ async fn on_its_tree(
     if let Some(why) = cannot_prove(run).filter(|_| proof != Proof::Flake) {
         return unknown(why);
     }
-    let put = tree_of(tree, proof, &raw, &run.journal.state.tests)
+    let changes = check_changes(&tree.repo, &raw, &run.config.checks);
+    if let Some(path) = changes.ignored.first().filter(|_| proof == Proof::OldTests) {
+        return unknown(format!(
+            "{path} takes part in the checks and would not be committed: a rule that the change adds ignores it"
+        ));
+    }
+    let put = tree_of(tree, proof, &raw, &changes)
         .and_then(|other| tree.repo.change().swap_to(&raw, &other).map(drop));
     let config = &run.config;
     let ran = match &put {
@@ -131,30 +145,42 @@ fn tree_of(
     tree: &WorkTree,
     proof: Proof,
     raw: &RawSnapshot,
-    tests: &TestChanges,
+    changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
     let start = tree.repo.base_tree();
     let now = tree.repo.write_snapshot_tree(raw)?;
+    let tests = &changes.tests;
     let named = |names: &[&[String]]| -> BTreeSet<Vec<u8>> {
-        let changed = raw.changes.iter().map(|change| change.path.clone());
+        let all = raw.changes.iter().chain(&raw.uncounted);
+        let paths = all.map(|change| change.path.clone());
         let is_named = |path: &Vec<u8>| {
             let shown = display_path(path);
             names.iter().any(|names| names.contains(&shown))
         };
-        changed.filter(is_named).collect()
+        paths.filter(is_named).collect()
     };
     Ok(match proof {
         Proof::Flake => now,
         Proof::Baseline => start,
         Proof::OldTests => {
-            let old = named(&[&tests.changed]);
-            tree.repo.compose_tree(&now, &start, &old)?
+            let new = new_tests_left_out(tests);
+            let mut old = named(&[&tests.changed, &tests.definitions, &new]);
+            old.retain(|path| !changes.mixed.contains_key(path));
+            tree.repo.compose_tree(&now, &start, &old, &changes.mixed)?
         }
         Proof::NewTests => {
-            let new = named(&[&tests.changed, &tests.added]);
-            tree.repo.compose_tree(&start, &now, &new)?
+            let new = named(&[&tests.changed, &tests.added, &tests.definitions]);
+            tree.repo
+                .compose_tree(&start, &now, &new, &BTreeMap::new())?
         }
     })
+}
+
+/// New tests may need what the change makes of the definitions, and the old ones do not need them. A
+/// module of Rust is named by the file that it belongs to, and stays.
+fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
+    let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
+    tests.added.iter().filter(is_apart).cloned().collect()
 }
 
 fn result_of(verification: &Verification) -> ProofResult {

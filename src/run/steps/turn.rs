@@ -2,13 +2,16 @@
 
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
-use crate::domain::attempt::{Last, Observation, Spend, TurnEnded, TurnKey, TurnPurpose};
+use crate::domain::attempt::{
+    Last, Observation, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+};
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::event::{EventKind, TurnLine};
 use crate::domain::settings::{AgentCommits, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport, display_path};
 use crate::run::accounts::Accounts;
+use crate::run::check_changes::check_changes;
 use crate::run::conversation;
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
@@ -19,7 +22,7 @@ use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::secrets::secrets_in;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
-use crate::run::work_tree::{changed_paths, changed_tests};
+use crate::run::work_tree::changed_paths;
 
 /// Lets the agent work once and says what came of it.
 ///
@@ -67,12 +70,12 @@ pub async fn turn(
     let states = (&before, &after);
     tell(parts, run, (key, purpose), &assessment, states, &end, usage);
     let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
-    let tests = raw.as_deref().map(changed_tests).unwrap_or_default();
+    let tests = raw.as_deref().map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Box::new(TurnEnded {
         assessment,
         after,
         changes,
-        tests,
+        tests: tests.unwrap_or_default(),
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
     })))
@@ -245,15 +248,6 @@ fn violations(
     let uncounted = raw.map(|raw| raw.uncounted.as_slice()).unwrap_or_default();
     let all = changes.iter().chain(uncounted);
     let protected = protected_among(&parts.tree, run, all.map(|change| change.path.as_slice()));
-    let changed_tests = raw.map(changed_tests).unwrap_or_default().changed;
-    let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
-    if is_told && !changed_tests.is_empty() {
-        parts.emit.warn_once(&format!(
-            "task {} changes tests that were there before: {}",
-            run.task.id,
-            changed_tests.join(", ")
-        ));
-    }
     violations.extend(protected);
     violations
 }
@@ -276,6 +270,25 @@ fn tell_changed_configuration(
     ));
     let paths = changed.iter().map(|path| path.as_bytes());
     violations.extend(protected_among(&parts.tree, run, paths));
+}
+
+/// What the task has changed of tests and check definitions, named where the policy asks for that.
+fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> TestChanges {
+    let tests = check_changes(&parts.tree.repo, raw, &run.config.checks).tests;
+    let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
+    for (what, paths) in [
+        ("tests", &tests.changed),
+        ("check definitions", &tests.definitions),
+    ] {
+        if is_told && !paths.is_empty() {
+            parts.emit.warn_once(&format!(
+                "task {} changes {what} that were there before: {}",
+                run.task.id,
+                paths.join(", ")
+            ));
+        }
+    }
+    tests
 }
 
 /// Says which of these paths are protected. The plan is left to those who read what changes in it.

@@ -8,11 +8,12 @@ use crate::domain::event::EventKind;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
+use crate::run::check_changes::check_changes;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
-use crate::run::work_tree::{WorkTree, changed_tests};
+use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 
 /// Verifies the tree as it stands by the checks of the task, and mints the permit to commit it where
@@ -53,7 +54,8 @@ pub async fn verify(
         }
     };
     judge(memory, run, (&before, &after), &verification);
-    let tests = raw_after.as_deref().map(changed_tests).unwrap_or_default();
+    let changes = |raw| check_changes(&tree.repo, raw, &run.config.checks).tests;
+    let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
         (Some(before), Some(after)) => altered(before, after),
         _ => Vec::new(),

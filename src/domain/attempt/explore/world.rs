@@ -78,6 +78,7 @@ fn tests_of(tree: &Snapshot) -> TestChanges {
         Some(tree) if tree.0 == "b" => TestChanges {
             changed: vec!["t".into()],
             added: vec!["n".into()],
+            definitions: Vec::new(),
         },
         _ => TestChanges::default(),
     }
@@ -142,6 +143,7 @@ pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
         tests: Default::default(),
         all_named: false,
         passed: None,
+        places: Default::default(),
     }]
 }
 

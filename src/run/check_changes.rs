@@ -1,0 +1,172 @@
+//! What a task changed of what its checks are made of: tests and check definitions.
+
+use crate::domain::attempt::TestChanges;
+use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
+use crate::domain::checks::tests_changed::is_test;
+use crate::domain::checks::verdict::Check;
+use crate::git::{Change, ChangeKind, RawSnapshot, Repo, display_path};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+
+/// Files that decide what checks do are read up to this size.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What was changed, and how the files are for checks that are defined as before.
+#[derive(Debug, Default)]
+pub struct CheckChanges {
+    /// By name.
+    pub tests: TestChanges,
+    /// Content of files of which only a part decides: that part is as before, the rest is not.
+    pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Files that decide something and would not be committed.
+    pub ignored: Vec<String>,
+}
+
+/// Tests and check definitions that differ from the task's start.
+pub fn check_changes(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
+    let mut found = CheckChanges::default();
+    if raw.changes.is_empty() && raw.uncounted.is_empty() {
+        return found;
+    }
+    let start = Before::new(repo, raw);
+    let commands = checks.iter().map(|check| check.run.as_str());
+    let definitions = Definitions::of(commands, &start);
+    for change in start.changes.values() {
+        let path = display_path(&change.path);
+        let is_new = change.kind == ChangeKind::Added;
+        let role = match is_new {
+            true => definitions.of_new(&path, &start),
+            false => definitions.of_old(&path),
+        };
+        match role {
+            None => {}
+            Some(Role::Test) if is_new => found.tests.added.push(path),
+            Some(Role::Test) => found.tests.changed.push(path),
+            Some(Role::Definition(part)) => {
+                definition(
+                    &mut found,
+                    &start,
+                    change,
+                    if is_new { Part::Whole } else { part },
+                );
+            }
+        }
+    }
+    found
+}
+
+fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, part: Part) {
+    let path = display_path(&change.path);
+    let restored = match change.kind {
+        ChangeKind::Modified => start.restored(&change.path, part),
+        _ => Some(Restored::Old),
+    };
+    match restored {
+        None => return,
+        Some(Restored::Old) => {}
+        Some(Restored::Mixed(text)) => {
+            found.mixed.insert(change.path.clone(), text.into_bytes());
+        }
+    }
+    if change.newly_ignored {
+        found.ignored.push(path.clone());
+    }
+    found.tests.definitions.push(path);
+}
+
+/// The state on which the task started, told from what differs from it.
+struct Before<'r> {
+    repo: &'r Repo,
+    changes: BTreeMap<String, &'r Change>,
+    has_tests: OnceCell<bool>,
+}
+
+impl<'r> Before<'r> {
+    fn new(repo: &'r Repo, raw: &'r RawSnapshot) -> Self {
+        let all = raw.changes.iter().chain(&raw.uncounted);
+        Self {
+            repo,
+            changes: all
+                .map(|change| (display_path(&change.path), change))
+                .collect(),
+            has_tests: OnceCell::new(),
+        }
+    }
+
+    fn old(&self, path: &[u8]) -> Option<String> {
+        let content = self.repo.base_file(path).ok().flatten()?;
+        String::from_utf8(content).ok()
+    }
+
+    /// What of a changed file is to be put back; all of it where it is not known what changed.
+    fn restored(&self, path: &[u8], part: Part) -> Option<Restored> {
+        if part == Part::Whole {
+            return Some(Restored::Old);
+        }
+        let new = self.repo.work_file(path, MAX_BYTES).map(String::from_utf8);
+        match (self.old(path), new) {
+            (Some(old), Some(Ok(new))) => part.restored(&old, &new),
+            _ => Some(Restored::Old),
+        }
+    }
+
+    fn is_below(&self, path: &str) -> bool {
+        let dir = format!("{path}/");
+        let below = self.changes.range(dir.clone()..);
+        let mut below = below.take_while(|(path, _)| path.starts_with(&dir));
+        below.any(|(_, change)| change.kind != ChangeKind::Added)
+    }
+}
+
+impl Start for Before<'_> {
+    fn entry(&self, path: &str) -> Option<Entry> {
+        let full = self.repo.real().work_tree().join(path);
+        let now = full.symlink_metadata().ok();
+        let Some(change) = self.changes.get(path) else {
+            if self.is_below(path) {
+                return Some(Entry::Directory);
+            }
+            let now = now?;
+            return match now.file_type() {
+                kind if kind.is_dir() => Some(Entry::Directory),
+                kind if kind.is_symlink() => {
+                    let target = std::fs::read_link(&full).ok()?;
+                    Some(Entry::Link(target.to_str()?.to_owned()))
+                }
+                kind if kind.is_file() => Some(Entry::File {
+                    executable: now.permissions().mode() & 0o111 != 0,
+                }),
+                _ => None,
+            };
+        };
+        let is_link = now.as_ref().is_some_and(|now| now.is_symlink());
+        let runs = now.is_some_and(|now| now.permissions().mode() & 0o111 != 0);
+        match change.kind {
+            ChangeKind::Added => self.is_below(path).then_some(Entry::Directory),
+            ChangeKind::Submodule => None,
+            ChangeKind::TypeChanged if !is_link => Some(Entry::Link(self.old(&change.path)?)),
+            ChangeKind::Modified if is_link => Some(Entry::Link(self.old(&change.path)?)),
+            ChangeKind::ModeChanged => Some(Entry::File { executable: !runs }),
+            _ => Some(Entry::File { executable: runs }),
+        }
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        match self.changes.get(path) {
+            Some(change) if change.kind == ChangeKind::Added => None,
+            Some(change) => self.old(&change.path),
+            None => {
+                let content = self.repo.work_file(path.as_bytes(), MAX_BYTES)?;
+                String::from_utf8(content).ok()
+            }
+        }
+    }
+
+    fn has_tests(&self) -> bool {
+        *self.has_tests.get_or_init(|| {
+            let paths = self.repo.base_paths().unwrap_or_default();
+            paths.iter().any(|path| is_test(&display_path(path)))
+        })
+    }
+}
