@@ -2,6 +2,7 @@
 
 use super::{sentence, text};
 use crate::domain::assess::AssessmentKind;
+use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::HashSet;
@@ -67,7 +68,11 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
         .iter()
         .filter(|task| sentence::is_undone(task))
     {
-        notes.extend(last_failing(task).flat_map(diagnostics));
+        let failing = last_failing(task).flat_map(diagnostics);
+        notes.extend(failing.map(|note| with_blame(note, &task.failing_tests)));
+    }
+    for task in &summary.tasks {
+        notes.extend(blamed(task, &notes));
     }
     for task in &summary.tasks {
         notes.extend(ended(summary, task));
@@ -120,6 +125,54 @@ fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {
             details: diagnostic.details.as_deref().map(text::block),
         })
     })
+}
+
+/// How loud a failing test is: one that the work is not to be blamed for is no error of the work.
+fn level_of(blame: Blame) -> Level {
+    match blame {
+        Blame::New | Blame::Unknown => Level::Error,
+        Blame::WasRedBefore | Blame::Flaky => Level::Warning,
+    }
+}
+
+fn is_at(note: &Annotation, test: &BlamedTest) -> bool {
+    test.line.is_some() && test.line == note.line && test.path.as_ref() == Some(&note.path)
+}
+
+/// A note on a failing test's line says whom the failure is to be blamed on.
+fn with_blame(note: Annotation, tests: &[BlamedTest]) -> Annotation {
+    let known = tests.iter().filter(|test| test.blame != Blame::Unknown);
+    match known.clone().find(|test| is_at(&note, test)) {
+        Some(test) => Annotation {
+            level: level_of(test.blame),
+            title: text::short_line(
+                &format!("{} ({})", note.title, test.blame.as_str()),
+                TITLE_CHARS,
+            ),
+            ..note
+        },
+        None => note,
+    }
+}
+
+/// Notes on the lines of failing tests of which there is none yet.
+fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
+    let tests = sentence::blamed(&task.failing_tests).iter();
+    let tests = tests.filter(|test| !notes.iter().any(|note| is_at(note, test)));
+    let made = tests.filter_map(|test| {
+        Some(Annotation {
+            level: level_of(test.blame),
+            path: text::line(test.path.as_deref()?),
+            line: Some(test.line?),
+            title: text::short_line(
+                &format!("{} failed ({})", test.check, test.blame.as_str()),
+                TITLE_CHARS,
+            ),
+            message: bounded(&test.says()),
+            ..Annotation::default()
+        })
+    });
+    made.collect()
 }
 
 fn ended(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {

@@ -245,6 +245,7 @@ fn section(task: &TaskSummary) -> Markup {
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
                 @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
             }
+            (proofs(task))
             h3 { "Turns" }
             ol { @for line in &task.turns { (turn(line)) } }
             @if !task.history.is_empty() {
@@ -256,6 +257,26 @@ fn section(task: &TaskSummary) -> Markup {
             }
             @if !task.changed_files.is_empty() { p { "Changed: " (text::some_of(&task.changed_files, 100)) } }
             @if let Some(patch) = &task.patch { p { "Patch of the unfinished work: " code { (text::line(patch)) } } }
+        }
+    }
+}
+
+/// What further runs of the checks said, and whom each failing test is to be blamed on.
+fn proofs(task: &TaskSummary) -> Markup {
+    let tests = sentence::blamed(&task.failing_tests);
+    html! {
+        @if !tests.is_empty() {
+            h3 { "Failing tests" }
+            ul { @for test in tests.iter().take(200) { li {
+                code { (text::short_line(&test.name(), 300)) } ": " (test.blame.as_str())
+                @if let Some(path) = &test.path { " (" (text::short_line(path, 200)) @if let Some(line) = test.line { ":" (line) } ")" }
+            } } }
+        }
+        @if !task.proofs.is_empty() {
+            h3 { "Proofs" }
+            ul { @for line in &task.proofs { li {
+                code { (line.proof.as_str()) } " in attempt " (line.attempt) ", " (text::duration(line.elapsed_ms)) ": " b { (line.result.as_str()) } ", " (text::short_line(&line.says(), 1_000))
+            } } }
         }
     }
 }

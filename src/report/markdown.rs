@@ -157,7 +157,7 @@ fn happened(summary: &RunSummary, reason: Reason) -> String {
         .iter()
         .filter(|task| task.reason == Some(reason));
     let undone: Vec<&TaskSummary> = decisive
-        .filter(|task| task.status != TaskEnd::Done)
+        .filter(|task| task.status != TaskEnd::Done || sentence::is_done_with_a_reservation(task))
         .collect();
     match undone.as_slice() {
         [] => upper_first(sentence::reason(reason)),

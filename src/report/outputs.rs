@@ -1,8 +1,10 @@
 //! The outputs of the action, as text for the file that `GITHUB_OUTPUT` names.
 
 use super::text;
+use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Whether the reports came through.
@@ -69,6 +71,10 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "Files that the commits changed, one a line.",
     ),
     (
+        "known-failures",
+        "Tests that fail and failed already before their task, one a line; a check of which the tests cannot be told as `check NAME`.",
+    ),
+    (
         "pull-request-number",
         "Number of the pull request that the work is on; empty when there is none.",
     ),
@@ -119,6 +125,7 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ("head-sha", word(summary.head.as_ref())),
         ("branch", word(summary.branch.as_ref())),
         ("changed-files", list(&summary.changed_files)),
+        ("known-failures", list(&known_failures(summary))),
         ("pull-request-number", number(pull.map(|pull| pull.number))),
         ("pull-request-url", word(pull.map(|pull| &pull.url))),
         ("tokens-in", number(summary.usage.tokens_in)),
@@ -192,6 +199,14 @@ pub fn one_line(summary: &RunSummary) -> String {
     }
 }
 
+/// Failing tests of all tasks that are not to be blamed on them, each once.
+fn known_failures(summary: &RunSummary) -> Vec<String> {
+    let tests = summary.tasks.iter().flat_map(|task| &task.failing_tests);
+    let known = tests.filter(|test| test.blame == Blame::WasRedBefore);
+    let names: BTreeSet<String> = known.map(BlamedTest::name).collect();
+    names.into_iter().collect()
+}
+
 /// Dollars as a plain number. Sums of floating-point numbers have a tail that nobody wants to see.
 fn plain_dollars(usd: f64) -> String {
     let text = format!("{usd:.6}");
@@ -245,7 +260,7 @@ mod tests {
     #[test]
     fn the_outputs_are_those_of_the_contract() {
         let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
-            commits, head-sha, branch, changed-files, pull-request-number, pull-request-url, \
+            commits, head-sha, branch, changed-files, known-failures, pull-request-number, pull-request-url, \
             tokens-in, tokens-out, cost-usd, run-dir, report-path, report-status, summary";
         let all = outputs(&RunSummary::default(), &Beyond::default());
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
@@ -286,6 +301,8 @@ mod tests {
         feature/csv
         changed-files
         src/report.rs
+        known-failures
+
         pull-request-number
         7
         pull-request-url
@@ -320,6 +337,7 @@ mod tests {
         assert_eq!(
             unknown,
             [
+                "known-failures",
                 "pull-request-number",
                 "pull-request-url",
                 "tokens-in",

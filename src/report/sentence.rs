@@ -2,6 +2,7 @@
 
 use super::text;
 use crate::domain::assess::AssessmentKind;
+use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::event::{RetryKind, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, RunUsage, TaskSummary};
@@ -183,7 +184,9 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::TurnTimeout => "the agent's turn hit its time limit",
         Reason::CommitRejected => "the commit was rejected",
         Reason::UnstableChecks => "the checks change what they check every time they run",
-        Reason::ChangedExpectations => "the old tests do not pass with the change",
+        Reason::ChangedExpectations => {
+            "the checks are not known to pass without changes of what they are made of"
+        }
         Reason::Budget => "the token or cost limit was reached",
         Reason::Deadline => "the run's deadline was reached",
         Reason::Cancelled => "the run was stopped",
@@ -356,6 +359,21 @@ pub fn has_proofs(task: &TaskSummary) -> bool {
     !task.proofs.is_empty()
 }
 
+/// The failing tests, where anything is known of whom they are to be blamed on.
+pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
+    match tests.iter().all(|test| test.blame == Blame::Unknown) {
+        true => &[],
+        false => tests,
+    }
+}
+
+/// Whether the message of a task that is done says more than that its checks passed: they did not, or
+/// not as they were before.
+pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
+    let fails = task.reason == Some(Reason::Unverified) && !task.failing_tests.is_empty();
+    task.status == TaskEnd::Done && (fails || task.reason == Some(Reason::ChangedExpectations))
+}
+
 /// What would help against the reason for which the run ended.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
@@ -367,7 +385,7 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("do what the report asks for, or change the task, then run it again")
         }
         Reason::ChangedExpectations => {
-            Some("read what was changed in the tests: the old ones do not pass with the change")
+            Some("read what was changed in tests and check definitions before you take the work")
         }
         Reason::UnstableChecks => Some(
             "make the checks leave files that git tracks as they are, or commit what they write",

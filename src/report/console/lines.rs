@@ -5,7 +5,7 @@ use super::line::{Line, Tone, mark, place};
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
-use crate::domain::attempt::ProofWord;
+use crate::domain::attempt::{Blame, ProofWord};
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
 use crate::domain::outcome::{Reason, TaskEnd, signal_name};
@@ -14,6 +14,8 @@ use crate::report::{sentence, text};
 
 /// Longest line of foreign text in the log, in characters.
 const LINE_CHARS: usize = 2_000;
+/// Most failing tests that are named at the end of a task.
+const MOST_TESTS: usize = 20;
 /// Most lines of one message of the agent.
 const MESSAGE_LINES: usize = 40;
 
@@ -141,7 +143,10 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             block(Tone::Warn, "  commit rejected: ", reason, 20)
         }
         EventKind::PushEnded(push) => pushed(push),
-        EventKind::TaskEnded(ended) => vec![task_ended(event, ended, summary)],
+        EventKind::TaskEnded(ended) => {
+            let failing = failing_tests(ended).into_iter();
+            failing.chain([task_ended(event, ended, summary)]).collect()
+        }
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
         EventKind::Warning { message } => vec![warning(message)],
         EventKind::RunEnded { .. } => end::lines(summary),
@@ -391,6 +396,28 @@ fn agent_commits(commits: &[String]) -> Vec<Line> {
     std::iter::once(first)
         .chain(shown.map(|commit| indicator(&text::short_line(commit, 200))))
         .collect()
+}
+
+/// The tests that failed last, each with whom it is to be blamed on, where anything is known of that.
+fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
+    let tests = sentence::blamed(&ended.failing_tests);
+    let shown = tests.iter().take(MOST_TESTS);
+    let mut lines: Vec<Line> = shown
+        .map(|test| {
+            let tone = match test.blame {
+                Blame::New | Blame::Unknown => Tone::Bad,
+                Blame::WasRedBefore | Blame::Flaky => Tone::Warn,
+            };
+            let says = text::short_line(&test.says(), LINE_CHARS);
+            Line::new(tone, format!("  failing test {says}"))
+        })
+        .collect();
+    let more = tests.len().saturating_sub(MOST_TESTS);
+    if more > 0 {
+        let more = text::count(more as u64, "failing test");
+        lines.push(Line::new(Tone::Dim, format!("  and {more} more")));
+    }
+    lines
 }
 
 fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {

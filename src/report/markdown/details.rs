@@ -46,16 +46,28 @@ pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
     blocks.join("\n\n")
 }
 
-/// The course of every task that was worked on and is not done, folded.
+/// The course of every task that was worked on and is not done, and the proofs of those that are,
+/// folded.
 pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
     let undone = summary
         .tasks
         .iter()
         .filter(|task| sentence::is_undone(task));
     let undone = undone.filter(|task| !task.turns.is_empty());
+    let done = summary.tasks.iter().filter(|task| {
+        task.status == TaskEnd::Done && (!task.proofs.is_empty() || !task.failing_tests.is_empty())
+    });
+    let undone = undone.map(|task| {
+        let parts = [
+            failures(task, limits),
+            proofs(task, limits),
+            course(task, limits),
+        ];
+        fold(task, &parts)
+    });
     let blocks: Vec<String> = undone
+        .chain(done.map(|task| fold(task, &[proofs(task, limits)])))
         .take(limits.details)
-        .map(|task| fold(task, &[failures(task, limits), course(task, limits)]))
         .collect();
     blocks.join("\n\n")
 }
@@ -71,6 +83,7 @@ fn section(task: &TaskSummary, limits: &Limits) -> String {
         message,
         failed_report(task.failed_report.as_ref(), limits),
         failures(task, limits),
+        proofs(task, limits),
         course(task, limits),
     ];
     match task.status {
@@ -147,6 +160,41 @@ fn failures(task: &TaskSummary, limits: &Limits) -> String {
         .map(|check| failure(check, each))
         .collect();
     blocks.join("\n\n")
+}
+
+/// What further runs of the checks said, and whom each failing test is to be blamed on.
+fn proofs(task: &TaskSummary, limits: &Limits) -> String {
+    let tests = sentence::blamed(&task.failing_tests).iter().map(|test| {
+        let name = match &test.test {
+            Some(test) => code(test, 200),
+            None => format!("check {}", code(&test.check, 100)),
+        };
+        format!("- {name}: {}", test.blame.as_str())
+    });
+    let proofs = task.proofs.iter().map(|line| {
+        let says = inline(&line.says(), 500);
+        format!(
+            "- {} ({}): {says}",
+            code(line.proof.as_str(), 20),
+            line.result.as_str()
+        )
+    });
+    joined(&[
+        list("Failing tests", tests.collect(), limits),
+        list("Proofs", proofs.collect(), limits),
+    ])
+}
+
+fn list(heading: &str, mut lines: Vec<String>, limits: &Limits) -> String {
+    let more = lines.len().saturating_sub(limits.lines);
+    lines.truncate(limits.lines);
+    if more > 0 {
+        lines.push(format!("- … and {more} more"));
+    }
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("**{heading}**\n\n{}", lines.join("\n")),
+    }
 }
 
 fn failure(check: &CheckLine, excerpt_bytes: usize) -> String {
