@@ -47,6 +47,7 @@ mod pid1;
 mod places;
 mod plan_runs;
 mod processes;
+mod proofs;
 mod real_agents;
 mod real_cli_smoke;
 mod repeated_attempts;

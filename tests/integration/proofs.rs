@@ -1,0 +1,631 @@
+//! Proofs: what further runs of the checks tell of a verdict, and whom a failure is to be blamed on.
+
+use crate::support::project::{Project, Run};
+use serde_json::{Value, json};
+
+/// A suite of three tests in the form of TAP: `a` and `b` are lines of `work.txt`, `c` is one of `other.txt`.
+const SUITE: &str = "#!/bin/sh
+echo 1..3
+n=0
+for t in a:work.txt b:work.txt c:other.txt; do
+  n=$((n + 1))
+  name=${t%%:*}
+  if grep -qx $name ${t##*:}; then echo \"ok $n - $name\"; else echo \"not ok $n - $name\"; bad=1; fi
+done
+[ -z \"$bad\" ]
+";
+
+fn project(files: &[(&str, &str)], check: &str, settings: &str) -> Project {
+    let mut project = Project::new(files);
+    let check = serde_json::to_string(check).unwrap();
+    project.write(
+        "plan.yaml",
+        &format!(
+            "title: Example\n{settings}verify:\n  - {{ name: test, run: {check}, kind: test }}\ntasks:\n  - id: fix\n    title: Fix it\n"
+        ),
+    );
+    project.commit_all("plan");
+    // A variable counts more than the plan.
+    for (name, key, value) in [
+        ("SPRAG_BASELINE", "baseline:", "on-failure"),
+        ("SPRAG_TEST_CHANGES", "test_changes:", "prove"),
+    ] {
+        let own = settings.lines().find_map(|line| line.strip_prefix(key));
+        project.env(name, own.map_or(value, str::trim));
+    }
+    project
+}
+
+/// The suite with `a` and `c` red.
+fn suite(settings: &str) -> Project {
+    let files = [
+        ("suite.sh", SUITE),
+        ("work.txt", "b\n"),
+        ("other.txt", "x\n"),
+    ];
+    project(&files, "sh suite.sh", settings)
+}
+
+fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
+    project.run(&project.agent(agent), args)
+}
+
+/// Proofs of the only task as pairs of name and result.
+fn proofs(run: &Run) -> Vec<(String, String)> {
+    let all = run.task(0)["proofs"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    all.iter()
+        .map(|proof| (text(&proof["proof"]), text(&proof["result"])))
+        .collect()
+}
+
+fn proved(run: &Run, expected: &[(&str, &str)]) {
+    let all = proofs(run);
+    let all: Vec<(&str, &str)> = all.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert_eq!(all, expected, "{}\n{}", run.stdout, run.stderr);
+}
+
+/// The failing tests with their blame.
+fn blamed(run: &Run) -> Vec<(String, String)> {
+    let all = run.task(0)["failing_tests"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    all.iter()
+        .map(|test| (text(&test["test"]), text(&test["blame"])))
+        .collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = expected
+        .iter()
+        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+    owned.collect()
+}
+
+#[test]
+fn each_failing_test_is_told_as_new_or_as_red_before() {
+    let project = suite("max_retries: 1\n");
+    // Breaks `b`, leaves `a` and `c` as they were.
+    let run = run(&project, "echo \"x$N\" > work.txt; echo Done.", &[]).expect(1);
+    proved(&run, &[("baseline", "failed")]);
+    let expected = pairs(&[
+        ("a", "was_red_before"),
+        ("b", "new"),
+        ("c", "was_red_before"),
+    ]);
+    assert_eq!(blamed(&run), expected);
+    let prompt = project.prompt(2);
+    assert!(
+        prompt.contains("Which failures were there before"),
+        "{prompt}"
+    );
+    for line in ["a: was red before", "b: new", "c: was red before"] {
+        assert!(prompt.contains(line), "{line}\n{prompt}");
+        assert!(
+            run.stdout.contains(&format!("failing test {line}")),
+            "{}",
+            run.stdout
+        );
+    }
+    assert!(
+        run.stdout.contains("failed before the task: a, c"),
+        "{}",
+        run.stdout
+    );
+    let dir = run.dir.as_ref().unwrap();
+    for file in ["report.md", "report.html"] {
+        let report = std::fs::read_to_string(dir.join(file)).unwrap();
+        assert!(report.contains("was red before"), "{file}: {report}");
+        assert!(
+            report.contains("failed before the task: a, c"),
+            "{file}: {report}"
+        );
+    }
+    assert_eq!(project.read("work.txt"), "x2\n");
+}
+
+#[test]
+fn a_start_that_was_green_makes_every_failure_new() {
+    let files = [
+        ("suite.sh", SUITE),
+        ("work.txt", "a\nb\n"),
+        ("other.txt", "c\n"),
+    ];
+    let project = project(&files, "sh suite.sh", "max_retries: 0\n");
+    let run = run(&project, "echo x > work.txt; echo Done.", &[]).expect(1);
+    proved(&run, &[("baseline", "passed")]);
+    assert_eq!(blamed(&run), pairs(&[("a", "new"), ("b", "new")]));
+}
+
+#[test]
+fn a_baseline_that_cannot_be_known_is_told_as_unknown() {
+    let files = [("slow.sh", "test -e work.txt || sleep 60\nexit 1\n")];
+    let project = project(&files, "sh slow.sh", "max_retries: 0\nverify_timeout: 2s\n");
+    let run = run(&project, "echo x > work.txt; echo Done.", &[]).expect(1);
+    proved(&run, &[("baseline", "unknown")]);
+    assert_eq!(blamed(&run), pairs(&[("", "unknown")]));
+    assert!(
+        run.stdout
+            .contains("what failed before the task is not known: test timed out"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn without_a_baseline_nothing_is_said_of_blame() {
+    let project = suite("max_retries: 1\nbaseline: off\n");
+    let run = run(&project, "echo \"x$N\" > work.txt; echo Done.", &[]).expect(1);
+    proved(&run, &[]);
+    assert!(
+        !project.prompt(2).contains("were there before"),
+        "{}",
+        project.prompt(2)
+    );
+    assert!(!run.stdout.contains("failing test"), "{}", run.stdout);
+}
+
+#[test]
+fn what_was_red_before_is_tolerated_and_named_where_the_policy_says_so() {
+    let mut project = suite("max_retries: 0\nknown_failures: tolerate\n");
+    let output = project.outside("output").display().to_string();
+    project.env("GITHUB_OUTPUT", &output);
+    let run = run(&project, "printf 'a\\nb\\n' > work.txt; echo Done.", &[]).expect(0);
+    assert_eq!(run.summary["status"], "unverified");
+    assert_eq!(run.task(0)["status"], "done");
+    assert_eq!(blamed(&run), pairs(&[("c", "was_red_before")]));
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.ends_with("it fails only what failed before the task: c"),
+        "{message}"
+    );
+    assert_eq!(run.task(0)["changed_files"], json!(["work.txt"]));
+    let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
+    let head = report.lines().take(3).collect::<String>();
+    assert!(
+        head.contains("unverified") && head.contains("it fails only what failed before"),
+        "{head}"
+    );
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn a_new_failure_is_not_tolerated_behind_an_old_one() {
+    let project = suite("max_retries: 0\nknown_failures: tolerate\n");
+    let run = run(&project, "echo a > work.txt; echo Done.", &[]).expect(1);
+    assert_eq!(
+        blamed(&run),
+        pairs(&[("b", "new"), ("c", "was_red_before")])
+    );
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_failure_that_does_not_come_back_is_told_as_flaky() {
+    let files = [
+        ("work.txt", "x\n"),
+        ("suite.sh", SUITE),
+        ("other.txt", "c\n"),
+    ];
+    let project = project(&files, "true", "max_retries: 0\nflaky_reruns: 1\n");
+    let marker = project.outside("marker");
+    let check = format!(
+        "test -e {0} || {{ touch {0}; echo 1..1; echo 'not ok 1 - sometimes'; exit 1; }}; sh suite.sh",
+        marker.display()
+    );
+    let agent = "printf 'a\\nb\\n' > work.txt; echo Done.";
+    let plan = project
+        .read("plan.yaml")
+        .replace("\"true\"", &serde_json::to_string(&check).unwrap());
+    project.write("plan.yaml", &plan);
+    project.commit_all("check");
+    let mut project = project;
+    project.env("SPRAG_FLAKY_RERUNS", "1");
+    let run = run(&project, agent, &["--baseline", "off"]).expect(0);
+    proved(&run, &[("flake", "passed")]);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(blamed(&run), pairs(&[("sometimes", "flaky")]));
+    assert!(
+        run.stdout.contains("failing test sometimes: flaky"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn a_failure_that_comes_back_is_not_flaky() {
+    let mut project = suite("max_retries: 0\n");
+    project.env("SPRAG_FLAKY_RERUNS", "1");
+    let run = run(&project, "echo a > work.txt; echo Done.", &[]).expect(1);
+    proved(&run, &[("baseline", "failed"), ("flake", "failed")]);
+    assert_eq!(
+        blamed(&run),
+        pairs(&[("b", "new"), ("c", "was_red_before")])
+    );
+}
+
+const TEST: &str = "grep -qx fixed work.txt\n";
+
+fn tested(settings: &str) -> Project {
+    let files = [("work.txt", "x\n"), ("tests/a.sh", TEST)];
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    project(&files, check, &format!("max_retries: 0\n{settings}"))
+}
+
+const WEAKENED: &str = "echo true > tests/a.sh; echo Done.";
+
+#[test]
+fn work_that_passes_only_with_weaker_tests_is_not_called_verified() {
+    let project = tested("");
+    let run = run(&project, WEAKENED, &[]).expect(0);
+    proved(&run, &[("old_tests", "failed")]);
+    is_unverified(&project, &run, "tests/a.sh");
+}
+
+#[test]
+fn work_that_passes_with_the_old_tests_is_verified() {
+    let project = tested("");
+    let agent = "echo fixed > work.txt; echo 'grep -q fixed work.txt' > tests/a.sh; echo Done.";
+    let run = run(&project, agent, &[]).expect(0);
+    proved(&run, &[("old_tests", "passed")]);
+    assert_eq!(run.task(0)["reason"], "verified");
+}
+
+#[test]
+fn the_policy_may_block_or_only_warn_of_weaker_tests() {
+    let project = tested("test_changes: fail\n");
+    let blocked = run(&project, WEAKENED, &[]).expect(3);
+    assert_eq!(blocked.task(0)["reason"], "changed_expectations");
+    assert_eq!(
+        (blocked.task(0)["status"].as_str(), project.commits()),
+        (Some("blocked"), 2)
+    );
+    assert_eq!(project.read("tests/a.sh"), "true\n");
+    let project = tested("test_changes: warn\n");
+    let warned = run(&project, WEAKENED, &[]).expect(0);
+    proved(&warned, &[]);
+    let warnings = warned.summary["warnings"].to_string();
+    assert!(
+        warnings.contains("changes tests that were there before: tests/a.sh"),
+        "{warnings}"
+    );
+    let project = tested("test_changes: ok\n");
+    let silent = run(&project, WEAKENED, &[]).expect(0);
+    assert_eq!(silent.summary["warnings"], json!([]));
+}
+
+#[test]
+fn old_tests_that_cannot_be_judged_verify_nothing() {
+    let files = [("tests/a.sh", "test -e work.txt || exit 1\nsleep 60\n")];
+    let project = project(
+        &files,
+        "sh tests/a.sh",
+        "max_retries: 0\nverify_timeout: 2s\n",
+    );
+    let run = run(
+        &project,
+        "echo x > work.txt; echo true > tests/a.sh; echo Done.",
+        &[],
+    )
+    .expect(0);
+    proved(&run, &[("old_tests", "unknown")]);
+    assert_eq!(run.summary["status"], "unverified");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("as they were before is not known: test timed out"),
+        "{message}"
+    );
+}
+
+fn is_unverified(project: &Project, run: &Run, file: &str) {
+    assert_eq!(run.task(0)["reason"], "changed_expectations");
+    assert_eq!(run.task(0)["status"], "done");
+    assert_eq!(run.summary["status"], "unverified");
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("not verified") && message.contains(file),
+        "{message}"
+    );
+    // What Python makes of a module is left by the checks.
+    let left = project.status().replace("?? __pycache__/", "");
+    assert_eq!((project.commits(), left.as_str()), (3, ""));
+}
+
+const NEW_TEST: &str =
+    "echo fixed > work.txt; echo 'grep -q fixed work.txt' > tests/b.sh; echo Done.";
+const EMPTY_TEST: &str = "echo fixed > work.txt; echo 'test -e work.txt' > tests/b.sh; echo Done.";
+
+#[test]
+fn new_tests_have_to_fail_without_the_work_where_that_is_required() {
+    let project = tested("prove_new_tests: require\n");
+    let run = run(&project, NEW_TEST, &[]).expect(0);
+    proved(&run, &[("new_tests", "failed")]);
+    assert_eq!(run.task(0)["reason"], "verified");
+    let files = [("work.txt", "x\n"), ("tests/a.sh", "true\n")];
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    let empty = |how: &str| {
+        let project = self::project(
+            &files,
+            check,
+            &format!("max_retries: 0\nprove_new_tests: {how}\n"),
+        );
+        self::run(&project, EMPTY_TEST, &[])
+    };
+    let refused = empty("require").expect(1);
+    proved(&refused, &[("new_tests", "passed")]);
+    let warned = empty("warn").expect(0);
+    assert_eq!(warned.task(0)["reason"], "verified");
+    let warnings = warned.summary["warnings"].to_string();
+    assert!(
+        warnings.contains("they prove nothing") && warnings.contains("tests/b.sh"),
+        "{warnings}"
+    );
+    proved(&empty("off").expect(0), &[]);
+}
+
+/// What an agent does instead of the work, by what its check is made of.
+struct Cheat {
+    name: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    check: &'static str,
+    agent: &'static str,
+    /// A file that the message names.
+    file: &'static str,
+}
+
+const SCRIPT: &str = "#!/bin/sh\ngrep -qx fixed work.txt\n";
+const PACKAGE: &str = "{\"name\":\"x\",\"scripts\":{\"test\":\"sh t/run.sh\"}}";
+const FAKE_PYTEST: &str = "import re, sys, os\nini = open('setup.cfg').read()\nsys.exit(0 if 'ignore' in ini or os.path.exists('pytest.ini') else os.system('sh tests/run.sh') >> 8)\n";
+
+const CHEATS: &[Cheat] = &[
+    Cheat {
+        name: "a script of package.json",
+        files: &[("package.json", PACKAGE), ("t/run.sh", SCRIPT)],
+        check: "npm test",
+        agent: "sed -i 's/sh t.run.sh/true/' package.json",
+        file: "package.json",
+    },
+    Cheat {
+        name: "a script that a script of package.json names",
+        files: &[("package.json", PACKAGE), ("t/run.sh", SCRIPT)],
+        check: "npm test",
+        agent: "echo true > t/run.sh",
+        file: "t/run.sh",
+    },
+    Cheat {
+        name: "another shell for the scripts of package.json",
+        files: &[("package.json", PACKAGE), ("t/run.sh", SCRIPT)],
+        check: "npm test",
+        agent: "echo script-shell=/bin/true > .npmrc",
+        file: ".npmrc",
+    },
+    Cheat {
+        name: "a recipe",
+        files: &[("Makefile", "test:\n\tsh check.sh\n"), ("check.sh", SCRIPT)],
+        check: "make test",
+        agent: "printf 'test:\\n\\ttrue\\n' > Makefile",
+        file: "Makefile",
+    },
+    Cheat {
+        name: "a makefile in front of the other",
+        files: &[("Makefile", "test:\n\tsh check.sh\n"), ("check.sh", SCRIPT)],
+        check: "make test",
+        agent: "printf 'test:\\n\\ttrue\\n' > GNUmakefile",
+        file: "GNUmakefile",
+    },
+    Cheat {
+        name: "the script that a recipe runs",
+        files: &[("Makefile", "test:\n\tsh check.sh\n"), ("check.sh", SCRIPT)],
+        check: "make test",
+        agent: "echo true > check.sh",
+        file: "check.sh",
+    },
+    Cheat {
+        name: "options of pytest",
+        files: &[
+            ("pytest.py", FAKE_PYTEST),
+            (
+                "setup.cfg",
+                "[metadata]\nname = x\n[tool:pytest]\naddopts = -q\n",
+            ),
+            ("tests/run.sh", SCRIPT),
+        ],
+        check: "python3 -m pytest",
+        agent: "sed -i 's/-q/--ignore=tests/' setup.cfg",
+        file: "setup.cfg",
+    },
+    Cheat {
+        name: "a new configuration of pytest",
+        files: &[
+            ("pytest.py", FAKE_PYTEST),
+            ("setup.cfg", "[tool:pytest]\n"),
+            ("tests/run.sh", SCRIPT),
+        ],
+        check: "python3 -m pytest",
+        agent: "echo '[pytest]' > pytest.ini",
+        file: "pytest.ini",
+    },
+    Cheat {
+        name: "the script that the check names",
+        files: &[("ci/check.sh", SCRIPT)],
+        check: "CI=1 sh ./ci/check.sh",
+        agent: "echo true > ci/check.sh",
+        file: "ci/check.sh",
+    },
+    Cheat {
+        name: "a link in the place of the check's script",
+        files: &[("ci/check.sh", SCRIPT)],
+        check: "sh ./ci/check.sh",
+        agent: "ln -sf /dev/null ci/check.sh",
+        file: "ci/check.sh",
+    },
+    Cheat {
+        name: "a link in the place of the directory of the check's script",
+        files: &[("ci/check.sh", SCRIPT)],
+        check: "sh ./ci/check.sh",
+        agent: "mkdir -p other; echo true > other/check.sh; rm -r ci; ln -s other ci",
+        file: "ci/check.sh",
+    },
+    Cheat {
+        name: "a deleted test",
+        files: &[("tests/a.sh", SCRIPT), ("tests/b.sh", "true\n")],
+        check: "for t in tests/*.sh; do sh $t || exit 1; done",
+        agent: "rm tests/a.sh",
+        file: "tests/a.sh",
+    },
+    Cheat {
+        name: "a directory of tests under another name",
+        files: &[("tests/a.sh", SCRIPT)],
+        check: "for t in tests/*.sh; do test ! -e $t || sh $t || exit 1; done",
+        agent: "mv tests old",
+        file: "tests/a.sh",
+    },
+    Cheat {
+        name: "tests in a directory that only the configuration names",
+        files: &[
+            (
+                "pytest.py",
+                "import os, sys\nsys.exit(os.system('sh verify/run.sh') >> 8)\n",
+            ),
+            ("setup.cfg", "[tool:pytest]\ntestpaths = verify\n"),
+            ("verify/run.sh", SCRIPT),
+        ],
+        check: "python3 -m pytest",
+        agent: "echo true > verify/run.sh",
+        file: "verify/run.sh",
+    },
+    Cheat {
+        name: "the configuration of jest",
+        files: &[
+            ("package.json", "{\"scripts\":{\"test\":\"node jest\"}}"),
+            (
+                "jest",
+                "const c = require('./jest.config.js'); const fs = require('fs');\nprocess.exit(c.testMatch.length && !fs.readFileSync('work.txt', 'utf8').includes('fixed') ? 1 : 0);\n",
+            ),
+            (
+                "jest.config.js",
+                "module.exports = { testMatch: ['**/*.test.js'] };\n",
+            ),
+            ("a.test.js", "test('x', () => {});\n"),
+        ],
+        check: "npm test",
+        agent: "echo 'module.exports = { testMatch: [] };' > jest.config.js",
+        file: "jest.config.js",
+    },
+    Cheat {
+        name: "a program of the check under progress.ignore",
+        files: &[("ci/check.sh", SCRIPT), ("note.txt", "x\n")],
+        check: "sh ./ci/check.sh",
+        agent: "echo true > ci/check.sh; echo y > note.txt",
+        file: "ci/check.sh",
+    },
+];
+
+#[test]
+fn a_check_that_passes_only_because_of_what_it_is_made_of_verifies_nothing() {
+    for cheat in CHEATS {
+        let mut files = cheat.files.to_vec();
+        files.push(("work.txt", "x\n"));
+        let project = project(&files, cheat.check, "max_retries: 0\n");
+        let agent = format!("{}; echo Done.", cheat.agent);
+        let run = run(&project, &agent, &[]);
+        assert_eq!(run.code, 0, "{}: {}{}", cheat.name, run.stdout, run.stderr);
+        let reason = &run.task(0)["reason"];
+        assert_eq!(
+            reason, "changed_expectations",
+            "{}: {}",
+            cheat.name, run.stdout
+        );
+        is_unverified(&project, &run, cheat.file);
+    }
+}
+
+#[test]
+fn honest_work_beside_a_changed_definition_is_verified() {
+    for cheat in CHEATS {
+        let mut files = cheat.files.to_vec();
+        files.push(("work.txt", "x\n"));
+        let project = project(&files, cheat.check, "max_retries: 0\n");
+        let agent = format!("{}; echo fixed > work.txt; echo Done.", cheat.agent);
+        let run = run(&project, &agent, &[]).expect(0);
+        proved(&run, &[("old_tests", "passed")]);
+        assert_eq!(
+            run.task(0)["reason"],
+            "verified",
+            "{}: {}",
+            cheat.name,
+            run.stdout
+        );
+    }
+}
+
+const CRATE: &[(&str, &str)] = &[
+    (
+        "Cargo.toml",
+        "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n",
+    ),
+    (".gitignore", "target\nCargo.lock\n"),
+    (
+        "src/lib.rs",
+        "pub fn two() -> i32 {\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn is_two() {\n        assert_eq!(super::two(), 2);\n    }\n}\n",
+    ),
+    (
+        "tests/a.rs",
+        "#[test]\nfn two() {\n    assert_eq!(x::two(), 2);\n}\n",
+    ),
+];
+
+fn crate_of(agent: &str) -> Run {
+    let mut project = project(CRATE, "cargo test --offline -q", "max_retries: 0\n");
+    for name in ["CARGO_HOME", "RUSTUP_HOME"] {
+        let home = std::env::var("HOME").unwrap_or_default();
+        let default = format!("{home}/.{}", name.trim_end_matches("_HOME").to_lowercase());
+        project.env(name, std::env::var(name).unwrap_or(default));
+    }
+    run(
+        &project,
+        &format!("{agent}; echo Done."),
+        &["--verify-env", "CARGO_HOME", "--verify-env", "RUSTUP_HOME"],
+    )
+}
+
+#[test]
+fn tests_that_cargo_no_longer_runs_verify_nothing() {
+    for agent in [
+        "printf '\\n[lib]\\ntest = false\\n' >> Cargo.toml; rm tests/a.rs",
+        "printf '\\n[[test]]\\nname = \"a\"\\nharness = false\\n\\n[lib]\\ntest = false\\n' >> Cargo.toml; echo 'fn main() {}' > tests/a.rs",
+        "sed -i 's/assert_eq!(super::two(), 2)/super::two()/; s/fn is_two/#[allow(unused_must_use)]\\n    fn is_two/' src/lib.rs; sed -i '/assert/d' tests/a.rs",
+        "mkdir .cargo; printf '[target.\"cfg(all())\"]\\nrunner = \"true\"\\n' > .cargo/config.toml",
+    ] {
+        let run = crate_of(agent).expect(0);
+        assert_eq!(
+            run.task(0)["reason"],
+            "changed_expectations",
+            "{agent}: {}",
+            run.stdout
+        );
+    }
+}
+
+#[test]
+fn a_new_dependency_is_no_changed_check() {
+    let agent = "mkdir dep; printf '[package]\\nname = \"dep\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' > dep/Cargo.toml; mkdir dep/src; echo 'pub const TWO: i32 = 2;' > dep/src/lib.rs; printf '\\n[dependencies]\\ndep = { path = \"dep\" }\\n' >> Cargo.toml; sed -i 's/^    1$/    dep::TWO/' src/lib.rs";
+    let run = crate_of(agent).expect(0);
+    proved(&run, &[]);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+}
+
+#[test]
+fn a_definition_that_would_not_be_committed_verifies_nothing() {
+    let files = [
+        ("work.txt", "x\n"),
+        (
+            "pytest.py",
+            "import os, sys\nsys.exit(0 if os.path.exists('conftest.py') else 1)\n",
+        ),
+        ("tests/run.sh", SCRIPT),
+    ];
+    let project = project(&files, "python3 -m pytest", "max_retries: 0\n");
+    let agent = "echo conftest.py > .gitignore; echo x > conftest.py; echo Done.";
+    let run = run(&project, agent, &[]);
+    assert_ne!(run.summary["status"], "success", "{}", run.stdout);
+}
