@@ -37,7 +37,7 @@ pub(super) fn read_rmplan(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, &["title"])?;
+    let mut plan = plan_from(source, root, (&["title"], RMPLAN_KEYS))?;
     plan.id = optional_text(root, "id")?;
     plan.goal = optional_text(root, "goal")?.unwrap_or_default();
     plan.details = optional_text(root, "details")?.unwrap_or_default();
@@ -110,7 +110,7 @@ pub(super) fn read_rafa(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, &["title", "name"])?;
+    let mut plan = plan_from(source, root, (&["title", "name"], RAFA_KEYS))?;
     plan.id = optional_text(root, "id")?;
     plan.goal = optional_text(root, "description")?.unwrap_or_default();
     let drafts = task_nodes(root)?
@@ -146,7 +146,7 @@ pub(super) fn read_story(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Plan, Vec<Draft>), Fault> {
     let root = root_of(source)?;
-    let mut plan = plan_from(source, root, &["title"])?;
+    let mut plan = plan_from(source, root, (&["title"], STORY_KEYS))?;
     let headline = source
         .outline
         .headings
@@ -217,8 +217,13 @@ fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
     source.root.as_ref().ok_or_else(empty)
 }
 
-/// A plan with its title, its `setup`, and the settings that the tree carries under our names.
-fn plan_from(source: &Source<'_>, root: &Node, titles: &[&str]) -> Result<Plan, Fault> {
+/// A plan with its title, its `setup`, and the settings that the tree carries under our names. What
+/// the format itself has a meaning for is no setting.
+fn plan_from(
+    source: &Source<'_>,
+    root: &Node,
+    (titles, of_format): (&[&str], &[&str]),
+) -> Result<Plan, Fault> {
     let mut plan = empty_plan(source.format);
     for key in titles {
         if plan.title.is_empty() {
@@ -228,7 +233,7 @@ fn plan_from(source: &Source<'_>, root: &Node, titles: &[&str]) -> Result<Plan, 
     for entry in root.entries().iter().filter(|entry| !entry.value.is_null()) {
         if entry.key == "setup" {
             plan.setup = settings::read_setup(&entry.value)?;
-        } else {
+        } else if !of_format.contains(&entry.key.as_str()) {
             plan.settings.read_entry(entry)?;
         }
     }

@@ -353,7 +353,7 @@ fn the_words_of_a_default_are_those_of_its_value() {
     for (name, expected) in [
         ("max_retries", value("`3`")),
         ("turn_timeout", value("`30m`")),
-        ("agent_commits", value("`accept`")),
+        ("agent_commits", value("`squash`")),
         ("status_comment", value("`true`")),
         ("trigger_phrase", value("`/sprag`")),
         ("verify", value("none")),
