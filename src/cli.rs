@@ -10,11 +10,23 @@ use std::path::{Path, PathBuf};
 /// Runs a coding agent task by task, decides from the repository whether anything happened,
 /// verifies with the project's own checks, and makes every commit itself.
 #[derive(Debug, Parser)]
-#[command(name = "sprag", version, max_term_width = 100)]
+#[command(name = "sprag", version = version(), max_term_width = 100)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The version, with the commit and its day where the build was told of them.
+fn version() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    match (
+        option_env!("SPRAG_COMMIT"),
+        option_env!("SPRAG_COMMIT_DATE"),
+    ) {
+        (Some(commit), Some(date)) => format!("{version} ({commit} {date})"),
+        _ => version.to_owned(),
+    }
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -81,6 +81,15 @@ impl Context {
         self.var("GITHUB_ACTIONS") == Some("true")
     }
 
+    /// The name of this machine: the runner's in a job, else the system's.
+    pub fn host(&self) -> Option<String> {
+        if let Some(runner) = self.var("RUNNER_NAME").filter(|_| self.in_actions()) {
+            return Some(runner.to_owned());
+        }
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    }
+
     /// Whether the command is `sprag run`, as far as that shows before the arguments are parsed.
     pub fn is_run(&self) -> bool {
         self.first_argument.as_deref() == Some(OsStr::new("run"))

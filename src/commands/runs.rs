@@ -42,21 +42,9 @@ fn line(run: &PastRun) -> String {
         (None, None) => String::new(),
     };
     format!(
-        "{}  {:<16}  {state:<22}  {tasks:>7}  {}\n",
+        "{}  {:<20}  {state:<22}  {tasks:>7}  {}\n",
         run.short_id(),
-        began(&run.manifest.run_id),
+        text::time_of_id(&run.manifest.run_id).unwrap_or_default(),
         text::short_line(&title, TITLE)
     )
-}
-
-/// When the run began, as its id says it: a day and a minute in UTC.
-fn began(id: &str) -> String {
-    let millis = id.replace('-', "");
-    let millis = millis
-        .get(..12)
-        .and_then(|digits| i64::from_str_radix(digits, 16).ok());
-    let at = millis.and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok());
-    at.map_or(String::new(), |at| {
-        at.strftime("%Y-%m-%d %H:%M").to_string()
-    })
 }

@@ -292,7 +292,10 @@ fn what_npm_runs_by_itself_is_not_proposed_again() {
         format!(r#"{{"scripts":{{"test":"node --test","lint":"eslint .",{scripts}}}}}"#)
     };
     proposes(
-        &[("package.json", &package(r#""pretest":"npm run lint""#))],
+        &[(
+            "package.json",
+            &package(r#""pretest":"npm run --silent lint""#),
+        )],
         &[],
         &["test: npm test"],
     );

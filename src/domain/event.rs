@@ -79,6 +79,12 @@ pub struct RunStarted {
     /// What it may cost, in one line; absent where there is no limit.
     #[serde(default)]
     pub limits: Option<String>,
+    /// The model, where one is named.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The machine that the run begins on, where it has a name.
+    #[serde(default)]
+    pub host: Option<String>,
 }
 
 /// A turn that ended, as the report tells it.

@@ -50,6 +50,12 @@ pub struct RunSummary {
     pub limits: Option<String>,
     /// The agent's name.
     pub agent: String,
+    /// The model, where one is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The machine that the run began on, where it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     /// Names of the checks.
     pub checks: Vec<String>,
     /// Files changed by the run.
@@ -202,6 +208,9 @@ pub struct TurnSummary {
     pub exit: String,
     /// Milliseconds.
     pub elapsed_ms: u64,
+    /// Tokens and cost of this turn alone; `null` where unknown.
+    #[serde(default)]
+    pub usage: RunUsage,
     /// The session of the built-in agent in numbers; other agents have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,
@@ -279,6 +288,8 @@ impl Default for RunSummary {
             plan: PlanLine::default(),
             run_dir: String::new(),
             agent: String::new(),
+            model: None,
+            host: None,
             checks: Vec::new(),
             changed_files: Vec::new(),
             commits: Vec::new(),
@@ -398,6 +409,8 @@ impl RunSummary {
         self.name.clone_from(&started.name);
         self.limits.clone_from(&started.limits);
         self.agent.clone_from(&started.agent);
+        self.model.clone_from(&started.model);
+        self.host.clone_from(&started.host);
         self.checks.clone_from(&started.checks);
         self.tasks = started.tasks.iter().map(TaskSummary::from_line).collect();
         self.totals.tasks = count(&self.tasks, |_| true);

@@ -1,7 +1,7 @@
 //! The report as one HTML file: no script, nothing loaded from anywhere, light and dark.
 
 use super::text;
-use super::{annotation, sentence};
+use super::{annotation, failure, sentence};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -59,6 +59,7 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
             body {
                 (head(summary, &title))
                 main {
+                    (changes(sources))
                     (timeline(summary))
                     (table(summary))
                     @for task in summary.tasks.iter().filter(|task| !task.turns.is_empty()) { (section(task)) }
@@ -78,19 +79,94 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
         header class=(format!("state-{state}")) {
             h1 { "Sprag: " (title) }
             @if let Some(reason) = summary.reason { p { (sentence::reason(reason)) " (" code { (reason.as_str()) } ")" } }
-            dl {
-                (fact("Plan", &summary.plan.title))
-                (fact("Agent", &summary.agent))
-                (fact("Branch", summary.branch.as_deref().unwrap_or_default()))
-                (fact("Head", &sentence::short_id(summary.head.as_deref().unwrap_or_default())))
-                (fact("Time", &text::duration(summary.elapsed_ms)))
-                (fact("Usage", &sentence::usage(&summary.usage).unwrap_or_default()))
-            }
+            (failed(summary))
             @for kept in sentence::kept(summary) { p.kept { "Kept: " (kept) } }
             @if !next.is_empty() {
                 h2 { "What to do next" }
                 ul { @for step in &next { li { (step.what) @if let Some(command) = &step.command { ": " code { (text::line(command)) } } } } }
             }
+            dl {
+                (fact("Plan", &summary.plan.title))
+                (fact("Run", &summary.run_id))
+                (fact("Began", &text::time_of_id(&summary.run_id).unwrap_or_default()))
+                (fact("Host", summary.host.as_deref().unwrap_or_default()))
+                (fact("Agent", &summary.agent))
+                (fact("Model", summary.model.as_deref().unwrap_or_default()))
+                (fact("Branch", summary.branch.as_deref().unwrap_or_default()))
+                (fact("Head", &sentence::short_id(summary.head.as_deref().unwrap_or_default())))
+                (fact("Time", &text::duration(summary.elapsed_ms)))
+                (fact("Usage", &sentence::usage(&summary.usage).unwrap_or_default()))
+            }
+        }
+    }
+}
+
+/// Most failures that are shown at the top.
+const MOST_FAILURES: usize = 20;
+
+/// Each failure with its place and the first lines of what was said about it.
+fn failed(summary: &RunSummary) -> Markup {
+    let all = failure::failures(summary);
+    html! {
+        @if !all.is_empty() {
+            h2 { "What failed" }
+            @for it in all.iter().take(MOST_FAILURES) {
+                div.failure {
+                    p {
+                        @if let Some(place) = &it.place { code { (place) } " " }
+                        b { (it.message) }
+                        span.soft { " · check " (text::short_line(&it.check, 60)) " of " (text::short_line(&it.task, 60)) }
+                    }
+                    @if !it.more.trim().is_empty() { (pre(&it.more)) }
+                }
+            }
+            @if all.len() > MOST_FAILURES { p { (text::count((all.len() - MOST_FAILURES) as u64, "failure")) " more below." } }
+        }
+    }
+}
+
+/// What changed: each diff, folded by file.
+fn changes(sources: &Sources) -> Markup {
+    let diffs: Vec<&Source> = sources
+        .iter()
+        .filter(|it| it.kind == SourceKind::Diff && !it.text.is_empty())
+        .collect();
+    html! {
+        @if !diffs.is_empty() {
+            h2 { "What changed" }
+            @for source in diffs {
+                h3 { code { (text::line(&source.name)) } @if source.cut { " (cut; the whole is in the run directory)" } }
+                @for part in by_file(&source.text) { (file(part)) }
+            }
+        }
+    }
+}
+
+/// The parts of a diff, one for each file.
+fn by_file(diff: &str) -> Vec<&str> {
+    let mut starts: Vec<usize> = diff
+        .match_indices("\ndiff --git ")
+        .map(|(at, _)| at + 1)
+        .collect();
+    starts.insert(0, 0);
+    starts.push(diff.len());
+    let parts = starts.windows(2).map(|pair| &diff[pair[0]..pair[1]]);
+    parts.filter(|part| !part.trim().is_empty()).collect()
+}
+
+fn file(part: &str) -> Markup {
+    let header = part.lines().next().unwrap_or_default();
+    let name = header.rsplit_once(" b/").map_or(header, |(_, name)| name);
+    let count = |sign: char, header: &str| {
+        let lines = part
+            .lines()
+            .filter(|line| line.starts_with(sign) && !line.starts_with(header));
+        lines.count()
+    };
+    html! {
+        details {
+            summary { code { (text::short_line(name, 200)) } " " span.add { "+" (count('+', "+++")) } " " span.del { "−" (count('-', "---")) } }
+            (diff(part))
         }
     }
 }
@@ -186,19 +262,16 @@ fn table(summary: &RunSummary) -> Markup {
     html! {
         h2 { "Tasks" }
         table {
-            thead { tr { th { "Task" } th { "Status" } th { "Reason" } th { "Attempts" } th { "Nudges" } th { "Commit" } th { "Time" } th { "Tokens" } th { "Cost" } } }
+            thead { tr { th { "Task" } th { "Status" } th { "Attempts" } th { "Commit" } th { "Time" } th { "Tokens" } } }
             tbody {
                 @for task in &summary.tasks {
                     tr {
                         td { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) }
-                        td class=(class(task.status)) { (task.status.as_str()) }
-                        td { (task.reason.map_or("–", |reason| reason.as_str())) }
+                        td class=(class(task.status)) { (task.status.as_str()) @if let Some(reason) = task.reason { br; span.soft { (reason.as_str()) } } }
                         td.number { (task.attempts) }
-                        td.number { (task.nudges) }
                         td { code { (task.commit.as_deref().map_or("–".into(), sentence::short_id)) } }
                         td.number { (text::duration(task.elapsed_ms)) }
-                        td.number { (tokens(task)) }
-                        td.number { (task.usage.cost_usd.map_or("–".into(), text::dollars)) }
+                        td.number { (tokens(task)) @if let Some(cost) = task.usage.cost_usd { br; span.soft { (text::dollars(cost)) } } }
                     }
                 }
             }
@@ -246,6 +319,7 @@ fn section(task: &TaskSummary) -> Markup {
                 @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
             }
             (proofs(task))
+            (costs(task))
             h3 { "Turns" }
             ol { @for line in &task.turns { (turn(line)) } }
             @if !task.history.is_empty() {
@@ -277,6 +351,45 @@ fn proofs(task: &TaskSummary) -> Markup {
             ul { @for line in &task.proofs { li {
                 code { (line.proof.as_str()) } " in attempt " (line.attempt) ", " (text::duration(line.elapsed_ms)) ": " b { (line.result.as_str()) } ", " (text::short_line(&line.says(), 1_000))
             } } }
+        }
+    }
+}
+
+/// Time and tokens of each attempt, as bars on one scale.
+fn costs(task: &TaskSummary) -> Markup {
+    let tokens = |turn: &TurnSummary| {
+        turn.usage
+            .tokens_in
+            .unwrap_or(0)
+            .saturating_add(turn.usage.tokens_out.unwrap_or(0))
+    };
+    let of = |attempt: u32| {
+        let turns = task.turns.iter().filter(|turn| turn.attempt == attempt);
+        let checks = task.checks.iter().filter(|check| check.attempt == attempt);
+        let time: u64 = turns.clone().map(|turn| turn.elapsed_ms).sum();
+        let checked: u64 = checks.map(|check| check.elapsed_ms).sum();
+        (time + checked, turns.map(tokens).sum::<u64>())
+    };
+    let attempts: Vec<(u32, u64, u64)> = (1..=task.attempts.min(50))
+        .map(|attempt| {
+            let (time, tokens) = of(attempt);
+            (attempt, time, tokens)
+        })
+        .collect();
+    let most_time = attempts.iter().map(|it| it.1).max().unwrap_or(0).max(1);
+    let most_tokens = attempts.iter().map(|it| it.2).max().unwrap_or(0).max(1);
+    let width =
+        |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(100) / most).max(1));
+    html! {
+        @if attempts.len() > 1 {
+            h3 { "Time and tokens of each attempt" }
+            div.costs {
+                @for (attempt, time, tokens) in attempts {
+                    span { (attempt) }
+                    span.cost { span.bar.time style=(width(time, most_time)) {} (text::duration(time)) }
+                    span.cost { @if tokens > 0 { span.bar.tokens style=(width(tokens, most_tokens)) {} (text::tokens(tokens)) } }
+                }
+            }
         }
     }
 }
@@ -320,13 +433,13 @@ fn files(sources: &Sources) -> Markup {
         .count()
         - shown.len();
     html! {
-        @for (kind, heading) in [(SourceKind::Prompt, "Prompts"), (SourceKind::Transcript, "Transcripts"), (SourceKind::Diff, "Diffs"), (SourceKind::Log, "Logs")] {
+        @for (kind, heading) in [(SourceKind::Prompt, "Prompts"), (SourceKind::Transcript, "Transcripts"), (SourceKind::Log, "Logs of the checks")] {
             @if shown.iter().any(|(source, _)| source.kind == kind) {
                 h2 { (heading) }
                 @for (source, kept) in shown.iter().filter(|(source, _)| source.kind == kind) {
                     details {
                         summary { code { (text::line(&source.name)) } @if source.cut || kept.len() < source.text.len() { " (cut; the whole is in the run directory)" } }
-                        @if kind == SourceKind::Diff { (diff(kept)) } @else { (pre(kept)) }
+                        (pre(kept))
                     }
                 }
             }

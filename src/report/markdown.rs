@@ -15,7 +15,7 @@ pub use comment::{comment, help_comment, refusal_comment, status_comment};
 pub use context::ReportContext;
 pub use pull_request::pull_request;
 
-use super::{sentence, text};
+use super::{failure, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use escape::{code, inline};
@@ -147,7 +147,32 @@ fn happened_block(summary: &RunSummary) -> String {
         return String::new();
     };
     let why = happened(summary, reason);
-    format!("**{why}** (`{}` · `{}`)", status.as_str(), reason.as_str())
+    let end = format!("**{why}** (`{}` · `{}`)", status.as_str(), reason.as_str());
+    blocks(&[end, failed(summary)]).trim_end().to_owned()
+}
+
+/// Most failures that are named before anything else.
+const MOST_FAILURES: usize = 3;
+
+/// The first failures, each with its place and the first line of its message.
+fn failed(summary: &RunSummary) -> String {
+    let all = failure::failures(summary);
+    let mut lines: Vec<String> = all
+        .iter()
+        .take(MOST_FAILURES)
+        .map(|it| {
+            let place = it.place.as_deref().unwrap_or(&it.check);
+            format!("- {}: {}", code(place, 200), inline(&it.message, 300))
+        })
+        .collect();
+    let more = all.len().saturating_sub(MOST_FAILURES);
+    if more > 0 {
+        lines.push(format!(
+            "- … and {} more",
+            text::count(more as u64, "failure")
+        ));
+    }
+    lines.join("\n")
 }
 
 /// One sentence on the end of the run: that of the task that decided it, where there is one.

@@ -8,6 +8,7 @@ pub mod append;
 pub mod check_annotation;
 pub mod console;
 pub mod doctor;
+pub mod failure;
 pub mod html;
 pub mod jsonl;
 pub mod markdown;

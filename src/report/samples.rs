@@ -102,6 +102,8 @@ impl Tape {
             resumed: false,
             name: None,
             limits: None,
+            model: None,
+            host: None,
         };
         let at = (None, None, None);
         let mut tape = Self {

@@ -156,6 +156,15 @@ fn visible(line: &str) -> String {
         .collect()
 }
 
+/// The minute in UTC at which a run began, as the beginning of its id says it.
+pub fn time_of_id(id: &str) -> Option<String> {
+    let digits: String = id.chars().filter(|c| *c != '-').take(12).collect();
+    let millis = i64::from_str_radix(&digits, 16).ok()?;
+    let at = jiff::Timestamp::from_millisecond(millis).ok()?;
+    let is_whole = digits.len() == 12;
+    is_whole.then(|| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

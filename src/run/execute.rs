@@ -202,6 +202,7 @@ async fn work(
     let limits = cost_limits::settle(context, &mut parts, request).await;
     let mut started = started(&mut parts, &all, &tasks, taken_up);
     started.limits = limits;
+    started.host = context.host();
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
     let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
@@ -408,6 +409,8 @@ fn started(
         resumed,
         name: None,
         limits: None,
+        model: first.and_then(|(_, config)| config.settings.model.clone()),
+        host: None,
     }
 }
 

@@ -135,6 +135,11 @@ impl TurnSummary {
             after: StateLine::from(&line.after),
             exit: line.exit.clone(),
             elapsed_ms: line.elapsed_ms,
+            usage: RunUsage {
+                tokens_in: line.usage.tokens_in,
+                tokens_out: line.usage.tokens_out,
+                cost_usd: line.usage.cost_usd,
+            },
             builtin: line.builtin.clone(),
         }
     }

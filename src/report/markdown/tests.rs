@@ -64,6 +64,8 @@ fn partial() {
 
     **`t2`: the checks still fail and no retry is left** (`partial` · `verification_failed`)
 
+    - `src/report.rs:41`: assertion \`left == right\` failed: header differs
+
     Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 55s · 55.2k in / 6.4k out tokens, \$0.18 · 1 retry
 
     **Kept**
@@ -213,6 +215,8 @@ fn no_progress() {
     ## ❌ Sprag: failed, 0 of 1 task done
 
     **`t1`: No progress detected - agent made no file changes** (`failed` · `no_progress`)
+
+    - `src/report.rs:41`: assertion \`left == right\` failed: header differs
 
     Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 42s · 36.8k in / 4.3k out tokens, \$0.12 · 1 retry
 

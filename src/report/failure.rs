@@ -1,0 +1,101 @@
+//! What failed, as every report says it first: the place and the message of each failure.
+
+use super::{annotation, text};
+use crate::domain::outcome::TaskEnd;
+use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
+
+/// Most failures of one check that are told.
+const MOST_OF_A_CHECK: usize = 5;
+/// Most characters of a line.
+const LINE_CHARS: usize = 300;
+/// Most lines of what else a tool printed.
+const MORE_LINES: usize = 8;
+
+/// One failure of a check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The task.
+    pub task: String,
+    /// The check.
+    pub check: String,
+    /// File, line and column, where the tool names them.
+    pub place: Option<String>,
+    /// The first line of the message.
+    pub message: String,
+    /// The following lines of it, and what the tool prints about it.
+    pub more: String,
+}
+
+/// The failures for which tasks are not done, in the order of the tasks.
+pub fn failures(summary: &RunSummary) -> Vec<Failure> {
+    let undone = summary
+        .tasks
+        .iter()
+        .filter(|task| task.status != TaskEnd::Done);
+    undone.flat_map(of_task).collect()
+}
+
+fn of_task(task: &TaskSummary) -> Vec<Failure> {
+    annotation::last_failing(task)
+        .flat_map(|check| of_check(task, check))
+        .collect()
+}
+
+fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
+    let of = |place: Option<String>, words: &str, details: &str| {
+        let mut lines = words.lines().filter(|line| !line.trim().is_empty());
+        let message = text::short_line(lines.next().unwrap_or_default(), LINE_CHARS);
+        let more = lines.chain(details.lines()).take(MORE_LINES);
+        Failure {
+            task: task.id.clone(),
+            check: check.name.clone(),
+            place,
+            message,
+            more: more.collect::<Vec<_>>().join("\n"),
+        }
+    };
+    let told: Vec<Failure> = check
+        .diagnostics
+        .iter()
+        .take(MOST_OF_A_CHECK)
+        .map(|it| {
+            let numbers = [it.line, it.column].into_iter().flatten();
+            let place = it.path.as_deref().map(|path| {
+                numbers.fold(text::line(path), |place, number| {
+                    format!("{place}:{number}")
+                })
+            });
+            of(
+                place,
+                &it.message,
+                it.details.as_deref().unwrap_or_default(),
+            )
+        })
+        .collect();
+    if !told.is_empty() {
+        return told;
+    }
+    // Without anything that is known of its lines, what the history keeps of it.
+    let last = task
+        .history
+        .iter()
+        .rev()
+        .find(|entry| !entry.errors.is_empty());
+    let known = last.and_then(|entry| entry.errors.first());
+    vec![of(None, known.unwrap_or(&check.detail), "")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn the_failure_of_a_task_that_is_not_done_is_told_with_its_message() {
+        let told = failures(&samples::partial());
+        assert_eq!(told[0].task, "t2");
+        assert_eq!(told[0].check, "test");
+        assert!(!told[0].message.is_empty());
+        assert_eq!(failures(&samples::success()), []);
+    }
+}
