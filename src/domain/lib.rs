@@ -14,6 +14,7 @@ pub mod commit_message;
 pub mod config_file;
 pub mod duration;
 pub mod event;
+pub mod kept_work;
 pub mod outcome;
 mod pattern;
 pub mod plan;

@@ -394,6 +394,9 @@ impl RunSummary {
     }
 
     fn started(&mut self, started: &RunStarted) {
+        self.run_dir.clone_from(&started.run_dir);
+        self.name.clone_from(&started.name);
+        self.limits.clone_from(&started.limits);
         if started.resumed && !self.run_id.is_empty() {
             return;
         }
@@ -405,9 +408,6 @@ impl RunSummary {
             title: started.plan_title.clone(),
             path: started.plan_path.clone(),
         };
-        self.run_dir.clone_from(&started.run_dir);
-        self.name.clone_from(&started.name);
-        self.limits.clone_from(&started.limits);
         self.agent.clone_from(&started.agent);
         self.model.clone_from(&started.model);
         self.host.clone_from(&started.host);

@@ -44,6 +44,7 @@ pub use remote::api_changes::{ApiChanges, ApiChangesError};
 pub use remote::bundle::BundleError;
 pub use remote::error::RemoteError;
 pub use remote::exchange::{Credential, Remote};
+pub use remote::kept_work::{KEPT_WORK_REFS, KeptWork, KeptWorkRef};
 pub use remote::names::{BranchName, rescue_branch};
 pub use remote::push::{PushOutcome, PushSpec};
 pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify};

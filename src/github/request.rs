@@ -30,6 +30,9 @@ pub struct RunRequest {
     pub comment: Option<Page>,
     /// The plan of a queue.
     pub queued: Option<String>,
+    /// Whether it asks for what ended unfinished to be continued.
+    #[serde(default)]
+    pub continues: bool,
     /// What becomes of the work; fixed when the run begins.
     pub delivery: Delivery,
 }
@@ -117,6 +120,7 @@ impl RunRequest {
             state: State::default(),
             comment: None,
             queued: None,
+            continues: false,
             delivery: Delivery::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! What a run may cost: its own limit, and what is left of the repository's limit for a day.
 
 use crate::context::Context;
+use crate::domain::attempt::Spend;
 use crate::github::request::RunRequest;
 use crate::github::spend::{add, spent_today};
 use crate::run::parts::Parts;
@@ -14,8 +15,24 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
 
 /// Lowers the limit of the run to what is left of the day, and says the limits in one line for a person;
-/// `None` where there are none.
+/// `None` where there are none. `elsewhere` is what the run had spent on another machine.
 pub(crate) async fn settle(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: Option<&RunRequest>,
+    elsewhere: Option<Spend>,
+) -> Option<String> {
+    let told = settled(context, parts, request).await;
+    // What a run on another machine has spent counts for the day and the report, and each job has limits of its own.
+    let before = elsewhere.unwrap_or_default();
+    let settings = &mut parts.setup.config.settings;
+    settings.max_cost_usd = settings.max_cost_usd.map(|limit| limit + before.cost_usd);
+    let tokens = |limit: u64| limit.saturating_add(before.tokens);
+    settings.max_tokens = settings.max_tokens.map(tokens);
+    told
+}
+
+async fn settled(
     context: &Context,
     parts: &mut Parts<'_>,
     request: Option<&RunRequest>,

@@ -90,6 +90,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// The number of the last event.
+    pub fn last(&self) -> u64 {
+        self.seq
+    }
+
     /// The run's clock, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         self.before_ms.saturating_add(millis(self.began.elapsed()))

@@ -28,7 +28,7 @@ use crate::run::plan_state::PlanState;
 use crate::run::prepare::Prepared;
 use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
-use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent};
+use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent, spent_of};
 use crate::run::reporting::Reporting;
 use crate::run::required_agents::{require_logins, require_programs};
 use crate::run::run_plan::RunPlan;
@@ -37,6 +37,7 @@ use crate::run::source;
 use crate::run::steps::{Services, keep_for_publish, record_plan_end, run_setup};
 use crate::run::take_up::{make_room_after, take_up_run};
 use crate::run::task::TaskStart;
+use crate::run::work_keeper::{self, WorkKeeper};
 use crate::run::work_tree::WorkTree;
 use crate::secrets::sources::{detector, redactor};
 use crate::settings::{RunConfig, TaskConfig};
@@ -186,11 +187,14 @@ async fn work(
         all,
         named,
         warnings,
+        source,
         ..
     } = prepared;
     let no_changes = config.settings.if_no_changes;
     let mut parts = parts(context, begun, recorder, plan, config, cancel, emit);
     let taken_up = earlier.is_some();
+    let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
+    let is_elsewhere = elsewhere.is_some();
     match &earlier {
         Some(earlier) => recall(&mut parts, earlier)?,
         // What the checks of earlier runs left behind.
@@ -199,7 +203,13 @@ async fn work(
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
-    let limits = cost_limits::settle(context, &mut parts, request).await;
+    parts.keeper = WorkKeeper::of(
+        context,
+        request,
+        (&source, parts.tree.repo.base()),
+        is_elsewhere,
+    );
+    let limits = cost_limits::settle(context, &mut parts, request, elsewhere).await;
     let mut started = started(&mut parts, &all, &tasks, taken_up);
     started.limits = limits;
     started.host = context.host();
@@ -277,6 +287,9 @@ async fn work_off(
         }
     };
     if let Some(request) = request {
+        let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
+        let trigger = request.context.trigger_phrase.as_deref();
+        work_keeper::settle(context, parts, (status, delivered), trigger).await;
         cost_limits::count(context, parts, request).await;
     }
     // A run that tells GitHub nothing is counted by the job that publishes it.
@@ -326,6 +339,7 @@ fn parts<'e>(
         accounts: Accounts::of(&run_dir),
         emit,
         recorder,
+        keeper: None,
         setup: Setup {
             run_dir,
             run_id: begun.run_id,

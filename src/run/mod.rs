@@ -32,6 +32,7 @@ pub mod report_sources;
 pub mod reporting;
 pub mod repository;
 pub mod required_agents;
+mod restore;
 pub mod run_plan;
 pub mod setup;
 pub mod source;
@@ -39,6 +40,7 @@ pub mod start;
 pub mod steps;
 mod take_up;
 pub mod task;
+mod work_keeper;
 pub mod work_tree;
 
 use crate::domain::attempt::{Step, decide};
@@ -81,6 +83,9 @@ pub async fn run(
                 let Some((task, start)) = tasks.get(id.as_str()) else {
                     break;
                 };
+                if let Some(keeper) = &mut parts.keeper {
+                    keeper.keep_commits(&parts.setup, &mut parts.tree, &mut parts.emit);
+                }
                 let outcome = run_task(parts, task, start).await?;
                 (id, outcome)
             }

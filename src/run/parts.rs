@@ -4,6 +4,7 @@ use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
 use crate::run::recorder::Recorder;
 use crate::run::setup::Setup;
+use crate::run::work_keeper::WorkKeeper;
 use crate::run::work_tree::WorkTree;
 
 /// The parts of a run. Who performs something takes those that it uses.
@@ -18,4 +19,6 @@ pub struct Parts<'e> {
     pub emit: Emitter<'e>,
     /// Takes the sessions of the built-in agent, where that is asked for.
     pub recorder: Option<Recorder>,
+    /// Keeps unfinished work on GitHub, where the run may push.
+    pub(crate) keeper: Option<WorkKeeper>,
 }

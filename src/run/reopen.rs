@@ -45,6 +45,8 @@ pub(crate) struct Earlier {
     pub(crate) just_failed: Option<String>,
     pub(crate) summary: RunSummary,
     pub(crate) seq: u64,
+    /// Whether that was on another machine.
+    pub(crate) elsewhere: bool,
 }
 
 impl Earlier {
@@ -99,10 +101,39 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
         )));
     }
     let lock = lock(context, &real)?;
+    let request = request(&run_dir)?;
+    taken_up(context, args, real, (run_dir, request), lock)
+}
+
+/// Takes a run up whose directory was brought from another machine, for this request.
+///
+/// # Errors
+/// As [`reopen`].
+pub(crate) fn reopen_restored(
+    context: &Context,
+    args: &RunArgs,
+    real: Real,
+    (run_dir, request): (RunDir, RunRequest),
+    lock: RunLock,
+) -> Result<Reopened> {
+    let mut reopened = taken_up(context, args, real, (run_dir, Some(request)), lock)?;
+    reopened.taken_up.earlier.elsewhere = true;
+    Ok(reopened)
+}
+
+fn taken_up(
+    context: &Context,
+    args: &RunArgs,
+    real: Real,
+    (run_dir, request): (RunDir, Option<RunRequest>),
+    lock: RunLock,
+) -> Result<Reopened> {
+    let manifest = run_dir
+        .manifest()
+        .map_err(|error| Error::config(format!("{error:#}")))?;
     let repo = reopen_repository(real, &run_dir)?;
     let earlier = read_earlier(&run_dir)?;
     let source = source_again(&repo, &run_dir, &manifest)?;
-    let request = request(&run_dir)?;
     let before = Before {
         repo: &repo,
         open: &earlier.open,
@@ -289,6 +320,7 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
         just_failed,
         summary,
         seq,
+        elsewhere: false,
     })
 }
 
@@ -320,21 +352,23 @@ impl Told {
     }
 }
 
+/// What the run has spent in all.
+pub(crate) fn spent_of(earlier: &Earlier) -> Spend {
+    let usage = &earlier.summary.usage;
+    let tokens = usage.tokens_in.unwrap_or(0);
+    Spend {
+        tokens: tokens.saturating_add(usage.tokens_out.unwrap_or(0)),
+        cost_usd: usage.cost_usd.unwrap_or(0.0),
+    }
+}
+
 /// What the run has spent but for the tasks that are gone on with, whose histories tell it.
 pub(crate) fn spent(earlier: &Earlier) -> Spend {
-    let usage = &earlier.summary.usage;
     let open = earlier
         .histories
         .values()
         .map(|history| fold(history).spend);
-    let all = Spend {
-        tokens: usage
-            .tokens_in
-            .unwrap_or(0)
-            .saturating_add(usage.tokens_out.unwrap_or(0)),
-        cost_usd: usage.cost_usd.unwrap_or(0.0),
-    };
-    open.fold(all, |left, open| Spend {
+    open.fold(spent_of(earlier), |left, open| Spend {
         tokens: left.tokens.saturating_sub(open.tokens),
         cost_usd: (left.cost_usd - open.cost_usd).max(0.0),
     })

@@ -11,10 +11,13 @@ use crate::run::described::dry_run;
 use crate::run::execute::{execute, not_begun};
 use crate::run::lock::lock;
 use crate::run::prepare::prepare;
-use crate::run::reopen::reopen;
+use crate::run::reopen::{Reopened, reopen, reopen_restored};
+use crate::run::repository::repository;
+use crate::run::restore::{self, restore};
 use crate::run::source::{self, Ready, Start};
 use crate::settings::inputs::with_inputs;
 use std::io::stdout;
+use tokio::runtime::Runtime;
 
 /// Begins a run or goes on with one, and says the process's exit code.
 ///
@@ -30,13 +33,8 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     runtime
         .block_on(async { process::survive_file_size_limit() })
         .map_err(anyhow::Error::from)?;
-    if args.resume {
-        let reopened = reopen(context, args)?;
-        let (prepared, request) = (reopened.prepared, reopened.request);
-        let taken_up = Some(reopened.taken_up);
-        let ended = execute(context, args, prepared, request, taken_up, runtime);
-        drop(reopened.lock);
-        return ended;
+    if args.resume && !args.from_remote {
+        return go_on(context, args, reopen(context, args)?, runtime);
     }
     let Ready {
         source,
@@ -52,6 +50,28 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         args.common.config = config;
     }
     let args = &args;
+    if let Some(request) = &request
+        && let Some(wanted) = restore::wanted(context, args, request)
+    {
+        let real = repository(context)?;
+        let found = restore(context, args, &real, (request, &source), wanted);
+        let found =
+            found.inspect_err(|error| not_begun(context, Some(request), error, &runtime))?;
+        if let Some(run_dir) = found {
+            let lock = match held {
+                Some(held) => held,
+                None => lock(context, &real)?,
+            };
+            let restored = (run_dir, request.clone());
+            let mut reopened = reopen_restored(context, args, real, restored, lock)?;
+            reopened.request = reopened.request.map(|mut request| {
+                let set = &reopened.prepared.run.settings;
+                request.settle(set, context.in_actions(), true);
+                request
+            });
+            return go_on(context, args, reopened, runtime);
+        }
+    }
     let is_foreign = request
         .as_ref()
         .is_some_and(|request| request.context.report_only);
@@ -80,4 +100,12 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         request
     });
     execute(context, args, prepared, request, None, runtime)
+}
+
+fn go_on(context: &Context, args: &RunArgs, reopened: Reopened, runtime: Runtime) -> Result<u8> {
+    let (prepared, request) = (reopened.prepared, reopened.request);
+    let taken_up = Some(reopened.taken_up);
+    let ended = execute(context, args, prepared, request, taken_up, runtime);
+    drop(reopened.lock);
+    ended
 }

@@ -34,6 +34,9 @@ pub struct RunArgs {
     /// Resume the newest unfinished run, or the one in --run-dir
     #[arg(long)]
     pub resume: bool,
+    /// With --resume: take the unfinished work up that GitHub keeps, on any machine
+    #[arg(long, requires = "resume")]
+    pub from_remote: bool,
     /// Print the resolved plan, prompts and checks; run nothing
     #[arg(long)]
     pub dry_run: bool,

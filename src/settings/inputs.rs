@@ -119,6 +119,7 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
         args.tasks = tasks.map(str::to_owned).collect();
     }
     args.resume = args.resume || truth(context, "resume")?;
+    args.from_remote = args.from_remote || truth(context, "from-remote")?;
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
     if args.record.is_none() {
         let named = input(context, "record").or_else(|| context.var("SPRAG_RECORD"));

@@ -30,13 +30,13 @@ pub(super) enum Saved {
 }
 
 impl Repo {
-    pub(super) fn with_index(&self, index: &Path) -> Call<'_> {
+    pub(in crate::git) fn with_index(&self, index: &Path) -> Call<'_> {
         self.call().env("GIT_INDEX_FILE", index)
     }
 
     /// The paths that cannot be brought from one state to another: git would remove a directory in the
     /// place of a file with all that lies below, and a submodule is no file.
-    pub(super) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
+    pub(in crate::git) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
         let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
         let is_bad = |diff: &&RawDiff| {
             let full = self.real.work_tree.join(as_path(&diff.path));
@@ -87,7 +87,7 @@ impl Repo {
     }
 
     /// Removes the file at a path and the directories that it leaves empty.
-    pub(super) fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(in crate::git) fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
         match look(&full)? {
             Some(meta) if !meta.is_dir() => {
@@ -107,7 +107,7 @@ impl Repo {
     }
 
     /// Writes files as an index has them; the attributes first, since they rule the others.
-    pub(super) fn check_out<'a>(
+    pub(in crate::git) fn check_out<'a>(
         &self,
         index: &Path,
         paths: impl Iterator<Item = &'a [u8]>,
@@ -126,7 +126,7 @@ impl Repo {
     }
 
     /// Removes what is at a path, and a file or a link in the place of a directory above it.
-    pub(super) fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
+    pub(in crate::git) fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for end in ends.map(|(at, _)| at) {
             let above = self.real.work_tree.join(as_path(&path[..end]));

@@ -24,6 +24,11 @@ use std::path::{Path, PathBuf};
 pub struct TreeId(String);
 
 impl TreeId {
+    /// A tree that is in the repository.
+    pub(in crate::git) fn known(id: String) -> Self {
+        Self(id)
+    }
+
     /// The id in hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0

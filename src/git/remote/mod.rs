@@ -4,6 +4,7 @@ pub(in crate::git) mod api_changes;
 pub(in crate::git) mod bundle;
 pub(in crate::git) mod error;
 pub(in crate::git) mod exchange;
+pub(in crate::git) mod kept_work;
 pub(in crate::git) mod names;
 pub(in crate::git) mod push;
 pub(in crate::git) mod refusal;

@@ -30,6 +30,7 @@ pub use plan_end::record_plan_end;
 pub use prompt::first_prompt;
 pub use proof::prove;
 pub use push::{PushRequest, follow_remote, keep_for_publish, push_work};
+pub(crate) use secrets::secrets_in;
 pub use setup_commands::{Services, run_setup};
 pub use start_task::start_task;
 pub use turn::turn;

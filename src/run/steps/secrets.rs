@@ -2,19 +2,18 @@
 
 use crate::git::{PlanContent, RawSnapshot, display_path};
 use crate::run::setup::Setup;
-use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, head_of};
 use crate::secrets::detect::Seen;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 /// Says where secrets of this process stand in the changes of the tree, and in the agent's own commits.
-/// What the base holds already is no secret.
+/// What the base holds already is no secret. `has_commits` says whether the agent may have made such.
 pub(crate) fn secrets_in(
     setup: &Setup,
     tree: &WorkTree,
     raw: &RawSnapshot,
-    run: &TaskRun<'_>,
+    has_commits: bool,
 ) -> Vec<String> {
     let Some(detector) = &setup.detector else {
         return Vec::new();
@@ -36,7 +35,7 @@ pub(crate) fn secrets_in(
             search(display_path(&change.path), &mut content);
         }
     }
-    if !run.agent_commits.is_empty()
+    if has_commits
         && let Some(head) = head_of(raw)
         && let Ok(added) = tree.repo.added_since_base(&head.0)
     {

@@ -242,7 +242,8 @@ fn violations(
             .emit
             .warn(format!("the repository could not be inspected: {error}")),
     }
-    let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, run));
+    let has_commits = !run.agent_commits.is_empty();
+    let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, has_commits));
     violations.extend(secrets.unwrap_or_default());
     let changes = raw.map(|raw| raw.changes.as_slice()).unwrap_or_default();
     let uncounted = raw.map(|raw| raw.uncounted.as_slice()).unwrap_or_default();

@@ -9,6 +9,7 @@ mod checks;
 mod comments;
 mod costs;
 mod counts;
+mod kept_work;
 mod labels;
 mod names;
 mod pushes;

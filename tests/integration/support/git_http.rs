@@ -48,6 +48,8 @@ pub struct GitRequest {
     pub token: Option<String>,
     /// The answer's status; none when none was given.
     pub status: Option<u16>,
+    /// The full names of the references that it updates.
+    pub updated: Vec<String>,
 }
 
 impl GitRequest {
@@ -178,11 +180,12 @@ impl GitServer {
         lock(&self.shared.inner).requests.clone()
     }
 
-    /// How many pushes arrived, performed or not.
+    /// How many pushes arrived, performed or not, but for those of unfinished work, which no branch and
+    /// nobody's page shows.
     pub fn pushes(&self) -> usize {
         self.requests()
             .iter()
-            .filter(|request| request.is_push())
+            .filter(|request| request.is_push() && !is_of_kept_work(&request.updated))
             .count()
     }
 
@@ -238,6 +241,7 @@ impl Shared {
             target: request.target.clone(),
             token: token_of(request),
             status: None,
+            updated: names(&updates(&request.body).unwrap_or_default()),
         });
         inner.requests.len() - 1
     }
@@ -289,9 +293,13 @@ impl Shared {
     }
 
     fn push(&self, request: &Request, bare: &Path, updates: &[Update]) -> Reply {
-        let (planned, change) = {
-            let mut inner = lock(&self.inner);
-            (inner.next.pop_front(), inner.before_update.take())
+        // What is planned is for the pushes that tests count.
+        let (planned, change) = match is_of_kept_work(&names(updates)) {
+            true => (None, None),
+            false => {
+                let mut inner = lock(&self.inner);
+                (inner.next.pop_front(), inner.before_update.take())
+            }
         };
         if let Some(change) = change {
             change(bare);
@@ -487,6 +495,15 @@ fn updates(body: &[u8]) -> Option<Vec<Update>> {
         })
     };
     Some(lines.iter().filter_map(update).collect())
+}
+
+fn names(updates: &[Update]) -> Vec<String> {
+    updates.iter().map(|update| update.name.clone()).collect()
+}
+
+fn is_of_kept_work(names: &[String]) -> bool {
+    let is_kept = |name: &String| name.starts_with("refs/sprag/work/");
+    !names.is_empty() && names.iter().all(is_kept)
 }
 
 /// The first workflow that differs between the old and the new commit of an update.

@@ -1,0 +1,211 @@
+//! Unfinished work in a reference of the remote that is no branch: the state of the work tree, and files
+//! that say what it belongs to, as one commit on top of the last verified one. Whoever fetches it on
+//! another machine has the commits, the work and what was known of it.
+
+use crate::domain::snapshot::RevId;
+use crate::git::commit::request::{CommitError, Identity};
+use crate::git::commit::stage::record;
+use crate::git::commit::swap::{SwapError, TreeId};
+use crate::git::error::GitError;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::exchange::{Remote, TRANSFER_LIMIT, told};
+use crate::git::remote::names::{checked_id, ref_component};
+use crate::git::repo::Repo;
+use crate::git::snapshot::change::RawSnapshot;
+use crate::process::Cancel;
+use std::path::Path;
+
+/// What the names of these references begin with.
+pub const KEPT_WORK_REFS: &str = "refs/sprag/work/";
+
+/// The directory of the work in the commit's tree, and the one of the files beside it.
+const WORK: &str = "work";
+const STATE: &str = "state";
+
+/// A reference that keeps unfinished work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptWorkRef(String);
+
+impl KeptWorkRef {
+    /// The reference for work of this key.
+    pub fn of(key: &str) -> Self {
+        Self(format!("{KEPT_WORK_REFS}{}", ref_component(key)))
+    }
+
+    /// The full name.
+    pub fn full(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Unfinished work as it was fetched; everything of it is in the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptWork {
+    commit: RevId,
+    /// The last verified commit.
+    pub base: RevId,
+    /// The work tree; `None` where it was not kept.
+    pub tree: Option<TreeId>,
+}
+
+impl Repo {
+    /// Makes a commit of the work and these files on top of the base. Without a snapshot only what is
+    /// committed is kept.
+    ///
+    /// # Errors
+    /// When there is no base, git fails, or it does not take a file.
+    pub fn keep_work(
+        &self,
+        snapshot: Option<&RawSnapshot>,
+        files: &[(String, Vec<u8>)],
+        (identity, message): (&Identity, &str),
+    ) -> Result<RevId, CommitError> {
+        let tree = snapshot
+            .map(|it| self.write_snapshot_tree(it))
+            .transpose()?;
+        let _open = self.unseal()?;
+        let Some(base) = self.base() else {
+            return Err(CommitError::Git(GitError::Private {
+                path: self.private.root.clone(),
+                why: "there is no commit to go on from".to_owned(),
+            }));
+        };
+        let index = self.scratch_index(&self.private.index())?;
+        self.with_index(&index)
+            .args(["read-tree", "--empty"])
+            .run()?;
+        let mut records = Vec::new();
+        for (name, content) in files {
+            let blob = self.call().args(["hash-object", "-w", "--stdin"]);
+            let blob = blob.stdin(content.clone()).line()?;
+            records.extend(record(
+                0o100_644,
+                blob,
+                format!("{STATE}/{name}").as_bytes(),
+            ));
+        }
+        let add = ["update-index", "--add", "-z", "--index-info"];
+        self.with_index(&index).args(add).stdin(records).run()?;
+        if let Some(tree) = &tree {
+            let prefix = format!("--prefix={WORK}/");
+            let read = ["read-tree", &prefix, tree.as_str()];
+            self.with_index(&index).args(read).run()?;
+        }
+        let write = ["write-tree", "--missing-ok"];
+        let root = self.with_index(&index).args(write).line()?;
+        let mut call = self
+            .call()
+            .args(["commit-tree", &root, "-p", &base.0, "-m", message]);
+        for role in ["AUTHOR", "COMMITTER"] {
+            call = call.env(format!("GIT_{role}_NAME"), &identity.name);
+            call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
+        }
+        Ok(RevId(call.line()?))
+    }
+
+    /// Has the reference of the remote be at a commit, wherever it was, or removes it.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn push_kept_work(
+        &self,
+        remote: &Remote,
+        name: &KeptWorkRef,
+        commit: Option<&RevId>,
+        cancel: &Cancel,
+    ) -> Result<(), RemoteError> {
+        let new = commit.map(checked_id).transpose()?.unwrap_or_default();
+        let refspec = match new {
+            "" => format!(":{}", name.0),
+            new => format!("+{new}:{}", name.0),
+        };
+        let _open = self.unseal()?;
+        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        // The commit is in the private directory, the rest in the repository.
+        let own = self.private.git_dir().join("objects");
+        let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own);
+        let call = call.args(PUSH).args([remote.url(), &refspec]);
+        told(remote, call.status()).map(drop)
+    }
+
+    /// Fetches the work that a reference of the remote keeps; `None` where there is none. `commits` says how
+    /// many commits lie between the base and where the run began, where the history is shallow.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn fetch_kept_work(
+        &self,
+        remote: &Remote,
+        name: &KeptWorkRef,
+        commits: u32,
+        cancel: &Cancel,
+    ) -> Result<Option<KeptWork>, RemoteError> {
+        let Some(commit) = self.ls_remote(remote, &name.0, cancel)? else {
+            return Ok(None);
+        };
+        let depth = self.is_shallow().then_some(commits.saturating_add(2));
+        self.fetch(remote, &commit.0, depth, cancel)?;
+        let _open = self.unseal()?;
+        let parent = format!("{}^1", commit.0);
+        let base = self
+            .call()
+            .args(["rev-parse", "--verify", &parent])
+            .line()?;
+        let work = format!("{}:{WORK}", commit.0);
+        let tree = self
+            .call()
+            .args(["rev-parse", "--verify", "--quiet", &work]);
+        let tree = tree.status()?;
+        let tree = (tree.status == Some(0)).then(|| TreeId::known(tree.line()));
+        let base = RevId(base);
+        Ok(Some(KeptWork { commit, base, tree }))
+    }
+
+    /// A file that was kept beside the work.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn file_of_kept_work(
+        &self,
+        work: &KeptWork,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, RemoteError> {
+        let path = Path::new(STATE).join(name);
+        self.file_of(&work.commit, path.as_os_str().as_encoded_bytes())
+    }
+
+    /// Brings the files of the work tree, which is that of the base, to this tree. Neither HEAD nor index nor
+    /// base moves.
+    ///
+    /// # Errors
+    /// [`SwapError`].
+    pub fn lay_out(&mut self, tree: &TreeId) -> Result<(), SwapError> {
+        let _open = self.unseal()?;
+        let diffs = self.diff_trees(self.base_tree().as_str(), tree.as_str())?;
+        let bad = self.unswappable(&diffs);
+        if !bad.is_empty() {
+            return Err(SwapError::InTheWay(bad));
+        }
+        for diff in &diffs {
+            self.clear_way(&diff.path)?;
+            if diff.after.mode == 0 {
+                self.take_away(&diff.path)?;
+            }
+        }
+        let index = self.scratch_index(&self.private.index())?;
+        self.with_index(&index)
+            .args(["read-tree", "--reset", "-i", tree.as_str()])
+            .run()?;
+        let there = diffs.iter().filter(|diff| diff.after.mode != 0);
+        Ok(self.check_out(&index, there.map(|diff| diff.path.as_slice()))?)
+    }
+}
+
+const PUSH: [&str; 6] = [
+    "push",
+    "--quiet",
+    "--no-verify",
+    "--no-recurse-submodules",
+    "--no-signed",
+    "--no-follow-tags",
+];

@@ -1,0 +1,150 @@
+//! Unfinished work of another machine, taken up on this one: its commits, the state of its work tree, and
+//! what the run knew.
+
+use crate::cli::RunArgs;
+use crate::context::Context;
+use crate::domain::kept_work::KeptMeta;
+use crate::error::{Error, Result};
+use crate::git::{BranchName, KeptWork, KeptWorkRef, Real, Remote, Repo};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup::remote;
+use crate::github::request::RunRequest;
+use crate::process::Cancel;
+use crate::run::directory::{Manifest, PlanPath, RunDir};
+use crate::run::layout::{Folder, RunFile};
+use crate::run::places::runs_of;
+use crate::run::prepare::Source;
+use crate::run::work_keeper::{KEPT_FILES, META, reference};
+use crate::secrets::sources::redactor;
+use crate::settings;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Why a run looks for unfinished work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// It is to go on with it, and with nothing else.
+    Only,
+    /// It goes on with it where there is some.
+    IfThere,
+}
+
+/// Whether unfinished work is looked for: it was asked to be continued, or the job is run again.
+pub(crate) fn wanted(context: &Context, args: &RunArgs, request: &RunRequest) -> Option<Wanted> {
+    let may_push = request.branch.is_some() && !request.context.report_only;
+    let attempt = context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1");
+    match (args.from_remote, request.continues || attempt != "1") {
+        _ if args.dry_run => None,
+        (true, _) => Some(Wanted::Only),
+        (false, true) if may_push => Some(Wanted::IfThere),
+        _ => None,
+    }
+}
+
+/// Lays unfinished work out: the branch is at its last verified commit, the work tree as it was left, and a
+/// run directory of this machine has what the run knew. `None` where there is none.
+///
+/// # Errors
+/// When it cannot be fetched or does not fit here.
+pub(crate) fn restore(
+    context: &Context,
+    args: &RunArgs,
+    real: &Real,
+    (request, source): (&RunRequest, &Source),
+    wanted: Wanted,
+) -> Result<Option<RunDir>> {
+    let nothing = |why: &str| match wanted {
+        Wanted::IfThere => Ok(None),
+        Wanted::Only => Err(Error::config(format!("there is no unfinished work: {why}"))
+            .hint("start a new run, without --resume and --from-remote")),
+    };
+    let actions = ActionsEnvironment::of(context);
+    let (Some(actions), Some(name)) = (actions, reference(request, source)) else {
+        return nothing("no branch and no access to GitHub are known here");
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        Error::environment(format!("{} cannot be taken up: {error}", name.full()))
+            .hint("run the job again; it stays where it is")
+    };
+    let remote = remote(context, &actions).map_err(|error| failed(&error))?;
+    let place = context.place_for_a_moment("sprag-restore-")?;
+    let repo = Repo::create(real.clone(), &place.path().join(Folder::Git.name()));
+    let mut repo = repo.map_err(|error| failed(&error))?;
+    let work = fetched(&repo, &remote, &name, 0).map_err(|error| failed(&error))?;
+    let Some(work) = work else {
+        return nothing(&format!("there is no {}", name.full()));
+    };
+    let file = |name: &str| repo.file_of_kept_work(&work, name).ok().flatten();
+    let meta = file(META).and_then(|bytes| KeptMeta::read(&bytes));
+    let Some(meta) = meta else {
+        return nothing("what is kept is of another version of Sprag");
+    };
+    let kept = KEPT_FILES.map(|it| (it, file(&it.path())));
+    let earlier = kept.iter().find_map(|(it, bytes)| {
+        let bytes = bytes.as_ref().filter(|_| *it == RunFile::Request)?;
+        serde_json::from_slice::<RunRequest>(bytes).ok()
+    });
+    let asked = earlier.map(|earlier| earlier.state.last_ask);
+    if asked.as_ref() != Some(&request.state.last_ask) {
+        return nothing("what is kept was asked for in other words");
+    }
+    let branch = request.branch.as_ref().map(|branch| branch.name.as_str());
+    let branch = BranchName::parse(branch.unwrap_or_default()).map_err(|error| failed(&error))?;
+    repo.switch_to(&remote, &branch, &work.base, &Cancel::new())
+        .map_err(|error| failed(&error))?;
+    // The switch brought no more history than it needs; where the run began is needed besides.
+    fetched(&repo, &remote, &name, meta.commits).map_err(|error| failed(&error))?;
+    drop(repo);
+    let root = match settings::above(context, &args.settings)?.run_dir {
+        Some(dir) => context.cwd.join(dir),
+        None => runs_of(context, real.work_tree()).join(uuid::Uuid::now_v7().to_string()),
+    };
+    let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
+        .map_err(|error| Error::environment(format!("{error:#}")))?;
+    let mut own =
+        Repo::create(real.clone(), &run_dir.folder(Folder::Git)).map_err(|error| failed(&error))?;
+    if let Some(tree) = &work.tree {
+        own.lay_out(tree).map_err(|error| failed(&error))?;
+    }
+    written(&run_dir, real, &kept, meta).map_err(|error| failed(&error))?;
+    Ok(Some(run_dir))
+}
+
+fn fetched(
+    repo: &Repo,
+    remote: &Remote,
+    name: &KeptWorkRef,
+    commits: u32,
+) -> std::result::Result<Option<KeptWork>, crate::git::RemoteError> {
+    repo.fetch_kept_work(remote, name, commits, &Cancel::new())
+}
+
+/// Writes what was kept, with the places of this machine. The manifest comes last.
+fn written(
+    run_dir: &RunDir,
+    real: &Real,
+    kept: &[(RunFile<'static>, Option<Vec<u8>>)],
+    meta: KeptMeta,
+) -> anyhow::Result<()> {
+    let mut manifest = None;
+    for (file, bytes) in kept {
+        match (file, bytes) {
+            (_, None) => {}
+            (RunFile::Manifest, Some(bytes)) => manifest = Some(bytes),
+            // What is asked for is known anew.
+            (RunFile::Request, _) => {}
+            (file, Some(bytes)) => drop(run_dir.write(*file, bytes)?),
+        }
+    }
+    run_dir.write(RunFile::Ended, meta.ended.to_string().as_bytes())?;
+    let manifest = manifest.ok_or_else(|| anyhow::anyhow!("it has no manifest"))?;
+    let mut manifest: Manifest = serde_json::from_slice(manifest)?;
+    let moved = |path: &Path| match path.strip_prefix(&manifest.work_tree) {
+        Ok(inside) => real.work_tree().join(inside),
+        Err(_) => path.to_path_buf(),
+    };
+    manifest.plan = manifest.plan.as_ref().map(|plan| PlanPath(moved(&plan.0)));
+    manifest.config = None;
+    manifest.work_tree = real.work_tree().to_path_buf();
+    run_dir.write_manifest(&manifest)
+}
