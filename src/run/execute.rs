@@ -37,7 +37,8 @@ use crate::run::source;
 use crate::run::steps::{Services, keep_for_publish, record_plan_end, run_setup};
 use crate::run::take_up::{make_room_after, take_up_run};
 use crate::run::task::TaskStart;
-use crate::run::work_keeper::{self, WorkKeeper};
+use crate::run::unfinished_work;
+use crate::run::work_keeper::WorkKeeper;
 use crate::run::work_tree::WorkTree;
 use crate::secrets::sources::{detector, redactor};
 use crate::settings::{RunConfig, TaskConfig};
@@ -289,7 +290,7 @@ async fn work_off(
     if let Some(request) = request {
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
         let trigger = request.context.trigger_phrase.as_deref();
-        work_keeper::settle(context, parts, (status, delivered), trigger).await;
+        unfinished_work::settle(context, parts, (status, delivered), trigger).await;
         cost_limits::count(context, parts, request).await;
     }
     // A run that tells GitHub nothing is counted by the job that publishes it.

@@ -40,6 +40,7 @@ pub mod start;
 pub mod steps;
 mod take_up;
 pub mod task;
+mod unfinished_work;
 mod work_keeper;
 pub mod work_tree;
 

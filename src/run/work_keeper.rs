@@ -1,25 +1,19 @@
-//! Unfinished work that outlives the machine: before each further task, and at every end that is no
-//! success, commits that were not pushed, the state of the work tree and what the run knows are in a
-//! reference of the repository that is no branch.
+//! Keeps the work of a run in a reference of the repository that is no branch: commits that were not
+//! pushed, the state of the work tree, and what the run knows.
 
 use crate::context::Context;
-use crate::domain::kept_work::{KeptMeta, is_outdated, key, message};
-use crate::domain::outcome::RunStatus;
+use crate::domain::kept_work::{KeptMeta, key, message};
 use crate::domain::snapshot::RevId;
-use crate::git::{Identity, KEPT_WORK_REFS, KeptWorkRef, RawSnapshot, Remote};
+use crate::git::{Identity, KeptWorkRef, RawSnapshot, Remote};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::delivery::Delivered;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
-use crate::process::{Cancel, CancelReason};
+use crate::process::Cancel;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
-use crate::run::parts::Parts;
 use crate::run::prepare::Source;
 use crate::run::setup::Setup;
-use crate::run::steps::secrets_in;
 use crate::run::work_tree::WorkTree;
-use std::time::{Duration, Instant};
 
 /// What is kept of the run directory.
 pub(crate) const KEPT_FILES: [RunFile<'static>; 7] = [
@@ -35,15 +29,6 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 7] = [
 /// The file that says how to fetch the rest.
 pub(crate) const META: &str = "meta.json";
 
-/// How long keeping the work may take when the job is being cancelled.
-const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(3);
-
-/// How long GitHub may take to name what is kept.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Outdated references that one run looks at.
-const LOOKED_AT: usize = 5;
-
 const IDENTITY: (&str, &str) = (
     "github-actions[bot]",
     "41898282+github-actions[bot]@users.noreply.github.com",
@@ -52,11 +37,11 @@ const IDENTITY: (&str, &str) = (
 /// Keeps the work of a run that may push.
 pub struct WorkKeeper {
     remote: Remote,
-    name: KeptWorkRef,
+    pub(crate) name: KeptWorkRef,
     /// The base that was kept last, or that the remote has.
     known: Option<RevId>,
     /// Whether the reference is known to be there.
-    is_there: bool,
+    pub(crate) is_there: bool,
 }
 
 /// The reference for the work of a request.
@@ -115,7 +100,9 @@ impl WorkKeeper {
         }
     }
 
-    fn keep(
+    /// Keeps all of the work; without a snapshot what is committed. `ended` is the number of the last event
+    /// of a process that comes to its end.
+    pub(crate) fn keep(
         &mut self,
         setup: &Setup,
         tree: &mut WorkTree,
@@ -155,7 +142,8 @@ impl WorkKeeper {
         Ok(())
     }
 
-    fn remove(&mut self, tree: &WorkTree, cancel: &Cancel) -> Result<(), String> {
+    /// Removes what was kept.
+    pub(crate) fn remove(&mut self, tree: &WorkTree, cancel: &Cancel) -> Result<(), String> {
         let removed = tree
             .repo
             .push_kept_work(&self.remote, &self.name, None, cancel);
@@ -163,114 +151,4 @@ impl WorkKeeper {
         self.is_there = false;
         Ok(())
     }
-}
-
-/// At the end of a run: keeps what did not land, or removes what was kept of work that did.
-pub(crate) async fn settle(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    (status, delivered): (RunStatus, Delivered),
-    trigger: Option<&str>,
-) {
-    let Some(mut keeper) = parts.keeper.take() else {
-        return;
-    };
-    let is_success = matches!(
-        status,
-        RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork
-    );
-    let has_landed = is_success && delivered != Delivered::Failed;
-    let (raw, _) = parts.tree.snapshot(&mut parts.emit);
-    let dirty = raw.filter(|raw| !raw.changes.is_empty());
-    let base = parts.tree.repo.base();
-    let has_commits = base != parts.setup.start_commit() && delivered != Delivered::Done;
-    let stopped = parts.setup.cancel.beyond_deadline();
-    let cancel = match stopped.reason() {
-        Some(_) => ends_after(PATIENCE_OF_CANCELLED),
-        None => stopped.clone(),
-    };
-    if has_landed || (dirty.is_none() && !has_commits) {
-        if stopped.reason().is_none() {
-            tidy(context, &mut keeper, parts, &cancel).await;
-        }
-        return;
-    }
-    let clean = dirty.filter(|raw| {
-        let secrets = secrets_in(&parts.setup, &parts.tree, raw, true);
-        if !secrets.is_empty() {
-            let why = format!(
-                "the work tree is not kept on GitHub: {}",
-                secrets.join("; ")
-            );
-            parts.emit.warn(why);
-        }
-        secrets.is_empty()
-    });
-    if clean.is_none() && !has_commits {
-        return;
-    }
-    let ended = parts.emit.last();
-    let kept = keeper.keep(
-        &parts.setup,
-        &mut parts.tree,
-        clean.as_deref(),
-        ended,
-        &cancel,
-    );
-    let go_on = match trigger {
-        Some(phrase) => format!("`{phrase} continue`, or the job run again,"),
-        None => "the job run again, or `sprag run --resume --from-remote`,".to_owned(),
-    };
-    parts.emit.warn(match kept {
-        Ok(()) => format!(
-            "the unfinished work is kept for 30 days as {}: {go_on} goes on with it",
-            keeper.name.full()
-        ),
-        Err(why) => format!("the unfinished work is in this job alone: {why}"),
-    });
-}
-
-/// Removes what was kept of work that has landed, and what is too old to be of use.
-async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>, cancel: &Cancel) {
-    let Some(actions) = ActionsEnvironment::of(context) else {
-        return;
-    };
-    let client = actions
-        .client()
-        .map(|it| it.until(Instant::now() + PATIENCE));
-    let Ok(repo) = client.and_then(|client| client.repo(&actions.place.repository)) else {
-        return;
-    };
-    let there = repo.refs_below(KEPT_WORK_REFS).await;
-    // A reference that nobody saw is looked for by the next run.
-    let there = there.unwrap_or_default();
-    keeper.is_there |= there.iter().any(|(name, _)| name == keeper.name.full());
-    if keeper.is_there
-        && let Err(why) = keeper.remove(&parts.tree, cancel)
-    {
-        let name = keeper.name.full();
-        parts
-            .emit
-            .warn(format!("{name} could not be removed: {why}"));
-    }
-    let now = jiff::Timestamp::now().as_second();
-    let others = there.iter().filter(|(name, _)| name != keeper.name.full());
-    for (name, commit) in others.take(LOOKED_AT) {
-        let facts = repo.git_commit(commit).await;
-        if facts.is_ok_and(|facts| is_outdated(&facts.message, now)) {
-            // What cannot be removed now is found once more.
-            let _ = repo.delete_ref(name).await;
-        }
-    }
-}
-
-/// A flag that rises by itself.
-fn ends_after(patience: Duration) -> Cancel {
-    let cancel = Cancel::new();
-    let raised = cancel.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(patience);
-        raised.trigger(CancelReason::Terminate);
-    });
-    cancel
 }

@@ -27,6 +27,15 @@ fn on_a_new_machine(runner: &mut Runner) {
     runner.checkout("main");
 }
 
+fn kill(pid: u32) {
+    // It may have ended by itself.
+    let args = ["-KILL", &pid.to_string()];
+    let _ = std::process::Command::new("kill")
+        .args(args)
+        .stderr(Stdio::null())
+        .status();
+}
+
 /// Runs until the agent is at work in its last task, and ends the process by this signal.
 fn ended_by(runner: &mut Runner, script: &str, more: &[&str], name: &str) {
     let agent = runner.project.agent(script);
@@ -38,8 +47,11 @@ fn ended_by(runner: &mut Runner, script: &str, more: &[&str], name: &str) {
     wait_until("the agent works", || working.exists());
     signal(child.id(), name);
     end_of(&mut child);
+    // The machine ends with everything that runs on it.
     wait_until("nothing is left", || {
-        left_in(&runner.project, &[]).is_empty()
+        let left = left_in(&runner.project, &[]);
+        left.keys().for_each(|pid| kill(*pid));
+        left.is_empty()
     });
     fs::remove_file(working).unwrap();
 }
