@@ -37,6 +37,10 @@ pub struct Beyond {
     pub report_status: ReportStatus,
     /// Path of the HTML report, when there is one.
     pub report_path: Option<String>,
+    /// The agent's last session.
+    pub session_id: Option<String>,
+    /// What the agent said last, without secrets.
+    pub final_message: Option<String>,
 }
 
 /// Most bytes of a list in one output, so that all outputs of a job stay far below 1 MB.
@@ -92,6 +96,14 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "Whether the reports came through: ok, degraded or failed.",
     ),
     ("summary", "One line for a person."),
+    (
+        "session-id",
+        "The agent's last session, as the agent names it; empty when it told none.",
+    ),
+    (
+        "final-message",
+        "What the agent said last, cut to 100,000 bytes; empty when it said nothing.",
+    ),
 ];
 
 /// The outputs in their order, unknown values empty: an unknown cost is never `0`.
@@ -141,7 +153,19 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ("report-path", word(beyond.report_path.as_ref())),
         ("report-status", beyond.report_status.as_str().into()),
         ("summary", one_line(summary)),
+        ("session-id", word(beyond.session_id.as_ref())),
+        ("final-message", message(beyond.final_message.as_deref())),
     ]
+}
+
+/// A text of several lines, cut at its end.
+fn message(text: Option<&str>) -> String {
+    let text = text.unwrap_or_default();
+    let mut end = text.len().min(LIST_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].trim_end().to_owned()
 }
 
 /// The outputs of a job in which no run begins, in the form of `GITHUB_OUTPUT`.
@@ -261,7 +285,7 @@ mod tests {
     fn the_outputs_are_those_of_the_contract() {
         let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
             commits, head-sha, branch, changed-files, known-failures, pull-request-number, pull-request-url, \
-            tokens-in, tokens-out, cost-usd, run-dir, report-path, report-status, summary";
+            tokens-in, tokens-out, cost-usd, run-dir, report-path, report-status, summary, session-id, final-message";
         let all = outputs(&RunSummary::default(), &Beyond::default());
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.join(", "), contract);
@@ -272,6 +296,8 @@ mod tests {
         let beyond = Beyond {
             report_status: ReportStatus::Degraded,
             report_path: Some("/runs/1/report.html".into()),
+            session_id: Some("0192".into()),
+            final_message: Some("Done.\n\nsummary<<EOF-1f3a\nforged\nEOF-1f3a".into()),
         };
         let summary = RunSummary {
             push: Some(samples::pushed()),

@@ -37,6 +37,18 @@ pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashM
     }
 }
 
+/// What the agent said last.
+pub fn final_message(run_dir: &RunDir) -> Option<String> {
+    kept(run_dir, RunFile::FinalMessage)
+}
+
+/// The agent's last session.
+pub fn session_id(run_dir: &RunDir) -> Option<String> {
+    let text = kept(run_dir, RunFile::Session)?;
+    let session: Session = serde_json::from_str(&text).ok()?;
+    Some(session.id)
+}
+
 /// Keeps the final message of the turn with this number, for the report and as the last one.
 ///
 /// # Errors

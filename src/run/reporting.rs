@@ -21,6 +21,7 @@ use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
 use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, markdown, render};
+use crate::run::conversation;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
 use crate::secrets::redact::Redactor;
@@ -331,6 +332,8 @@ impl Reporting {
                         .display()
                         .to_string(),
                 ),
+                session_id: conversation::session_id(run_dir),
+                final_message: conversation::final_message(run_dir),
             };
             let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);

@@ -525,7 +525,8 @@ fn what_stands_in_the_place_of_a_protected_directory_is_that_directory_changed()
         "mkdir -p .GITHUB/workflows; echo on: push > .GITHUB/workflows/x.yml",
         "echo x > .claude",
     ] {
-        let project = project();
+        let mut project = project();
+        project.env("SPRAG_ON_PROTECTED", "block");
         let run = attack(&project, script);
         assert_ne!(run.code, 0, "{script}\n{}", run.stdout);
         assert_eq!(project.commits(), 1, "{script}");
@@ -536,7 +537,8 @@ fn what_stands_in_the_place_of_a_protected_directory_is_that_directory_changed()
 #[test]
 fn what_progress_leaves_out_is_protected_all_the_same() {
     let exempt = format!("progress:\n  ignore: [\".github/**\"]\n{}", plan(CHECK));
-    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &exempt)]);
+    let mut project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &exempt)]);
+    project.env("SPRAG_ON_PROTECTED", "block");
     let run = attack(&project, "mkdir -p .github; echo x > .github/x.yml");
     assert_ne!(run.code, 0, "{}", run.stdout);
     assert_eq!(project.commits(), 1);

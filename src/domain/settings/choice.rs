@@ -49,6 +49,15 @@ impl Default for OnFinding {
     }
 }
 choice! {
+    /// What becomes of a task that changes protected paths.
+    OnProtected {
+        /// It is blocked, with all of its work.
+        Block = "block",
+        /// These changes are taken out and kept as a patch, and the rest goes on.
+        Hold = "hold",
+    }
+}
+choice! {
     /// Where the files of the repository that configure an agent come from.
     AgentConfig {
         /// The tip of the base branch.

@@ -12,7 +12,7 @@ pub mod table;
 
 pub use choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, ProveNewTests, PullRequest, Report, TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, TestChangePolicy,
 };
 pub use kind::Progress;
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};

@@ -10,7 +10,7 @@
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, ProveNewTests, PullRequest, Report, TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -228,6 +228,8 @@ settings! {
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// Paths that no task may change, as globs.
         protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().map(|&glob| glob.to_owned()).collect::<Vec<_>>();
+        /// What becomes of a task that changes protected paths: `hold` takes these changes out, keeps them as a patch and goes on with the rest, `block` ends the task.
+        on_protected: OnProtected = Choice::<OnProtected>::kind(), Task, is OnProtected::Hold;
         /// `ignore`: globs of paths whose changes are no progress.
         progress: Progress = ProgressKind, Run, is Progress::default();
     }

@@ -91,6 +91,37 @@ impl Repo {
         Ok(replaced)
     }
 
+    /// Brings every file whose path is one of `these` to what the base has there, for good: one that it has not
+    /// goes. `snapshot` is the present state.
+    ///
+    /// # Errors
+    /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
+    pub fn take_back(
+        &mut self,
+        snapshot: &RawSnapshot,
+        these: impl Fn(&[u8]) -> bool,
+    ) -> Result<(), SwapError> {
+        let _open = self.unseal()?;
+        let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
+        let base = self.base_tree();
+        let mut diffs = self.diff_trees(now.as_str(), base.as_str())?;
+        diffs.retain(|diff| these(&diff.path));
+        let bad = self.unswappable(&diffs);
+        if !bad.is_empty() {
+            return Err(SwapError::InTheWay(bad));
+        }
+        for diff in &diffs {
+            self.take_away(&diff.path)?;
+        }
+        let there = |diff: &&RawDiff| diff.after.mode != 0;
+        let index = self.scratch_index(&self.private.index())?;
+        self.with_index(&index)
+            .args(["read-tree", "--reset", "-i", base.as_str()])
+            .run()?;
+        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
+        Ok(self.check_out(&index, paths)?)
+    }
+
     /// Puts back what [`Repo::replace_files`] replaced, and says which of the files that lay in its place
     /// somebody has changed. Does nothing where nothing is replaced.
     ///

@@ -9,6 +9,7 @@ mod builtin_turn;
 mod commit;
 mod finish_task;
 mod heartbeat;
+mod hold;
 mod hooks;
 mod landing;
 mod listen;

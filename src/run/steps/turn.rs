@@ -7,7 +7,7 @@ use crate::domain::attempt::{
 };
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::event::{EventKind, TurnLine};
-use crate::domain::settings::{AgentCommits, TestChangePolicy};
+use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport, display_path};
 use crate::run::accounts::Accounts;
@@ -18,6 +18,7 @@ use crate::run::parts::Parts;
 use crate::run::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
+use crate::run::steps::hold::hold_protected;
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::secrets::secrets_in;
 use crate::run::task::TaskRun;
@@ -43,7 +44,11 @@ pub async fn turn(
     let mark = turn_mark(parts, run, key);
     let (number, end, usage) = call_agent(parts, run, key, purpose, &before).await?;
     let inspected = inspect(parts, mark);
-    let (raw, after) = parts.tree.snapshot(&mut parts.emit);
+    let seen = parts.tree.snapshot(&mut parts.emit);
+    let (raw, after) = match end.cancelled {
+        Some(_) => seen,
+        None => hold_protected(parts, run, number, seen),
+    };
     let mut violations = violations(parts, run, inspected, raw.as_deref());
     tell_changed_configuration(parts, run, &end, &mut violations);
     if let Some(reason) = end.cancelled {
@@ -253,8 +258,8 @@ fn violations(
     violations
 }
 
-/// What the agent changed in files that were only lent to it is gone. It is as much a violation as a change of
-/// its own of such a file.
+/// What the agent changed in files that were only lent to it is gone. Where changes of protected paths block a
+/// task, these do, too.
 fn tell_changed_configuration(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -269,6 +274,9 @@ fn tell_changed_configuration(
         "the agent changed its own configuration, and these changes are not kept: {}",
         changed.join(", ")
     ));
+    if run.config.settings.on_protected == OnProtected::Hold {
+        return;
+    }
     let paths = changed.iter().map(|path| path.as_bytes());
     violations.extend(protected_among(&parts.tree, run, paths));
 }

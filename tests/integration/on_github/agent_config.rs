@@ -57,10 +57,25 @@ fn head_and_none_are_as_they_say() {
 fn every_turn_sees_the_base_and_what_it_does_to_that_is_a_violation() {
     let mut runner = with_changed_config();
     let script = format!("cat CLAUDE.md >> $OUT/seen\nprintf mine > CLAUDE.md\n{FIX}");
-    let step = asked(&mut runner, &script, &[], 3);
+    let block = ["--on-protected", "block"];
+    let step = asked(&mut runner, &script, &block, 3);
     assert_eq!(seen(&runner), "of the base");
     assert_eq!(step.output("reason"), "policy_violation");
     assert_eq!(runner.server.pushes(), 0);
+}
+
+#[test]
+fn what_an_agent_does_to_configuration_that_was_lent_to_it_is_said_and_not_kept() {
+    let mut runner = with_changed_config();
+    let script = format!("printf mine > CLAUDE.md\n{FIX}");
+    let step = asked(&mut runner, &script, &[], 0);
+    assert_eq!(step.output("changed-files"), "a.txt");
+    assert_eq!(runner.file("feature", "CLAUDE.md"), "of the head");
+    let comment = runner.comment(1).unwrap();
+    assert!(
+        comment.contains("changed its own configuration"),
+        "{comment}"
+    );
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn a_comment_brings_commits_a_check_run_one_comment_and_reactions() {
     assert_eq!(step.output("head-sha"), head);
     assert_eq!(step.output("branch"), "feature");
     assert_eq!(step.output("report-status"), "ok");
+    assert!(step.output("final-message").contains("Say fixed"));
     let comment = runner.comment(1).unwrap();
     assert!(comment.contains(&head[..7]), "{comment}");
     assert_eq!(

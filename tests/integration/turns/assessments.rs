@@ -305,7 +305,7 @@ fn policy_violation() {
     let project = fixable();
     let head = project.head();
     let agent = project.agent("mkdir -p .github/workflows; echo x > .github/workflows/a.yml; echo fixed > a.txt; echo Done.");
-    let run = project.run(&agent, &[]).expect(3);
+    let run = project.run(&agent, &["--on-protected", "block"]).expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
     assert!(
         run.task(0)["message"]
@@ -315,6 +315,52 @@ fn policy_violation() {
     );
     assert_eq!(project.checks(), 0);
     assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn a_change_of_a_protected_path_is_held_back_and_the_rest_is_verified_without_it() {
+    let project = fixable();
+    let agent = project.agent(
+        "mkdir -p .github/workflows; echo x > .github/workflows/a.yml\n\
+         ln -s . .claude; echo fixed > a.txt; echo Done.",
+    );
+    let check = "grep -q fixed a.txt && test ! -e .github && test ! -L .claude";
+    let run = project.run(&agent, &["--verify", check]).expect(0);
+    assert_eq!(end(run.task(0)), ("done", "verified"));
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed");
+    assert_eq!(project.status(), "");
+    let files = project.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(
+        !files.contains(".github") && !files.contains(".claude"),
+        "{files}"
+    );
+    let told = run.summary["warnings"].to_string();
+    assert!(
+        told.contains(".github/workflows/a.yml") && told.contains(".claude"),
+        "{told}"
+    );
+    let name = told
+        .split("kept as ")
+        .nth(1)
+        .unwrap()
+        .split(':')
+        .next()
+        .unwrap();
+    let dir = std::path::PathBuf::from(run.summary["run_dir"].as_str().unwrap());
+    let patch = dir.join(name);
+    project.git(&["apply", patch.to_str().unwrap()]);
+    let put = std::fs::read_to_string(project.repo().join(".github/workflows/a.yml"));
+    assert_eq!(put.unwrap(), "x\n");
+}
+
+#[test]
+fn a_task_that_changes_nothing_but_protected_paths_is_blocked() {
+    let project = fixable();
+    let head = project.head();
+    let agent = project.agent("mkdir .github; echo x > .github/a.yml; echo Done.");
+    let run = project.run(&agent, &[]).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
+    assert_eq!(project.head(), head);
 }
 
 #[test]

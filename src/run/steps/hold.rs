@@ -1,0 +1,79 @@
+//! Changes of protected paths are taken out of the work and kept as a patch, so that the rest of it is not
+//! lost with them.
+
+use crate::domain::settings::{AgentCommits, OnProtected};
+use crate::git::{Change, RawSnapshot, display_path};
+use crate::run::layout::RunFile;
+use crate::run::parts::Parts;
+use crate::run::task::TaskRun;
+use crate::run::work_tree::{Seen, head_of};
+use std::collections::BTreeSet;
+
+/// Takes changes of protected paths out of the work of a turn where there is other work besides, and says
+/// what is left. Where nothing else was done, or they cannot be taken out, everything stays as it is: then
+/// it is a violation. `number` is the one of the turn's files.
+pub(crate) fn hold_protected(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    number: u32,
+    seen: Seen,
+) -> Seen {
+    let (Some(raw), after) = seen else {
+        return seen;
+    };
+    if run.config.settings.on_protected == OnProtected::Block || has_own_commits(parts, run, &raw) {
+        return (Some(raw), after);
+    }
+    let file = parts.tree.plan.file.as_ref();
+    let plan = file.and_then(|file| file.in_tree.clone());
+    let is_protected = |change: &Change| {
+        Some(&change.path) != plan.as_ref()
+            && run
+                .config
+                .protected_paths
+                .is_match(display_path(&change.path))
+    };
+    let mut held = (*raw).clone();
+    held.changes.retain(|change| is_protected(change));
+    held.uncounted.retain(|change| is_protected(change));
+    let both = held.changes.iter().chain(&held.uncounted);
+    let paths: BTreeSet<Vec<u8>> = both.map(|change| change.path.clone()).collect();
+    if paths.is_empty() || held.changes.len() == raw.changes.len() {
+        return (Some(raw), after);
+    }
+    if let Err(why) = taken_out(parts, run, number, (&raw, &held), &paths) {
+        parts.emit.warn(format!(
+            "changes of protected paths could not be taken out: {why:#}"
+        ));
+    }
+    parts.tree.snapshot(&mut parts.emit)
+}
+
+fn taken_out(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    number: u32,
+    (raw, held): (&RawSnapshot, &RawSnapshot),
+    paths: &BTreeSet<Vec<u8>>,
+) -> anyhow::Result<()> {
+    let patch = parts.tree.repo.patch(held)?;
+    let name = format!("{}-held-{number:02}", run.task.id);
+    let file = RunFile::Patch(&name);
+    parts.setup.run_dir.write(file, &patch)?;
+    let repo = parts.tree.repo.change();
+    repo.take_back(raw, |path| paths.contains(path))?;
+    let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
+    parts.emit.warn(format!(
+        "protected paths were changed; the changes are taken out of task {} and kept as {}: {}",
+        run.task.id,
+        file.path(),
+        names.join(", ")
+    ));
+    Ok(())
+}
+
+/// Whether commits of the agent's own are to be kept: what they change is not taken out of them.
+fn has_own_commits(parts: &Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> bool {
+    run.config.settings.agent_commits == AgentCommits::Accept
+        && head_of(raw) != parts.tree.repo.base()
+}
