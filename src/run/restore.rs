@@ -64,7 +64,7 @@ pub(crate) fn restore(
     };
     let failed = |error: &dyn std::fmt::Display| {
         Error::environment(format!("{} cannot be taken up: {error}", name.full()))
-            .hint("run the job again; it stays where it is")
+            .hint("run the job again, or ask for the work anew; what is kept stays where it is")
     };
     let remote = remote(context, &actions).map_err(|error| failed(&error))?;
     let place = context.place_for_a_moment("sprag-restore-")?;
@@ -145,6 +145,8 @@ fn written(
     };
     manifest.plan = manifest.plan.as_ref().map(|plan| PlanPath(moved(&plan.0)));
     manifest.config = None;
+    // The command line of this job counts, and nobody's who could write to the reference.
+    manifest.flags = serde_json::Value::Null;
     manifest.work_tree = real.work_tree().to_path_buf();
     run_dir.write_manifest(&manifest)
 }

@@ -1,6 +1,7 @@
 //! A run as a step of GitHub Actions: outputs, log, annotations, step summary, environment.
 
 use crate::support::project::{Project, Run, plan};
+use sprag::report::outputs::OUTPUTS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -93,6 +94,8 @@ fn every_output_has_its_name_and_value() {
     let dir = run_directory(&project);
     let head = project.head();
     let report = dir.join("report.html").display().to_string();
+    let said = std::fs::read_to_string(dir.join("state/final-message.md")).unwrap();
+    assert!(said.contains("Done."), "{said}");
     let expected: BTreeMap<String, String> = [
         ("status", "success"),
         ("reason", "verified"),
@@ -105,6 +108,7 @@ fn every_output_has_its_name_and_value() {
         ("head-sha", head.as_str()),
         ("branch", "main"),
         ("changed-files", "a.txt"),
+        ("known-failures", ""),
         ("pull-request-number", ""),
         ("pull-request-url", ""),
         ("tokens-in", "2400"),
@@ -114,6 +118,8 @@ fn every_output_has_its_name_and_value() {
         ("report-path", report.as_str()),
         ("report-status", "ok"),
         ("summary", "success (verified): 1 of 1 task done"),
+        ("session-id", ""),
+        ("final-message", said.trim_end()),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();
@@ -137,7 +143,7 @@ fn names_of_files_make_no_outputs() {
     let agent = "printf x > \"$(printf 'a\\nstatus<<E\\nhacked\\nE')\"; printf x > '::error::name'; echo Done.";
     let run = run(&project, agent, &[]).expect(0);
     let outputs = outputs(&project);
-    assert_eq!(outputs.len(), 20, "{outputs:?}");
+    assert_eq!(outputs.len(), OUTPUTS.len(), "{outputs:?}");
     assert_eq!(outputs["status"], "success");
     let names = commands(&run.stdout);
     assert!(
@@ -370,7 +376,7 @@ fn a_run_that_cannot_begin_is_told_in_outputs_annotation_and_step_summary() {
         format!("::error file=plan.yaml,line=1,title=Sprag cannot begin::{what}\n")
     );
     let outputs = outputs(&project);
-    assert_eq!(outputs.len(), 20);
+    assert_eq!(outputs.len(), OUTPUTS.len());
     let summary = format!("invalid: plan.yaml:1:14: {what}");
     for (name, value) in [
         ("status", "invalid"),

@@ -8,15 +8,19 @@ use crate::git::commit::stage::record;
 use crate::git::commit::swap::{SwapError, TreeId};
 use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
-use crate::git::remote::exchange::{Remote, TRANSFER_LIMIT, told};
+use crate::git::remote::exchange::{Remote, told};
 use crate::git::remote::names::{checked_id, ref_component};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::RawSnapshot;
 use crate::process::Cancel;
 use std::path::Path;
+use std::time::Duration;
 
 /// What the names of these references begin with.
 pub const KEPT_WORK_REFS: &str = "refs/sprag/work/";
+
+/// A task does not wait longer than this for the work before it to be kept.
+const KEEP_LIMIT: Duration = Duration::from_secs(60);
 
 /// The directory of the work in the commit's tree, and the one of the files beside it.
 const WORK: &str = "work";
@@ -120,7 +124,7 @@ impl Repo {
             new => format!("+{new}:{}", name.0),
         };
         let _open = self.unseal()?;
-        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        let call = self.remote_call(remote, cancel).timeout(KEEP_LIMIT);
         // The commit is in the private directory, the rest in the repository.
         let own = self.private.git_dir().join("objects");
         let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own);
