@@ -94,7 +94,7 @@ fn every_output_has_its_name_and_value() {
     let dir = run_directory(&project);
     let head = project.head();
     let report = dir.join("report.html").display().to_string();
-    let said = std::fs::read_to_string(dir.join("state/final-message.md")).unwrap();
+    let said = fs::read_to_string(dir.join("state/final-message.md")).unwrap();
     assert!(said.contains("Done."), "{said}");
     let expected: BTreeMap<String, String> = [
         ("status", "success"),
