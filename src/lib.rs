@@ -9,6 +9,7 @@ pub use sprag_domain as domain;
 pub mod http;
 pub mod permit;
 pub mod process;
+pub mod sandbox;
 
 pub mod agents;
 pub mod checks;

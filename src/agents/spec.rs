@@ -1,6 +1,7 @@
 //! What Sprag knows of a coding agent that is a program of its own: one [`CliSpec`] each.
 
 use super::turn::{Invocation, TurnReader, TurnRequest};
+use crate::sandbox::Place;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,21 @@ pub struct CliSpec {
     pub invocation: fn(&TurnRequest<'_>) -> Invocation,
     /// Makes a reader of one turn's stdout.
     pub reader: fn() -> Box<dyn TurnReader>,
+}
+
+impl CliSpec {
+    /// The directories and files of the agent's own, which it writes in every turn.
+    pub fn own_places(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Vec<Place> {
+        let named = env.iter().find(|(name, _)| name == self.login.variable);
+        let named = named.map(|(_, value)| PathBuf::from(value));
+        let usual = || home.map(|home| home.join(self.login.directory));
+        let directory = named.filter(|path| path.is_absolute()).or_else(usual);
+        let directory = directory.map(|path| Place { path, made: true });
+        let in_home = self.login.maybe_in_home.iter();
+        let files = in_home.filter_map(|name| home.map(|home| home.join(name)));
+        let files = files.map(|path| Place { path, made: false });
+        directory.into_iter().chain(files).collect()
+    }
 }
 
 /// An npm package that the action installs.

@@ -14,6 +14,7 @@ use crate::permit::Committable;
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
 };
+use crate::sandbox::Policy;
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use std::collections::BTreeMap;
@@ -38,6 +39,8 @@ pub struct Surroundings<'a> {
     pub work_tree: &'a Path,
     /// The complete environment.
     pub env: &'a [(OsString, OsString)],
+    /// How the checks are confined.
+    pub sandbox: Option<Policy>,
     /// Raised when the run is to stop.
     pub cancel: &'a Cancel,
     /// The directory under which the logs are kept.
@@ -190,6 +193,7 @@ async fn run_check(
             timeout: Some(Duration::from_millis(check.timeout_ms)),
             ..Limits::default()
         },
+        sandbox: around.sandbox.clone(),
     };
     let before = check.junit.as_deref();
     let before = before.and_then(|glob| reports::Before::look(around.work_tree, glob));

@@ -7,6 +7,7 @@ use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::outcome::{Outcome, Reason, RunStatus};
+use super::sandbox::SandboxLine;
 use super::snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,9 @@ pub struct RunStarted {
     /// The machine that the run begins on, where it has a name.
     #[serde(default)]
     pub host: Option<String>,
+    /// How far its children are confined; older records do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxLine>,
 }
 
 /// A turn that ended, as the report tells it.

@@ -20,6 +20,7 @@ mod pattern;
 pub mod plan;
 pub mod prompt;
 pub mod queue;
+pub mod sandbox;
 pub mod schedule;
 pub mod settings;
 pub mod snapshot;

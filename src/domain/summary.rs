@@ -12,6 +12,7 @@ use super::event::{
     Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine, TurnProgress,
 };
 use super::outcome::{Reason, RunStatus, TaskEnd};
+use super::sandbox::SandboxLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,9 @@ pub struct RunSummary {
     pub host: Option<String>,
     /// Names of the checks.
     pub checks: Vec<String>,
+    /// How far the children of the run were confined; absent where the record does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxLine>,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.
@@ -291,6 +295,7 @@ impl Default for RunSummary {
             model: None,
             host: None,
             checks: Vec::new(),
+            sandbox: None,
             changed_files: Vec::new(),
             commits: Vec::new(),
             push: None,
@@ -397,6 +402,9 @@ impl RunSummary {
         self.run_dir.clone_from(&started.run_dir);
         self.name.clone_from(&started.name);
         self.limits.clone_from(&started.limits);
+        // Of a run that was taken up the lesser counts.
+        let both = self.sandbox.iter().chain(&started.sandbox);
+        self.sandbox = both.min_by_key(|line| line.level).cloned();
         if started.resumed && !self.run_id.is_empty() {
             return;
         }

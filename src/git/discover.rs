@@ -205,6 +205,11 @@ impl Real {
         &self.work_tree
     }
 
+    /// The git directory of this work tree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
     /// The git directory that all work trees of the repository share.
     pub fn common_dir(&self) -> &Path {
         &self.common_dir

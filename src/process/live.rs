@@ -1,5 +1,6 @@
 //! A child while it lives: moving its data, watching its limits, ending it.
 
+use std::fs::File;
 use std::future::pending;
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
 use super::host::Proc;
 use super::registry::{self, Registration};
 use super::service::Service;
+use super::spawn::Started;
 use super::tree::Tree;
 use super::{CommandSpec, Input, Limits, marker, spawn};
+use crate::sandbox::Report;
 
 /// The largest chunk of output that is handed on.
 const CHUNK: usize = 128 << 10;
@@ -65,14 +68,19 @@ async fn run_and(
         Some(reason) => Err(Exit::Cancelled(reason)),
         None => spawn::start(spec).await,
     };
-    let (child, registration) = match started {
+    let started = match started {
         Ok(started) => started,
         Err(exit) => return (never_started(exit, began, &spec.stdin), None),
     };
-    let mut live = Live::new(child, registration, &spec.stdin, began, cancel, on_output);
+    let mut live = Live::new(started, &spec.stdin, began, cancel, on_output);
     let cut_short = live.watch(&spec.limits).await;
     if cut_short.is_some() {
         live.terminate(spec.limits.grace).await;
+    }
+    let report = live.hear_launcher();
+    if let Some(exit) = spawn::not_started(spec, &report) {
+        live.registration.release();
+        return (never_started(exit, began, &spec.stdin), None);
     }
     let output_held_open = live.drain(cut_short.is_none()).await;
     let left = live.settle(cut_short.is_none()).await;
@@ -103,6 +111,9 @@ struct Live<'a> {
     registration: Registration,
     tree: Tree,
     child: Child,
+    report: Option<File>,
+    /// The first process of the child's own namespace, which is not the child's.
+    first_process: Option<i32>,
     exited: bool,
     raw: Option<RawStatus>,
     stdout: Output<ChildStdout>,
@@ -136,16 +147,22 @@ enum Woke {
 
 impl<'a> Live<'a> {
     fn new(
-        mut child: Child,
-        registration: Registration,
+        started: Started,
         stdin: &'a Input,
         began: Instant,
         cancel: &'a Cancel,
         on_output: &'a mut dyn FnMut(StreamKind, &[u8]),
     ) -> Self {
+        let Started {
+            mut child,
+            registration,
+            report,
+        } = started;
         Self {
             tree: Tree::new(registration.origin().clone()),
             registration,
+            report,
+            first_process: None,
             exited: false,
             raw: None,
             stdout: Output::new(child.stdout.take()),
@@ -161,6 +178,16 @@ impl<'a> Live<'a> {
             cancel,
             on_output,
         }
+    }
+
+    /// What the launcher has told, and what follows from it for how the child has ended.
+    fn hear_launcher(&mut self) -> Report {
+        let report = self.report.take().map(Report::read).unwrap_or_default();
+        self.first_process = report.first_process;
+        if let (Some(signal), Some(_)) = (report.signal, self.raw) {
+            self.raw = Some(RawStatus::Signal(signal));
+        }
+        report
     }
 
     /// Lets the child run. `None` if it ended by itself, else why it has to be ended.
@@ -265,6 +292,8 @@ impl<'a> Live<'a> {
         grace: Duration,
     ) -> Vec<Leaked> {
         let described = if ended_by_itself {
+            let is_own = |proc: &&Proc| Some(proc.pid) != self.first_process;
+            let left: Vec<Proc> = left.iter().filter(is_own).copied().collect();
             marker::describe(&left)
         } else {
             Vec::new()

@@ -25,6 +25,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+use crate::sandbox::Policy;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,6 +60,8 @@ pub struct CommandSpec {
     pub stdin: Input,
     /// When it is ended.
     pub limits: Limits,
+    /// How it is confined; `None` for programs that the machine's owner trusts.
+    pub sandbox: Option<Policy>,
 }
 
 /// What a child reads on its standard input.

@@ -1,15 +1,18 @@
 //! Starting a child, and telling why it could not be started.
 
-use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
@@ -18,6 +21,7 @@ use super::host::{self, Proc, State};
 use super::programs;
 use super::registry::{self, Origin, Registration};
 use super::{CommandSpec, Input, PROCESS_ID};
+use crate::sandbox::{self, Launch, Policy, Report};
 
 /// A program that is still open for writing cannot be run. Somebody else's child may hold it open
 /// for the moment between fork and exec, so it is tried a few times.
@@ -28,8 +32,16 @@ const BUSY_PAUSE: Duration = Duration::from_millis(20);
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
 
+/// A child that was started.
+pub(super) struct Started {
+    pub(super) child: Child,
+    pub(super) registration: Registration,
+    /// What its launcher tells of it, if it has one.
+    pub(super) report: Option<File>,
+}
+
 /// Starts a child in its own process group and registers it.
-pub(super) async fn start(spec: &CommandSpec) -> Result<(Child, Registration), Exit> {
+pub(super) async fn start(spec: &CommandSpec) -> Result<Started, Exit> {
     let mut tries = 0;
     loop {
         match try_start(spec) {
@@ -51,16 +63,22 @@ enum Failure {
     Input(String),
 }
 
-fn try_start(spec: &CommandSpec) -> Result<(Child, Registration), Failure> {
+fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
     let id = Uuid::new_v4().to_string();
     let stdin = open_input(&spec.stdin).map_err(Failure::Input)?;
+    let confined = spec.sandbox.as_ref().map(|policy| confined(spec, policy));
+    let confined = confined.transpose().map_err(Failure::Spawn)?;
+    let (program, args) = match &confined {
+        Some(it) => (it.launcher.as_os_str(), &it.args),
+        None => (spec.program.as_os_str(), &spec.args),
+    };
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one place that starts children"
     )]
-    let mut command = Command::new(&spec.program);
+    let mut command = Command::new(program);
     command
-        .args(&spec.args)
+        .args(args)
         .current_dir(&spec.cwd)
         .env_clear()
         .envs(spec.env.iter().map(|(name, value)| (name, value)))
@@ -71,6 +89,10 @@ fn try_start(spec: &CommandSpec) -> Result<(Child, Registration), Failure> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let launched = registry::start(|| {
+        if let Some(it) = &confined {
+            // Only this child is started while the registry is locked, so only it inherits the pipe.
+            fcntl_setfd(&it.told, FdFlags::empty())?;
+        }
         let child = command.spawn()?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
         let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
@@ -78,7 +100,63 @@ fn try_start(spec: &CommandSpec) -> Result<(Child, Registration), Failure> {
     });
     let (child, registration) = launched.map_err(Failure::Spawn)?;
     widen(&child);
-    Ok((child, registration))
+    Ok(Started {
+        child,
+        registration,
+        report: confined.map(|it| it.report),
+    })
+}
+
+/// A child that is started by way of a launcher.
+struct Confined {
+    launcher: PathBuf,
+    args: Vec<OsString>,
+    /// The launcher's end of the pipe.
+    told: OwnedFd,
+    report: File,
+}
+
+/// # Errors
+/// When there is no such program, as the system would say of one that is started directly.
+fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
+    let path = path_of(spec);
+    let Some(program) = programs::find_program(&spec.program, path, &spec.cwd) else {
+        let kind = match file_of(spec) {
+            Some(_) => ErrorKind::PermissionDenied,
+            None => ErrorKind::NotFound,
+        };
+        return Err(kind.into());
+    };
+    let (report, told) = pipe_with(PipeFlags::CLOEXEC)?;
+    // What is told is read when the child has ended; whoever still holds the pipe is not waited for.
+    fcntl_setfl(&report, OFlags::NONBLOCK)?;
+    let name = [spec.program.clone()];
+    let launch = Launch {
+        policy: policy.clone(),
+        report: told.as_raw_fd(),
+        cwd: spec.cwd.clone(),
+        program,
+        args: name.into_iter().chain(spec.args.iter().cloned()).collect(),
+    };
+    let mut args = vec![sandbox::SUBCOMMAND.into()];
+    args.extend(launch.arguments());
+    Ok(Confined {
+        launcher: sandbox::OWN_PROGRAM.into(),
+        args,
+        told,
+        report: report.into(),
+    })
+}
+
+/// What a launcher says of a child that it did not start.
+pub(super) fn not_started(spec: &CommandSpec, report: &Report) -> Option<Exit> {
+    match (&report.not_confined, report.not_executed) {
+        (Some(why), _) => Some(Exit::SpawnFailed {
+            why: format!("it cannot be confined: {why}"),
+        }),
+        (None, Some(number)) => Some(explain(spec, &io::Error::from_raw_os_error(number))),
+        (None, None) => None,
+    }
 }
 
 /// The child as it stands right after its start. It cannot have been reaped yet, so only a system
@@ -171,9 +249,13 @@ fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
 
 /// The file that the program's name stands for, executable or not.
 fn file_of(spec: &CommandSpec) -> Option<PathBuf> {
-    let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new("/bin:/usr/bin"), |(_, value)| value);
+    let path = path_of(spec);
     let is_path = spec.program.as_bytes().contains(&b'/');
     let mut places = programs::places(&spec.program, path, &spec.cwd).into_iter();
     places.find(|place| place.is_file() || (is_path && place.exists()))
+}
+
+fn path_of(spec: &CommandSpec) -> &OsStr {
+    let path = spec.env.iter().rev().find(|(name, _)| name == "PATH");
+    path.map_or(OsStr::new("/bin:/usr/bin"), |(_, value)| value)
 }

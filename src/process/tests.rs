@@ -51,6 +51,7 @@ impl Trial {
                 grace: AGES,
                 ..Limits::default()
             },
+            sandbox: None,
         };
         Self {
             spec,

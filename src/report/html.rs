@@ -91,6 +91,7 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
                 (fact("Began", &text::time_of_id(&summary.run_id).unwrap_or_default()))
                 (fact("Host", summary.host.as_deref().unwrap_or_default()))
                 (fact("Agent", &summary.agent))
+                @if let Some(sandbox) = &summary.sandbox { (fact("Sandbox", &sandbox.words())) }
                 (fact("Model", summary.model.as_deref().unwrap_or_default()))
                 (fact("Branch", summary.branch.as_deref().unwrap_or_default()))
                 (fact("Head", &sentence::short_id(summary.head.as_deref().unwrap_or_default())))

@@ -17,6 +17,7 @@ pub use pull_request::pull_request;
 
 use super::{failure, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::{RunSummary, TaskSummary};
 use escape::{code, inline};
 
@@ -210,6 +211,7 @@ fn facts(summary: &RunSummary) -> String {
     if !summary.agent.is_empty() {
         facts.push(format!("agent {}", inline(&summary.agent, 60)));
     }
+    facts.extend(summary.sandbox.as_ref().map(SandboxLine::words));
     facts.push(text::duration(summary.elapsed_ms));
     facts.extend(sentence::usage(&summary.usage).map(|usage| inline(&usage, 100)));
     for (count, word) in [

@@ -92,6 +92,10 @@ pub const OUTPUTS: &[(&str, &str)] = &[
     ("run-dir", "Directory with what the run left behind."),
     ("report-path", "Report of the run."),
     (
+        "sandbox-level",
+        "How far the children of the run were confined: a number from 1 to 3, or off.",
+    ),
+    (
         "report-status",
         "Whether the reports came through: ok, degraded or failed.",
     ),
@@ -151,6 +155,13 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ),
         ("run-dir", text::line(&summary.run_dir)),
         ("report-path", word(beyond.report_path.as_ref())),
+        (
+            "sandbox-level",
+            summary
+                .sandbox
+                .as_ref()
+                .map_or_else(String::new, |line| line.level.to_string()),
+        ),
         ("report-status", beyond.report_status.as_str().into()),
         ("summary", one_line(summary)),
         ("session-id", word(beyond.session_id.as_ref())),

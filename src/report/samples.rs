@@ -104,6 +104,7 @@ impl Tape {
             limits: None,
             model: None,
             host: None,
+            sandbox: None,
         };
         let at = (None, None, None);
         let mut tape = Self {

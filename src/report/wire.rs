@@ -8,6 +8,7 @@ use crate::domain::attempt::{Proof, ProofWord};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::{Event, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,9 @@ pub enum Body {
         /// What it may cost, in one line.
         #[serde(skip_serializing_if = "Option::is_none")]
         limits: Option<String>,
+        /// How far its children are confined.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sandbox: Option<SandboxLine>,
     },
     /// A task began.
     #[serde(rename = "task.started")]

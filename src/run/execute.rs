@@ -20,6 +20,7 @@ use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
+use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::layout::RunFile;
 use crate::run::new_run::{Begun, begin_new, refuse_read_only};
 use crate::run::orderly_end::changed_since_orderly_end;
@@ -57,9 +58,13 @@ pub(crate) fn execute(
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
-    let begun = begun(context, args, &prepared, taken_up);
+    let ready = runtime.block_on(confined(context, &prepared, taken_up.as_ref()));
+    let begun = ready.and_then(|isolation| {
+        let begun = begun(context, args, &prepared, taken_up)?;
+        Ok((begun, isolation))
+    });
     let begun = begun.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));
-    let (begun, mut reporting, recorder) = begun?;
+    let ((begun, mut reporting, recorder), isolation) = begun?;
     let run_dir = begun.run_dir.clone();
     if let Some(request) = &request {
         run_dir.write(
@@ -70,7 +75,8 @@ pub(crate) fn execute(
         reporting.publish(context, request, &run_dir, &begun.run_id, resumed);
     }
     let request = request.as_ref();
-    let working = work(context, prepared, begun, recorder, request, &mut reporting);
+    let made = (begun, isolation);
+    let working = work(context, prepared, made, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not hold the process up.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -102,6 +108,24 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
         let error = anyhow::anyhow!("internal error: {words}");
         Err(error.into())
     })
+}
+
+/// How far the run's children are confined.
+async fn confined(
+    context: &Context,
+    prepared: &Prepared,
+    taken_up: Option<&TakenUp>,
+) -> Result<Isolation> {
+    let tasks = prepared.tasks.iter().map(|(_, config)| config);
+    let run_dir = taken_up.map(|it| it.run_dir.root());
+    isolation(&Scope::of(
+        context,
+        &prepared.real,
+        &prepared.run,
+        tasks,
+        run_dir,
+    ))
+    .await
 }
 
 pub(crate) fn not_begun(
@@ -167,7 +191,7 @@ fn go_on(
 async fn work(
     context: &Context,
     prepared: Prepared,
-    mut begun: Begun,
+    (mut begun, isolation): (Begun, Isolation),
     recorder: Option<Recorder>,
     request: Option<&RunRequest>,
     reporting: &mut Reporting,
@@ -192,7 +216,8 @@ async fn work(
         ..
     } = prepared;
     let no_changes = config.settings.if_no_changes;
-    let mut parts = parts(context, begun, recorder, plan, config, cancel, emit);
+    let made = (begun, isolation);
+    let mut parts = parts(context, made, recorder, plan, config, cancel, emit);
     let taken_up = earlier.is_some();
     let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
     let is_elsewhere = elsewhere.is_some();
@@ -222,6 +247,9 @@ async fn work(
         parts.emit.warn(what);
     }
     for warning in warnings {
+        parts.emit.warn(warning);
+    }
+    for warning in parts.setup.isolation.warnings() {
         parts.emit.warn(warning);
     }
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
@@ -326,7 +354,7 @@ fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
 /// Everything that a run works with, as if it were new.
 fn parts<'e>(
     context: &Context,
-    begun: Begun,
+    (begun, isolation): (Begun, Isolation),
     recorder: Option<Recorder>,
     plan: PlanState,
     config: RunConfig,
@@ -351,6 +379,7 @@ fn parts<'e>(
             cancel,
             config,
             agent_files: AgentFiles::default(),
+            isolation,
             redactor: Arc::new(redactor(&context.env)),
             detector: detector(&context.env),
         },
@@ -426,6 +455,7 @@ fn started(
         limits: None,
         model: first.and_then(|(_, config)| config.settings.model.clone()),
         host: None,
+        sandbox: Some(parts.setup.isolation.line().clone()),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::process::{Cancel, CancelReason, RUN_ID};
 use crate::run::agent_files::AgentFiles;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
+use crate::run::isolation::{Isolation, with_temporary};
 use crate::run::layout::RunFile;
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
@@ -54,6 +55,8 @@ pub struct Setup {
     pub config: RunConfig,
     /// Where the files come from that configure the agent.
     pub agent_files: AgentFiles,
+    /// How far children are confined.
+    pub isolation: Isolation,
     /// Takes secrets out of a text that leaves this process.
     pub redactor: Arc<Redactor>,
     /// Finds secrets in what is to be committed, if there are any.
@@ -79,7 +82,7 @@ impl Setup {
                 "{name} is the runner's own and is not passed on; remove it from agent_env or verify_env"
             ));
         }
-        let mut env = allowed.variables;
+        let mut env = with_temporary(allowed.variables, &self.isolation);
         env.push((RUN_ID.into(), self.run_id.clone().into()));
         env
     }

@@ -55,6 +55,7 @@ mod replay;
 mod reports;
 mod repositories;
 mod resume;
+mod sandbox;
 mod secrets;
 mod several_runs;
 mod stdio;

@@ -34,6 +34,7 @@ impl Agent {
 
     /// The environment in which a user starts `sprag` with this agent.
     fn prepare(self, project: &mut Project, bin: &Path, api: &ModelApi) {
+        project.env("SPRAG_SANDBOX", "auto");
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = [bin.to_path_buf()]
             .into_iter()

@@ -179,7 +179,7 @@ mod tests {
                 to: path(to),
             },
         };
-        let mut tools = Toolbox::new(&root, Vec::new(), &Cancel::new());
+        let mut tools = Toolbox::new(&root, Vec::new(), None, &Cancel::new());
         let left = Duration::from_secs(60);
         let moved = tools.call(&call.request, left, &mut Vec::new).await;
         assert!(moved.ok, "{}", moved.output);

@@ -28,6 +28,7 @@ use crate::domain::builtin::trajectory::{Header, Line, Request, TurnName, VERSIO
 use crate::domain::duration::millis;
 use crate::http::{Network, jittered};
 use crate::process::Cancel;
+use crate::sandbox::Policy;
 use model::Model;
 use recording::Player;
 use std::ffi::OsString;
@@ -89,6 +90,8 @@ pub struct Turn<'a> {
     pub work_tree: &'a Path,
     /// The complete environment of its commands. The model's key is no part of it.
     pub env: Vec<(OsString, OsString)>,
+    /// How its commands are confined.
+    pub sandbox: Option<Policy>,
     /// The way to the model.
     pub network: &'a Network,
     /// Raised when the turn is to end.
@@ -136,7 +139,7 @@ pub async fn run(turn: Turn<'_>) -> Ended {
     let budget = budget(source.budget(), options);
     let mut runner = Runner {
         responder: Responder::new(source, options, &budget, &turn),
-        tools: Toolbox::new(turn.work_tree, turn.env, turn.cancel),
+        tools: Toolbox::new(turn.work_tree, turn.env, turn.sandbox, turn.cancel),
         budget,
         names: (provider.to_owned(), model.to_owned()),
         turn: turn.name,

@@ -106,6 +106,7 @@ async fn version(context: &Context, program: &Path, cancel: &Cancel) -> Asked<St
             grace: Duration::from_millis(500),
             ..Limits::default()
         },
+        sandbox: None,
     };
     let mut said = HeadTail::new(VERSION_BYTES, 0);
     let ended = run(&spec, cancel, &mut |kind, chunk: &[u8]| {

@@ -50,6 +50,7 @@ pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Optio
             timeout: Some(NAMESPACE_TIMEOUT),
             ..Limits::default()
         },
+        sandbox: None,
     };
     Some(run(&spec, cancel, &mut |_, _| {}).await.exit.is_success())
 }

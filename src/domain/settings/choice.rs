@@ -1,6 +1,7 @@
 //! The closed sets of words that settings choose from.
 
 use super::kind::Words;
+use crate::sandbox::Level;
 
 /// The agents that can be named.
 pub const AGENTS: &[&str] = &["auto", "builtin", "codex", "claude", "command"];
@@ -150,6 +151,42 @@ choice! {
         Github = "github",
         /// Nowhere but in the log and the run directory.
         None = "none",
+    }
+}
+choice! {
+    /// How far children are confined.
+    Sandbox {
+        /// As far as the machine allows.
+        Auto = "auto",
+        /// To the highest level.
+        Require = "require",
+        /// At least to the first level.
+        RequireOne = "require:1",
+        /// At least to the second level.
+        RequireTwo = "require:2",
+        /// At least to the third level.
+        RequireThree = "require:3",
+        /// Not at all.
+        Off = "off",
+    }
+}
+
+impl Sandbox {
+    /// The level without which nothing is started.
+    pub fn required(self) -> Option<Level> {
+        match self {
+            Self::Auto | Self::Off => None,
+            Self::RequireOne => Some(Level::Privileges),
+            Self::RequireTwo => Some(Level::Files),
+            Self::Require | Self::RequireThree => Some(Level::Namespaces),
+        }
+    }
+
+    /// The word in settings.
+    pub fn word(self) -> &'static str {
+        let mut words = Self::WORDS.iter();
+        let own = words.find(|(_, value)| *value == self);
+        own.map_or("", |(word, _)| word)
     }
 }
 choice! {

@@ -13,6 +13,7 @@ pub mod table;
 pub use choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
     OnFinding, OnProtected, ProveNewTests, PullRequest, Report, TestChangePolicy,
+    OnFinding, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
 };
 pub use kind::Progress;
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};
@@ -48,6 +49,8 @@ pub enum Group {
     Checks,
     /// When a turn, a task or the run is given up.
     Limits,
+    /// What children may reach.
+    Isolation,
     /// What is committed and what may be changed.
     Commits,
     /// How the commits reach the remote.
@@ -65,6 +68,7 @@ impl Group {
             Self::Agent => "Agent",
             Self::Checks => "Checks",
             Self::Limits => "Limits",
+            Self::Isolation => "Sandbox",
             Self::Commits => "Tasks and commits",
             Self::Delivery => "Push and pull request",
             Self::Reports => "Reports",

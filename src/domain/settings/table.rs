@@ -11,6 +11,7 @@ use super::check::{CheckSpec, Checks};
 use super::choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
     OnFinding, OnProtected, ProveNewTests, PullRequest, Report, TestChangePolicy,
+    OnFinding, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -216,6 +217,12 @@ settings! {
         max_cost_usd: f64 = Money, Run, in_actions 10.0;
         /// US dollars that all runs of the repository may cost in 24 hours, this one included.
         max_cost_usd_per_day: f64 = Money, Run, in_actions 50.0;
+    }
+    Isolation {
+        /// How far agents, checks, hooks and setup commands are confined: `auto` takes what the machine has, `require` (or `require:N` for a level from 1 to 3) starts nothing without it, `off` confines nothing.
+        sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
+        /// Absolute paths, or paths below `~`, that may be written with what is below them, besides the work tree and the caches of common tools.
+        sandbox_write: Vec<String> = Texts::named("PATH"), Run, is Vec::new();
     }
     Commits {
         /// Start on a tree that is not clean. Then nothing is committed.

@@ -35,10 +35,15 @@ pub struct HookInvocation {
     pub cwd: PathBuf,
     message: PathBuf,
     /// Where the hook may write; removed with this value.
-    _scratch: tempfile::TempDir,
+    scratch: tempfile::TempDir,
 }
 
 impl HookInvocation {
+    /// Where the hook has to write besides the work tree.
+    pub fn writes(&self) -> [PathBuf; 1] {
+        [self.scratch.path().to_path_buf()]
+    }
+
     /// The message as the hook left it.
     ///
     /// # Errors
@@ -106,7 +111,7 @@ impl Repo {
             env,
             cwd,
             message: file,
-            _scratch: scratch,
+            scratch,
         }))
     }
 

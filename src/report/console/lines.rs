@@ -9,6 +9,7 @@ use crate::domain::attempt::{Blame, ProofWord};
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
 use crate::domain::outcome::{Reason, TaskEnd, signal_name};
+use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
 
@@ -189,9 +190,21 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
         Line::new(Tone::Heading, format!("Sprag: {}", facts.join(" · "))),
         Line::whole(Tone::Dim, format!("run {run} is {word} in {dir}")),
     ];
+    lines.extend(started.sandbox.as_ref().map(sandbox));
     let limits = started.limits.iter();
     lines.extend(limits.map(|limits| Line::new(Tone::Dim, text::line(limits))));
     lines
+}
+
+fn sandbox(line: &SandboxLine) -> Line {
+    let missing = line.missing.as_deref();
+    let missing = missing.map_or_else(String::new, |missing| {
+        format!(
+            "; for the next level is missing: {}",
+            text::short_line(missing, 200)
+        )
+    });
+    Line::whole(Tone::Dim, format!("{}{missing}", line.words()))
 }
 
 fn task_heading(event: &Event, summary: &RunSummary, title: &str) -> String {

@@ -159,6 +159,7 @@ fn run_started(started: &RunStarted) -> Body {
         resumed: started.resumed,
         name: started.name.clone(),
         limits: started.limits.clone(),
+        sandbox: started.sandbox.clone(),
     }
 }
 

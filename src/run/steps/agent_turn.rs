@@ -5,8 +5,10 @@ use crate::agents::{Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, T
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
+use crate::domain::sandbox::Level;
 use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, RawStatus};
 use crate::run::emitter::Emitter;
+use crate::run::isolation::Purpose;
 use crate::run::layout::{Folder, RunFile};
 use crate::run::parts::Parts;
 use crate::run::setup::Setup;
@@ -62,14 +64,20 @@ pub(crate) async fn run_agent(
             .accounts
             .cost_left(&parts.setup.config, run.journal.state.spend),
         may_write: true,
-        own_sandbox: OwnSandbox::On,
+        own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
+            // A child that is confined like this may mount nothing, which an agent's own sandbox needs.
+            true => OwnSandbox::Off,
+            false => OwnSandbox::On,
+        },
         repository_files: parts.setup.agent_files.told_to_agent(),
         is_root: parts.setup.is_root,
         base_env: &env,
     };
     let how = agent.invocation(&request);
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
-    let spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
+    let mut spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
+    let confined = parts.setup.isolation.policy(Purpose::Agent);
+    spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
     let file = RunFile::Transcript(number, run.config.agent.name());
     let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, &agent, file).await?;
     if !ended.leaked.is_empty() {
@@ -174,6 +182,7 @@ fn agent_spec(
             stall: Some(run.config.settings.stall_timeout),
             ..Limits::default()
         },
+        sandbox: None,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::domain::event::EventKind;
 use crate::git::{RawSnapshot, display_path};
 use crate::process::CappedLog;
 use crate::run::directory::Log;
+use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::recorder::Recorder;
@@ -41,6 +42,7 @@ pub(crate) async fn run_builtin(
     let mut log = parts.setup.run_dir.log(file)?;
     let mut lost = None;
     let env = builtin_environment(parts, run);
+    let sandbox = parts.setup.isolation.policy(Purpose::Agent);
     let (config, spend) = (&parts.setup.config, run.journal.state.spend);
     let max_tokens = parts.accounts.tokens_left(config, spend);
     let max_cost_usd = parts.accounts.cost_left(config, spend);
@@ -73,6 +75,7 @@ pub(crate) async fn run_builtin(
         prompt: prompt.text,
         work_tree: &work_tree,
         env,
+        sandbox,
         network: &network,
         cancel: &cancel,
         timeout: run.config.settings.turn_timeout,

@@ -4,6 +4,7 @@ use crate::domain::attempt::Observation;
 use crate::git::{Hook, RawSnapshot, Staged};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
 use crate::run::emitter::Emitter;
+use crate::run::isolation::Purpose;
 use crate::run::setup::{Setup, interruption};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
@@ -58,6 +59,7 @@ async fn ask(
     tree.note_untracked(Some(raw))?;
     let mut env = setup.environment(&task.config.settings.verify_env, emit);
     env.extend(prepared.env.iter().cloned());
+    let confined = setup.isolation.policy(Purpose::Check);
     let spec = CommandSpec {
         program: prepared.program.clone().into(),
         args: prepared.args.clone(),
@@ -68,6 +70,7 @@ async fn ask(
             timeout: Some(HOOK_TIMEOUT),
             ..Limits::default()
         },
+        sandbox: confined.map(|policy| policy.and_write(prepared.writes())),
     };
     let mut kept = HeadTail::new(HOOK_OUTPUT, HOOK_OUTPUT);
     let ended = run(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {

@@ -7,6 +7,7 @@ use crate::process::{
     CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping,
 };
 use crate::run::emitter::Emitter;
+use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
 use crate::run::setup::{Setup, interruption};
 use crate::run::work_tree::WorkTree;
@@ -52,6 +53,7 @@ pub async fn run_setup(
                 timeout: Some(SETUP_TIMEOUT),
                 ..Limits::default()
             },
+            sandbox: setup.isolation.policy(Purpose::Setup),
         };
         let mut kept = HeadTail::new(0, SHOWN);
         let (ended, service) = run_keeping(&spec, &setup.cancel, &mut |_, chunk: &[u8]| {

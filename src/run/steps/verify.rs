@@ -10,6 +10,7 @@ use crate::git::{RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::check_changes;
 use crate::run::emitter::Emitter;
+use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
@@ -118,6 +119,7 @@ pub async fn run_checks(
     let around = Surroundings {
         work_tree: tree.repo.real().work_tree(),
         env: &env,
+        sandbox: setup.isolation.policy(Purpose::Check),
         cancel: &setup.cancel,
         run_dir: setup.run_dir.root(),
         log: |number, check| RunFile::CheckLog(number, check).path().into_owned(),

@@ -7,6 +7,7 @@ mod tree;
 use crate::domain::builtin::session::ToolResult;
 use crate::domain::builtin::tool::ToolRequest;
 use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, run};
+use crate::sandbox::Policy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,17 +28,24 @@ pub(super) struct Toolbox {
     tree: Tree,
     work_tree: PathBuf,
     env: Vec<(OsString, OsString)>,
+    sandbox: Option<Policy>,
     cancel: Cancel,
     /// Whether files were changed, by other means than a command, since changes were last asked for.
     changed: bool,
 }
 
 impl Toolbox {
-    pub(super) fn new(work_tree: &Path, env: Vec<(OsString, OsString)>, cancel: &Cancel) -> Self {
+    pub(super) fn new(
+        work_tree: &Path,
+        env: Vec<(OsString, OsString)>,
+        sandbox: Option<Policy>,
+        cancel: &Cancel,
+    ) -> Self {
         Self {
             tree: Tree::new(work_tree),
             work_tree: work_tree.to_owned(),
             env,
+            sandbox,
             cancel: cancel.clone(),
             changed: false,
         }
@@ -181,6 +189,7 @@ impl Toolbox {
                 timeout: Some(timeout),
                 ..Limits::default()
             },
+            sandbox: self.sandbox.clone(),
         };
         let mut output = HeadTail::new(OUTPUT_HEAD, OUTPUT_TAIL);
         let ended = run(&spec, &self.cancel, &mut |_, chunk: &[u8]| {

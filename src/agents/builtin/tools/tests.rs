@@ -11,7 +11,7 @@ fn request(name: &str, arguments: serde_json::Value) -> ToolRequest {
 
 async fn call(directory: &Path, cancel: &Cancel, request: &ToolRequest) -> ToolResult {
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    let mut tools = Toolbox::new(directory, env, cancel);
+    let mut tools = Toolbox::new(directory, env, None, cancel);
     let mut looks = 0;
     let mut changes = || {
         looks += 1;
@@ -46,7 +46,7 @@ async fn a_commands_output_keeps_its_beginning_and_its_end() {
 async fn it_is_looked_once_for_a_command_and_once_more_where_it_follows_an_edit() {
     let directory = tempfile::tempdir().unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-    let mut tools = Toolbox::new(directory.path(), env, &Cancel::new());
+    let mut tools = Toolbox::new(directory.path(), env, None, &Cancel::new());
     let edit = request(
         "write_file",
         serde_json::json!({"path": "a", "content": "a"}),

@@ -1,0 +1,203 @@
+//! Where common tools keep what they have downloaded or built, and where they install programs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Directories of one tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// A program of the tool: where it is there, missing directories are made. None: in every home.
+    pub program: Option<&'static str>,
+    /// The variable that names the base directory, where there is one.
+    pub variable: &'static str,
+    /// The base directory where the variable is not set, relative to the home; empty for none.
+    pub base: &'static str,
+    /// What of it may be written; all of it where nothing stands here.
+    pub below: &'static [&'static str],
+}
+
+const fn row(
+    program: Option<&'static str>,
+    variable: &'static str,
+    base: &'static str,
+    below: &'static [&'static str],
+) -> Cache {
+    Cache {
+        program,
+        variable,
+        base,
+        below,
+    }
+}
+
+/// What agents, checks and hooks may write outside of the work tree.
+pub static CACHES: &[Cache] = &[
+    row(None, "XDG_CACHE_HOME", ".cache", &[]),
+    row(
+        Some("cargo"),
+        "CARGO_HOME",
+        ".cargo",
+        &[
+            "registry",
+            "git",
+            ".package-cache",
+            ".package-cache-mutate",
+            ".global-cache",
+        ],
+    ),
+    row(None, "CARGO_TARGET_DIR", "", &[]),
+    row(Some("npm"), "npm_config_cache", ".npm", &[]),
+    row(Some("yarn"), "YARN_CACHE_FOLDER", ".yarn", &["berry/cache"]),
+    row(
+        Some("bun"),
+        "BUN_INSTALL_CACHE_DIR",
+        ".bun/install/cache",
+        &[],
+    ),
+    row(Some("pnpm"), "", ".local/share/pnpm/store", &[]),
+    row(None, "DENO_DIR", "", &[]),
+    row(Some("go"), "GOPATH", "go", &["pkg"]),
+    row(None, "GOCACHE", "", &[]),
+    row(None, "GOMODCACHE", "", &[]),
+    row(None, "UV_CACHE_DIR", "", &[]),
+    row(
+        Some("gradle"),
+        "GRADLE_USER_HOME",
+        ".gradle",
+        &[
+            "caches",
+            "daemon",
+            "native",
+            "notifications",
+            "wrapper",
+            "workers",
+            ".tmp",
+            "jdks",
+        ],
+    ),
+    row(Some("mvn"), "", ".m2", &["repository", "wrapper"]),
+    row(Some("sbt"), "", ".sbt", &["boot"]),
+    row(Some("sbt"), "", ".ivy2", &["cache", "local"]),
+    row(Some("dotnet"), "NUGET_PACKAGES", ".nuget/packages", &[]),
+    row(Some("dotnet"), "", ".local/share/NuGet", &[]),
+    row(Some("composer"), "COMPOSER_HOME", ".composer", &["cache"]),
+    row(Some("bundle"), "", ".bundle", &["cache"]),
+    row(Some("cabal"), "CABAL_DIR", ".cabal", &["packages", "store"]),
+    row(
+        Some("stack"),
+        "STACK_ROOT",
+        ".stack",
+        &["pantry", "snapshots"],
+    ),
+    row(Some("mix"), "HEX_HOME", ".hex", &["packages", "cache.ets"]),
+    row(Some("dart"), "PUB_CACHE", ".pub-cache", &["hosted", "git"]),
+    row(Some("ccache"), "CCACHE_DIR", ".ccache", &[]),
+];
+
+/// Where `setup` may install tools besides.
+pub static TOOLS: &[Cache] = &[
+    row(None, "VIRTUAL_ENV", "", &[]),
+    row(None, "pythonLocation", "", &[]),
+    row(None, "CONDA_PREFIX", "", &[]),
+    row(Some("pip"), "", ".local", &["bin", "lib"]),
+    row(Some("cargo"), "CARGO_HOME", ".cargo", &["bin"]),
+    row(Some("rustup"), "RUSTUP_HOME", ".rustup", &[]),
+    row(Some("go"), "GOPATH", "go", &["bin"]),
+    row(None, "GOBIN", "", &[]),
+    row(None, "PNPM_HOME", "", &[]),
+    row(None, "GEM_HOME", "", &[]),
+    row(None, "NVM_DIR", "", &[]),
+];
+
+/// A place that a table names, on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it is made where it does not exist.
+    pub made: bool,
+}
+
+/// The places of a table for a child with these variables.
+pub fn places(
+    table: &[Cache],
+    env: &[(OsString, OsString)],
+    home: Option<&Path>,
+    is_there: impl Fn(&str) -> bool,
+) -> Vec<Place> {
+    let value = |name: &str| -> Option<&OsStr> {
+        let found = env.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_os_str())
+    };
+    let mut places = Vec::new();
+    for cache in table {
+        let named = value(cache.variable).map(PathBuf::from);
+        let named = named.filter(|path| path.is_absolute());
+        let usual = || {
+            home.filter(|_| !cache.base.is_empty())
+                .map(|home| home.join(cache.base))
+        };
+        let Some(base) = named.or_else(usual) else {
+            continue;
+        };
+        let made = cache.program.is_none_or(&is_there);
+        let all = cache.below.is_empty();
+        places.extend(all.then(|| Place {
+            path: base.clone(),
+            made,
+        }));
+        places.extend(cache.below.iter().map(|name| Place {
+            path: base.join(name),
+            // What has a point in its name is a file.
+            made: made && !name.contains('.'),
+        }));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_names_a_directory_wins_over_the_home() {
+        let env = [
+            ("CARGO_HOME".into(), "/cargo".into()),
+            ("GOPATH".into(), "relative".into()),
+        ];
+        let table = [
+            row(
+                Some("cargo"),
+                "CARGO_HOME",
+                ".cargo",
+                &["registry", ".lock"],
+            ),
+            row(Some("go"), "GOPATH", "go", &["pkg"]),
+            row(None, "GOCACHE", "", &[]),
+        ];
+        let found = places(&table, &env, Some(Path::new("/home/a")), |program| {
+            program == "cargo"
+        });
+        let place = |path: &str, made| Place {
+            path: path.into(),
+            made,
+        };
+        let expected = [
+            place("/cargo/registry", true),
+            place("/cargo/.lock", false),
+            place("/home/a/go/pkg", false),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(places(&table[1..], &env, None, |_| true), []);
+    }
+
+    #[test]
+    fn no_cache_is_a_directory_of_programs() {
+        for cache in CACHES {
+            let all = cache.below.iter().chain([&cache.base]);
+            for name in all {
+                assert!(!name.ends_with("bin"), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Which places a child may write, and what of them it may not.
+
+use super::policy::Policy;
+use crate::domain::sandbox::Level;
+use std::path::{Path, PathBuf};
+
+/// What a child works with. All paths are absolute and without links.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The work tree.
+    pub work_tree: PathBuf,
+    /// The git directory of the work tree.
+    pub git_dir: PathBuf,
+    /// The git directory that it shares with others; often the same.
+    pub common_dir: PathBuf,
+    /// Its own directory for temporary files.
+    pub temporary: PathBuf,
+    /// What it must not write wherever it lies: run directories, the runner's files, programs.
+    pub protected: Vec<PathBuf>,
+    /// Sockets by which another program would do what the child may not.
+    pub hidden: Vec<PathBuf>,
+}
+
+/// What of the git directory configures git or is executed by it.
+const GIT_CONFIGURATION: &[&str] = &["config", "config.worktree", "hooks", "info"];
+
+/// What a commit adds to in the directory that work trees share.
+const GIT_SHARED: &[&str] = &["objects", "refs", "logs"];
+
+/// The policy for a child that may also write these places, and the places that it may not because
+/// something that must be protected lies in them, each with what that is.
+pub fn policy(
+    level: Level,
+    around: &Surroundings,
+    places: &[PathBuf],
+) -> (Policy, Vec<(PathBuf, PathBuf)>) {
+    let mut policy = Policy::of(level);
+    policy.write = vec![around.work_tree.clone(), around.temporary.clone()];
+    policy.write_below = vec![around.temporary.clone()];
+    policy.hidden.clone_from(&around.hidden);
+    git(around, &mut policy);
+    let mut refused = Vec::new();
+    for place in places {
+        let inside = |path: &&PathBuf| path.starts_with(place);
+        match around.protected.iter().find(inside) {
+            // Without mounts of its own a child may write all of a place or nothing.
+            Some(protected) if level < Level::Namespaces => {
+                refused.push((place.clone(), protected.clone()));
+            }
+            _ => {
+                policy.write.push(place.clone());
+                policy.write_below.push(place.clone());
+            }
+        }
+    }
+    let is_writable = |path: &PathBuf| places.iter().any(|place| path.starts_with(place));
+    let read_only = around.protected.iter().filter(|path| is_writable(path));
+    policy.read_only.extend(read_only.cloned());
+    // What may be written below something read-only has to be said; the rest goes without saying.
+    let read_only = &policy.read_only;
+    let is_below = |path: &PathBuf| {
+        let mut above = read_only.iter();
+        above.any(|read_only| path.starts_with(read_only) && path != read_only)
+    };
+    policy.write_below.retain(is_below);
+    (policy, refused)
+}
+
+fn git(around: &Surroundings, policy: &mut Policy) {
+    let Surroundings {
+        work_tree,
+        git_dir,
+        common_dir,
+        ..
+    } = around;
+    if !git_dir.starts_with(work_tree) {
+        policy.write.push(git_dir.clone());
+    }
+    if common_dir != git_dir && !common_dir.starts_with(work_tree) {
+        let shared = GIT_SHARED.iter().map(|name| common_dir.join(name));
+        policy.write.extend(shared);
+    }
+    policy.pinned.push(git_dir.clone());
+    let mut directories: Vec<&Path> = vec![git_dir, common_dir];
+    directories.dedup();
+    for directory in directories {
+        let files = GIT_CONFIGURATION.iter().map(|name| directory.join(name));
+        policy.read_only.extend(files);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around() -> Surroundings {
+        Surroundings {
+            work_tree: "/w".into(),
+            git_dir: "/w/.git".into(),
+            common_dir: "/w/.git".into(),
+            temporary: "/run/t/tmp".into(),
+            protected: vec!["/run/t".into(), "/home/.cache/bin".into()],
+            hidden: vec![],
+        }
+    }
+
+    #[test]
+    fn a_place_with_something_protected_in_it_is_granted_only_with_mounts() {
+        let places = ["/home/.cache".into(), "/home/.npm".into()];
+        let (two, refused) = policy(Level::Files, &around(), &places);
+        let expected: Vec<PathBuf> = vec!["/w".into(), "/run/t/tmp".into(), "/home/.npm".into()];
+        assert_eq!(two.write, expected);
+        assert_eq!(
+            refused,
+            [("/home/.cache".into(), "/home/.cache/bin".into())]
+        );
+        let (three, refused) = policy(Level::Namespaces, &around(), &places);
+        assert!(three.write.contains(&"/home/.cache".into()));
+        assert!(three.read_only.contains(&"/home/.cache/bin".into()));
+        assert_eq!(refused, []);
+    }
+
+    #[test]
+    fn what_configures_git_is_read_only_and_the_rest_of_a_foreign_git_directory_is_not_writable() {
+        let (own, _) = policy(Level::Namespaces, &around(), &[]);
+        assert!(own.read_only.contains(&"/w/.git/config".into()));
+        assert_eq!(own.pinned, [PathBuf::from("/w/.git")]);
+        let linked = Surroundings {
+            git_dir: "/main/.git/worktrees/w".into(),
+            common_dir: "/main/.git".into(),
+            ..around()
+        };
+        let (linked, _) = policy(Level::Files, &linked, &[]);
+        let may = |path: &str| {
+            linked
+                .write
+                .iter()
+                .any(|place| Path::new(path).starts_with(place))
+        };
+        assert!(may("/main/.git/objects/ab/c") && may("/main/.git/worktrees/w/index.lock"));
+        assert!(
+            !may("/main/.git/config") && !may("/main/.git/hooks/pre-commit") && !may("/main/x")
+        );
+    }
+}

@@ -1,0 +1,80 @@
+//! The second level: writes only in named places, by Landlock.
+
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+};
+use std::path::{Path, PathBuf};
+
+/// Without the right to forbid truncation, which this version brought (Linux 6.2), every file of the user
+/// could be emptied: what an older one enforces is not called a level.
+const NEEDED: ABI = ABI::V3;
+
+/// Devices that everybody may write.
+const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+    "/dev/shm",
+];
+
+/// Everything that writes.
+fn writes() -> BitFlags<AccessFs> {
+    AccessFs::from_write(ABI::V5)
+}
+
+/// What is allowed in a place that may be written: no device files.
+fn granted(is_directory: bool) -> BitFlags<AccessFs> {
+    let all = writes() & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    match is_directory {
+        true => all,
+        false => all & AccessFs::from_file(ABI::V5),
+    }
+}
+
+/// A ruleset that allows nothing yet. What the kernel must have is required of it, and what it may have
+/// (signals and abstract sockets kept inside, no commands to devices) is taken where it is there.
+fn ruleset() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(NEEDED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writes())?
+        .scope(Scope::Signal | Scope::AbstractUnixSocket)?
+        .create()
+}
+
+/// Whether the kernel can confine a child as this level says, else why not.
+pub(super) fn is_enough() -> Result<(), String> {
+    match ruleset() {
+        Ok(_) => Ok(()),
+        Err(_) => Err("Landlock with ABI 3 (Linux 6.2), switched on in the kernel".into()),
+    }
+}
+
+/// Confines this process, and what it starts, to writes in these places and to the devices that
+/// everybody may write. Places that do not exist are left out.
+pub(super) fn confine(places: &[PathBuf]) -> Result<(), String> {
+    let told = |error: RulesetError| format!("Landlock: {error}");
+    let mut ruleset = ruleset().map_err(told)?;
+    let devices = DEVICES.iter().map(Path::new);
+    for place in places.iter().map(PathBuf::as_path).chain(devices) {
+        let Ok(metadata) = place.metadata() else {
+            continue;
+        };
+        let descriptor =
+            PathFd::new(place).map_err(|error| format!("{}: {error}", place.display()))?;
+        let rule = PathBeneath::new(descriptor, granted(metadata.is_dir()));
+        ruleset = ruleset.add_rule(rule).map_err(told)?;
+    }
+    let status = ruleset.restrict_self().map_err(told)?;
+    match status.ruleset {
+        RulesetStatus::NotEnforced => Err("Landlock: the kernel enforces nothing".into()),
+        _ => Ok(()),
+    }
+}

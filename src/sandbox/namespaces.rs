@@ -1,0 +1,292 @@
+//! The third level: namespaces of the child's own, and the process that is the first in them.
+//!
+//! Three processes take part. The *launcher*, which the run has started and waits for, makes the namespaces
+//! and starts the *first process* in them; that one sets the mounts up, confines itself, starts the *child*
+//! and reaps whatever is left to it. Killing the first process ends everything in its namespace, whatever
+//! it has forked. The launcher ends as the child does, and leaves the first process behind only for as
+//! long as the child has left something running.
+
+use super::OWN_PROGRAM;
+use super::launcher::{
+    FAILED, Failure, NAME, Stage, close_descriptors_but, execute, let_go_of_standard_streams,
+    restrict,
+};
+use super::policy::{Launch, Policy};
+use super::report::Reporter;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::SigSet;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
+};
+use rustix::pipe::PipeFlags;
+use rustix::thread::{
+    CapabilitySet, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
+    set_capabilities,
+};
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode};
+
+/// The number of the signal that kills.
+const KILL: i32 = 9;
+
+/// Starts the first process, waits for the child, and ends as it does.
+pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
+    // A signal for the whole group is for the child; the launcher has to see its end.
+    let blocked = SigSet::all().thread_block();
+    blocked.map_err(|error| format!("signals: {error}"))?;
+    separate()?;
+    let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
+    let (ends, told) = pipe.map_err(|error| format!("a pipe: {error}"))?;
+    fcntl_setfd(&told, FdFlags::empty()).map_err(|error| format!("a pipe: {error}"))?;
+    let mut first = first_process(launch, told.as_raw_fd())?;
+    drop(told);
+    close_descriptors_but(&[reporter.0.as_raw_fd(), ends.as_raw_fd()]);
+    reporter.tell("first-process", first.id());
+    let let_go = let_go_of_standard_streams();
+    let_go.map_err(|error| format!("standard streams: {error}"))?;
+    let Some(end) = read_end(File::from(ends)) else {
+        // The first process has told what went wrong, or was killed.
+        if first.wait().is_ok_and(|status| status.code().is_none()) {
+            reporter.tell("signal", KILL);
+        }
+        return Ok(ExitCode::from(FAILED));
+    };
+    if !end.leaves {
+        let _ = first.wait();
+    }
+    if let Status::Signal(signal) = end.status {
+        reporter.tell("signal", signal);
+    }
+    Ok(end.status.exit_code())
+}
+
+/// How the child ended, and whether something of it is still running.
+struct End {
+    status: Status,
+    leaves: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Status {
+    Code(i32),
+    Signal(i32),
+}
+
+impl Status {
+    fn exit_code(self) -> ExitCode {
+        let code = match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        };
+        ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+    }
+}
+
+fn read_end(mut from: File) -> Option<End> {
+    let mut text = String::new();
+    from.read_to_string(&mut text).ok()?;
+    let mut words = text.split_whitespace();
+    let (kind, number) = (words.next()?, words.next()?.parse().ok()?);
+    Some(End {
+        status: match kind {
+            "code" => Status::Code(number),
+            _ => Status::Signal(number),
+        },
+        leaves: words.next()? == "leaves",
+    })
+}
+
+/// Leaves the namespaces of the run. As root no user namespace is needed, and without one files keep
+/// their owners.
+fn separate() -> Result<(), Failure> {
+    let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root && unshare(own).is_ok() {
+        return Ok(());
+    }
+    let (user, group) = (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    );
+    unshare(own | CloneFlags::CLONE_NEWUSER).map_err(|error| format!("namespaces: {error}"))?;
+    let write = |path: &str, text: String| {
+        fs::write(path, text).map_err(|error| format!("{path}: {error}"))
+    };
+    write("/proc/self/setgroups", "deny".into())?;
+    write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    write("/proc/self/gid_map", format!("{group} {group} 1"))?;
+    // The first process is another program, which only root would enter with the right to mount.
+    let hand_on = || {
+        let mut sets = capabilities(None)?;
+        sets.inheritable |= CapabilitySet::SYS_ADMIN;
+        set_capabilities(None, sets)?;
+        configure_capability_in_ambient_set(CapabilitySet::SYS_ADMIN, true)
+    };
+    hand_on().map_err(|error| Failure::from(format!("capabilities: {error}")))
+}
+
+/// Keeps what [`separate`] has handed on from the child.
+fn hand_on_no_more() -> Result<(), Failure> {
+    let keep = || {
+        clear_ambient_capability_set()?;
+        let mut sets = capabilities(None)?;
+        sets.inheritable = CapabilitySet::empty();
+        set_capabilities(None, sets)
+    };
+    keep().map_err(|error| Failure::from(format!("capabilities: {error}")))
+}
+
+/// Starts this program anew, as the first process of the namespace that was made last.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the first process of a namespace is started by the one that made it"
+)]
+fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
+    let mut command = Command::new(OWN_PROGRAM);
+    command
+        .arg0(NAME)
+        .arg(Stage::First { told }.word())
+        .args(launch.arguments());
+    let started = command.spawn();
+    started.map_err(|error| Failure::from(format!("the first process: {error}")))
+}
+
+/// What the first process does: mounts, confinement, the child, and its own end.
+pub(super) fn be_first(launch: &Launch, mut told: File) -> Result<ExitCode, Failure> {
+    mounts(&launch.policy)?;
+    hand_on_no_more()?;
+    std::env::set_current_dir(&launch.cwd)
+        .map_err(|error| format!("{}: {error}", launch.cwd.display()))?;
+    restrict(&launch.policy)?;
+    let child = spawn(launch)?;
+    let let_go = let_go_of_standard_streams();
+    let_go.map_err(|error| format!("standard streams: {error}"))?;
+    let status = reap_until(child);
+    let leaves = is_something_left();
+    let (kind, number) = match status {
+        Status::Code(code) => ("code", code),
+        Status::Signal(signal) => ("signal", signal),
+    };
+    let left = if leaves { "leaves" } else { "alone" };
+    let _ = told.write_all(format!("{kind} {number} {left}").as_bytes());
+    drop(told);
+    while leaves && is_anything_left_after_waiting() {}
+    Ok(ExitCode::SUCCESS)
+}
+
+fn spawn(launch: &Launch) -> Result<i32, Failure> {
+    let started = execute(launch, |command| command.spawn())?;
+    i32::try_from(started.id()).map_err(|_| Failure::from("the child has no process id".to_owned()))
+}
+
+/// Reaps whatever ends, until the child itself has.
+fn reap_until(child: i32) -> Status {
+    loop {
+        match waitpid(None, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid.as_raw() == child => {
+                return Status::Code(code);
+            }
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid.as_raw() == child => {
+                return Status::Signal(signal as i32);
+            }
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return Status::Signal(KILL),
+        }
+    }
+}
+
+/// Whether a process is left in the namespace besides this one, once those that have ended are reaped.
+fn is_something_left() -> bool {
+    loop {
+        match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => return true,
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+fn is_anything_left_after_waiting() -> bool {
+    !matches!(waitpid(None, None), Err(error) if error != nix::errno::Errno::EINTR)
+}
+
+/// Gives the namespace a process table of its own and mounts the policy's places.
+fn mounts(policy: &Policy) -> Result<(), Failure> {
+    let at = |path: &Path, error: rustix::io::Errno| {
+        Failure::from(format!("mount on {}: {error}", path.display()))
+    };
+    let root = Path::new("/");
+    let private = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change(root, private).map_err(|error| at(root, error))?;
+    let plain = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let proc = Path::new("/proc");
+    mount("proc", proc, "proc", plain, None).map_err(|error| at(proc, error))?;
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", memory, "tmpfs", flags, Some(c"mode=1777"))
+            .map_err(|error| at(memory, error))?;
+    }
+    for (path, access) in in_order(policy) {
+        if path.symlink_metadata().is_err() {
+            continue;
+        }
+        let done = match access {
+            Mode::Hidden => mount_bind("/dev/null", &path),
+            Mode::ReadOnly => mount_bind(&path, &path).and_then(|()| remount(&path, true)),
+            Mode::Writable => mount_bind(&path, &path).and_then(|()| remount(&path, false)),
+        };
+        done.map_err(|error| at(&path, error))?;
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Hidden,
+    ReadOnly,
+    Writable,
+}
+
+/// The places of a policy from the outermost on, so that what is said of an inner one holds.
+fn in_order(policy: &Policy) -> Vec<(PathBuf, Mode)> {
+    let with = |paths: &[PathBuf], mode| -> Vec<(PathBuf, Mode)> {
+        paths.iter().map(|path| (path.clone(), mode)).collect()
+    };
+    let mut places = with(&policy.pinned, Mode::Writable);
+    places.extend(with(&policy.read_only, Mode::ReadOnly));
+    places.extend(with(&policy.write_below, Mode::Writable));
+    places.extend(with(&policy.hidden, Mode::Hidden));
+    places.sort_by_key(|(path, _)| path.components().count());
+    places
+}
+
+/// Makes a mount read-only or writable and leaves its other properties, some of which only root may
+/// change.
+fn remount(path: &Path, read_only: bool) -> rustix::io::Result<()> {
+    use rustix::fs::StatVfsMountFlags as Has;
+    let has = rustix::fs::statvfs(path)?.f_flag;
+    let mut flags = MountFlags::BIND;
+    for (property, flag) in [
+        (Has::NOSUID, MountFlags::NOSUID),
+        (Has::NODEV, MountFlags::NODEV),
+        (Has::NOEXEC, MountFlags::NOEXEC),
+        (Has::NOATIME, MountFlags::NOATIME),
+        (Has::NODIRATIME, MountFlags::NODIRATIME),
+        (Has::RELATIME, MountFlags::RELATIME),
+    ] {
+        if has.contains(property) {
+            flags |= flag;
+        }
+    }
+    if read_only {
+        flags |= MountFlags::RDONLY;
+    }
+    mount_remount(path, flags, "")
+}

@@ -1,0 +1,168 @@
+//! What a child may do, and how the launcher is told.
+
+use crate::domain::sandbox::Level;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// What a child may do. A launcher that is given one keeps all of it or starts nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// How far the child is confined; never [`Level::Off`].
+    pub level: Level,
+    /// From [`Level::Files`] on: files and directories that may be written, with what is below them.
+    /// Those that do not exist are left out.
+    pub write: Vec<PathBuf>,
+    /// From [`Level::Namespaces`] on: what cannot be written although it lies below such a directory.
+    pub read_only: Vec<PathBuf>,
+    /// From [`Level::Namespaces`] on: what may be written although it lies below such a place.
+    pub write_below: Vec<PathBuf>,
+    /// From [`Level::Namespaces`] on: directories that cannot be moved away.
+    pub pinned: Vec<PathBuf>,
+    /// From [`Level::Namespaces`] on: sockets that cannot be connected to.
+    pub hidden: Vec<PathBuf>,
+}
+
+impl Policy {
+    /// A policy of this level that allows no write but to devices.
+    pub fn of(level: Level) -> Self {
+        Self {
+            level,
+            write: Vec::new(),
+            read_only: Vec::new(),
+            write_below: Vec::new(),
+            pinned: Vec::new(),
+            hidden: Vec::new(),
+        }
+    }
+
+    /// The same, and these places may be written besides.
+    #[must_use]
+    pub fn and_write(mut self, places: impl IntoIterator<Item = PathBuf>) -> Self {
+        for place in places {
+            self.write_below.push(place.clone());
+            self.write.push(place);
+        }
+        self
+    }
+
+    fn lists(&self) -> [(&'static str, &Vec<PathBuf>); 5] {
+        [
+            ("--write", &self.write),
+            ("--read-only", &self.read_only),
+            ("--write-below", &self.write_below),
+            ("--pinned", &self.pinned),
+            ("--hidden", &self.hidden),
+        ]
+    }
+
+    fn list_mut(&mut self, name: &OsStr) -> Option<&mut Vec<PathBuf>> {
+        match name.to_str()? {
+            "--write" => Some(&mut self.write),
+            "--read-only" => Some(&mut self.read_only),
+            "--write-below" => Some(&mut self.write_below),
+            "--pinned" => Some(&mut self.pinned),
+            "--hidden" => Some(&mut self.hidden),
+            _ => None,
+        }
+    }
+}
+
+/// One child as the launcher is told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// What it may do.
+    pub policy: Policy,
+    /// The descriptor to which the launcher reports.
+    pub report: i32,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The file of the program.
+    pub program: PathBuf,
+    /// The program's arguments, its name first.
+    pub args: Vec<OsString>,
+}
+
+impl Launch {
+    /// The arguments that tell the launcher, without its subcommand.
+    pub fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = vec![
+            self.policy.level.number().to_string().into(),
+            self.report.to_string().into(),
+            self.cwd.clone().into(),
+        ];
+        for (name, paths) in self.policy.lists() {
+            for path in paths {
+                arguments.extend([name.into(), path.clone().into()]);
+            }
+        }
+        arguments.extend(["--".into(), self.program.clone().into()]);
+        arguments.extend(self.args.iter().cloned());
+        arguments
+    }
+
+    /// Reads what [`Self::arguments`] wrote; `None` for anything else.
+    pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
+        let mut arguments = arguments.into_iter();
+        let mut number = || -> Option<i32> { arguments.next()?.to_str()?.parse().ok() };
+        let level = Level::of_number(u8::try_from(number()?).ok()?)?;
+        let report = number()?;
+        let cwd = arguments.next()?.into();
+        let mut policy = Policy::of(level);
+        loop {
+            let name = arguments.next()?;
+            if name == "--" {
+                break;
+            }
+            policy.list_mut(&name)?.push(arguments.next()?.into());
+        }
+        Some(Self {
+            policy,
+            report,
+            cwd,
+            program: arguments.next()?.into(),
+            args: arguments.collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    #[test]
+    fn the_launcher_reads_what_it_is_told() {
+        let odd = || OsString::from_vec(b"/o\xffdd\n--".to_vec());
+        let launch = Launch {
+            policy: Policy {
+                level: Level::Namespaces,
+                write: vec!["/a".into(), odd().into()],
+                read_only: vec!["--".into()],
+                write_below: vec!["--write".into()],
+                pinned: vec!["/a/.git".into()],
+                hidden: vec!["/run/docker.sock".into()],
+            },
+            report: 7,
+            cwd: odd().into(),
+            program: "/bin/sh".into(),
+            args: vec!["sh".into(), "--".into(), odd(), "".into()],
+        };
+        assert_eq!(Launch::read(launch.arguments()), Some(launch));
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let cases: [&[&str]; 6] = [
+            &[],
+            &["2"],
+            &["9", "3", "/", "--", "/bin/true", "true"],
+            &["2", "3", "/", "/bin/true"],
+            &["2", "3", "/", "--allow", "/", "--", "/bin/true"],
+            &["2", "3", "/", "--"],
+        ];
+        for case in cases {
+            let arguments = case.iter().map(OsString::from);
+            assert_eq!(Launch::read(arguments), None, "{case:?}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a launcher tells of a child, besides its exit code.
+
+use std::io::{Read, Write};
+
+/// The most that a launcher tells, in bytes.
+const LIMIT: u64 = 8 << 10;
+
+/// What a launcher told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The program could not be executed: the system's error number.
+    pub not_executed: Option<i32>,
+    /// The child could not be confined, and was not started: why.
+    pub not_confined: Option<String>,
+    /// The signal that ended the child, where the launcher itself ended in another way.
+    pub signal: Option<i32>,
+    /// The first process of the child's namespace, which is none of the child's own.
+    pub first_process: Option<i32>,
+}
+
+impl Report {
+    /// Reads what was told so far.
+    pub fn read(from: impl Read) -> Self {
+        let mut bytes = Vec::new();
+        // The other end may still be open, and then there is nothing more to come for now.
+        let _ = from.take(LIMIT).read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        let mut report = Self::default();
+        for line in text.lines() {
+            match line.split_once(' ') {
+                Some(("not-executed", number)) => report.not_executed = number.parse().ok(),
+                Some(("not-confined", why)) => report.not_confined = Some(why.to_owned()),
+                Some(("signal", number)) => report.signal = number.parse().ok(),
+                Some(("first-process", pid)) => report.first_process = pid.parse().ok(),
+                _ => {}
+            }
+        }
+        report
+    }
+}
+
+/// The launcher's end. What cannot be told is lost: nobody is left to tell.
+pub(super) struct Reporter<W: Write>(pub(super) W);
+
+impl<W: Write> Reporter<W> {
+    pub(super) fn tell(&mut self, what: &str, value: impl std::fmt::Display) {
+        let line = format!("{what} {value}").replace('\n', " ");
+        let _ = self.0.write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_is_read() {
+        let mut told = Vec::new();
+        let mut reporter = Reporter(&mut told);
+        reporter.tell("first-process", 12);
+        reporter.tell("signal", 9);
+        reporter.tell("not-executed", 2);
+        reporter.tell("not-confined", "no\nway");
+        reporter.tell("something", "new");
+        let expected = Report {
+            not_executed: Some(2),
+            not_confined: Some("no way".into()),
+            signal: Some(9),
+            first_process: Some(12),
+        };
+        assert_eq!(Report::read(&told[..]), expected);
+        assert_eq!(Report::read(&b""[..]), Report::default());
+    }
+}

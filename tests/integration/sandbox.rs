@@ -1,0 +1,566 @@
+//! What a confined agent, check, hook or setup command cannot reach, at each level that the machine has.
+
+use crate::support::project::{Project, Run, plan};
+use serde_json::{Value, json};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The user that tests become who must not be root.
+const ORDINARY: &str = "65534";
+
+/// Who runs `sprag`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum User {
+    /// Whoever runs the tests.
+    Own,
+    /// Somebody who is not root.
+    Ordinary,
+}
+
+impl User {
+    /// Everybody whom this test can be.
+    fn all() -> Vec<Self> {
+        match rustix::process::geteuid().is_root() {
+            true => vec![Self::Own, Self::Ordinary],
+            false => vec![Self::Own],
+        }
+    }
+
+    /// Runs `sprag` as this user; `None` where that user cannot reach the project.
+    fn sprag(self, project: &Project, args: &[&str]) -> Option<Run> {
+        let output = self.command(project, args)?.output().unwrap();
+        Some(project.finished(&output))
+    }
+
+    fn command(self, project: &Project, args: &[&str]) -> Option<Command> {
+        let sprag = env!("CARGO_BIN_EXE_sprag");
+        if self == Self::Own {
+            return Some(project.command(args));
+        }
+        let root = project.beside(".");
+        let owned = Command::new("chown")
+            .args(["-R", &format!("{ORDINARY}:{ORDINARY}")])
+            .arg(&root)
+            .status();
+        let changed = [
+            "setpriv",
+            "--reuid",
+            ORDINARY,
+            "--regid",
+            ORDINARY,
+            "--clear-groups",
+        ];
+        let reaches = Command::new(changed[0])
+            .args(&changed[1..])
+            .args(["sh", "-c", "test -x \"$0\" && test -w \"$1\"", sprag])
+            .arg(&root)
+            .status();
+        let can = [owned, reaches]
+            .iter()
+            .all(|it| it.as_ref().is_ok_and(|it| it.success()));
+        if !can {
+            eprintln!("SKIPPED: user {ORDINARY} cannot reach {}", root.display());
+            return None;
+        }
+        let mut all = changed[1..].to_vec();
+        all.push(sprag);
+        all.extend(args);
+        Some(project.program(changed[0], &all))
+    }
+}
+
+/// A project whose children are confined.
+fn project(files: &[(&str, &str)]) -> Project {
+    let mut project = Project::new(files);
+    project.env("SPRAG_SANDBOX", "auto");
+    project
+}
+
+/// Runs what is to be shown for every user at every level that the user reaches here.
+fn everywhere(levels: &[u8], show: impl Fn(User, u8)) {
+    for user in User::all() {
+        let probe = project(&[("plan.yaml", &plan("true"))]);
+        let agent = probe.agent("echo fixed > a.txt");
+        let args = [
+            "run",
+            "--plan",
+            "plan.yaml",
+            "--agent-command",
+            &agent,
+            "--sandbox-write",
+        ];
+        let notes = probe.outside("").display().to_string();
+        let args: Vec<&str> = args.into_iter().chain([notes.as_str()]).collect();
+        let Some(run) = user.sprag(&probe, &args) else {
+            continue;
+        };
+        let run = run.expect(0);
+        let reached = run.summary["sandbox"]["level"].as_u64().unwrap_or(0);
+        for &level in levels {
+            if reached < u64::from(level) {
+                let missing = &run.summary["sandbox"]["missing"];
+                eprintln!("SKIPPED: level {level} is not to be had here: {missing}");
+                continue;
+            }
+            show(user, level);
+        }
+    }
+}
+
+/// The arguments of a run with one command as the agent, at a level.
+fn run(user: User, project: &Project, level: u8, agent: &str, more: &[&str]) -> Option<Run> {
+    let agent = script(project, agent);
+    let level = at(level);
+    let mut args = vec![
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--agent-command",
+        &agent,
+        "--sandbox",
+        level,
+    ];
+    args.extend(more);
+    user.sprag(project, &args)
+}
+
+/// The agent that this script is, written where it cannot change it.
+fn script(project: &Project, script: &str) -> String {
+    let path = project.outside("script.sh");
+    fs::write(
+        &path,
+        format!("cat > prompt.txt; rm prompt.txt\n{script}\n"),
+    )
+    .unwrap();
+    format!("sh {}", path.display())
+}
+
+/// A setting that confines no further than this level, where the machine has a higher one.
+fn at(level: u8) -> &'static str {
+    match level {
+        1 => "require:1",
+        2 => "require:2",
+        _ => "require",
+    }
+}
+
+/// What the children print by which a test sees what they could do.
+fn said(run: &Run) -> String {
+    let dir = run.dir.as_ref().unwrap();
+    let texts = ["turns", "verify"].into_iter().flat_map(|folder| {
+        let files = fs::read_dir(dir.join(folder)).into_iter().flatten();
+        files.map(|file| fs::read(file.unwrap().path()).unwrap())
+    });
+    let texts: Vec<String> = texts
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .collect();
+    texts.join("\n")
+}
+
+#[test]
+fn an_agent_writes_in_its_work_tree_and_its_temporary_directory_and_nowhere_else() {
+    everywhere(&[2, 3], |user, level| {
+        let mut project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let programs = project.beside("programs");
+        fs::create_dir(&programs).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let path =
+            std::env::join_paths(std::env::split_paths(&path).chain([programs.clone()])).unwrap();
+        project.env("PATH", path);
+        let agent = format!(
+            "for place in {agent} {home} {programs} {state} {state}/sprag/*/*/ {tmp} /tmp; do\n\
+             touch \"$place/reached\" && echo REACHED \"$place\"; : > \"$place/reached2\" && echo REACHED; done\n\
+             for file in {state}/sprag/*/*/*; do : >> \"$file\" && echo REACHED \"$file\"; done\n\
+             ln -s {home} link; touch link/reached && echo REACHED link; rm link\n\
+             ln {agent}/script.sh hard && echo x >> hard && echo REACHED hard; rm -f hard\n\
+             touch \"$TMPDIR/mine\" ~/.cache/mine && mkdir -p deep/er && echo INSIDE\n\
+             rm -r deep; echo fixed > a.txt",
+            agent = project.outside("").display(),
+            home = project.beside("home").display(),
+            programs = programs.display(),
+            state = project.beside("state").display(),
+            tmp = project.beside("tmp").display(),
+        );
+        let Some(run) = run(user, &project, level, &agent, &[]) else {
+            return;
+        };
+        let run = run.expect(0);
+        let said = said(&run);
+        assert!(
+            said.contains("INSIDE") && !said.contains("REACHED"),
+            "{said}"
+        );
+        for place in ["agent", "home", "programs", "state", "tmp"] {
+            assert!(!project.beside(place).join("reached").exists(), "{place}");
+        }
+        assert!(project.beside("home/.cache/mine").exists());
+        let left: Vec<_> = fs::read_dir(project.beside("tmp")).unwrap().collect();
+        assert!(
+            left.is_empty(),
+            "the directory for temporary files is gone: {left:?}"
+        );
+    });
+}
+
+#[test]
+fn checks_hooks_and_setup_commands_are_confined_too() {
+    everywhere(&[2, 3], |user, level| {
+        let project = project(&[]);
+        let canary = project.beside("home/canary");
+        let reach = format!("touch {} && echo REACHED; true", canary.display());
+        let text = format!("{}setup: [\"{reach}; touch ignored\"]\n", plan(&reach));
+        project.write("plan.yaml", &text);
+        project.write(".gitignore", "ignored\n");
+        project.commit_all("plan");
+        project.hook("pre-commit", &format!("{reach}; test -f ignored"));
+        let Some(run) = run(user, &project, level, "echo fixed > a.txt", &[]) else {
+            return;
+        };
+        let run = run.expect(0);
+        assert!(!canary.exists() && !said(&run).contains("REACHED"));
+        assert_eq!(
+            project.git(&["log", "--format=%s", "-1"]),
+            "[sprag] Complete task fix: Fix a.txt"
+        );
+    });
+}
+
+#[test]
+fn git_works_in_the_work_tree_and_what_configures_it_is_read_only() {
+    everywhere(&[3], |user, level| {
+        let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let config = project.read(".git/config");
+        let agent = "git config user.email other@example.invalid && echo REACHED config\n\
+                     echo x >> .git/config && echo REACHED config\n\
+                     touch .git/hooks/pre-push && echo REACHED hooks\n\
+                     mkdir -p .git/info && echo x >> .git/info/exclude && echo REACHED info\n\
+                     mv .git moved && echo REACHED git\n\
+                     chmod 777 .git/config && echo REACHED mode\n\
+                     echo fixed > a.txt && git add a.txt && git commit -qm mine && git branch other && git branch -D other && echo COMMITTED";
+        let Some(run) = run(user, &project, level, agent, &["--agent-commits", "accept"]) else {
+            return;
+        };
+        let run = run.expect(0);
+        let said = said(&run);
+        assert!(
+            said.contains("COMMITTED") && !said.contains("REACHED"),
+            "{said}"
+        );
+        assert_eq!(project.read(".git/config"), config);
+    });
+}
+
+#[test]
+fn nothing_outlives_its_turn_whatever_it_forks() {
+    everywhere(&[3], |user, level| {
+        let project = project(&[("plan.yaml", &plan("sleep 0.3; ! test -e late"))]);
+        // Each process starts its successor and ends, and is in a session of its own.
+        let agent = "cat > chain.sh <<'END'\n\
+                     env -i setsid sh \"$0\" & \n\
+                     echo x > \"$PWD/late\"\n\
+                     END\n\
+                     cp chain.sh \"$TMPDIR/chain.sh\"; rm chain.sh\n\
+                     env -i setsid sh \"$TMPDIR/chain.sh\" &\n\
+                     sleep 0.2; rm -f late; echo fixed > a.txt";
+        let Some(run) = run(user, &project, level, agent, &["--if-no-changes", "ok"]) else {
+            return;
+        };
+        // The file may be there when the turn ends; what counts is that nobody writes it any more.
+        let _ = fs::remove_file(project.repo().join("late"));
+        assert!(
+            run.stderr.contains("processes behind") || run.stdout.contains("processes behind"),
+            "{}",
+            run.stdout
+        );
+        let chain = Command::new("pgrep")
+            .args([
+                "-f",
+                &format!("{}.*chain.sh", project.beside("tmp").display()),
+            ])
+            .stdout(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&chain.stdout), "");
+        assert!(!project.repo().join("late").exists());
+    });
+}
+
+#[test]
+fn processes_outside_are_neither_read_nor_signalled() {
+    everywhere(&[2, 3], |user, level| {
+        let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let mut canary = Command::new("sleep");
+        canary.arg("600").env("CANARY_SECRET", "do-not-read-me");
+        if user == User::Ordinary {
+            use std::os::unix::process::CommandExt as _;
+            canary.uid(65534).gid(65534);
+        }
+        let mut canary = canary.spawn().unwrap();
+        let agent = format!(
+            "grep -qs do-not-read-me /proc/*/environ && echo REACHED environ\n\
+             kill -0 {pid} && echo REACHED signal\n\
+             ls /proc/{pid}/fd && echo REACHED descriptors\n\
+             echo fixed > a.txt",
+            pid = canary.id()
+        );
+        let run = run(user, &project, level, &agent, &[]);
+        let alive = canary.try_wait().unwrap().is_none();
+        canary.kill().unwrap();
+        canary.wait().unwrap();
+        let Some(run) = run else { return };
+        let said = said(&run.expect(0));
+        assert!(alive && !said.contains("REACHED"), "{said}");
+    });
+}
+
+#[test]
+fn no_program_gives_more_rights_than_its_caller_has() {
+    everywhere(&[1, 2, 3], |user, level| {
+        let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let agent = "grep NoNewPrivs /proc/self/status; echo fixed > a.txt";
+        let Some(run) = run(user, &project, level, agent, &[]) else {
+            return;
+        };
+        let said = said(&run.expect(0));
+        assert!(
+            said.contains("NoNewPrivs:\t1") || said.contains("NoNewPrivs:\\t1"),
+            "{said}"
+        );
+    });
+}
+
+#[test]
+fn the_level_is_told_everywhere_and_off_is_a_level_too() {
+    let output = |run: &Run| -> Value { run.summary["sandbox"]["level"].clone() };
+    let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+    let off = user_run(&project, &["--sandbox", "off"]);
+    assert_eq!(output(&off), json!("off"));
+    assert!(off.stdout.contains("sandbox off"), "{}", off.stdout);
+    project.git(&["reset", "--hard", "--quiet", "HEAD~1"]);
+    let auto = user_run(&project, &[]);
+    let level = output(&auto).as_u64().unwrap();
+    assert!(
+        level >= 1 && auto.stdout.contains(&format!("sandbox level {level}")),
+        "{}",
+        auto.stdout
+    );
+    let started = &auto.events[0];
+    assert_eq!(started["sandbox"]["level"], json!(level));
+    let report = fs::read_to_string(auto.dir.as_ref().unwrap().join("report.md")).unwrap();
+    assert!(
+        report.contains(&format!("sandbox level {level}")),
+        "{report}"
+    );
+}
+
+fn user_run(project: &Project, more: &[&str]) -> Run {
+    let agent = script(project, "echo fixed > a.txt");
+    let mut args = vec!["run", "--plan", "plan.yaml", "--agent-command", &agent];
+    args.extend(more);
+    project.sprag(&args).expect(0)
+}
+
+/// Inside of a sandbox of level 2 nothing can be mounted, so no level 3 is to be had.
+#[test]
+fn a_level_that_is_required_and_not_there_is_exit_4_before_any_turn() {
+    everywhere(&[2], |user, _| {
+        let project = project(&[("plan.yaml", &plan("true"))]);
+        let agent = script(&project, "echo fixed > a.txt");
+        let root = project.beside(".").display().to_string();
+        let report = project.outside("report");
+        let inner = |more: &[&str]| {
+            let sprag = env!("CARGO_BIN_EXE_sprag");
+            let run = ["run", "--plan", "plan.yaml", "--agent-command", &agent];
+            let quoted: Vec<String> = run
+                .iter()
+                .chain(more)
+                .map(|word| format!("'{word}'"))
+                .collect();
+            let confined = format!(
+                "exec 9>{report}; exec {sprag} __sandbox 2 9 . --write {root} -- {sprag} sprag {args}",
+                report = report.display(),
+                args = quoted.join(" ")
+            );
+            let path = project.outside("confined.sh");
+            fs::write(&path, confined).unwrap();
+            path
+        };
+        let confined = |more: &[&str]| -> Option<Run> {
+            let path: OsString = inner(more).into();
+            let mut command = match user {
+                User::Own => project.program("sh", &[]),
+                User::Ordinary => {
+                    // The owner is put right by the same function that runs `sprag`.
+                    user.command(&project, &["--version"])?;
+                    let own = [
+                        "--reuid",
+                        ORDINARY,
+                        "--regid",
+                        ORDINARY,
+                        "--clear-groups",
+                        "sh",
+                    ];
+                    project.program("setpriv", &own)
+                }
+            };
+            let output = command.arg(path).output().unwrap();
+            Some(project.finished(&output))
+        };
+        let Some(refused) = confined(&["--sandbox", "require"]) else {
+            return;
+        };
+        let refused = refused.expect(4);
+        assert!(
+            refused.stderr.contains("asks for level 3, and level 2"),
+            "{}",
+            refused.stderr
+        );
+        assert_eq!(project.commits(), 1);
+        let Some(auto) = confined(&["--sandbox", "require:2"]) else {
+            return;
+        };
+        let auto = auto.expect(0);
+        assert_eq!(auto.summary["sandbox"]["level"], json!(2));
+        assert!(auto.summary["sandbox"]["missing"].is_string());
+    });
+}
+
+#[test]
+fn a_place_that_is_named_may_be_written_but_for_what_is_protected_in_it() {
+    everywhere(&[3], |user, level| {
+        let project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let home = project.beside("home");
+        fs::create_dir_all(home.join("data/deep")).unwrap();
+        let agent = "touch ~/data/deep/mine && echo GRANTED; touch ~/other && echo REACHED\n\
+                     for run in \"$XDG_STATE_HOME\"/sprag/*/*/; do touch \"$run/reached\" && echo REACHED; done\n\
+                     touch \"$XDG_STATE_HOME/beside\" && echo BESIDE; echo fixed > a.txt";
+        let state = project.beside("state").display().to_string();
+        let more = ["--sandbox-write", "~/data", "--sandbox-write", &state];
+        let Some(run) = run(user, &project, level, agent, &more) else {
+            return;
+        };
+        let said = said(&run.expect(0));
+        let is_right = said.contains("GRANTED") && said.contains("BESIDE");
+        assert!(is_right && !said.contains("REACHED"), "{said}");
+    });
+}
+
+/// Toolchains as a project has them; none of them needs a network here.
+#[test]
+fn toolchains_work_in_a_sandbox() {
+    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+        (
+            "cargo",
+            &[
+                (
+                    "Cargo.toml",
+                    "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+                ),
+                (
+                    "src/lib.rs",
+                    "#[test]\nfn works() { assert!(std::env::temp_dir().join(\"x\").parent().is_some()); }\n",
+                ),
+                (".gitignore", "target\nnode_modules\nvenv\n"),
+            ],
+            "cargo build --offline && cargo test --offline",
+        ),
+        (
+            "npm",
+            &[
+                (
+                    "package.json",
+                    "{\"name\":\"a\",\"version\":\"1.0.0\",\"scripts\":{\"test\":\"node --test\"},\"dependencies\":{\"b\":\"file:./b\"}}",
+                ),
+                ("b/package.json", "{\"name\":\"b\",\"version\":\"1.0.0\"}"),
+                (
+                    "a.test.js",
+                    "require('node:test')('works', () => require('fs').mkdtempSync(require('os').tmpdir() + '/a-'));",
+                ),
+                (".gitignore", "node_modules\npackage-lock.json\n"),
+            ],
+            "npm install --no-audit --no-fund && npm test",
+        ),
+        (
+            "python3",
+            &[
+                (
+                    "test_a.py",
+                    "import tempfile, multiprocessing, unittest\nclass T(unittest.TestCase):\n    def test(self):\n        tempfile.mkdtemp(); multiprocessing.Lock()\n",
+                ),
+                (".gitignore", "venv\n__pycache__\n"),
+            ],
+            "python3 -m venv venv && venv/bin/python -m unittest",
+        ),
+    ];
+    everywhere(&[2, 3], |user, level| {
+        for (program, files, check) in cases {
+            let mut project = project(files);
+            project.write(
+                "plan.yaml",
+                &plan(&format!("{check} && grep -q fixed a.txt")),
+            );
+            project.commit_all("plan");
+            for name in ["CARGO_HOME", "RUSTUP_HOME"] {
+                if let (Some(home), User::Own) = (std::env::var_os(name), user) {
+                    project.env(name, home);
+                }
+            }
+            let there = user.command(&project, &["--version"]).map(|_| ());
+            let mut tried = match user {
+                User::Own => project.program(program, &["--version"]),
+                User::Ordinary => {
+                    let own = [
+                        "--reuid",
+                        ORDINARY,
+                        "--regid",
+                        ORDINARY,
+                        "--clear-groups",
+                        program,
+                        "--version",
+                    ];
+                    project.program("setpriv", &own)
+                }
+            };
+            if there.is_none() || !tried.output().is_ok_and(|it| it.status.success()) {
+                eprintln!("SKIPPED: {program} does not work for this user ({user:?})");
+                continue;
+            }
+            let Some(run) = run(user, &project, level, "echo fixed > a.txt", &[]) else {
+                return;
+            };
+            let said = said(&run);
+            assert_eq!(
+                run.code, 0,
+                "{program} at level {level} as {user:?}:\n{said}\n{}",
+                run.stdout
+            );
+        }
+    });
+}
+
+#[test]
+fn what_a_launcher_is_cannot_be_told_from_the_outside() {
+    // Without a report the hidden subcommand starts nothing.
+    let project = project(&[]);
+    let run = project.sprag(&[
+        "__sandbox",
+        "2",
+        "77",
+        ".",
+        "--",
+        "/bin/sh",
+        "sh",
+        "-c",
+        "touch reached",
+    ]);
+    assert_eq!(run.code, 125);
+    assert!(!project.repo().join("reached").exists());
+    let mode = fs::metadata(Path::new(env!("CARGO_BIN_EXE_sprag")))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o6000, 0, "it needs no rights of its own");
+}
