@@ -97,6 +97,20 @@ impl SandboxLine {
     }
 }
 
+/// The absolute path whose change was refused, as the output of a program tells it; the first one for
+/// which `is_meant` holds.
+pub fn refused_path<'t>(output: &'t str, is_meant: impl Fn(&str) -> bool) -> Option<&'t str> {
+    const REFUSALS: [&str; 2] = ["permission denied", "read-only file system"];
+    const AROUND: &[char] = &['\'', '"', '`', ',', ':', ';', '(', ')', '‘', '’'];
+    let lines = output.lines().filter(|line| {
+        let line = line.to_ascii_lowercase();
+        REFUSALS.iter().any(|refusal| line.contains(refusal))
+    });
+    let words = lines.flat_map(str::split_whitespace);
+    let mut paths = words.map(|word| word.trim_matches(AROUND));
+    paths.find(|path| path.starts_with('/') && path.len() > 1 && is_meant(path))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +129,36 @@ mod tests {
         }
         for json in ["4", "\"on\"", "\"1\"", "null"] {
             assert!(serde_json::from_str::<Level>(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn the_path_that_was_refused_is_found_in_what_programs_say() {
+        let cases = [
+            (
+                "touch: cannot touch '/home/a/x': Permission denied",
+                Some("/home/a/x"),
+            ),
+            (
+                "sh: 3: cannot create /tmp/a//b: Permission denied",
+                Some("/tmp/a//b"),
+            ),
+            (
+                "Error: EACCES: permission denied, mkdir '/home/a/.x'",
+                Some("/home/a/.x"),
+            ),
+            (
+                "OSError: [Errno 30] Read-only file system: '/x/y'",
+                Some("/x/y"),
+            ),
+            ("cat: /work/x: Permission denied", None),
+            ("git@host: Permission denied (publickey).", None),
+            ("/home/a/x: No such file or directory", None),
+            ("ok\ncp: '/b/c': Permission denied\n", Some("/b/c")),
+        ];
+        for (output, path) in cases {
+            let found = refused_path(output, |path| !path.starts_with("/work/"));
+            assert_eq!(found, path, "{output}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::agents::{Agent, CliAgent};
 use crate::context::Context;
-use crate::domain::sandbox::{Level, SandboxLine};
+use crate::domain::sandbox::{Level, SandboxLine, refused_path};
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, Result};
 use crate::git::Real;
@@ -18,6 +18,9 @@ use tempfile::TempDir;
 
 /// The variable that names the directory for temporary files.
 pub const TEMPORARY: &str = "TMPDIR";
+
+/// The variable with the highest level that is tried. Tests set it, to see each level on one machine.
+const LIMIT: &str = "SPRAG_SANDBOX_LIMIT";
 
 /// The longest that an attempt to confine a child may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -96,6 +99,25 @@ impl Isolation {
             Purpose::Setup => &policies.setup,
         };
         Some(policy.clone())
+    }
+
+    /// A sentence on a place that a child was kept from writing, where its output tells of one.
+    pub fn refusal(&self, output: &str) -> Option<String> {
+        let policies = self.policies.as_ref()?;
+        let is_confined = self.line.level >= Level::Files;
+        let may = |path: &Path| {
+            policies
+                .check
+                .write
+                .iter()
+                .any(|place| path.starts_with(place))
+        };
+        let is_meant = |path: &str| is_confined && !may(Path::new(path));
+        let path = refused_path(output, is_meant)?;
+        Some(format!(
+            "{path} could not be written: the sandbox keeps it as it is. Name the directory in `sandbox_write` \
+             if the work needs it"
+        ))
     }
 
     /// The directory for temporary files of the run's children, where they may not write in the common one.
@@ -183,7 +205,15 @@ async fn reached(scope: &Scope<'_>) -> Result<Isolation> {
         Level::Files => &[Level::Namespaces, Level::Files, Level::Privileges][..],
         _ => &[Level::Privileges],
     };
+    let limit = scope
+        .context
+        .var(LIMIT)
+        .and_then(|limit| limit.parse().ok());
     for &level in levels {
+        if limit.is_some_and(|limit: u8| level.number() > limit) {
+            missing = Some(format!("leave to go further: {LIMIT} is set"));
+            continue;
+        }
         let (policies, warnings) = policies(level, scope, &prepared);
         match attempt(&policies.agent, scope).await {
             Ok(()) => {

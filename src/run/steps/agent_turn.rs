@@ -92,6 +92,9 @@ pub(crate) async fn run_agent(
             names.join(", ")
         ));
     }
+    if let Some(refusal) = parts.setup.isolation.refusal(&heard.stderr) {
+        parts.emit.warn(refusal);
+    }
     let (final_file, final_file_cut) = match &how.final_message_file {
         Some(path) => read_end(path),
         None => (None, false),

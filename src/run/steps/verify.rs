@@ -145,7 +145,12 @@ pub async fn run_checks(
         }
         Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
     };
-    Ok(checks::run_checks(&config.checks, &around, &mut memory.begun, &mut on_progress).await)
+    let ran =
+        checks::run_checks(&config.checks, &around, &mut memory.begun, &mut on_progress).await;
+    if let Some(refusal) = setup.isolation.refusal(&ran.failing_output) {
+        emit.warn(refusal);
+    }
+    Ok(ran)
 }
 
 /// The problem matchers that the task's checks name, as they stood when the run first read them: a
