@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
@@ -127,7 +126,7 @@ fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
         };
         return Err(kind.into());
     };
-    let (report, told) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (report, told) = io::pipe()?;
     // What is told is read when the child has ended; whoever still holds the pipe is not waited for.
     fcntl_setfl(&report, OFlags::NONBLOCK)?;
     let name = [spec.program.clone()];
@@ -143,8 +142,8 @@ fn confined(spec: &CommandSpec, policy: &Policy) -> io::Result<Confined> {
     Ok(Confined {
         launcher: sandbox::OWN_PROGRAM.into(),
         args,
-        told,
-        report: report.into(),
+        told: told.into(),
+        report: File::from(OwnedFd::from(report)),
     })
 }
 

@@ -1,71 +1,15 @@
 //! The program that confines itself and becomes a child.
 
-use super::policy::{Launch, Policy};
+use super::child::{FAILED, Failure, Stage, close_descriptors_but, execute, restrict};
+use super::namespaces;
+use super::policy::Launch;
 use super::report::Reporter;
-use super::{SUBCOMMAND, landlock, namespaces, privileges};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
-use std::time::Duration;
-
-/// The name under which launchers appear in lists of processes.
-pub(super) const NAME: &str = "sprag-sandbox";
-
-/// The exit code of a launcher that started nothing; its report says why.
-pub(super) const FAILED: u8 = 125;
-
-/// A program that is still open for writing cannot be run. Somebody else's child may hold it open
-/// for the moment between fork and exec, so it is tried a few times.
-const BUSY_TRIES: u32 = 10;
-const BUSY_PAUSE: Duration = Duration::from_millis(20);
-
-/// Which of the processes of a launch this one is.
-pub(super) enum Stage {
-    /// The one that the run waits for.
-    Outer,
-    /// The first one of a namespace; `told` is the descriptor on which it tells how the child ended.
-    First {
-        /// The descriptor.
-        told: i32,
-    },
-}
-
-impl Stage {
-    pub(super) fn word(&self) -> OsString {
-        match self {
-            Self::Outer => SUBCOMMAND.into(),
-            Self::First { told } => format!("{SUBCOMMAND}={told}").into(),
-        }
-    }
-
-    fn read(word: &str) -> Option<Self> {
-        match word.strip_prefix(SUBCOMMAND)? {
-            "" => Some(Self::Outer),
-            told => {
-                let told = told.strip_prefix('=')?.parse().ok()?;
-                Some(Self::First { told })
-            }
-        }
-    }
-}
-
-/// Why a child was not started.
-pub(super) enum Failure {
-    /// It could not be confined.
-    NotConfined(String),
-    /// Its program could not be executed.
-    NotExecuted(io::Error),
-}
-
-impl From<String> for Failure {
-    fn from(why: String) -> Self {
-        Self::NotConfined(why)
-    }
-}
+use std::process::ExitCode;
 
 /// Does what the arguments of the process say if they are a launcher's; `None` if they are not. It comes
 /// back only where the child could not be started, or once it has ended.
@@ -116,71 +60,9 @@ fn first(launch: &Launch, told: i32, reporter: &mut Reporter<File>) -> Result<Ex
     namespaces::be_first(launch, told)
 }
 
-/// Confines this process and what it starts, but for namespaces.
-pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
-    privileges::give_up().map_err(|error| format!("privileges: {error}"))?;
-    match policy.level {
-        Level::Off | Level::Privileges => Ok(()),
-        Level::Files | Level::Namespaces => Ok(landlock::confine(&policy.write)?),
-    }
-}
-
-/// Executes the child's program in one of two ways.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the launcher becomes, or starts, the child that it was started for"
-)]
-pub(super) fn execute<T>(
-    launch: &Launch,
-    way: impl Fn(&mut Command) -> io::Result<T>,
-) -> Result<T, Failure> {
-    let mut command = Command::new(&launch.program);
-    let mut args = launch.args.iter();
-    if let Some(name) = args.next() {
-        command.arg0(name);
-    }
-    command.args(args);
-    let mut tries = 0;
-    loop {
-        match way(&mut command) {
-            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && tries < BUSY_TRIES => {
-                tries += 1;
-                std::thread::sleep(BUSY_PAUSE);
-            }
-            done => return done.map_err(Failure::NotExecuted),
-        }
-    }
-}
-
 /// A pipe that was handed over open, under another number that no executed program inherits.
 fn reopened(number: i32) -> Result<File, Failure> {
     let place = format!("/proc/self/fd/{number}");
     let opened = OpenOptions::new().write(true).open(&place);
     opened.map_err(|error| Failure::from(format!("{place}: {error}")))
-}
-
-/// Closes everything that was inherited, but for the standard streams and these.
-pub(super) fn close_descriptors_but(kept: &[i32]) {
-    let listed = fs::read_dir("/proc/self/fd").into_iter().flatten();
-    let numbers: Vec<i32> = listed
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    for number in numbers {
-        if number > 2 && !kept.contains(&number) {
-            let _ = nix::unistd::close(number);
-        }
-    }
-}
-
-/// Lets go of the child's pipes, so that they end when the child lets go of them.
-pub(super) fn let_go_of_standard_streams() -> io::Result<()> {
-    let nothing = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/null")?;
-    rustix::stdio::dup2_stdin(&nothing)?;
-    rustix::stdio::dup2_stdout(&nothing)?;
-    rustix::stdio::dup2_stderr(&nothing)?;
-    Ok(())
 }

@@ -5,6 +5,8 @@
 //! the child. A launcher that cannot do all that the policy says starts nothing.
 
 mod caches;
+#[cfg(target_os = "linux")]
+mod child;
 mod files;
 #[cfg(target_os = "linux")]
 mod launcher;
@@ -22,7 +24,7 @@ pub use caches::{CACHES, Cache, Place, TOOLS, places};
 pub use files::{Surroundings, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
-pub use policy::{Launch, Policy};
+pub use policy::{Launch, OWN_PROGRAM, Policy, SUBCOMMAND};
 pub use report::Report;
 
 /// The highest level that the kernel has, but for namespaces, which only an attempt can tell; and what is
@@ -43,9 +45,3 @@ pub fn without_namespaces() -> (crate::domain::sandbox::Level, Option<String>) {
 pub fn main(_: impl Iterator<Item = std::ffi::OsString>) -> Option<std::process::ExitCode> {
     None
 }
-
-/// The hidden subcommand of a launcher.
-pub const SUBCOMMAND: &str = "__sandbox";
-
-/// This program, also after its file was replaced or removed.
-pub const OWN_PROGRAM: &str = "/proc/self/exe";

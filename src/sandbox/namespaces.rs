@@ -6,12 +6,11 @@
 //! it has forked. The launcher ends as the child does, and leaves the first process behind only for as
 //! long as the child has left something running.
 
-use super::OWN_PROGRAM;
-use super::launcher::{
+use super::child::{
     FAILED, Failure, NAME, Stage, close_descriptors_but, execute, let_go_of_standard_streams,
     restrict,
 };
-use super::policy::{Launch, Policy};
+use super::policy::{Launch, OWN_PROGRAM, Policy};
 use super::report::Reporter;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::SigSet;
@@ -20,13 +19,12 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
 };
-use rustix::pipe::PipeFlags;
 use rustix::thread::{
     CapabilitySet, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
     set_capabilities,
 };
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -41,8 +39,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     let blocked = SigSet::all().thread_block();
     blocked.map_err(|error| format!("signals: {error}"))?;
     separate()?;
-    let pipe = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
-    let (ends, told) = pipe.map_err(|error| format!("a pipe: {error}"))?;
+    let (ends, told) = io::pipe().map_err(|error| format!("a pipe: {error}"))?;
     fcntl_setfd(&told, FdFlags::empty()).map_err(|error| format!("a pipe: {error}"))?;
     let mut first = first_process(launch, told.as_raw_fd())?;
     drop(told);
@@ -50,7 +47,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     reporter.tell("first-process", first.id());
     let let_go = let_go_of_standard_streams();
     let_go.map_err(|error| format!("standard streams: {error}"))?;
-    let Some(end) = read_end(File::from(ends)) else {
+    let Some(end) = read_end(ends) else {
         // The first process has told what went wrong, or was killed.
         if first.wait().is_ok_and(|status| status.code().is_none()) {
             reporter.tell("signal", KILL);
@@ -88,7 +85,7 @@ impl Status {
     }
 }
 
-fn read_end(mut from: File) -> Option<End> {
+fn read_end(mut from: impl Read) -> Option<End> {
     let mut text = String::new();
     from.read_to_string(&mut text).ok()?;
     let mut words = text.split_whitespace();

@@ -4,6 +4,12 @@ use crate::domain::sandbox::Level;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+/// The hidden subcommand of a launcher.
+pub const SUBCOMMAND: &str = "__sandbox";
+
+/// This program, also after its file was replaced or removed.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
 /// What a child may do. A launcher that is given one keeps all of it or starts nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
