@@ -95,6 +95,7 @@ impl Trial<'_> {
                 timeout: Some(limit),
                 ..Limits::default()
             },
+            sandbox: None,
         };
         let mut kept = HeadTail::new(KEPT, KEPT);
         let ended = run(&spec, self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
@@ -127,6 +128,7 @@ impl Trial<'_> {
             env: self.git_env.to_vec(),
             stdin: Input::Null,
             limits: Limits::default(),
+            sandbox: None,
         };
         let mut kept = HeadTail::new(KEPT, 0);
         run(&spec, self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
