@@ -12,8 +12,7 @@ pub mod table;
 
 pub use choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, TestChangePolicy,
-    OnFinding, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
 };
 pub use kind::Progress;
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};

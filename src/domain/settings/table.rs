@@ -10,8 +10,7 @@
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, TestChangePolicy,
-    OnFinding, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
