@@ -9,9 +9,11 @@ use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::snapshot::cache::{BlobCache, LayoutCache, StagedCache, Verdicts};
+use crate::git::snapshot::listing::ChangedPath;
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A repository together with the private git directory of one run. What changes something that
 /// a snapshot would show takes it mutably; everything else only adds objects or reads.
@@ -23,13 +25,19 @@ pub struct Repo {
     pub(super) staged: StagedCache,
     pub(super) blobs: BlobCache,
     pub(super) verdicts: Verdicts,
-    /// The tree that the index of staging holds, from [`Repo::stage`] until it has landed.
-    pub(super) staged_tree: Option<String>,
+    /// The tree that the index of staging holds and what it changes of the base, from [`Repo::stage`]
+    /// until it has landed.
+    pub(super) staged_tree: Option<(String, Vec<ChangedPath>)>,
     pub(super) seal: Seal,
+    /// A change time, in seconds and nanoseconds, from before the run; `None` where an earlier process
+    /// began it.
+    pub(super) began: Option<(i64, i64)>,
     /// How long another process may hold the repository's index before we give up.
     pub(super) lock_wait: Duration,
 }
 
+/// How far a file system's clock may be behind.
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 impl Repo {
@@ -39,8 +47,18 @@ impl Repo {
     /// # Errors
     /// When the location is unsuitable or the repository cannot be read.
     pub fn create(real: Real, location: &Path) -> Result<Self, GitError> {
-        let private = PrivateDir::create(&real, location)?;
-        Ok(Self::over(real, private))
+        let before = SystemTime::now() - CLOCK_SLACK;
+        let before = before.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let began = i64::try_from(before.as_secs()).ok();
+        let (private, index) = PrivateDir::create(&real, location)?;
+        let base_tree = private.state.base_tree.clone();
+        let mut repo = Self::over(real, private);
+        repo.began = began.map(|seconds| (seconds, 0));
+        if let Some(digest) = index.is_base {
+            repo.staged.put(&base_tree, digest, &Arc::default());
+        }
+        repo.layout = LayoutCache::of(base_tree, index.layout);
+        Ok(repo)
     }
 
     /// What is in the environment of every git that works for the run whose private directory is at
@@ -77,6 +95,7 @@ impl Repo {
             blobs: BlobCache::default(),
             verdicts: Verdicts::default(),
             staged_tree: None,
+            began: None,
             lock_wait: LOCK_WAIT,
         }
     }

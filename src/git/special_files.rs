@@ -26,14 +26,19 @@ pub(super) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
             let rules = READ_EVERYWHERE.iter().any(|read| name == OsStr::new(read));
             inside || rules || is_git_dir(below_root)
         };
-        below(root, is_read, &mut found);
+        below(root, |_| true, is_read, &mut found);
     }
     found.into_iter().collect()
 }
 
-/// Collects the special files below `dir` that `is_read` takes for read. Links are not followed, but the
-/// file in the place of a nested git directory is.
-pub(super) fn below(dir: &Path, is_read: impl Fn(&Path) -> bool, found: &mut BTreeSet<PathBuf>) {
+/// Collects the special files below `dir` that `is_read` takes for read, in the directories that
+/// `enter` lets pass. Links are not followed, but the file in the place of a nested git directory is.
+pub(super) fn below(
+    dir: &Path,
+    enter: impl Fn(&Path) -> bool,
+    is_read: impl Fn(&Path) -> bool,
+    found: &mut BTreeSet<PathBuf>,
+) {
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
         let Ok(entries) = fs::read_dir(&dir) else {
@@ -44,7 +49,7 @@ pub(super) fn below(dir: &Path, is_read: impl Fn(&Path) -> bool, found: &mut BTr
                 continue;
             };
             if kind.is_dir() {
-                open.push(entry.path());
+                open.extend(Some(entry.path()).filter(|path| enter(path)));
                 continue;
             }
             let is_dot_git = entry.file_name() == ".git";

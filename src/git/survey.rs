@@ -10,7 +10,7 @@ use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
 use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::layout::layout_of;
+use crate::git::snapshot::index_list::layout_of;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -19,14 +19,30 @@ pub struct ApiPush<'a> {
     pub start: &'a RevId,
 }
 
-/// Has GitHub make each of the run's commits anew on the branch. `None` where there are none.
+/// Why commits were not made by the API.
+#[derive(Debug)]
+pub enum NotMade {
+    /// It cannot be done this way: the API cannot express a commit, or the branch has moved.
+    Impossible(String),
+    /// GitHub made a commit whose tree is not the one that was verified.
+    OtherTree(String),
+}
+
+impl From<String> for NotMade {
+    fn from(why: String) -> Self {
+        Self::Impossible(why)
+    }
+}
+
+/// Has GitHub make each of the run's commits anew on the branch, and compares the trees that it made of
+/// them with those that were verified. `None` where there are none.
 ///
 /// # Errors
-/// Why it cannot be done this way: the API cannot express a commit, or the branch has moved.
+/// [`NotMade`].
 pub async fn commit(
     actions: &ActionsEnvironment,
     push: ApiPush<'_>,
-) -> Result<Option<PushLine>, String> {
+) -> Result<Option<PushLine>, NotMade> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let Some(head) = push.repo.base().filter(|head| head != push.start) else {
         return Ok(None);
@@ -49,6 +65,7 @@ pub async fn commit(
         .map_err(|error| told(&error))?;
     let mut at = ready(&repo, push).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();
+    let mut verified = None;
     for (commit, change) in commits.iter().zip(changes) {
         let message = push.repo.message_of(commit).map_err(|error| told(&error))?;
         let (headline, body) = message.split_once('\n').unwrap_or((&message, ""));
@@ -62,20 +79,27 @@ pub async fn commit(
         };
         at = match repo.commit_on_branch(&made).await {
             Ok(new) => new,
-            Err(error) if rebased.is_empty() => return Err(told(&error)),
+            Err(error) if rebased.is_empty() => return Err(told(&error).into()),
             // Some of the work is there: what follows goes on top of that by a push.
-            Err(error) => return Err(format!("after {} of them: {error}", rebased.len())),
+            Err(error) => return Err(format!("after {} of them: {error}", rebased.len()).into()),
         };
+        let tree = push.repo.tree_of(commit).map_err(|error| told(&error))?;
+        let facts = repo.git_commit(&at).await;
+        let there = facts
+            .as_ref()
+            .map_or_else(|error| told(error), |facts| facts.tree.clone());
+        if there != tree {
+            return Err(NotMade::OtherTree(format!(
+                "GitHub made commit {at} of tree {there}, and tree {tree} was verified; look at {} before anything is merged",
+                push.branch.short()
+            )));
+        }
+        verified = facts.ok().and_then(|facts| facts.verified);
         rebased.push(RebasedLine {
             old: commit.0.clone(),
             new: Some(at.clone()),
         });
     }
-    let verified = repo
-        .git_commit(&at)
-        .await
-        .ok()
-        .and_then(|facts| facts.verified);
     let signed = match verified {
         Some((true, _)) => "made and signed by GitHub".to_owned(),
         Some((false, why)) => format!("made by GitHub, which says of their signature: {why}"),

@@ -9,7 +9,7 @@ use crate::domain::summary::RunSummary;
 use crate::error::Result;
 use crate::git::BranchName;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api_commits::{ApiPush, commit};
+use crate::github::api_commits::{ApiPush, NotMade, commit};
 use crate::github::delivery::{AfterPush, Delivered, PATIENCE};
 use crate::github::lookup::remote;
 use crate::github::request::{RunRequest, WorkBranch};
@@ -169,11 +169,24 @@ async fn pushed_by_api(
             }
             Some(line)
         }
-        Err(why) => {
+        Err(NotMade::Impossible(why)) => {
             parts.emit.warn(format!(
                 "the commits are pushed as they are, without GitHub's signature: {why}"
             ));
             None
+        }
+        Err(NotMade::OtherTree(why)) => {
+            parts.emit.warn(why.clone());
+            Some(PushLine {
+                branch: push_request.branch.short().to_owned(),
+                head: None,
+                pushed: false,
+                rescue: None,
+                pull_request: None,
+                detail: why,
+                rebased: Vec::new(),
+                dispatched: Vec::new(),
+            })
         }
     }
 }

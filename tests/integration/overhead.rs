@@ -123,16 +123,25 @@ fn a_command_of_the_builtin_agent_costs_one_look_and_one_more_after_an_edit() {
 }
 
 #[test]
-fn what_somebody_else_writes_once_the_checks_are_over_is_seen_before_the_commit() {
+fn what_somebody_else_writes_once_the_checks_are_over_is_not_in_the_commit() {
+    for (writes, refused) in [
+        // A file that the checks did not see stays where it is, and is told of.
+        ("echo stray > stray.txt", false),
+        // One that they saw is staged as it lies there, which is no longer what they saw.
+        ("echo other > a.txt", true),
+    ] {
+        written_while_staging(writes, refused);
+    }
+}
+
+fn written_while_staging(writes: &str, refused: bool) {
     let mut project = Project::new(&[("a.txt", "0\n")]);
-    // The second look after the checks is the one right before staging.
     watch_git(
         &mut project,
-        "case \"$1\" in status)\n\
-         if [ -e \"$OUT/checked\" ]; then\n\
-         if [ -e \"$OUT/looked\" ]; then echo stray > \"$GIT_WORK_TREE/stray.txt\"; fi\n\
-         touch \"$OUT/looked\"\n\
-         fi ;; esac",
+        &format!(
+            "case \"$*\" in *update-index*--stdin*)\n\
+             if [ -e \"$OUT/checked\" ]; then cd \"$GIT_WORK_TREE\"; {writes}; fi ;; esac"
+        ),
     );
     let agent = project.agent("echo 1 > a.txt");
     let check = format!("touch {}", project.outside("checked").display());
@@ -148,11 +157,15 @@ fn what_somebody_else_writes_once_the_checks_are_over_is_seen_before_the_commit(
         "--max-retries",
         "0",
     ]);
-    assert_eq!(project.head(), base, "{}", run.stdout);
-    assert!(
-        run.stdout.contains("not the one that was verified"),
-        "{}\n{}",
-        run.stdout,
-        run.stderr
-    );
+    let told = match refused {
+        true => "changed while committing: a.txt",
+        false => "the tree is not clean after the commit: stray.txt",
+    };
+    assert!(run.stdout.contains(told), "{}\n{}", run.stdout, run.stderr);
+    assert_eq!(project.head() == base, refused, "{}", run.stdout);
+    if !refused {
+        assert_eq!(project.git(&["show", "HEAD:a.txt"]), "1");
+        let listed = project.git(&["ls-tree", "--name-only", "HEAD"]);
+        assert!(!listed.contains("stray.txt"), "{listed}");
+    }
 }

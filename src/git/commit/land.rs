@@ -4,7 +4,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, hex};
 use crate::git::copy_tree::{make_dir, remove};
-use crate::git::entries::{Looker, OnDisk, look_at, split};
+use crate::git::entries::{Digest, Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{replace_file, sync_parent, write};
 use crate::git::private::directory::tree_of;
@@ -14,6 +14,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -168,7 +169,8 @@ impl Repo {
         }
         let index = self.stage_index();
         let staged = self.staged_tree.take();
-        if staged.is_some() && staged == intent.tree && index.exists() {
+        let staged = staged.filter(|(tree, _)| intent.tree.as_ref() == Some(tree));
+        if staged.is_some() && index.exists() {
             self.refresh_plan(&index, intent.plan.as_ref())?;
         } else {
             if !index.exists() {
@@ -176,9 +178,14 @@ impl Repo {
             }
             self.read_tree_into(&index, &intent.commit.0)?;
         }
-        lock.replace(&index)?;
+        let digest = lock.replace(&index)?;
         let own = self.private.index();
         fs::rename(&index, &own).map_err(io_error("write", &own))?;
+        // The repository's index is the commit's: neither it nor the layout has to be read anew.
+        if let Some((tree, changed)) = &staged {
+            self.staged.put(tree, digest, &Arc::default());
+            self.carry_layout(tree, changed);
+        }
         self.set_base(&intent.commit.0, intent.tree.clone())?;
         Ok(())
     }
@@ -359,8 +366,8 @@ fn file_identity(path: &Path) -> Option<String> {
 }
 
 impl IndexLock {
-    /// Makes the repository's index a copy of `from`, and lets the lock go.
-    pub(in crate::git) fn replace(mut self, from: &Path) -> Result<(), GitError> {
+    /// Makes the repository's index a copy of `from`, and lets the lock go. Returns the copy's digest.
+    pub(in crate::git) fn replace(mut self, from: &Path) -> Result<Digest, GitError> {
         let content = fs::read(from).map_err(io_error("read", from))?;
         self.file
             .write_all(&content)
@@ -371,7 +378,7 @@ impl IndexLock {
         fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))?;
         self.replaced = true;
         sync_parent(&self.index).map_err(io_error("write", &self.index))?;
-        Ok(())
+        Ok(*blake3::hash(&content).as_bytes())
     }
 }
 

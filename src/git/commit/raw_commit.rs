@@ -79,6 +79,19 @@ impl Repo {
         Ok(String::from_utf8_lossy(&commit.message).into_owned())
     }
 
+    /// The id of a commit's tree, from the commit as its id says it is.
+    ///
+    /// # Errors
+    /// When there is no such commit, or something else lies under its id.
+    pub fn tree_of(&self, commit: &RevId) -> Result<String, RemoteError> {
+        let id = checked_id(commit)?;
+        let _open = self.unseal()?;
+        if !self.object_digests(&[id])?.contains_key(id) {
+            return Err(RemoteError::BadId(id.to_owned()));
+        }
+        Ok(self.raw_commit(id)?.tree)
+    }
+
     pub(in crate::git) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
         let content = self.apart().args(["cat-file", "commit", oid]).run()?.stdout;
         RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {

@@ -83,7 +83,7 @@ impl Repo {
         if tree == parent_tree {
             return Ok(Stage::Nothing);
         }
-        self.staged_tree = Some(tree.clone());
+        self.staged_tree = Some((tree.clone(), changed.clone()));
         let old = match &snapshot.known.head {
             Head::Unborn => None,
             Head::At(rev) => Some(rev.0.clone()),
@@ -126,7 +126,7 @@ impl Repo {
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
         let commit = call.stdin(message.into_bytes()).line()?;
-        self.sound_objects("commit", &[&commit])?;
+        self.sound_objects(&[&commit])?;
         Ok(LandingIntent {
             commit: RevId(commit),
             tree: Some(staged.tree),

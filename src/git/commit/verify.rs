@@ -43,21 +43,19 @@ impl Repo {
         let (trees, files): (Vec<RawDiff>, Vec<RawDiff>) = diffs.into_iter().partition(|diff| {
             diff.after.mode == TREE || (diff.after.mode | diff.before.mode) == TREE
         });
-        let mut tree_ids: Vec<&str> = trees
+        let mut ids: Vec<&str> = trees
             .iter()
             .filter(|diff| diff.after.mode == TREE)
             .map(|diff| diff.after.oid.as_str())
             .collect();
         if tree != base {
-            tree_ids.push(tree);
+            ids.push(tree);
         }
-        self.sound_objects("tree", &tree_ids)?;
-        let blobs: Vec<&str> = files
+        let blobs = files
             .iter()
-            .filter(|diff| ![0, GITLINK].contains(&diff.after.mode))
-            .map(|diff| diff.after.oid.as_str())
-            .collect();
-        let digests = self.sound_objects("blob", &blobs)?;
+            .filter(|diff| ![0, GITLINK].contains(&diff.after.mode));
+        ids.extend(blobs.map(|diff| diff.after.oid.as_str()));
+        let digests = self.sound_objects(&ids)?;
         let staged: HashMap<&[u8], &RawDiff> = files
             .iter()
             .map(|diff| (diff.path.as_slice(), diff))
@@ -89,14 +87,13 @@ impl Repo {
         Ok(files.into_iter().map(RawDiff::changed).collect())
     }
 
-    /// Digests of objects of one kind, all of which must be what their ids say: git does not look when
+    /// Digests of objects, all of which must be what their ids say: git does not look when
     /// it finds that an object is there already, and an agent can put one there.
     pub(in crate::git) fn sound_objects(
         &self,
-        kind: &'static str,
         ids: &[&str],
     ) -> Result<HashMap<String, [u8; 32]>, CommitError> {
-        let found = self.object_digests(kind, ids)?;
+        let found = self.object_digests(ids)?;
         let unsound = ids.iter().filter(|id| !found.contains_key(**id));
         let unsound: Vec<String> = unsound.map(|id| (*id).to_owned()).collect();
         match unsound.is_empty() {

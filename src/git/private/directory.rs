@@ -1,16 +1,19 @@
 //! The git directory of our own: made before the first turn, out of the agent's reach.
 
-use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, nul_joined};
+use crate::git::command::Call;
 use crate::git::copy_tree::{copy_tree, look, make_dir};
 use crate::git::discover::Real;
+use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::head::{HeadState, read_head};
 use crate::git::private::links::links;
+use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::index_list::{IndexRead, layout_of, read_index};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -50,7 +53,7 @@ pub(in crate::git) struct State {
 
 impl PrivateDir {
     /// Makes the directory at `root`, which must lie outside of the repository.
-    pub(in crate::git) fn create(real: &Real, root: &Path) -> Result<Self, GitError> {
+    pub(in crate::git) fn create(real: &Real, root: &Path) -> Result<(Self, StartIndex), GitError> {
         refuse_location(real, root)?;
         for dir in [HOME, "no-hooks", "tmp"] {
             make_dir(&root.join(dir))?;
@@ -66,7 +69,7 @@ impl PrivateDir {
             None => empty_tree(real, root)?,
         };
         let sparse = settings.is_true("core.sparsecheckout", false);
-        copy_index(real, root, &head, sparse)?;
+        let index = copy_index(real, root, &head, (&base_tree, sparse))?;
         for (place, copy) in recorded_places(real, root) {
             copy_tree(&place, &copy)?;
         }
@@ -93,7 +96,7 @@ impl PrivateDir {
             state,
         };
         private.save()?;
-        Ok(private)
+        Ok((private, index))
     }
 
     /// Opens a directory that an earlier process of the same run made.
@@ -414,25 +417,77 @@ fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
         .line()
 }
 
+/// What the index of the start says.
+pub(in crate::git) struct StartIndex {
+    pub(in crate::git) layout: Layout,
+    /// The digest of the repository's index, where it holds the base and nothing else.
+    pub(in crate::git) is_base: Option<Digest>,
+}
+
 /// Takes over the stat data of the repository's index, and nothing that hides a change: the private
 /// configuration has split indexes, untracked caches and file system monitors off, so that git takes
 /// none of them over as it reads and writes the index.
-fn copy_index(real: &Real, root: &Path, head: &HeadState, sparse: bool) -> Result<(), GitError> {
+fn copy_index(
+    real: &Real,
+    root: &Path,
+    head: &HeadState,
+    (base_tree, sparse): (&str, bool),
+) -> Result<StartIndex, GitError> {
     let index = git_dir(root).join("index");
+    let call = || private_call(real, root);
     let Some(base) = &head.oid else {
-        return private_call(real, root)
-            .args(["read-tree", "--empty"])
-            .run()
-            .map(drop);
+        call().args(["read-tree", "--empty"]).run()?;
+        let layout = layout_of(call())?;
+        let is_base = None;
+        return Ok(StartIndex { layout, is_base });
     };
-    copy_content(&real.git_dir.join("index"), &index)?;
-    for name in shared_indexes(&real.git_dir)? {
-        copy_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
+    let shared = shared_indexes(&real.git_dir)?;
+    let digest = copy_with_time(&real.git_dir.join("index"), &index)?;
+    for name in &shared {
+        copy_content(&real.git_dir.join(name), &git_dir(root).join(name))?;
     }
-    private_call(real, root)
-        .args(["read-tree", "--reset", "-i", base])
-        .run()?;
-    clear_flags(real, root, sparse)
+    let is_base = match digest.filter(|_| shared.is_empty() && !sparse) {
+        Some(digest) => holds_only(call(), base_tree)?.then_some(digest),
+        None => None,
+    };
+    if is_base.is_none() {
+        call().args(["read-tree", "--reset", "-i", base]).run()?;
+    }
+    let mut read = read_index(call())?;
+    if clear_flags(real, root, sparse, &read)? {
+        read = read_index(call())?;
+    }
+    let layout = read.layout;
+    Ok(StartIndex { layout, is_base })
+}
+
+/// Copies an index, and the time by which git knows which entries were written while it was. Returns the
+/// digest of what was copied; `None` where there is none.
+fn copy_with_time(from: &Path, to: &Path) -> Result<Option<Digest>, GitError> {
+    if !from.is_file() {
+        return Ok(None);
+    }
+    let copy = || {
+        let mut source = fs::File::open(from)?;
+        let time = source.metadata()?.modified()?;
+        let mut target = fs::File::create(to)?;
+        let digest = hash(&mut source, &mut target)?;
+        target.set_modified(time)?;
+        Ok(digest)
+    };
+    copy().map(Some).map_err(io_error("copy", from))
+}
+
+/// Whether an index holds exactly this tree, entries that are only intended to be added included.
+fn holds_only(call: Call<'_>, tree: &str) -> Result<bool, GitError> {
+    let args = [
+        "diff-index",
+        "--cached",
+        "--quiet",
+        "--ita-visible-in-index",
+    ];
+    let output = call.args(args).args(["--ignore-submodules=none", tree]);
+    Ok(output.status()?.status == Some(0))
 }
 
 fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
@@ -444,33 +499,20 @@ fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
 }
 
 /// Assume-unchanged bits hide changes; skip-worktree bits do, where no sparse checkout needs them.
-fn clear_flags(real: &Real, root: &Path, sparse: bool) -> Result<(), GitError> {
-    let listed = private_call(real, root)
-        .args(["ls-files", "-v", "-z"])
-        .run()?
-        .stdout;
-    let (mut assumed, mut skipped) = (BTreeSet::new(), BTreeSet::new());
-    for line in nul_fields(&listed) {
-        let (Some(tag), Some(path)) = (line.first(), line.get(2..)) else {
-            continue;
-        };
-        if tag.is_ascii_lowercase() {
-            assumed.insert(path);
-        }
-        if tag.eq_ignore_ascii_case(&b'S') && !sparse {
-            skipped.insert(path);
-        }
-    }
+/// Returns whether there were any.
+fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Result<bool, GitError> {
+    let skipped: &[Vec<u8>] = if sparse { &[] } else { &read.skipped };
     for (flag, paths) in [
-        ("--no-assume-unchanged", assumed),
+        ("--no-assume-unchanged", read.assumed.as_slice()),
         ("--no-skip-worktree", skipped),
     ] {
         if !paths.is_empty() {
+            let paths = nul_joined(paths.iter().map(Vec::as_slice));
             let call = private_call(real, root).args(["update-index", flag, "-z", "--stdin"]);
-            call.stdin(nul_joined(paths)).run()?;
+            call.stdin(paths).run()?;
         }
     }
-    Ok(())
+    Ok(!read.assumed.is_empty() || !skipped.is_empty())
 }
 
 /// Copies the hooks, and returns where they are below `root`. Hooks inside the work tree bring

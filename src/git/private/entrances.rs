@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A line of HEAD or of a ref is shorter.
@@ -33,11 +34,31 @@ impl Repo {
         self.clear(&found)
     }
 
-    /// As [`Repo::clear_entrances`], everywhere in the git directories.
+    /// As [`Repo::clear_entrances`], everywhere in the git directories, but for directories of loose
+    /// objects that have been as they are since before the run: nobody can set a change time. A git
+    /// that such an object holds up is told of by its watch.
     pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
+        let objects = self.real.common_dir.join("objects");
+        let is_old = |path: &Path| {
+            let meta = path.symlink_metadata().ok();
+            let changed = meta.map(|meta| (meta.ctime(), meta.ctime_nsec()));
+            changed
+                .zip(self.began)
+                .is_some_and(|(at, began)| at < began)
+        };
+        let is_fan_out = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().as_bytes();
+            let is_hex = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+            is_hex && path.parent() == Some(objects.as_path())
+        };
         let mut found = BTreeSet::new();
-        for dir in [&self.real.git_dir, &self.real.common_dir] {
-            below(dir, |_| true, &mut found);
+        let mut dirs = vec![&self.real.git_dir];
+        if !self.real.common_dir.starts_with(&self.real.git_dir) {
+            dirs.push(&self.real.common_dir);
+        }
+        for dir in dirs {
+            let enter = |path: &Path| !(is_fan_out(path) && is_old(path));
+            below(dir, enter, |_| true, &mut found);
         }
         self.clear(&found)
     }

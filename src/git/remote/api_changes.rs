@@ -6,6 +6,7 @@ use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
+use crate::git::snapshot::blobs::is_blob;
 use crate::git::snapshot::listing::{GITLINK, RawDiff, SYMLINK};
 
 /// Files to be written and removed, by paths from the top.
@@ -66,7 +67,12 @@ impl Repo {
         }
         for (path, oid) in written {
             let call = self.apart().args(["cat-file", "blob", oid]);
-            changes.additions.push((path, call.run()?.stdout));
+            let content = call.run()?.stdout;
+            if !is_blob(oid, &content) {
+                let why = format!("the object store holds something else under the id {oid}");
+                return Err(not_expressible(path.as_bytes(), &why));
+            }
+            changes.additions.push((path, content));
         }
         Ok(changes)
     }

@@ -132,27 +132,32 @@ impl Repo {
     }
 
     fn blob_digests(&self, oids: &[&str]) -> Result<HashMap<String, Digest>, GitError> {
-        self.object_digests("blob", oids)
+        self.object_digests(oids)
     }
 
-    /// Digests of those of these objects of one kind whose content is what their ids say.
+    /// Digests of those of these objects whose content is what their ids say.
     pub(in crate::git) fn object_digests(
         &self,
-        kind: &'static str,
         oids: &[&str],
     ) -> Result<HashMap<String, Digest>, GitError> {
         if oids.is_empty() {
             return Ok(HashMap::new());
         }
-        let mut digests = BatchDigests::of(kind);
-        let call = self
-            .call()
-            .args(["cat-file", "--batch=%(objectname) %(objectsize)"]);
+        let mut digests = BatchDigests::default();
+        let format = "--batch=%(objectname) %(objecttype) %(objectsize)";
+        let call = self.call().args(["cat-file", format]);
         call.stdin(lines(oids))
             .stream(&mut |chunk| digests.read(chunk))?
             .expect_success("cat-file".to_owned())?;
         Ok(digests.done)
     }
+}
+
+/// Whether this is the content of the blob with this id.
+pub(in crate::git) fn is_blob(oid: &str, content: &[u8]) -> bool {
+    let mut name = ObjectName::of("blob", oid.len(), content.len() as u64);
+    name.update(content);
+    name.hex() == oid
 }
 
 /// Sizes of blobs, by a command that sees objects of its own.
@@ -194,11 +199,11 @@ fn lines(oids: &[&str]) -> Vec<u8> {
     text
 }
 
-/// Reads `oid size LF content LF …` as it comes. A blob whose content is not what its name says is
+/// Reads `oid kind size LF content LF …` as it comes. A blob whose content is not what its name says is
 /// left out: git does not look when it reads one, and whoever can write the object store could make
 /// the base agree with any file.
+#[derive(Default)]
 struct BatchDigests {
-    kind: &'static str,
     done: HashMap<String, Digest>,
     header: Vec<u8>,
     current: Option<Incoming>,
@@ -245,16 +250,6 @@ impl ObjectName {
 }
 
 impl BatchDigests {
-    fn of(kind: &'static str) -> Self {
-        Self {
-            kind,
-            done: HashMap::new(),
-            header: Vec::new(),
-            current: None,
-            after_content: false,
-        }
-    }
-
     fn read(&mut self, mut chunk: &[u8]) {
         while !chunk.is_empty() {
             chunk = if self.after_content {
@@ -275,14 +270,15 @@ impl BatchDigests {
         };
         self.header.extend_from_slice(&chunk[..end]);
         let header = String::from_utf8_lossy(&std::mem::take(&mut self.header)).into_owned();
-        if let Some((oid, size)) = header.split_once(' ')
+        let mut fields = header.split(' ');
+        if let (Some(oid), Some(kind), Some(size)) = (fields.next(), fields.next(), fields.next())
             && let Ok(size) = size.parse()
         {
             self.current = Some(Incoming {
                 oid: oid.to_owned(),
                 left: size,
                 digest: blake3::Hasher::new(),
-                name: ObjectName::of(self.kind, oid.len(), size),
+                name: ObjectName::of(kind, oid.len(), size),
             });
             self.finish_if_complete();
         }
@@ -332,14 +328,14 @@ mod tests {
                 let oid = name.hex();
                 let forged = "0".repeat(oid.len());
                 for oid in [&oid, &forged] {
-                    stream.extend(format!("{oid} {}\n", blob.len()).into_bytes());
+                    stream.extend(format!("{oid} blob {}\n", blob.len()).into_bytes());
                     stream.extend(blob);
                     stream.push(b'\n');
                 }
                 stream.extend(format!("gone{number} missing\n").into_bytes());
                 expected.insert(oid, *blake3::hash(blob).as_bytes());
             }
-            let mut digests = BatchDigests::of("blob");
+            let mut digests = BatchDigests::default();
             stream.chunks(cut).for_each(|chunk| digests.read(chunk));
             prop_assert_eq!(digests.done, expected);
         }

@@ -5,7 +5,7 @@ use crate::git::snapshot::listing::RawDiff;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::git) struct Layout {
     /// Submodules and the commits recorded for them, but those outside of a sparse checkout.
     pub(in crate::git) gitlinks: BTreeMap<Vec<u8>, String>,
@@ -22,6 +22,12 @@ pub(in crate::git) struct Layout {
 /// The layout of one base, read once.
 #[derive(Debug, Default)]
 pub(in crate::git) struct LayoutCache(pub(in crate::git) Mutex<Option<(String, Arc<Layout>)>>);
+
+impl LayoutCache {
+    pub(in crate::git) fn of(base_tree: String, layout: Layout) -> Self {
+        Self(Mutex::new(Some((base_tree, Arc::new(layout)))))
+    }
+}
 
 /// What was found at the last look.
 #[derive(Debug, Default)]

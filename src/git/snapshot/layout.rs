@@ -1,13 +1,12 @@
 //! What of the base matters beyond the paths that differ.
 
-use crate::git::bytes::{as_path, display_path};
-use crate::git::command::Call;
+use crate::git::bytes::as_path;
 use crate::git::entries::split;
 use crate::git::error::GitError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::cache::Layout;
-use crate::git::snapshot::listing::GITLINK;
-use std::collections::BTreeSet;
+use crate::git::snapshot::index_list::{add_directories, layout_of};
+use crate::git::snapshot::listing::{ChangedPath, GITLINK};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, PoisonError};
 
@@ -27,6 +26,38 @@ impl Repo {
 
     fn read_layout(&self) -> Result<Layout, GitError> {
         layout_of(self.call())
+    }
+
+    /// Takes the layout of the base over to a tree that differs from it in these paths, where none of
+    /// them takes anything away or is of a kind of its own; else it is read anew when it is asked for.
+    pub(in crate::git) fn carry_layout(&self, tree: &str, changed: &[ChangedPath]) {
+        let is_plain = |change: &ChangedPath| {
+            let kinds = [change.before, change.after];
+            let is_rules =
+                [b".gitignore".as_slice(), b".gitattributes"].contains(&split(&change.path).1);
+            change.after != 0 && !kinds.contains(&GITLINK) && !is_rules
+        };
+        let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let base = &self.private.state.base_tree;
+        let Some((of, layout)) = cached.as_mut().filter(|(of, _)| of == base) else {
+            return;
+        };
+        if !changed.iter().all(is_plain) {
+            return;
+        }
+        let missing: Vec<&[u8]> = changed
+            .iter()
+            .map(|change| split(&change.path).0)
+            .filter(|directory| !layout.directories.contains(*directory))
+            .collect();
+        if !missing.is_empty() {
+            let mut wider = Layout::clone(layout);
+            for directory in missing {
+                add_directories(&mut wider.directories, directory);
+            }
+            *layout = Arc::new(wider);
+        }
+        tree.clone_into(of);
     }
 
     /// Whether a directory with tracked files has a file `name` that the base does not have there.
@@ -49,137 +80,5 @@ impl Repo {
             place.extend_from_slice(name);
             !is_known(&place[top..]) && as_path(&place).symlink_metadata().is_ok()
         })
-    }
-}
-
-/// What the index that `call` works with says. The list of all tracked files is read as it comes: it
-/// is as large as the index.
-pub(in crate::git) fn layout_of(call: Call<'_>) -> Result<Layout, GitError> {
-    let mut reader = Reader::default();
-    let call = call.args(["ls-files", "-s", "-t", "-z"]);
-    call.stream(&mut |chunk| reader.read(chunk))?
-        .expect_success("ls-files".to_owned())?;
-    reader.finish()
-}
-
-/// Takes `ls-files` output in pieces of any size.
-#[derive(Default)]
-struct Reader {
-    layout: Layout,
-    partial: Vec<u8>,
-    last_directory: Vec<u8>,
-    malformed: Option<Vec<u8>>,
-}
-
-impl Reader {
-    fn read(&mut self, chunk: &[u8]) {
-        let mut rest = chunk;
-        while let Some(end) = memchr::memchr(0, rest) {
-            if self.partial.is_empty() {
-                self.line(&rest[..end]);
-            } else {
-                let mut line = std::mem::take(&mut self.partial);
-                line.extend_from_slice(&rest[..end]);
-                self.line(&line);
-            }
-            rest = &rest[end + 1..];
-        }
-        self.partial.extend_from_slice(rest);
-    }
-
-    fn line(&mut self, line: &[u8]) {
-        let Some((in_work_tree, is_gitlink, oid, path)) = staged_line(line) else {
-            self.malformed.get_or_insert_with(|| line.to_vec());
-            return;
-        };
-        let (directory, name) = split(path);
-        let layout = &mut self.layout;
-        if directory != self.last_directory {
-            add_directories(&mut layout.directories, directory);
-            self.last_directory = directory.to_vec();
-        }
-        if is_gitlink && in_work_tree {
-            layout.gitlinks.insert(path.to_vec(), oid.to_owned());
-        } else if name == b".gitattributes" {
-            layout.attribute_files.insert(path.to_vec());
-        } else if name == b".gitignore" {
-            layout.ignore_files.insert(path.to_vec(), oid.to_owned());
-        }
-    }
-
-    fn finish(mut self) -> Result<Layout, GitError> {
-        let partial = Some(self.partial).filter(|partial| !partial.is_empty());
-        if let Some(line) = self.malformed.or(partial) {
-            return Err(GitError::Malformed {
-                command: "ls-files",
-                what: display_path(&line),
-            });
-        }
-        self.layout.directories.insert(Vec::new());
-        Ok(self.layout)
-    }
-}
-
-/// `tag mode oid stage TAB path`; the tag `S` says that the path is left out of the work tree.
-fn staged_line(line: &[u8]) -> Option<(bool, bool, &str, &[u8])> {
-    let tab = memchr::memchr(b'\t', line)?;
-    let mut fields = line[..tab].split(|byte| *byte == b' ');
-    let in_work_tree = fields.next()? != b"S";
-    let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
-    let oid = std::str::from_utf8(fields.next()?).ok()?;
-    Some((in_work_tree, mode == GITLINK, oid, &line[tab + 1..]))
-}
-
-fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
-    let mut directory = directory;
-    while directories.insert(directory.to_vec()) && !directory.is_empty() {
-        directory = split(directory).0;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-    use std::sync::OnceLock;
-
-    #[test]
-    fn directories_are_collected_up_to_the_top() {
-        let mut directories = BTreeSet::new();
-        add_directories(&mut directories, b"a/b/c");
-        add_directories(&mut directories, b"a/d");
-        let expected: [&[u8]; 5] = [b"", b"a", b"a/b", b"a/b/c", b"a/d"];
-        assert_eq!(
-            directories.iter().map(Vec::as_slice).collect::<Vec<_>>(),
-            expected
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn the_list_means_the_same_however_it_is_cut(cut in 1_usize..200) {
-            let list = b"H 100644 aa 0\t.gitignore\0H 100644 bb 0\ta/.gitattributes\0\
-                H 100644 cc 0\ta/b/x\ty\0H 160000 dd 0\tsub\0S 160000 ee 0\tfar/sub\0";
-            let mut reader = Reader::default();
-            list.chunks(cut).for_each(|chunk| reader.read(chunk));
-            let directories: [&[u8]; 4] = [b"", b"a", b"a/b", b"far"];
-            prop_assert_eq!(reader.finish().unwrap(), Layout {
-                gitlinks: BTreeMap::from([(b"sub".to_vec(), "dd".to_owned())]),
-                ignore_files: BTreeMap::from([(b".gitignore".to_vec(), "aa".to_owned())]),
-                attribute_files: BTreeSet::from([b"a/.gitattributes".to_vec()]),
-                ignore_rules: OnceLock::new(),
-                directories: directories.map(<[u8]>::to_vec).into(),
-            });
-        }
-
-        #[test]
-        fn a_list_that_is_none_is_refused(cut in 1_usize..20) {
-            for list in [b"H 100644 aa 0\tx\0nonsense\0".as_slice(), b"H 100644 aa 0\tx"] {
-                let mut reader = Reader::default();
-                list.chunks(cut).for_each(|chunk| reader.read(chunk));
-                prop_assert!(reader.finish().is_err());
-            }
-        }
     }
 }

@@ -4,7 +4,8 @@ use super::support::*;
 use crate::git::ChangeKind::*;
 use crate::git::private::calls::real_call;
 use crate::git::private::head::{HeadState, read_head};
-use crate::git::{Environment, Real, Repo, discover};
+use crate::git::{CommitRequest, Environment, Real, Repo, Stage, discover};
+use crate::permit::Committable;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -83,8 +84,12 @@ fn a_tree_that_was_seen_before_costs_one_command() {
     g.write("lines.txt", "one\r\n");
     let (first, asked) = counted.commands(|| changes(&repo));
     assert_eq!(first, expected);
-    for command in ["status", "ls-files", "diff-index", "cat-file", "diff"] {
+    for command in ["status", "cat-file", "diff"] {
         assert!(asked.contains(&command.to_owned()), "{command}: {asked:?}");
+    }
+    // Both were read when the private directory was made.
+    for command in ["ls-files", "diff-index"] {
+        assert!(!asked.contains(&command.to_owned()), "{asked:?}");
     }
     let (again, asked) = counted.commands(|| changes(&repo));
     assert_eq!(
@@ -103,6 +108,84 @@ fn a_tree_that_was_seen_before_costs_one_command() {
     let (staged, mut asked) = counted.commands(|| changes(&repo));
     asked.retain(|command| command == "diff-index");
     assert_eq!((staged, asked.len()), (expected, 1));
+}
+
+#[test]
+fn what_the_index_of_the_start_hides_or_adds_is_seen() {
+    let g = Ground::new();
+    g.write("kept", "1");
+    g.git(&["add", "."]);
+    g.git(&["commit", "-qm", "kept"]);
+    for (made, undone) in [
+        (["add", "-N", "intended"], ["rm", "--cached", "intended"]),
+        (["rm", "--cached", "kept"], ["add", "--", "kept"]),
+        (
+            ["update-index", "--assume-unchanged", "kept"],
+            ["update-index", "--no-assume-unchanged", "kept"],
+        ),
+        (
+            ["update-index", "--skip-worktree", "kept"],
+            ["update-index", "--no-skip-worktree", "kept"],
+        ),
+    ] {
+        g.write("intended", "1");
+        g.git(&made);
+        let place = tempfile::tempdir().unwrap();
+        let real = discover(&g.path("."), &environment(g.root())).unwrap();
+        let repo = Repo::create(real, &place.path().join("p")).unwrap();
+        g.write("kept", "2");
+        let expected = changed(&[("intended", Added), ("kept", Modified)]);
+        assert_eq!(changes(&repo), expected, "{made:?}");
+        g.write("kept", "1");
+        g.git(&undone);
+    }
+}
+
+#[test]
+fn a_commit_of_ours_leaves_nothing_to_be_read_anew() {
+    let g = Ground::new();
+    let counted = Counted::new(&g);
+    let mut repo = counted.open();
+    for directory in ["", "dir/below/"] {
+        g.write(&format!("{directory}new"), "1");
+        land(&mut repo);
+        g.write("a", "again");
+        let (seen, asked) = counted.commands(|| changes(&repo));
+        assert_eq!(seen, changed(&[("a", Modified)]));
+        for command in ["ls-files", "diff-index"] {
+            assert!(!asked.contains(&command.to_owned()), "{asked:?}");
+        }
+        g.git(&["checkout", "-q", "--", "a"]);
+        // Rules beside a file that the commit brought hide nothing.
+        let rules = format!("{directory}.gitignore");
+        g.write(&rules, "hidden\n.gitignore\n");
+        g.write(&format!("{directory}hidden"), "1");
+        let found = named(&repo.snapshot(&Default::default()).unwrap().changes);
+        let hidden = (format!("{directory}hidden"), Added);
+        assert!(found.contains(&hidden), "{found:?}");
+        g.remove(&rules);
+        g.remove(&format!("{directory}hidden"));
+    }
+    g.remove("new");
+    land(&mut repo);
+    let (_, asked) = counted.commands(|| changes(&repo));
+    assert!(asked.contains(&"ls-files".to_owned()), "{asked:?}");
+}
+
+/// Commits what lies there.
+fn land(repo: &mut Repo) {
+    let snapshot = repo.snapshot(&Default::default()).unwrap();
+    let request = CommitRequest {
+        parent: repo.base(),
+        snapshot: &snapshot,
+        plan: None,
+    };
+    let permit = Committable::verified(snapshot.known.tree.clone());
+    let Stage::Ready(staged) = repo.stage(permit, &request).unwrap() else {
+        panic!("nothing to commit")
+    };
+    let intent = repo.commit_tree(staged, "x", &identity()).unwrap();
+    repo.land(&intent).unwrap();
 }
 
 #[test]

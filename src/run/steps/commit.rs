@@ -66,8 +66,9 @@ async fn try_commit(
     run: &mut TaskRun<'_>,
     grounds: Grounds,
 ) -> anyhow::Result<Observation> {
-    // What was verified may have changed since, by somebody whom Sprag has not started.
-    let (raw, state) = tree.snapshot(emit);
+    // What somebody whom Sprag has not started changed since is not in it: what is staged is compared
+    // with what this snapshot read, from the staged blobs themselves.
+    let (raw, state) = tree.last_snapshot(emit);
     let raw = raw.ok_or_else(|| match state {
         // As a cause of its own, so that a full disk is known for one.
         Snapshot::Unknown { why } => anyhow!(why).context(UNREAD),

@@ -12,7 +12,7 @@ use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::landing::name_submodules;
 use crate::run::task::TaskRun;
-use crate::run::work_tree::{WorkTree, changed_paths};
+use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 
 /// Ends a task.
 ///
@@ -38,7 +38,8 @@ pub fn finish_task(
     }
     let ended = match outcome.task_end() {
         TaskEnd::Done => {
-            if !setup.config.settings.allow_dirty {
+            let head = tree.last_snapshot(emit).0.and_then(|raw| head_of(&raw));
+            if !setup.config.settings.allow_dirty && head != tree.repo.base() {
                 take_back_head(setup, tree, emit, run);
             }
             finish_done(setup, tree, accounts, emit, (run, outcome))?

@@ -1,6 +1,7 @@
 //! Commits that GitHub makes itself.
 
 use super::pushes::{assert_checks_over, conclusion, fix, on_pull};
+use crate::support::github::git;
 use crate::support::runner::Runner;
 
 /// What a run whose commits GitHub is to make left, with this agent.
@@ -87,4 +88,18 @@ fn a_branch_that_has_moved_is_pushed_to_in_the_ordinary_way() {
     assert!(comment.contains("without GitHub's signature"), "{comment}");
     assert!(comment.contains(&head), "{comment}");
     assert_checks_over(&runner);
+}
+
+#[test]
+fn a_commit_of_another_tree_than_the_verified_one_is_an_error_that_names_both() {
+    let (mut runner, _, _) = on_pull();
+    runner.github.state().added_file = Some("unasked.txt".to_owned());
+    let step = fix(&mut runner, &["--commit-via", "api"]).expect(4);
+    let there = git(&runner.bare(), &["rev-parse", "feature^{tree}"]);
+    let verified = runner.project.git(&["rev-parse", "HEAD^{tree}"]);
+    assert_ne!(there.trim(), verified);
+    let told = format!("of tree {}, and tree {verified} was verified", there.trim());
+    assert!(step.run.stdout.contains(&told), "{}", step.run.stdout);
+    assert_eq!(runner.server.pushes(), 0);
+    assert_eq!(step.output("status"), "environment");
 }

@@ -426,7 +426,9 @@ fn commit_on_branch(call: &mut Call<'_>, input: &Value) -> Result<Value, Failed>
         let message = format!("{branch} is a protected branch.");
         return Err(Failed::new("UNPROCESSABLE", message));
     }
-    let changes = changes(&input["fileChanges"])?;
+    let mut changes = changes(&input["fileChanges"])?;
+    let added = call.state.added_file.clone();
+    changes.extend(added.map(|path| (path, Some(b"added".to_vec()))));
     let workflow = |path: &str| path.starts_with(".github/workflows/");
     if let Some((path, _)) = changes.iter().find(|(path, _)| workflow(path)) {
         let message = format!(

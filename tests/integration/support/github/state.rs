@@ -16,6 +16,8 @@ pub struct State {
     pub refs: BTreeMap<String, String>,
     /// Commits by SHA.
     pub commits: BTreeMap<String, Commit>,
+    /// A file that GitHub adds to every commit that it makes, as no GitHub does.
+    pub added_file: Option<String>,
     /// The commits that GitHub signed.
     pub signed: BTreeSet<String>,
     /// Branches on which nobody may push.
@@ -250,6 +252,7 @@ impl Default for State {
             },
             bare: None,
             refs: BTreeMap::new(),
+            added_file: None,
             commits: BTreeMap::new(),
             signed: BTreeSet::new(),
             protected: BTreeSet::new(),

@@ -1,0 +1,163 @@
+//! What an index lists, read as it comes.
+
+use crate::git::bytes::display_path;
+use crate::git::command::Call;
+use crate::git::entries::split;
+use crate::git::error::GitError;
+use crate::git::snapshot::cache::Layout;
+use crate::git::snapshot::listing::GITLINK;
+use std::collections::BTreeSet;
+
+/// What the index that `call` works with says. The list of all tracked files is read as it comes: it
+/// is as large as the index.
+pub(in crate::git) fn layout_of(call: Call<'_>) -> Result<Layout, GitError> {
+    Ok(read_index(call)?.layout)
+}
+
+/// What an index says, and which of its entries hide changes.
+#[derive(Default)]
+pub(in crate::git) struct IndexRead {
+    pub(in crate::git) layout: Layout,
+    /// Entries that are assumed to be unchanged.
+    pub(in crate::git) assumed: Vec<Vec<u8>>,
+    /// Entries that are left out of the work tree.
+    pub(in crate::git) skipped: Vec<Vec<u8>>,
+}
+
+pub(in crate::git) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> {
+    let mut reader = Reader::default();
+    let call = call.args(["ls-files", "-s", "-v", "-z"]);
+    call.stream(&mut |chunk| reader.read(chunk))?
+        .expect_success("ls-files".to_owned())?;
+    reader.finish()
+}
+
+/// Takes `ls-files` output in pieces of any size.
+#[derive(Default)]
+struct Reader {
+    read: IndexRead,
+    partial: Vec<u8>,
+    last_directory: Vec<u8>,
+    malformed: Option<Vec<u8>>,
+}
+
+impl Reader {
+    fn read(&mut self, chunk: &[u8]) {
+        let mut rest = chunk;
+        while let Some(end) = memchr::memchr(0, rest) {
+            if self.partial.is_empty() {
+                self.line(&rest[..end]);
+            } else {
+                let mut line = std::mem::take(&mut self.partial);
+                line.extend_from_slice(&rest[..end]);
+                self.line(&line);
+            }
+            rest = &rest[end + 1..];
+        }
+        self.partial.extend_from_slice(rest);
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        let Some((tag, is_gitlink, oid, path)) = staged_line(line) else {
+            self.malformed.get_or_insert_with(|| line.to_vec());
+            return;
+        };
+        let in_work_tree = !tag.eq_ignore_ascii_case(&b'S');
+        if tag.is_ascii_lowercase() {
+            self.read.assumed.push(path.to_vec());
+        }
+        if !in_work_tree {
+            self.read.skipped.push(path.to_vec());
+        }
+        let (directory, name) = split(path);
+        let layout = &mut self.read.layout;
+        if directory != self.last_directory {
+            add_directories(&mut layout.directories, directory);
+            self.last_directory = directory.to_vec();
+        }
+        if is_gitlink && in_work_tree {
+            layout.gitlinks.insert(path.to_vec(), oid.to_owned());
+        } else if name == b".gitattributes" {
+            layout.attribute_files.insert(path.to_vec());
+        } else if name == b".gitignore" {
+            layout.ignore_files.insert(path.to_vec(), oid.to_owned());
+        }
+    }
+
+    fn finish(mut self) -> Result<IndexRead, GitError> {
+        let partial = Some(self.partial).filter(|partial| !partial.is_empty());
+        if let Some(line) = self.malformed.or(partial) {
+            return Err(GitError::Malformed {
+                command: "ls-files",
+                what: display_path(&line),
+            });
+        }
+        self.read.layout.directories.insert(Vec::new());
+        Ok(self.read)
+    }
+}
+
+/// `tag mode oid stage TAB path`; the tag `S` says that the path is left out of the work tree, a small
+/// letter that it is assumed to be unchanged.
+fn staged_line(line: &[u8]) -> Option<(u8, bool, &str, &[u8])> {
+    let tab = memchr::memchr(b'\t', line)?;
+    let mut fields = line[..tab].split(|byte| *byte == b' ');
+    let tag = *fields.next()?.first()?;
+    let mode = u32::from_str_radix(std::str::from_utf8(fields.next()?).ok()?, 8).ok()?;
+    let oid = std::str::from_utf8(fields.next()?).ok()?;
+    Some((tag, mode == GITLINK, oid, &line[tab + 1..]))
+}
+
+pub(in crate::git) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
+    let mut directory = directory;
+    while directories.insert(directory.to_vec()) && !directory.is_empty() {
+        directory = split(directory).0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::sync::OnceLock;
+
+    #[test]
+    fn directories_are_collected_up_to_the_top() {
+        let mut directories = BTreeSet::new();
+        add_directories(&mut directories, b"a/b/c");
+        add_directories(&mut directories, b"a/d");
+        let expected: [&[u8]; 5] = [b"", b"a", b"a/b", b"a/b/c", b"a/d"];
+        assert_eq!(
+            directories.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+            expected
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_list_means_the_same_however_it_is_cut(cut in 1_usize..200) {
+            let list = b"H 100644 aa 0\t.gitignore\0H 100644 bb 0\ta/.gitattributes\0\
+                H 100644 cc 0\ta/b/x\ty\0H 160000 dd 0\tsub\0S 160000 ee 0\tfar/sub\0";
+            let mut reader = Reader::default();
+            list.chunks(cut).for_each(|chunk| reader.read(chunk));
+            let directories: [&[u8]; 4] = [b"", b"a", b"a/b", b"far"];
+            prop_assert_eq!(reader.finish().unwrap().layout, Layout {
+                gitlinks: BTreeMap::from([(b"sub".to_vec(), "dd".to_owned())]),
+                ignore_files: BTreeMap::from([(b".gitignore".to_vec(), "aa".to_owned())]),
+                attribute_files: BTreeSet::from([b"a/.gitattributes".to_vec()]),
+                ignore_rules: OnceLock::new(),
+                directories: directories.map(<[u8]>::to_vec).into(),
+            });
+        }
+
+        #[test]
+        fn a_list_that_is_none_is_refused(cut in 1_usize..20) {
+            for list in [b"H 100644 aa 0\tx\0nonsense\0".as_slice(), b"H 100644 aa 0\tx"] {
+                let mut reader = Reader::default();
+                list.chunks(cut).for_each(|chunk| reader.read(chunk));
+                prop_assert!(reader.finish().is_err());
+            }
+        }
+    }
+}
