@@ -350,6 +350,11 @@ pub struct VerificationEnded {
 }
 
 impl VerificationEnded {
+    /// Whether the checks passed on a tree that could not be read.
+    pub fn passed_unread(&self) -> bool {
+        self.verdict == Verdict::Passed && self.after.tree().is_none()
+    }
+
     /// The tree that was judged: known, the same before and after, and run to the end.
     pub fn judged(&self) -> Option<&Fingerprint> {
         let to_the_end = matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. });

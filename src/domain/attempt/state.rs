@@ -230,6 +230,12 @@ impl TaskState {
         self.judged = None;
         self.ask_again_for_what_was_missing();
         match (self.open.take(), &self.last) {
+            // The tree can be read again by now, and nothing is permitted for it yet.
+            (_, Last::Verified(purpose, ended)) if ended.passed_unread() => {
+                let key = self.key.unwrap_or(TurnKey::FIRST);
+                let purpose = *purpose;
+                self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
+            }
             // What called for the proof, or for the commit, is still the last thing that happened:
             // it calls for the same again, once the work tree is brought back.
             (Some(step), _) if step.follows_from_the_last_thing() => {}

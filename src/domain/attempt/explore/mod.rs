@@ -162,12 +162,14 @@ fn resumed(state: &TaskState) -> TaskState {
     state
 }
 
-/// An agent that was not there, and a check that could not start, are asked again by whoever takes the
-/// run up.
+/// An agent that was not there, a check that could not start, and a tree that could not be read are asked
+/// again by whoever takes the run up.
 fn is_asked_again(last: &Last) -> bool {
     match last {
         Last::Turn(turn) => turn.assessment.kind.is_of_agents_service(),
-        Last::Verified(_, ended) => matches!(ended.verdict, Verdict::CannotStart { .. }),
+        Last::Verified(_, ended) => {
+            ended.passed_unread() || matches!(ended.verdict, Verdict::CannotStart { .. })
+        }
         _ => false,
     }
 }
