@@ -119,14 +119,13 @@ fn try_once(
         .map_err(anyhow::Error::from)?;
     print("trying:\n")?;
     let cancel = Cancel::new();
-    let ended = runtime.block_on(async {
+    runtime.block_on(async {
         listen(&cancel).map_err(anyhow::Error::from)?;
         let mut say = |text: &str| {
             let _ = print(text);
         };
         Ok(trial::run_once(root, &context.env, proposal, &cancel, &mut say).await)
-    });
-    ended
+    })
 }
 
 /// What is left to do on GitHub, then on this machine. `repository` is the repository's address without

@@ -3,10 +3,19 @@
 use super::{Found, Listing};
 use std::collections::BTreeMap;
 
+/// What [`ACTIONS`] has of a language.
+type ActionRow = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+    Option<&'static str>,
+);
+
 /// The actions that install a language: its name, the action at a commit, the files that say the version,
 /// the version if nothing says one, and an input that keeps the job from writing a cache that other
 /// workflows read.
-const ACTIONS: [(&str, &str, &[&str], &str, Option<&str>); 3] = [
+const ACTIONS: [ActionRow; 3] = [
     (
         "python",
         "actions/setup-python@5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0",

@@ -182,7 +182,6 @@ fn refuse_dirty(
         check_artifacts: known,
         progress_ignore: prepared.run.progress_ignore.clone(),
         plan: prepared.book.exempt(),
-        ..Default::default()
     };
     let state = repo
         .snapshot(&exempt)

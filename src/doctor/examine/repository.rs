@@ -5,8 +5,6 @@ use crate::doctor::finding::{Finding, some_of};
 use crate::domain::outcome::short;
 use crate::domain::text::count;
 
-/// How much of a commit's name is shown.
-
 pub(super) fn program(facts: &Facts) -> Finding {
     match &facts.git {
         Some(git) => Finding::ok("git", format!("{} ({})", git.version, git.path)),

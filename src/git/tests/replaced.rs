@@ -63,12 +63,9 @@ fn the_files_are_those_of_the_commit_and_then_their_own_again_while_other_work_s
     let changed = g.repo.put_back_replaced(&replaced).unwrap();
     assert_eq!(changed, Vec::<Vec<u8>>::new());
     let mut after = everything(&g.path("."));
-    assert_eq!(after.remove("made/new").is_some(), true);
+    assert!(after.remove("made/new").is_some());
     after.remove("made");
-    assert_eq!(
-        after.insert("src".into(), before["src"].clone()).is_some(),
-        true
-    );
+    assert!(after.insert("src".into(), before["src"].clone()).is_some());
     assert_eq!(after, before);
     assert_eq!(g.read("src"), "3\n");
     assert!(g.repo.put_back_replaced(&replaced).is_ok());
