@@ -45,6 +45,7 @@ mod on_github;
 mod overhead;
 mod pid1;
 mod places;
+mod plan_file;
 mod plan_runs;
 mod processes;
 mod proofs;

@@ -629,3 +629,40 @@ fn a_definition_that_would_not_be_committed_verifies_nothing() {
     let run = run(&project, agent, &[]);
     assert_ne!(run.summary["status"], "success", "{}", run.stdout);
 }
+
+#[test]
+fn a_run_that_dies_while_the_old_tests_are_in_place_brings_the_work_back() {
+    let project = Project::new(&[]);
+    let marker = project.outside("killed");
+    let old = format!(
+        "test -e {0} || {{ touch {0}; kill -9 $SPRAG_PID; sleep 60; }}\ngrep -qx fixed work.txt\n",
+        marker.display()
+    );
+    project.write("tests/a.sh", &old);
+    project.write("work.txt", "x\n");
+    project.write(".gitignore", "cache\n");
+    project.write("cache", "built\n");
+    let check = "SPRAG_PID=$PPID sh tests/a.sh";
+    let plan = format!(
+        "title: Example\nmax_retries: 0\nverify:\n  - {{ name: test, run: {check}, kind: test }}\ntasks:\n  - id: fix\n    title: Fix it\n"
+    );
+    project.write("plan.yaml", &plan);
+    project.commit_all("plan");
+    let mut project = project;
+    project.env("SPRAG_TEST_CHANGES", "prove");
+    let agent = "echo true > tests/a.sh; echo new > new.txt; echo y > work.txt; echo Done.";
+    assert_eq!(run(&project, agent, &[]).code, -9);
+    assert_eq!(project.read("tests/a.sh"), old, "the old test was in place");
+    let resumed = project.sprag(&["run", "--resume"]).expect(0);
+    proved(&resumed, &[("old_tests", "failed")]);
+    is_unverified(&project, &resumed, "tests/a.sh");
+    assert_eq!(project.calls(), 1);
+    for (path, text) in [
+        ("tests/a.sh", "true\n"),
+        ("new.txt", "new\n"),
+        ("work.txt", "y\n"),
+        ("cache", "built\n"),
+    ] {
+        assert_eq!(project.read(path), text, "{path}");
+    }
+}

@@ -1,7 +1,8 @@
 //! What follows from a verdict: proofs of what it is worth, a commit, another attempt, or the end.
 
 use super::decide::{
-    after_evidence, no_progress, prove, retry, retry_or, untouched, verify, verify_or_accept,
+    after_evidence, is_back_at_start, no_progress, prove, retry, retry_or, untouched, verify,
+    verify_or_accept,
 };
 use super::{
     Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
@@ -36,7 +37,7 @@ pub(super) fn after_verification(
         Met::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
             Step::Finish(Outcome::AlreadySatisfied { verified: true })
         }
-        Met::Yes if untouched(state) => Step::Finish(back_at_start(state)),
+        Met::Yes if is_back_at_start(state) => Step::Finish(back_at_start(state)),
         Met::Yes => accept(policy, state, Grounds::Passed),
         Met::No => {
             known_failures(policy, state, purpose, ended).unwrap_or_else(|| failed(policy, state))
@@ -150,10 +151,10 @@ fn known_failures(
         && !build
         && ended.judged().is_some()
         && state.proofs.were_red_before(&ended.failed);
-    match untouched(state) {
+    match is_back_at_start(state) {
         _ if !tolerated => None,
         false => Some(accept(policy, state, Grounds::KnownFailures)),
-        true if purpose == VerifyPurpose::Satisfied => {
+        true if purpose == VerifyPurpose::Satisfied && untouched(state) => {
             Some(Step::Finish(Outcome::AlreadySatisfied { verified: false }))
         }
         true => Some(Step::Finish(back_at_start(state))),
@@ -301,7 +302,7 @@ pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step 
             .is_some_and(|it| it.tree() == Some(tree))
     };
     let may_pass = tree.is_some_and(|tree| has_failed(tree) && !is_refused(tree));
-    if !policy.has_checks || untouched(state) || !may_pass {
+    if !policy.has_checks || is_back_at_start(state) || !may_pass {
         return Step::Finish(end);
     }
     if state.proofs.passed_again.as_ref() == tree {

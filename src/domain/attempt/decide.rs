@@ -185,7 +185,7 @@ pub(super) fn verify_or_accept(policy: &Policy, state: &TaskState, purpose: Veri
     if policy.has_checks {
         return verify(state, purpose);
     }
-    if untouched(state) {
+    if is_back_at_start(state) {
         return Step::Finish(no_progress(state, NO_FILE_CHANGES.into(), false));
     }
     match policy.accept_unverified {
@@ -343,6 +343,13 @@ pub(super) fn no_progress(state: &TaskState, message: String, preflight: bool) -
 /// Whether HEAD and tree are known to be where the task began.
 pub(super) fn untouched(state: &TaskState) -> bool {
     unmoved(state.task_start.as_ref(), state)
+}
+
+/// Whether the tree is known to be the one on which the task began, whatever commits the agent made on
+/// the way.
+pub(super) fn is_back_at_start(state: &TaskState) -> bool {
+    let start = state.task_start.as_ref().zip(state.current.as_ref());
+    start.is_some_and(|(start, current)| same_tree(start, current))
 }
 
 /// Whether this attempt has moved HEAD or tree, or may have.

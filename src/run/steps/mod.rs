@@ -14,6 +14,7 @@ mod hooks;
 mod landing;
 mod listen;
 mod plan_end;
+mod plan_file;
 mod prompt;
 mod proof;
 mod push;

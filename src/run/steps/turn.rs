@@ -19,6 +19,7 @@ use crate::run::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::hold::hold_protected;
+use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::secrets::secrets_in;
 use crate::run::task::TaskRun;
@@ -42,13 +43,18 @@ pub async fn turn(
     // A turn that a crash cut short goes on from where it began, not from where it stopped.
     let before = run.journal.state.turn_start.clone().unwrap_or(now);
     let mark = turn_mark(parts, run, key);
+    let is_taken_up = matches!(run.journal.state.last, Last::Resumed(_));
+    let plan = PlanBefore::read(&parts.tree, is_taken_up);
     let (number, end, usage) = call_agent(parts, run, key, purpose, &before).await?;
     let inspected = inspect(parts, mark);
-    let seen = parts.tree.snapshot(&mut parts.emit);
-    let (raw, after) = match end.cancelled {
-        Some(_) => seen,
-        None => hold_protected(parts, run, number, seen),
-    };
+    let mut seen = parts.tree.snapshot(&mut parts.emit);
+    if end.cancelled.is_none() {
+        seen = hold_protected(parts, run, number, seen);
+        if let Some(plan) = plan {
+            seen = plan.put_right(&mut parts.tree, &mut parts.emit, &before, seen);
+        }
+    }
+    let (raw, after) = seen;
     let mut violations = violations(parts, run, inspected, raw.as_deref());
     tell_changed_configuration(parts, run, &end, &mut violations);
     if let Some(reason) = end.cancelled {

@@ -1,0 +1,95 @@
+//! What an agent writes into the plan file alone is no change, and is put right.
+
+use crate::support::project::{Project, Run};
+
+const PLAN: &str = "title: Example
+verify: [ grep -qx fixed a.txt ]
+max_retries: 1
+tasks:
+  - id: fix
+    title: Fix a.txt
+";
+
+fn run(a: &str, agent: &str) -> (Project, Run) {
+    let project = Project::new(&[("a.txt", a), ("plan.yaml", PLAN)]);
+    let run = project.run(&project.agent(agent), &[]);
+    (project, run)
+}
+
+/// Nothing was done, whatever the plan was made to say.
+fn came_to_nothing(what: &str, (project, run): (Project, Run)) {
+    assert_eq!(run.code, 1, "{what}: {}", run.stdout);
+    assert_eq!(
+        run.task(0)["reason"],
+        "no_progress",
+        "{what}: {}",
+        run.stdout
+    );
+    assert_eq!(run.task(0)["changes_made"], false, "{what}");
+    assert_eq!(
+        (project.commits(), project.head()),
+        (1, project.git(&["rev-parse", "main"])),
+        "{what}"
+    );
+    assert_eq!(
+        project.git(&["show", "HEAD:plan.yaml"]),
+        PLAN.trim_end(),
+        "{what}"
+    );
+    assert!(!project.read("plan.yaml").contains("note"), "{what}");
+}
+
+#[test]
+fn changes_of_the_plan_alone_are_none_however_often_they_are_made() {
+    for (what, script) in [
+        (
+            "a status",
+            "sed -i 's/^    title.*/&\\n    status: done/' plan.yaml",
+        ),
+        (
+            "another check",
+            "sed -i 's/grep -qx fixed a.txt/true/' plan.yaml",
+        ),
+        ("a comment", "echo \"# a note $N\" >> plan.yaml"),
+        ("no plan at all", "echo \"note $N\" > plan.yaml"),
+        ("a deleted plan", "rm -f plan.yaml"),
+        ("a link", "rm -f plan.yaml; ln -s a.txt plan.yaml"),
+        (
+            "a commit",
+            "echo \"# a note $N\" >> plan.yaml; git commit -qam note",
+        ),
+        ("an empty commit", "git commit -q --allow-empty -m note"),
+    ] {
+        came_to_nothing(what, run("fixed\n", &format!("{script}; echo 'All done.'")));
+    }
+}
+
+#[test]
+fn the_plan_is_right_again_before_the_next_turn() {
+    let agent = "grep -c status plan.yaml >> $OUT/seen; sed -i 's/^    title.*/&\\n    status: done/' plan.yaml; test $N = 1 || echo fixed > a.txt; echo 'All done.'";
+    let (project, run) = run("broken\n", agent);
+    assert_eq!((run.code, project.calls()), (0, 2), "{}", run.stdout);
+    assert_eq!(project.notes("seen"), ["0", "0"]);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(
+        project
+            .git(&["show", "HEAD:plan.yaml"])
+            .matches("status: done")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn words_for_the_plan_that_come_with_work_stay() {
+    let (project, run) = run(
+        "broken\n",
+        "echo '# a note' >> plan.yaml; echo fixed > a.txt; echo Done.",
+    );
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    assert!(
+        project
+            .git(&["show", "HEAD:plan.yaml"])
+            .contains("# a note")
+    );
+}
