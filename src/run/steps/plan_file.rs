@@ -57,9 +57,8 @@ impl PlanBefore {
             return seen;
         }
         let right = tree.snapshot(emit);
-        let same =
-            |one: &Snapshot, other: &Snapshot| one.tree().is_some() && one.tree() == other.tree();
-        match now.filter(|_| !same(before, &right.1) && !same(&seen.1, &right.1)) {
+        let nothing_else = right.1.tree().is_some() && right.1.tree() == before.tree();
+        match now.filter(|_| !nothing_else) {
             None => right,
             Some(words) => {
                 tree.repo.change();
