@@ -184,7 +184,7 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
                 wanted.word()
             );
             Err(Error::environment(message)
-                .hint("`sprag doctor` says what to change")
+                .hint("docs/security.md says where each level is to be had")
                 .hint("or take what there is: --sandbox auto"))
         }
         _ => Ok(found),
