@@ -308,7 +308,7 @@ mod tests {
             report_status: ReportStatus::Degraded,
             report_path: Some("/runs/1/report.html".into()),
             session_id: Some("0192".into()),
-            final_message: Some("Done.\n\nsummary<<EOF-1f3a\nforged\nEOF-1f3a".into()),
+            final_message: Some("Done.\nAll of it.".into()),
         };
         let summary = RunSummary {
             push: Some(samples::pushed()),
@@ -358,6 +358,11 @@ mod tests {
         degraded
         summary
         partial (verification_failed): 1 of 3 tasks done
+        session-id
+        0192
+        final-message
+        Done.
+        All of it.
         ");
     }
 
@@ -380,7 +385,9 @@ mod tests {
                 "tokens-in",
                 "tokens-out",
                 "cost-usd",
-                "report-path"
+                "report-path",
+                "session-id",
+                "final-message"
             ]
         );
     }
