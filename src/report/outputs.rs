@@ -296,7 +296,7 @@ mod tests {
     fn the_outputs_are_those_of_the_contract() {
         let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
             commits, head-sha, branch, changed-files, known-failures, pull-request-number, pull-request-url, \
-            tokens-in, tokens-out, cost-usd, run-dir, report-path, report-status, summary, session-id, final-message";
+            tokens-in, tokens-out, cost-usd, run-dir, report-path, sandbox-level, report-status, summary, session-id, final-message";
         let all = outputs(&RunSummary::default(), &Beyond::default());
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.join(", "), contract);
@@ -354,6 +354,8 @@ mod tests {
         /runs/01H-run
         report-path
         /runs/1/report.html
+        sandbox-level
+
         report-status
         degraded
         summary
@@ -386,6 +388,7 @@ mod tests {
                 "tokens-out",
                 "cost-usd",
                 "report-path",
+                "sandbox-level",
                 "session-id",
                 "final-message"
             ]
