@@ -3,6 +3,7 @@
 use super::{annotation, text};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
+use std::collections::BTreeSet;
 
 /// Most failures of one check that are told.
 const MOST_OF_A_CHECK: usize = 5;
@@ -32,7 +33,17 @@ pub fn failures(summary: &RunSummary) -> Vec<Failure> {
         .tasks
         .iter()
         .filter(|task| task.status != TaskEnd::Done);
-    undone.flat_map(of_task).collect()
+    // A check that ran again in the same attempt says the same once more.
+    let mut seen = BTreeSet::new();
+    let is_new = |it: &Failure| {
+        seen.insert((
+            it.task.clone(),
+            it.check.clone(),
+            it.place.clone(),
+            it.message.clone(),
+        ))
+    };
+    undone.flat_map(of_task).filter(is_new).collect()
 }
 
 fn of_task(task: &TaskSummary) -> Vec<Failure> {
