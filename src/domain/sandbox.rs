@@ -99,7 +99,7 @@ impl SandboxLine {
 
 /// The absolute path whose change was refused, as the output of a program tells it; the first one for
 /// which `is_meant` holds.
-pub fn refused_path<'t>(output: &'t str, is_meant: impl Fn(&str) -> bool) -> Option<&'t str> {
+pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&str> {
     const REFUSALS: [&str; 2] = ["permission denied", "read-only file system"];
     const AROUND: &[char] = &['\'', '"', '`', ',', ':', ';', '(', ')', '‘', '’'];
     let lines = output.lines().filter(|line| {

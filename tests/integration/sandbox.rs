@@ -421,7 +421,8 @@ fn a_place_that_is_named_may_be_written_but_for_what_is_protected_in_it() {
 /// Toolchains as a project has them; none of them needs a network here.
 #[test]
 fn toolchains_work_in_a_sandbox() {
-    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+    type Files = &'static [(&'static str, &'static str)];
+    let cases: &[(&str, Files, &str)] = &[
         (
             "cargo",
             &[

@@ -147,7 +147,7 @@ fn a_commit_of_ours_leaves_nothing_to_be_read_anew() {
     let counted = Counted::new(&g);
     let mut repo = counted.open();
     for directory in ["", "dir/below/"] {
-        g.write(&format!("{directory}new"), "1");
+        g.write(format!("{directory}new"), "1");
         land(&mut repo);
         g.write("a", "again");
         let (seen, asked) = counted.commands(|| changes(&repo));
@@ -159,7 +159,7 @@ fn a_commit_of_ours_leaves_nothing_to_be_read_anew() {
         // Rules beside a file that the commit brought hide nothing.
         let rules = format!("{directory}.gitignore");
         g.write(&rules, "hidden\n.gitignore\n");
-        g.write(&format!("{directory}hidden"), "1");
+        g.write(format!("{directory}hidden"), "1");
         let found = named(&repo.snapshot(&Default::default()).unwrap().changes);
         let hidden = (format!("{directory}hidden"), Added);
         assert!(found.contains(&hidden), "{found:?}");

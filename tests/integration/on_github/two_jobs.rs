@@ -345,7 +345,7 @@ fn commits_made_by_hand_are_checked_one_by_one() {
         project.git(&["add", "--all"]);
         let message = format!("Hi @org/team\n\nFixes #1\n\nSprag-Run: {link}\n");
         let commit = ["commit", "--quiet", "--message", &message];
-        project.git(&[&extra[..], &commit].concat());
+        project.git(&[extra, &commit].concat());
         project.git(&["update-ref", "refs/sprag/result", "HEAD"]);
         let path = handed.join("work.bundle");
         let not = format!("^{before}");
