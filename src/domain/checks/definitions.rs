@@ -52,6 +52,38 @@ pub enum Role {
 /// Scripts that name scripts are followed so far.
 const MAX_DEPTH: u32 = 8;
 
+/// Words in the path of a script that say that it decides. A script that another script runs may just as
+/// well be the work itself: `test.sh` that runs `slug.sh`.
+const WORDS_OF_CHECKS: &[&str] = &[
+    "assert",
+    "assertions",
+    "check",
+    "checks",
+    "ci",
+    "common",
+    "e2e",
+    "gate",
+    "gradlew",
+    "hack",
+    "harness",
+    "helper",
+    "helpers",
+    "integration",
+    "lint",
+    "mvnw",
+    "script",
+    "scripts",
+    "spec",
+    "specs",
+    "suite",
+    "test",
+    "testing",
+    "tests",
+    "tools",
+    "validate",
+    "verify",
+];
+
 /// Links that a path may lead through.
 const MAX_LINKS: u32 = 40;
 
@@ -168,6 +200,8 @@ struct Place {
     dir: String,
     script_dir: String,
     depth: u32,
+    /// Whether a script of the work tree runs what is run here.
+    in_script: bool,
 }
 
 impl Place {
@@ -176,7 +210,13 @@ impl Place {
             dir,
             script_dir,
             depth: self.depth + 1,
+            in_script: self.in_script,
         }
+    }
+
+    fn in_script(mut self) -> Self {
+        self.in_script = true;
+        self
     }
 }
 
@@ -239,6 +279,9 @@ impl Walk<'_> {
     /// Follows what a program is known to do with its arguments; `false` for one that is not known.
     fn program(&mut self, name: &str, rest: &[String], place: &Place) -> bool {
         let known = self.family_of(name);
+        if only_parses(name, rest) {
+            return true;
+        }
         if SHELLS.contains(&name) {
             match rest.iter().position(|word| is_command_option(word)) {
                 Some(at) => {
@@ -477,6 +520,9 @@ impl Walk<'_> {
 
     /// Takes a script in, and what it runs.
     fn script_in(&mut self, path: String, place: &Place, is_shell: bool) {
+        if place.in_script && !says_that_it_checks(&path) {
+            return;
+        }
         let is_new = self.found.named.insert(path.clone());
         if !is_new || place.depth > MAX_DEPTH {
             return;
@@ -490,7 +536,9 @@ impl Walk<'_> {
         let extension = base(&path)
             .rsplit_once('.')
             .map_or("", |(_, extension)| extension);
-        let here = place.below(place.dir.clone(), parent(&path).to_owned());
+        let here = place
+            .below(place.dir.clone(), parent(&path).to_owned())
+            .in_script();
         let is_shell =
             is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&extension);
         if is_shell {
@@ -617,6 +665,31 @@ fn is_command_option(word: &str) -> bool {
 fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether an interpreter reads a file without running it, which then decides nothing: `sh -n x.sh`.
+fn only_parses(name: &str, rest: &[String]) -> bool {
+    let mut options = rest.iter().take_while(|word| word.starts_with('-'));
+    let letter = match name {
+        _ if SHELLS.contains(&name) => 'n',
+        "perl" | "ruby" => 'c',
+        "php" => 'l',
+        "node" | "nodejs" => {
+            return options.any(|word| word == "--check" || word == "-c");
+        }
+        _ if name.starts_with("python") => {
+            return rest.windows(2).any(|two| {
+                two[0] == "-m" && ["compileall", "py_compile"].contains(&two[1].as_str())
+            });
+        }
+        _ => return false,
+    };
+    options.any(|word| !word.starts_with("--") && word.contains(letter))
+}
+
+fn says_that_it_checks(path: &str) -> bool {
+    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    is_test(path) || words.any(|word| WORDS_OF_CHECKS.contains(&word.to_ascii_lowercase().as_str()))
 }
 
 fn base(path: &str) -> &str {

@@ -44,7 +44,7 @@ fn programs_and_scripts_of_the_work_tree_that_a_command_names_decide() {
     let files = [
         (
             "check.sh",
-            "#!/bin/sh\n. ./lib/common.sh\npython3 tools/run.py src/a.py\n",
+            "#!/bin/sh\n. ./lib/common.sh\n. ./slug.sh\npython3 -m app\n./run\npython3 tools/run.py src/a.py\n",
         ),
         ("lib/common.sh", "x=1"),
         (
@@ -53,6 +53,9 @@ fn programs_and_scripts_of_the_work_tree_that_a_command_names_decide() {
         ),
         ("tools/deep.sh", "echo"),
         ("src/a.py", "x"),
+        ("slug.sh", "x"),
+        ("app.py", "x"),
+        ("run", "#!/bin/sh\n"),
         ("bin/check", "#!/usr/bin/env node\n"),
         ("plain", "x"),
     ];
@@ -71,6 +74,16 @@ fn programs_and_scripts_of_the_work_tree_that_a_command_names_decide() {
         ("./check.sh", "tools/run.py", true),
         ("./check.sh", "tools/deep.sh", true),
         ("./check.sh", "src/a.py", false),
+        // A script that a script runs is the work itself, unless its name says that it checks.
+        ("./check.sh", "slug.sh", false),
+        ("./check.sh", "app.py", false),
+        ("./check.sh", "run", false),
+        ("sh slug.sh", "slug.sh", true),
+        // What is only parsed is not run.
+        ("sh -n slug.sh", "slug.sh", false),
+        ("bash -en ./slug.sh", "slug.sh", false),
+        ("python3 -m py_compile app.py", "app.py", false),
+        ("python3 -m app", "app.py", true),
         ("bin/check", "bin/check", true),
         ("grep -q x plain", "plain", false),
         ("true", "check.sh", false),
