@@ -123,7 +123,8 @@ fn a_plan_goes_on_where_it_ended() {
 
     runner.checkout("main");
     runner.say(1, "grace", "/sprag continue");
-    let agent = runner.project.agent("echo $SPRAG_TASK_ID >> done.txt");
+    // The unfinished work is there again.
+    let agent = runner.project.agent("grep -qx two done.txt && rm broken");
     let before = runner.project.calls();
     runner.step(&["--agent-command", &agent]).expect(0);
     assert_eq!(runner.project.calls() - before, 1);
