@@ -219,7 +219,7 @@ settings! {
     }
     Isolation {
         /// How far agents, checks, hooks and setup commands are confined: `auto` takes what the machine has, `require` (or `require:N` for a level from 1 to 3) starts nothing without it, `off` confines nothing.
-        sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
+        sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Off;
         /// Absolute paths, or paths below `~`, that may be written with what is below them, besides the work tree and the caches of common tools.
         sandbox_write: Vec<String> = Texts::named("PATH"), Run, is Vec::new();
     }
