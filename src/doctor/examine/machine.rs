@@ -60,7 +60,7 @@ fn user(machine: &Machine) -> Finding {
     }
 }
 
-/// Sprag has no sandbox of its own yet. What the machine offers is what an agent's own can use.
+/// What the machine offers to a sandbox, be it of Sprag or the agent's own.
 fn sandbox(machine: &Machine) -> Finding {
     const CHECK: &str = "sandbox";
     let word = |name: &str, there: Option<bool>| match there {
