@@ -3,26 +3,14 @@
 //! work tree meanwhile stays.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::as_path;
-use crate::git::commit::saved_files::Saved;
+use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
 use crate::git::commit::swap::SwapError;
 use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::write_atomically;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::RawSnapshot;
-use crate::git::snapshot::listing::RawDiff;
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
-
-/// What was replaced, on the disk from before the first change until it is put back.
-#[derive(Debug, Serialize, Deserialize)]
-struct Record {
-    saved: Vec<(Vec<u8>, Saved)>,
-    /// Directories that were not there, the outermost first.
-    made: Vec<Vec<u8>>,
-}
 
 /// Files that lie in the place of others.
 #[derive(Debug, Default)]
@@ -70,18 +58,13 @@ impl Repo {
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
-        self.keep_replaced(&diffs)?;
-        for diff in &diffs {
-            self.take_away(&diff.path)?;
-        }
-        let there = |diff: &&RawDiff| diff.after.mode != 0;
-        let index = self.scratch_index(&self.private.index())?;
-        self.with_index(&index)
-            .args(["read-tree", "--reset", "-i", &to])
-            .run()?;
-        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
-        self.check_out(&index, paths)?;
+        let index = self.index_with(&to, &self.private.index())?;
         let dir = self.replaced_dir();
+        remove(&dir)?;
+        make_dir(&dir)?;
+        let saved = self.save_all(&diffs, &dir)?;
+        write_record(&self.replaced_record(), &saved)?;
+        self.exchange(&diffs, &index)?;
         let mut replaced = Replaced::default();
         for (number, diff) in diffs.into_iter().enumerate() {
             let number = PLACED + number;
@@ -110,16 +93,8 @@ impl Repo {
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
-        for diff in &diffs {
-            self.take_away(&diff.path)?;
-        }
-        let there = |diff: &&RawDiff| diff.after.mode != 0;
-        let index = self.scratch_index(&self.private.index())?;
-        self.with_index(&index)
-            .args(["read-tree", "--reset", "-i", base.as_str()])
-            .run()?;
-        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
-        Ok(self.check_out(&index, paths)?)
+        let index = self.index_with(base.as_str(), &self.private.index())?;
+        Ok(self.exchange(&diffs, &index)?)
     }
 
     /// Puts back what [`Repo::replace_files`] replaced, and says which of the files that lay in its place
@@ -144,39 +119,12 @@ impl Repo {
 
     /// Puts back what a process that died had replaced.
     pub(in crate::git) fn undo_replaced(&self) -> Result<(), GitError> {
-        if let Some(record) = self.read_replaced()? {
-            let dir = self.replaced_dir();
-            for (path, _) in &record.saved {
-                self.clear_way(path)?;
-            }
-            for (path, saved) in &record.saved {
-                self.put_back_file(path, saved, &dir)?;
-            }
-            for directory in record.made.iter().rev() {
-                let _ = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
-            }
+        if let Some(saved) = read_record::<SavedFiles>(&self.replaced_record())? {
+            self.put_back_all(&saved, &self.replaced_dir())?;
+            self.remove_made(&saved);
         }
         remove(&self.replaced_record())?;
         remove(&self.replaced_dir())
-    }
-
-    fn keep_replaced(&self, diffs: &[RawDiff]) -> Result<(), GitError> {
-        let dir = self.replaced_dir();
-        remove(&dir)?;
-        make_dir(&dir)?;
-        let mut record = Record {
-            saved: Vec::new(),
-            made: Vec::new(),
-        };
-        for (number, diff) in diffs.iter().enumerate() {
-            let saved = self.save(&diff.path, (&dir, number), &mut record.made)?;
-            record.saved.push((diff.path.clone(), saved));
-        }
-        let text = serde_json::to_vec(&record).map_err(|error| GitError::Private {
-            path: dir,
-            why: error.to_string(),
-        })?;
-        write_atomically(&self.replaced_record(), &text)
     }
 
     fn is_as_saved(&self, path: &[u8], saved: &Saved) -> Result<bool, GitError> {
@@ -207,19 +155,6 @@ impl Repo {
 
     fn replaced_record(&self) -> PathBuf {
         self.private.root.join("replaced.json")
-    }
-
-    fn read_replaced(&self) -> Result<Option<Record>, GitError> {
-        let path = self.replaced_record();
-        if look(&path)?.is_none() {
-            return Ok(None);
-        }
-        let text = fs::read(&path).map_err(io_error("read", &path))?;
-        let record = serde_json::from_slice(&text).map_err(|error| GitError::Private {
-            path,
-            why: error.to_string(),
-        })?;
-        Ok(Some(record))
     }
 }
 

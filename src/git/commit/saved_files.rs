@@ -5,8 +5,10 @@ use crate::git::command::Call;
 use crate::git::copy_tree::{is_absence, look, remove};
 use crate::git::entries::{open_regular, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::write_atomically;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
@@ -14,6 +16,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use tempfile::TempPath;
 
 /// What was at a path before something else took its place.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +32,87 @@ pub(super) enum Saved {
     },
 }
 
+/// What was at the paths that differ, on the disk from before the first change until it is put back.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct SavedFiles {
+    pub saved: Vec<(Vec<u8>, Saved)>,
+    /// Directories that were not there, the outermost first.
+    pub made: Vec<Vec<u8>>,
+}
+
+/// Writes a record so that it is there whole or not at all.
+pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), GitError> {
+    let text = serde_json::to_vec(record).map_err(damaged(path))?;
+    write_atomically(path, &text)
+}
+
+/// Reads a record; `None` where there is none.
+pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, GitError> {
+    if look(path)?.is_none() {
+        return Ok(None);
+    }
+    let text = fs::read(path).map_err(io_error("read", path))?;
+    serde_json::from_slice(&text)
+        .map(Some)
+        .map_err(damaged(path))
+}
+
+fn damaged(path: &Path) -> impl FnOnce(serde_json::Error) -> GitError {
+    let path = path.to_path_buf();
+    move |error| GitError::Private {
+        path,
+        why: error.to_string(),
+    }
+}
+
 impl Repo {
+    /// An index beside `of` that has a tree.
+    pub(super) fn index_with(&self, tree: &str, of: &Path) -> Result<TempPath, GitError> {
+        let index = self.scratch_index(of)?;
+        self.with_index(&index)
+            .args(["read-tree", "--reset", "-i", tree])
+            .run()?;
+        Ok(index)
+    }
+
+    /// Removes the files that differ, and writes those that `index` has.
+    pub(super) fn exchange(&self, diffs: &[RawDiff], index: &Path) -> Result<(), GitError> {
+        for diff in diffs {
+            self.take_away(&diff.path)?;
+        }
+        let there = |diff: &&RawDiff| diff.after.mode != 0;
+        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
+        self.check_out(index, paths)
+    }
+
+    /// Keeps what is at the paths that differ, with the contents in `dir`.
+    pub(super) fn save_all(&self, diffs: &[RawDiff], dir: &Path) -> Result<SavedFiles, GitError> {
+        let mut all = SavedFiles::default();
+        for (number, diff) in diffs.iter().enumerate() {
+            let saved = self.save(&diff.path, (dir, number), &mut all.made)?;
+            all.saved.push((diff.path.clone(), saved));
+        }
+        Ok(all)
+    }
+
+    /// Puts back what [`Repo::save_all`] kept in `dir`.
+    pub(super) fn put_back_all(&self, all: &SavedFiles, dir: &Path) -> Result<(), GitError> {
+        for (path, _) in &all.saved {
+            self.clear_way(path)?;
+        }
+        for (path, saved) in &all.saved {
+            self.put_back_file(path, saved, dir)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the directories that were not there, as far as they are empty.
+    pub(super) fn remove_made(&self, all: &SavedFiles) {
+        for directory in all.made.iter().rev() {
+            let _ = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
+        }
+    }
+
     pub(in crate::git) fn with_index(&self, index: &Path) -> Call<'_> {
         self.call().env("GIT_INDEX_FILE", index)
     }
@@ -144,12 +227,7 @@ impl Repo {
     }
 
     /// Writes what was saved in `dir` to its path.
-    pub(super) fn put_back_file(
-        &self,
-        path: &[u8],
-        saved: &Saved,
-        dir: &Path,
-    ) -> Result<(), GitError> {
+    fn put_back_file(&self, path: &[u8], saved: &Saved, dir: &Path) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
         if matches!(saved, Saved::Nothing) {
             return Ok(());

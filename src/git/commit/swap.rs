@@ -4,16 +4,14 @@
 //! incremental builds stay incremental. A file that was replaced gets a new time on the way there
 //! and on the way back, since a build may have read it in between.
 
-use crate::git::bytes::{as_path, display_paths};
+use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
-use crate::git::commit::saved_files::Saved;
+use crate::git::commit::saved_files::{SavedFiles, read_record, write_record};
 use crate::git::commit::stage::{Target, committed, record};
 use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::write_atomically;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
-use crate::git::snapshot::listing::RawDiff;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -61,9 +59,8 @@ pub enum SwapError {
 struct Record {
     /// The fingerprint to come back to.
     fingerprint: String,
-    saved: Vec<(Vec<u8>, Saved)>,
-    /// Directories that were not there, the outermost first.
-    made: Vec<Vec<u8>>,
+    #[serde(flatten)]
+    files: SavedFiles,
     /// What git lists against the kept state although nobody has changed it, and untracked files.
     listed: BTreeSet<Vec<u8>>,
 }
@@ -134,10 +131,7 @@ impl Repo {
             .into_iter()
             .map(|diff| record(diff.after.mode, diff.after.oid, &diff.path));
         let records: Vec<u8> = records.flatten().collect();
-        let index = self.scratch_index(&self.private.index())?;
-        self.with_index(&index)
-            .args(["read-tree", "--reset", "-i", &tree.0])
-            .run()?;
+        let index = self.index_with(&tree.0, &self.private.index())?;
         let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
         self.with_index(&index).args(add).stdin(records).run()?;
         let write = ["write-tree", "--missing-ok"];
@@ -170,32 +164,15 @@ impl Repo {
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
-        let index = self.scratch_index(&kept)?;
-        self.with_index(&index)
-            .args(["read-tree", "--reset", "-i", &tree.0])
-            .run()?;
+        let index = self.index_with(&tree.0, &kept)?;
         let listed = self.status(&kept)?.listed.into_iter().map(|one| one.path);
-        let mut record = Record {
+        let record = Record {
             fingerprint: snapshot.fingerprint().0.clone(),
-            saved: Vec::new(),
-            made: Vec::new(),
+            files: self.save_all(&diffs, &dir)?,
             listed: listed.collect(),
         };
-        for (number, diff) in diffs.iter().enumerate() {
-            let saved = self.save(&diff.path, (&dir, number), &mut record.made)?;
-            record.saved.push((diff.path.clone(), saved));
-        }
-        let text = serde_json::to_vec(&record).map_err(|error| GitError::Private {
-            path: dir,
-            why: error.to_string(),
-        })?;
-        write_atomically(&self.swap_record(), &text)?;
-        for diff in &diffs {
-            self.take_away(&diff.path)?;
-        }
-        let there = |diff: &&RawDiff| diff.after.mode != 0;
-        let paths = diffs.iter().filter(there).map(|diff| diff.path.as_slice());
-        self.check_out(&index, paths)?;
+        write_record(&self.swap_record(), &record)?;
+        self.exchange(&diffs, &index)?;
         Ok(diffs.into_iter().map(|diff| diff.path).collect())
     }
 
@@ -207,7 +184,7 @@ impl Repo {
     /// [`SwapError::NotRestored`] names what differs all the same.
     pub fn swap_back(&mut self, exempt: &Exempt) -> Result<(), SwapError> {
         let _open = self.unseal()?;
-        let Some(record) = self.read_record()? else {
+        let Some(record) = read_record::<Record>(&self.swap_record())? else {
             return Ok(());
         };
         self.put_back_files(&record)?;
@@ -220,7 +197,7 @@ impl Repo {
 
     /// Undoes the swap of a process that died.
     pub(in crate::git) fn undo_swap(&self) -> Result<(), GitError> {
-        if let Some(record) = self.read_record()? {
+        if let Some(record) = read_record::<Record>(&self.swap_record())? {
             self.put_back_files(&record)?;
         }
         remove(&self.swap_record())?;
@@ -240,28 +217,11 @@ impl Repo {
         self.private.root.join("swap.json")
     }
 
-    fn read_record(&self) -> Result<Option<Record>, GitError> {
-        let path = self.swap_record();
-        if look(&path)?.is_none() {
-            return Ok(None);
-        }
-        let text = fs::read(&path).map_err(io_error("read", &path))?;
-        let record = serde_json::from_slice(&text).map_err(|error| GitError::Private {
-            path,
-            why: error.to_string(),
-        })?;
-        Ok(Some(record))
-    }
-
     fn put_back_files(&self, record: &Record) -> Result<(), GitError> {
-        for (path, _) in &record.saved {
-            self.clear_way(path)?;
-        }
-        for (path, saved) in &record.saved {
-            self.put_back_file(path, saved, &self.swap_dir())?;
-        }
+        self.put_back_all(&record.files, &self.swap_dir())?;
         let kept = self.swap_dir().join("index");
-        let saved: BTreeSet<&[u8]> = record.saved.iter().map(|(path, _)| &path[..]).collect();
+        let saved = record.files.saved.iter().map(|(path, _)| &path[..]);
+        let saved: BTreeSet<&[u8]> = saved.collect();
         let mut back = Vec::new();
         for one in self.status(&kept)?.listed {
             let is_kept = record.listed.contains(&one.path);
@@ -276,9 +236,7 @@ impl Repo {
             self.clear_way(path)?;
         }
         self.check_out(&kept, back.iter().map(Vec::as_slice))?;
-        for directory in record.made.iter().rev() {
-            let _ = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
-        }
+        self.remove_made(&record.files);
         Ok(())
     }
 }
