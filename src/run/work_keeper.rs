@@ -4,12 +4,13 @@
 use crate::context::Context;
 use crate::domain::kept_work::{KeptMeta, key, message};
 use crate::domain::snapshot::RevId;
-use crate::git::{Identity, KeptWorkRef, RawSnapshot, Remote};
+use crate::git::{KeptWorkRef, RawSnapshot, Remote};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use crate::run::emitter::Emitter;
+use crate::run::identity::identity_of_commits;
 use crate::run::layout::RunFile;
 use crate::run::prepare::Source;
 use crate::run::setup::Setup;
@@ -28,11 +29,6 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 7] = [
 
 /// The file that says how to fetch the rest.
 pub(crate) const META: &str = "meta.json";
-
-const IDENTITY: (&str, &str) = (
-    "github-actions[bot]",
-    "41898282+github-actions[bot]@users.noreply.github.com",
-);
 
 /// Keeps the work of a run that may push.
 pub struct WorkKeeper {
@@ -126,10 +122,7 @@ impl WorkKeeper {
                 files.push((file.path().into_owned(), bytes));
             }
         }
-        let identity = Identity {
-            name: IDENTITY.0.to_owned(),
-            email: IDENTITY.1.to_owned(),
-        };
+        let identity = identity_of_commits(true, &tree.repo);
         let message = message(&tree.plan.plan.title, jiff::Timestamp::now().as_second());
         let message = setup.redactor.redact(&message);
         let commit = tree.repo.keep_work(snapshot, &files, (&identity, &message));

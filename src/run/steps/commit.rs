@@ -13,12 +13,11 @@ use crate::git::{LandingIntent, RawSnapshot};
 use crate::permit::Committable;
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
+use crate::run::identity::identity_of_commits;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
-use crate::run::steps::landing::{
-    identity, identity_of_commits, land, name_leftovers, plan_name, stage,
-};
+use crate::run::steps::landing::{identity, land, name_leftovers, plan_name, stage};
 use crate::run::steps::secrets::{secrets_in, secrets_in_plan};
 use crate::run::steps::turn::protected_among;
 use crate::run::task::TaskRun;

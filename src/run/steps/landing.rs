@@ -3,22 +3,15 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::{
-    CommitError, CommitRequest, Identity, LandingIntent, PlanContent, RawSnapshot, Repo, Stage,
-    Staged, display_path, display_paths,
+    CommitError, CommitRequest, Identity, LandingIntent, PlanContent, RawSnapshot, Stage, Staged,
+    display_path, display_paths,
 };
 use crate::permit::Committable;
 use crate::run::emitter::Emitter;
+use crate::run::identity::{identity_of_commits, nobody};
 use crate::run::plan_state::PlanState;
 use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
-
-/// The identity of GitHub's own bot, as its documentation gives it.
-const BOT: (&str, &str) = (
-    "github-actions[bot]",
-    "41898282+github-actions[bot]@users.noreply.github.com",
-);
-/// The identity where git is configured for none.
-const NOBODY: (&str, &str) = ("sprag", "sprag@localhost");
 
 /// Stages what the permit is good for; `None` where that is nothing.
 ///
@@ -112,25 +105,10 @@ pub(crate) fn plan_name(state: &PlanState) -> String {
 /// Whose name the commits have: the bot's in a job of GitHub Actions, else what git is configured for.
 pub(crate) fn identity(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>) -> Identity {
     let identity = identity_of_commits(setup.in_actions, &tree.repo);
-    if identity == named(NOBODY) {
+    if identity == nobody() {
         emit.warn_once(
             "git knows no user.name and user.email; commits are made as sprag <sprag@localhost>",
         );
     }
     identity
-}
-
-/// Whose name the commits of a run in this repository have.
-pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
-    match in_actions {
-        true => named(BOT),
-        false => repo.configured_identity().unwrap_or_else(|| named(NOBODY)),
-    }
-}
-
-fn named((name, email): (&str, &str)) -> Identity {
-    Identity {
-        name: name.into(),
-        email: email.into(),
-    }
 }

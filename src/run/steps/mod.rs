@@ -27,7 +27,6 @@ mod verify;
 pub use announce::announce;
 pub use commit::commit;
 pub use finish_task::{finish_task, make_room};
-pub(crate) use landing::identity_of_commits;
 pub use plan_end::record_plan_end;
 pub use prompt::first_prompt;
 pub use proof::prove;
