@@ -28,7 +28,8 @@ pub fn command(context: &Context) -> Result<u8> {
 }
 
 fn line(run: &PastRun) -> String {
-    let summary = run.summary.as_ref();
+    let summary = run.summary();
+    let summary = summary.as_ref();
     let state = match summary.and_then(|summary| summary.status) {
         Some(status) => sentence::status(status),
         None => "unfinished",

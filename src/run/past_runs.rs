@@ -25,8 +25,6 @@ pub struct PastRun {
     pub dir: PathBuf,
     /// What was fixed when it began.
     pub manifest: Manifest,
-    /// What it came to, where it has ended.
-    pub summary: Option<RunSummary>,
 }
 
 impl PastRun {
@@ -37,10 +35,11 @@ impl PastRun {
         id.get(id.len().saturating_sub(SHOWN)..).unwrap_or(id)
     }
 
-    /// Whether it came to its end and left nothing undone.
+    /// What it came to, where it has ended.
     #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.dir.join(&*RunFile::Finished.path()).exists()
+    pub fn summary(&self) -> Option<RunSummary> {
+        let bytes = fs::read(self.dir.join(&*RunFile::Report(Format::Json).path())).ok()?;
+        serde_json::from_slice(&bytes).ok()
     }
 
     fn is_named(&self, name: &str) -> bool {
@@ -54,15 +53,7 @@ impl PastRun {
 pub fn past_runs(context: &Context, work_tree: &Path) -> Vec<PastRun> {
     let mut runs: Vec<PastRun> = runs_of_tree(&runs_of(context, work_tree), work_tree)
         .into_iter()
-        .map(|(dir, manifest)| {
-            let summary = fs::read(dir.join(&*RunFile::Report(Format::Json).path())).ok();
-            let summary = summary.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            PastRun {
-                dir,
-                manifest,
-                summary,
-            }
-        })
+        .map(|(dir, manifest)| PastRun { dir, manifest })
         .collect();
     // The ids begin with the time.
     runs.sort_by(|one, other| other.manifest.run_id.cmp(&one.manifest.run_id));
