@@ -1,6 +1,7 @@
 //! What a command of a shell script is for, told from its words: it prepares, builds, tests or lints,
 //! or it is none of a check's business.
 
+use crate::domain::checks::definitions::is_assignment;
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use Purpose::{Check, Machine, Setup};
@@ -427,11 +428,6 @@ fn plain<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
 }
 
 fn after_assignments<'a, 'b>(words: &'a [&'b str]) -> &'a [&'b str] {
-    let is_assignment = |word: &str| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        })
-    };
     let at = words.iter().position(|word| !is_assignment(word));
     &words[at.unwrap_or(words.len())..]
 }

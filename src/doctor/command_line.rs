@@ -1,5 +1,7 @@
 //! Which programs a command line of the shell starts, as far as that shows without running it.
 
+use crate::domain::checks::definitions::is_assignment;
+
 /// Words after which a command follows.
 const BEFORE_A_COMMAND: &[&str] = &["!", "command", "env", "exec", "nice", "nohup", "time"];
 
@@ -48,13 +50,6 @@ pub fn programs(line: &str) -> Vec<String> {
 fn is_plain(word: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain)
-}
-
-fn is_assignment(word: &str) -> bool {
-    let Some((name, _)) = word.split_once('=') else {
-        return false;
-    };
-    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// The commands of a list or pipeline up to the first that is begun only when another fails. Quotes

@@ -32,6 +32,12 @@ impl Pattern {
         self.regex()?.captures(text)
     }
 
+    /// All its occurrences in `text`, in order.
+    pub(crate) fn captures_iter<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+        let found = self.regex().map(|regex| regex.captures_iter(text));
+        found.into_iter().flatten()
+    }
+
     /// `text` with every occurrence replaced.
     pub(crate) fn replace_all<'t>(&self, text: &'t str, by: impl Replacer) -> Cow<'t, str> {
         match self.regex() {

@@ -1,13 +1,11 @@
 //! Which changed files are tests that were there before: an agent may make a check pass by
 //! weakening what it checks.
 
-use regex::Regex;
-use std::sync::LazyLock;
+use crate::pattern::Pattern;
 
 /// Directories and file names that hold tests in the usual toolchains.
-static TEST_PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?x)
+static TEST_PATH: Pattern = Pattern::new(
+    r"(?x)
         (?:^|/)(?:tests?|__tests__|spec|specs|testdata|__snapshots__)/
         | (?:^|/)test_[^/]*\.py$
         | (?:^|/)conftest\.py$
@@ -18,15 +16,11 @@ static TEST_PATH: LazyLock<Option<Regex>> = LazyLock::new(|| {
         | (?:^|/)tests?\.(?:rs|py|sh|js|ts)$
         | \.snap$
         ",
-    )
-    .ok()
-});
+);
 
 /// Whether a path is one of tests, by the conventions of the usual toolchains.
 pub fn is_test(path: &str) -> bool {
-    TEST_PATH
-        .as_ref()
-        .is_some_and(|pattern| pattern.is_match(path))
+    TEST_PATH.is_match(path)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Which part of a file decides what a check does, and a file in which that part is as it was before.
 
-use regex::Regex;
+use crate::pattern::Pattern;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 /// The part of a file that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,19 +207,13 @@ fn go_mod(text: &str) -> Sections {
 }
 
 /// The first lines of a module for tests, at the top level of a file.
-static TEST_MODULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?m)^#\[cfg\((?:test|all\(test\b[^\n]*)\)\]\s*\n(?:#\[[^\n]*\n|//[^\n]*\n)*(?:pub(?:\([a-z]+\))? )?mod (\w+)\s*(\{|;)",
-    )
-    .ok()
-});
+static TEST_MODULE: Pattern = Pattern::new(
+    r"(?m)^#\[cfg\((?:test|all\(test\b[^\n]*)\)\]\s*\n(?:#\[[^\n]*\n|//[^\n]*\n)*(?:pub(?:\([a-z]+\))? )?mod (\w+)\s*(\{|;)",
+);
 
 /// A module for tests: its name, and where it begins and ends in the text.
 fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
-    let Some(pattern) = TEST_MODULE.as_ref() else {
-        return Vec::new();
-    };
-    let found = pattern.captures_iter(text).filter_map(|found| {
+    let found = TEST_MODULE.captures_iter(text).filter_map(|found| {
         let all = found.get(0)?;
         let end = match found.get(2)?.as_str() {
             ";" => all.end(),

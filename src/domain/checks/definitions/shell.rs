@@ -1,9 +1,8 @@
 //! The commands of a shell text, of a makefile, or of any script, as far as that shows without running
 //! them. Rather one too many than one too few: what is found is only ever compared and put back.
 
-use regex::Regex;
+use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 /// The words of each simple command, without quotes.
 pub fn commands(text: &str) -> Vec<Vec<String>> {
@@ -54,13 +53,19 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     all
 }
 
+/// Whether a word sets a variable for the command that follows: `NAME=value`.
+pub fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// The words of a script in whatever language.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| !(c.is_alphanumeric() || "./_-@".contains(c));
     text.split(is_end).filter(|word| !word.is_empty())
 }
 
-static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$[({](\w+)[)}]").ok());
+static VARIABLE: Pattern = Pattern::new(r"\$[({](\w+)[)}]");
 
 /// The commands that a makefile, or a file of recipes like it, runs for these goals.
 pub fn recipes(text: &str, goals: &[&str]) -> String {
@@ -128,12 +133,9 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
 }
 
 fn expanded(text: &str, variables: &BTreeMap<String, String>) -> String {
-    let Some(pattern) = VARIABLE.as_ref() else {
-        return text.to_owned();
-    };
     let mut text = text.replace("$(MAKE)", "make").replace("${MAKE}", "make");
     for _ in 0..4 {
-        let next = pattern.replace_all(&text, |found: &regex::Captures<'_>| {
+        let next = VARIABLE.replace_all(&text, |found: &regex::Captures<'_>| {
             let value = variables.get(&found[1]).cloned();
             value.unwrap_or_else(|| found[0].to_owned())
         });

@@ -238,3 +238,15 @@ fn names_fit_patterns() {
         assert_eq!(names_path(name, path), expected, "{name} {path}");
     }
 }
+
+#[test]
+fn what_a_script_runs_is_followed_once_more_where_a_command_names_it_too() {
+    let files = [
+        ("test.sh", "#!/bin/sh\nnpm test\n"),
+        ("package.json", r#"{"scripts":{"test":"node ./run.js"}}"#),
+        ("run.js", "x"),
+    ];
+    for check in ["npm test", "sh test.sh; npm test", "npm test; sh test.sh"] {
+        assert!(decides(&files, check, "run.js"), "{check}");
+    }
+}

@@ -1,0 +1,560 @@
+//! What command lines name, followed through scripts, recipes and the scripts of a `package.json`.
+
+use super::shell::{self, is_assignment};
+use super::table::{FAMILIES, Family, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
+use super::{Definitions, Entry, Start, base, fits, joined, parent};
+use crate::checks::tests_changed::is_test;
+use crate::pattern::Pattern;
+use std::collections::BTreeSet;
+
+/// Scripts that name scripts are followed so far.
+const MAX_DEPTH: u32 = 8;
+
+/// Words in the path of a script that say that it decides. A script that another script runs may just as
+/// well be the work itself: `test.sh` that runs `slug.sh`.
+const WORDS_OF_CHECKS: &[&str] = &[
+    "assert",
+    "assertions",
+    "check",
+    "checks",
+    "ci",
+    "common",
+    "e2e",
+    "gate",
+    "gradlew",
+    "hack",
+    "harness",
+    "helper",
+    "helpers",
+    "integration",
+    "lint",
+    "mvnw",
+    "script",
+    "scripts",
+    "spec",
+    "specs",
+    "suite",
+    "test",
+    "testing",
+    "tests",
+    "tools",
+    "validate",
+    "verify",
+];
+
+/// Links that a path may lead through.
+const MAX_LINKS: u32 = 40;
+
+/// Directories that hold the work itself by convention.
+const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];
+
+/// Words after which a command follows.
+const BEFORE_A_COMMAND: &[&str] = &[
+    "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
+    "then", "time", "timeout", "until", "while", "xargs", "xvfb-run", "{",
+];
+
+/// What these command lines are defined by.
+pub(super) fn definitions<'a>(
+    commands: impl IntoIterator<Item = &'a str>,
+    start: &dyn Start,
+) -> Definitions {
+    let mut walk = Walk {
+        start,
+        found: Definitions::default(),
+        seen: BTreeSet::new(),
+    };
+    for command in commands {
+        walk.shell(command, &Place::default());
+    }
+    walk.read_test_settings();
+    walk.found
+}
+
+/// Where a command runs, and where the script is that it is in.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    dir: String,
+    script_dir: String,
+    depth: u32,
+    /// Whether a script of the work tree runs what is run here.
+    in_script: bool,
+}
+
+impl Place {
+    fn below(&self, dir: String, script_dir: String) -> Self {
+        Self {
+            dir,
+            script_dir,
+            depth: self.depth + 1,
+            in_script: self.in_script,
+        }
+    }
+
+    fn in_script(mut self) -> Self {
+        self.in_script = true;
+        self
+    }
+}
+
+struct Walk<'a> {
+    start: &'a dyn Start,
+    found: Definitions,
+    /// Texts that were followed already, with their directory and whether a script runs them.
+    seen: BTreeSet<(String, bool, String)>,
+}
+
+impl Walk<'_> {
+    fn shell(&mut self, text: &str, place: &Place) {
+        if place.depth > MAX_DEPTH
+            || !self
+                .seen
+                .insert((place.dir.clone(), place.in_script, text.to_owned()))
+        {
+            return;
+        }
+        let mut place = place.clone();
+        for words in shell::commands(text) {
+            if let [cd, dir, ..] = words.as_slice()
+                && cd == "cd"
+            {
+                if let Some((dir, Entry::Directory)) = self.resolve(&place, dir) {
+                    place.dir = dir;
+                }
+                continue;
+            }
+            self.command(&words, &place);
+        }
+    }
+
+    fn command(&mut self, words: &[String], place: &Place) {
+        let mut is_program = true;
+        for (at, word) in words.iter().enumerate() {
+            let rest = words.get(at + 1..).unwrap_or_default();
+            let name = base(word);
+            let of_command = is_program;
+            let is_prefix = BEFORE_A_COMMAND.contains(&name)
+                || word.starts_with('-')
+                || word
+                    .chars()
+                    .all(|c| c.is_ascii_digit() || "smhd.".contains(c))
+                || is_assignment(word);
+            is_program = is_program && is_prefix;
+            if of_command && (word == "." || word == "source") {
+                self.script_at(place, rest.first());
+                continue;
+            }
+            let known = self.program(name, rest, place);
+            match self.resolve(place, word) {
+                Some((path, Entry::File { executable }))
+                    if (of_command && (word.contains('/') || known))
+                        || (executable && word.contains('/')) =>
+                {
+                    self.script(path, place);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Follows what a program is known to do with its arguments; `false` for one that is not known.
+    fn program(&mut self, name: &str, rest: &[String], place: &Place) -> bool {
+        let known = self.family_of(name);
+        if only_parses(name, rest) {
+            return true;
+        }
+        if SHELLS.contains(&name) {
+            match rest.iter().position(|word| is_command_option(word)) {
+                Some(at) => {
+                    if let Some(text) = rest.get(at + 1) {
+                        self.shell(text, &place.below(place.dir.clone(), place.dir.clone()));
+                    }
+                }
+                None => self.script_at(place, rest.iter().find(|word| !word.starts_with('-'))),
+            }
+        } else if PACKAGE_MANAGERS.contains(&name) {
+            self.package_scripts(rest, place);
+        } else if ["run-s", "run-p", "npm-run-all", "concurrently"].contains(&name) {
+            for word in rest {
+                let script = word
+                    .trim_start_matches("npm:")
+                    .trim_start_matches("npm run ");
+                self.package_script(script, &place.dir, place);
+            }
+        } else if ["make", "gmake", "bmake", "just"].contains(&name) {
+            self.make(rest, place);
+        }
+        if INTERPRETERS.iter().any(|pattern| fits(pattern, name)) {
+            self.interpreter(name, rest, place);
+        } else if known && !RUNNERS.contains(&name) {
+            self.option_files(rest, place);
+        }
+        if RUNNERS.contains(&name) {
+            self.runner(rest, place);
+        }
+        known || SHELLS.contains(&name)
+    }
+
+    fn family_of(&mut self, name: &str) -> bool {
+        let runs = |family: &Family| family.programs.iter().any(|program| fits(program, name));
+        let found = FAMILIES
+            .iter()
+            .enumerate()
+            .filter(|(_, family)| runs(family));
+        let found: Vec<usize> = found.map(|(at, _)| at).collect();
+        self.found.families.extend(&found);
+        !found.is_empty()
+    }
+
+    /// Files that an option names.
+    fn option_files(&mut self, rest: &[String], place: &Place) {
+        let mut after_option = false;
+        for word in rest {
+            let value = match word.strip_prefix('-') {
+                Some(option) => option.split_once('=').map(|(_, value)| value),
+                None => after_option.then_some(word.as_str()),
+            };
+            after_option = word.starts_with('-');
+            if let Some(value) = value
+                && let Some((path, Entry::File { .. })) = self.resolve(place, value)
+            {
+                self.found.named.insert(path);
+            }
+        }
+    }
+
+    fn interpreter(&mut self, name: &str, rest: &[String], place: &Place) {
+        let tests = rest.iter().any(|word| word == "--test" || word == "test");
+        if ["node", "nodejs", "bun", "deno"].contains(&name) && tests {
+            self.runner(rest, place);
+        }
+        let mut words = rest.iter();
+        let mut before = Vec::new();
+        while let Some(word) = words.next() {
+            if word == "-m" || word == "-c" {
+                let module = words.next().filter(|_| word == "-m");
+                if let Some(module) = module {
+                    self.module(module, place);
+                }
+                return;
+            }
+            before.push(word.clone());
+            if !word.starts_with('-')
+                && let Some((path, Entry::File { .. })) = self.resolve(place, word)
+            {
+                self.script(path, place);
+                break;
+            }
+        }
+        self.option_files(&before, place);
+    }
+
+    /// A module that Python runs may be one of the work tree.
+    fn module(&mut self, module: &str, place: &Place) {
+        let path = module.replace('.', "/");
+        for end in [".py", "/__main__.py", "/__init__.py"] {
+            let path = format!("{path}{end}");
+            match self.resolve(place, &path) {
+                Some((path, Entry::File { .. })) => self.script(path, place),
+                _ => {
+                    self.found.shadows.insert(joined(&place.dir, &path));
+                }
+            }
+        }
+    }
+
+    /// What a test runner is given: files and directories of tests, and configuration.
+    fn runner(&mut self, rest: &[String], place: &Place) {
+        self.option_files(rest, place);
+        for word in rest {
+            let word = word
+                .split_once('=')
+                .filter(|_| word.starts_with('-'))
+                .map_or(word.as_str(), |it| it.1);
+            let word = word.split("::").next().unwrap_or_default();
+            // Of a pattern, the directory in which it is looked for.
+            let plain = word.split(['*', '?', '[', '{']).next().unwrap_or_default();
+            let word = match plain.len() == word.len() {
+                true => word,
+                false => parent(plain),
+            };
+            match self.resolve(place, word) {
+                Some((path, Entry::Directory)) if !PRODUCT_DIRECTORIES.contains(&base(&path)) => {
+                    self.found.tests.insert(path);
+                }
+                Some((path, Entry::File { .. })) => {
+                    self.found.tests.insert(path);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn package_scripts(&mut self, rest: &[String], place: &Place) {
+        let mut dir = place.dir.clone();
+        let mut words = Vec::new();
+        let mut all = rest.iter();
+        while let Some(word) = all.next() {
+            let (option, value) = word.split_once('=').unwrap_or((word, ""));
+            match option {
+                "--prefix" | "-C" | "--dir" | "--cwd" => {
+                    let value = match value.is_empty() {
+                        true => all.next().map(String::as_str),
+                        false => Some(value),
+                    };
+                    if let Some((found, _)) = value.and_then(|dir| self.resolve(place, dir)) {
+                        dir = found;
+                    }
+                }
+                _ if word.starts_with('-') => {}
+                _ => words.push(word.as_str()),
+            }
+        }
+        let script = match words.as_slice() {
+            ["run" | "run-script" | "rum" | "urn", script, ..] => script,
+            ["t" | "tst", ..] => "test",
+            ["exec" | "x" | "dlx" | "ci" | "install" | "i" | "add", ..] | [] => return,
+            [script, ..] => script,
+        };
+        self.package_script(script, &dir, place);
+    }
+
+    fn package_script(&mut self, script: &str, dir: &str, place: &Place) {
+        let mut dir = dir;
+        loop {
+            let path = joined(dir, "package.json");
+            if let Some((path, Entry::File { .. })) = self.resolve_from("", &path) {
+                let text = self.start.read(&path).unwrap_or_default();
+                let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+                for name in [
+                    format!("pre{script}"),
+                    script.to_owned(),
+                    format!("post{script}"),
+                ] {
+                    if let Some(text) = json["scripts"][&name].as_str() {
+                        self.shell(text, &place.below(dir.to_owned(), dir.to_owned()));
+                    }
+                }
+                return;
+            }
+            if dir.is_empty() {
+                return;
+            }
+            dir = parent(dir);
+        }
+    }
+
+    fn make(&mut self, rest: &[String], place: &Place) {
+        let (mut dir, mut file, mut goals) = (place.dir.clone(), None, Vec::new());
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-C" | "--directory" => {
+                    if let Some((found, _)) = words.next().and_then(|to| self.resolve(place, to)) {
+                        dir = found;
+                    }
+                }
+                "-f" | "--file" | "--makefile" | "--justfile" => file = words.next().cloned(),
+                "-j" | "-l" | "-o" | "-W" => {
+                    let _ = words
+                        .next()
+                        .filter(|next| next.parse::<u32>().is_err())
+                        .map(|goal| goals.push(goal.as_str()));
+                }
+                word if word.starts_with('-') || word.contains('=') => {}
+                goal => goals.push(goal),
+            }
+        }
+        let names = [
+            "GNUmakefile",
+            "makefile",
+            "Makefile",
+            "justfile",
+            "Justfile",
+            ".justfile",
+        ];
+        let named = file
+            .as_deref()
+            .into_iter()
+            .chain(names.into_iter().filter(|_| file.is_none()));
+        let here = place.below(dir.clone(), dir);
+        for name in named {
+            if let Some((path, Entry::File { .. })) = self.resolve(&here, name) {
+                let text = self.start.read(&path).unwrap_or_default();
+                self.found.named.insert(path);
+                let recipes = shell::recipes(&text, &goals);
+                self.shell(&recipes, &here);
+                return;
+            }
+        }
+    }
+
+    fn script_at(&mut self, place: &Place, word: Option<&String>) {
+        if let Some((path, Entry::File { .. })) = word.and_then(|word| self.resolve(place, word)) {
+            self.script_in(path, place, true);
+        }
+    }
+
+    fn script(&mut self, path: String, place: &Place) {
+        self.script_in(path, place, false);
+    }
+
+    /// Takes a script in, and what it runs.
+    fn script_in(&mut self, path: String, place: &Place, is_shell: bool) {
+        if place.in_script && !says_that_it_checks(&path) {
+            return;
+        }
+        let is_new = self.found.named.insert(path.clone());
+        if !is_new || place.depth > MAX_DEPTH {
+            return;
+        }
+        let Some(text) = self.start.read(&path) else {
+            return;
+        };
+        let first = text.lines().next().unwrap_or_default();
+        let interpreter = first.strip_prefix("#!").unwrap_or_default();
+        let of_shell = |word: &str| SHELLS.contains(&base(word));
+        let extension = base(&path)
+            .rsplit_once('.')
+            .map_or("", |(_, extension)| extension);
+        let here = place
+            .below(place.dir.clone(), parent(&path).to_owned())
+            .in_script();
+        let is_shell =
+            is_shell || interpreter.split_whitespace().any(of_shell) || SHELLS.contains(&extension);
+        if is_shell {
+            self.shell(&text, &here);
+            return;
+        }
+        for word in interpreter.split_whitespace() {
+            self.family_of(base(word));
+        }
+        for word in shell::words(&text) {
+            let name = base(word);
+            if name.len() > 2 {
+                self.family_of(name);
+            }
+            let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+            if word.contains('/')
+                && let Some((path, Entry::File { executable })) = self.resolve(&here, word)
+                && (executable || SHELLS.contains(&extension))
+            {
+                self.script(path, &here);
+            }
+        }
+    }
+
+    /// What pytest is told of where tests are and how they are called.
+    fn read_test_settings(&mut self) {
+        if !self.found.families().contains(&"Python") {
+            return;
+        }
+        for file in [
+            "pytest.ini",
+            ".pytest.ini",
+            "pyproject.toml",
+            "tox.ini",
+            "setup.cfg",
+        ] {
+            let text = self.start.read(file).unwrap_or_default();
+            for found in TEST_SETTINGS.captures_iter(&text) {
+                let is_list = |c: char| c.is_whitespace() || "[]\"',".contains(c);
+                let words = found[2].split(is_list).filter(|word| !word.is_empty());
+                let words: Vec<String> = words.map(str::to_owned).collect();
+                match &found[1] {
+                    "testpaths" => self.runner(&words, &Place::default()),
+                    _ => self
+                        .found
+                        .test_names
+                        .extend(words.into_iter().filter(|word| word != "*.py")),
+                }
+            }
+        }
+    }
+
+    /// What a word of a command names in the work tree. The links on the way are named as well.
+    fn resolve(&mut self, place: &Place, word: &str) -> Option<(String, Entry)> {
+        // What stands behind a variable is looked for where it most likely is.
+        let word = match word.rfind(['$', '}', ')']) {
+            Some(at) => word.get(at..)?.split_once('/')?.1,
+            None => word,
+        };
+        let dirs = [&place.dir, &place.script_dir, &String::new()];
+        if word.starts_with(['/', '~', '-']) || word.is_empty() {
+            return None;
+        }
+        dirs.into_iter()
+            .find_map(|dir| self.resolve_from(dir, word))
+    }
+
+    fn resolve_from(&mut self, dir: &str, word: &str) -> Option<(String, Entry)> {
+        let mut todo: Vec<String> = [dir, word]
+            .join("/")
+            .split('/')
+            .rev()
+            .map(str::to_owned)
+            .collect();
+        let (mut path, mut entry) = (String::new(), Entry::Directory);
+        let (mut links, mut passed) = (0, Vec::new());
+        while let Some(name) = todo.pop() {
+            match name.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    if path.is_empty() {
+                        return None;
+                    }
+                    path = parent(&path).to_owned();
+                    entry = Entry::Directory;
+                    continue;
+                }
+                _ => {}
+            }
+            let next = joined(&path, &name);
+            match self.start.entry(&next)? {
+                Entry::Link(target) => {
+                    links += 1;
+                    passed.push(next);
+                    if links > MAX_LINKS || target.starts_with('/') {
+                        return None;
+                    }
+                    todo.extend(target.split('/').rev().map(str::to_owned));
+                }
+                found => {
+                    path = next;
+                    entry = found;
+                }
+            }
+        }
+        self.found.named.extend(passed);
+        Some((path, entry))
+    }
+}
+
+static TEST_SETTINGS: Pattern = Pattern::new(
+    r"(?m)^\s*(testpaths|python_files)\s*=\s*(\[[^\]]*\]|[^\n]*(?:\n[ \t]+[^\n=]+$)*)",
+);
+
+fn is_command_option(word: &str) -> bool {
+    let short = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    short.is_some_and(|letters| letters.ends_with('c'))
+}
+
+/// Whether an interpreter reads a file without running it, which then decides nothing: `sh -n x.sh`.
+fn only_parses(name: &str, rest: &[String]) -> bool {
+    let mut options = rest.iter().take_while(|word| word.starts_with('-'));
+    let letter = match name {
+        _ if SHELLS.contains(&name) => 'n',
+        "perl" | "ruby" => 'c',
+        "php" => 'l',
+        "node" | "nodejs" => {
+            return options.any(|word| word == "--check" || word == "-c");
+        }
+        _ => return false,
+    };
+    options.any(|word| !word.starts_with("--") && word.contains(letter))
+}
+
+fn says_that_it_checks(path: &str) -> bool {
+    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    is_test(path) || words.any(|word| WORDS_OF_CHECKS.contains(&word.to_ascii_lowercase().as_str()))
+}
