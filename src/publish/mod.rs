@@ -5,9 +5,6 @@
 //! branch the work is for, where it is told of and what it may change. The run directory says only
 //! what was done, and is read as input from a stranger.
 
-mod directory;
-
-use self::directory::HandedOver;
 use crate::cli::{Output, PublishArgs};
 use crate::commit_policy::{self, Messages, Policy};
 use crate::context::Context;
@@ -32,6 +29,7 @@ use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::hand_in::HandIn;
+use crate::run::handed_over::{self, HandedOver};
 use crate::run::identity::identity_of_commits;
 use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
@@ -60,7 +58,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
             .hint("give the step the input github-token, or set GITHUB_REPOSITORY and GITHUB_TOKEN")
     })?;
     let redactor = crate::secrets::sources::redactor(&context.env);
-    let handed = directory::read(&past_runs::directory(context, &args.run_dir)?, &redactor)?;
+    let handed = handed_over::read(&past_runs::directory(context, &args.run_dir)?, &redactor)?;
     let real = crate::run::repository::repository(context)?;
     let set = Set::of(context, args, &real)?;
     if let Some(name) = name(context, &set, &handed.summary) {

@@ -14,6 +14,7 @@ pub mod emitter;
 pub mod execute;
 mod finish;
 pub mod hand_in;
+pub mod handed_over;
 pub mod identity;
 pub mod isolation;
 pub mod journal;
