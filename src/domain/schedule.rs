@@ -20,7 +20,7 @@ pub struct Rules {
     pub keep_going: bool,
     /// What a task that changed nothing counts as.
     pub no_changes: OnFinding,
-    /// Tasks whose dependencies do not count because they were asked for by name.
+    /// Tasks that were asked for by name: dependencies that were not do not count.
     pub alone: BTreeSet<String>,
 }
 
@@ -44,6 +44,7 @@ pub enum TaskStep {
 #[derive(Debug)]
 pub struct Schedule<'p> {
     left: std::slice::Iter<'p, Item>,
+    selected: HashSet<&'p str>,
     rules: &'p Rules,
     ended: HashSet<String>,
     done: HashSet<String>,
@@ -61,6 +62,7 @@ impl<'p> Schedule<'p> {
     ) -> Self {
         let mut schedule = Self {
             left: order.iter(),
+            selected: order.iter().map(|item| item.id.as_str()).collect(),
             rules,
             ended: HashSet::new(),
             done: done_before.iter().cloned().collect(),
@@ -89,13 +91,15 @@ impl<'p> Schedule<'p> {
         let Some(item) = self.left.find(|item| !self.ended.contains(&item.id)) else {
             return TaskStep::End;
         };
-        let undone = |id: &&String| !self.done.contains(*id);
+        let is_alone = self.rules.alone.contains(&item.id);
+        let counts = |id: &str| !is_alone || self.selected.contains(id);
+        let undone = |id: &&String| counts(id.as_str()) && !self.done.contains(*id);
         match item.depends_on.iter().find(undone) {
-            Some(on) if !self.rules.alone.contains(&item.id) => TaskStep::Skip {
+            Some(on) => TaskStep::Skip {
                 id: item.id.clone(),
                 on: on.clone(),
             },
-            _ => TaskStep::Run(item.id.clone()),
+            None => TaskStep::Run(item.id.clone()),
         }
     }
 }
@@ -243,6 +247,20 @@ mod tests {
             ..Rules::default()
         };
         assert_eq!(run(&items, done, &rules), ["run b", "end"]);
+    }
+
+    #[test]
+    fn tasks_asked_for_together_wait_for_each_other() {
+        let items = items(&[("b", &["a"]), ("c", &["b"])]);
+        let rules = Rules {
+            keep_going: true,
+            alone: BTreeSet::from(["b".to_owned(), "c".to_owned()]),
+            ..Rules::default()
+        };
+        assert_eq!(
+            run(&items, second_fails, &rules),
+            ["run b", "skip c for b", "end"]
+        );
     }
 
     #[test]
