@@ -9,6 +9,7 @@ mod edit;
 mod foreign;
 mod graph;
 mod markdown;
+mod matrix;
 mod native;
 mod order;
 mod patch;
@@ -16,6 +17,7 @@ pub mod schema;
 mod source;
 
 pub use canonical::without_owned_keys;
+pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use order::{UnknownTask, selection};
 pub use patch::{StatusUpdate, set_status, set_statuses};

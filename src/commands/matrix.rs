@@ -1,0 +1,41 @@
+//! `sprag matrix`: what is left of a plan as the rows of a job matrix.
+
+use crate::cli::MatrixArgs;
+use crate::context::Context;
+use crate::domain::plan::matrix;
+use crate::error::{Error, Result};
+use crate::print::print;
+use crate::report::append::append_only;
+use crate::report::outputs::github_output;
+use crate::run::prepare::read_plan;
+use std::io::{Write as _, stderr};
+
+/// Runs the command and says the process's exit code. In a step of a job the rows are its output `matrix`
+/// too.
+///
+/// # Errors
+/// What is wrong with the plan.
+pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
+    let path = args.path.as_ref().or(args.plan.as_ref());
+    let path =
+        path.ok_or_else(|| Error::usage("no plan was given").hint("name one: sprag matrix PLAN"))?;
+    let mut warnings = Vec::new();
+    let name = path.display().to_string();
+    let (plan, _) = read_plan(&context.cwd.join(path), &name, &mut warnings)?;
+    for warning in warnings {
+        // Without a log there is nowhere left to say it.
+        let _ = writeln!(stderr(), "warning: {warning}");
+    }
+    let rows = matrix(&plan, args.shards.map(usize::from));
+    let rows = serde_json::to_string(&rows).map_err(anyhow::Error::from)?;
+    print(&format!("{rows}\n"))?;
+    if let Some(file) = context.path_var("GITHUB_OUTPUT") {
+        let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+        let text = github_output(&[("matrix", rows)], &delimiter);
+        let written = append_only(&file).and_then(|mut file| Ok(file.write_all(text.as_bytes())?));
+        written.map_err(|error| {
+            Error::environment(format!("the output cannot be written: {error:#}"))
+        })?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,141 @@
+//! A plan's tasks in groups that do not depend on each other, for as many jobs side by side.
+
+use super::{Plan, TaskId, TaskStatus, selection};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+/// The most rows: GitHub starts no more jobs for one matrix.
+pub const MAX_ROWS: usize = 256;
+
+/// The `strategy.matrix` of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Matrix {
+    /// One row for each job.
+    pub include: Vec<Row>,
+}
+
+/// What one job works on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The id of its first task, which no other row has.
+    pub name: String,
+    /// The ids of its tasks in the order in which they are done, separated by spaces.
+    pub tasks: String,
+}
+
+/// The tasks that are not done, in groups of which none depends on another: one for each connected
+/// component of the dependencies among them, packed into at most `shards` rows.
+pub fn matrix(plan: &Plan, shards: Option<usize>) -> Matrix {
+    let order: Vec<&TaskId> = undone(plan);
+    let place: HashMap<&TaskId, usize> = order.iter().copied().zip(0..).collect();
+    let mut groups = components(plan, &order, &place);
+    let most = shards.unwrap_or(MAX_ROWS).clamp(1, MAX_ROWS);
+    // The largest first, each into the smallest row: no row has much more than another.
+    groups.sort_by_key(|group| Reverse(group.len()));
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    for group in groups {
+        let is_full = rows.len() == most;
+        match rows.iter_mut().min_by_key(|row| row.len()) {
+            Some(row) if is_full => row.extend(group),
+            _ => rows.push(group),
+        }
+    }
+    rows.iter_mut().for_each(|row| row.sort_unstable());
+    rows.sort_by_key(|row| row.first().copied());
+    let row = |row: Vec<usize>| {
+        let ids: Vec<&str> = row.iter().map(|&at| order[at].as_str()).collect();
+        Row {
+            name: ids.first().copied().unwrap_or_default().to_owned(),
+            tasks: ids.join(" "),
+        }
+    };
+    Matrix {
+        include: rows.into_iter().map(row).collect(),
+    }
+}
+
+/// The tasks that are left, dependencies first.
+fn undone(plan: &Plan) -> Vec<&TaskId> {
+    let order = selection(plan, &[]).unwrap_or_default();
+    let left = order
+        .into_iter()
+        .filter(|task| task.status != TaskStatus::Done);
+    left.map(|task| &task.id).collect()
+}
+
+/// The places of connected tasks, each component in order.
+fn components(plan: &Plan, order: &[&TaskId], place: &HashMap<&TaskId, usize>) -> Vec<Vec<usize>> {
+    let mut root: Vec<usize> = (0..order.len()).collect();
+    for task in &plan.tasks {
+        let Some(&from) = place.get(&task.id) else {
+            continue;
+        };
+        for &to in task.depends_on.iter().filter_map(|id| place.get(id)) {
+            let (one, other) = (find(&mut root, from), find(&mut root, to));
+            root[one.max(other)] = one.min(other);
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
+    for at in 0..order.len() {
+        groups[find(&mut root, at)].push(at);
+    }
+    groups.retain(|group| !group.is_empty());
+    groups
+}
+
+/// The first place of a component, with the way to it made short.
+fn find(root: &mut [usize], mut at: usize) -> usize {
+    while root[at] != at {
+        root[at] = root[root[at]];
+        at = root[at];
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::parse;
+
+    fn rows(tasks: &[(&str, &[&str], &str)], shards: Option<usize>) -> Vec<String> {
+        let tasks: Vec<serde_json::Value> = tasks
+            .iter()
+            .map(|(id, on, status)| {
+                serde_json::json!({"id": id, "title": id, "depends_on": on, "status": status})
+            })
+            .collect();
+        let text = serde_json::json!({"title": "T", "tasks": tasks}).to_string();
+        let plan = parse("plan.json", text.as_bytes()).unwrap().value;
+        let rows = matrix(&plan, shards).include.into_iter();
+        rows.map(|row| format!("{}: {}", row.name, row.tasks))
+            .collect()
+    }
+
+    const PLAN: &[(&str, &[&str], &str)] = &[
+        ("a", &[], "done"),
+        ("b", &["a"], "pending"),
+        ("c", &["e"], "pending"),
+        ("d", &["a"], "failed"),
+        ("e", &[], "pending"),
+        ("f", &["b"], "pending"),
+        ("g", &[], "pending"),
+    ];
+
+    #[test]
+    fn a_row_is_a_component_of_what_is_left() {
+        assert_eq!(rows(PLAN, None), ["b: b f", "d: d", "e: e c", "g: g"]);
+    }
+
+    #[test]
+    fn rows_are_packed_evenly() {
+        assert_eq!(rows(PLAN, Some(2)), ["b: b d f", "e: e c g"]);
+        assert_eq!(rows(PLAN, Some(1)), ["b: b d e c f g"]);
+        assert_eq!(rows(PLAN, Some(9)).len(), 4);
+    }
+
+    #[test]
+    fn a_plan_that_is_done_has_no_row() {
+        assert!(rows(&[("a", &[], "done")], None).is_empty());
+    }
+}
