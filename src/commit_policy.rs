@@ -40,9 +40,12 @@ pub struct Policy<'a> {
 }
 
 /// What messages have to be.
+#[derive(Clone, Copy)]
 pub enum Messages<'a> {
     /// Each names this run in `Sprag-Run`.
     OfRun(&'a str),
+    /// Each names one run in `Sprag-Run`.
+    OfAnyRun,
     /// Each is as Sprag would have written it had the agent suggested it.
     Harmless,
 }
@@ -131,12 +134,16 @@ fn of_message(commit: &CommitFacts, policy: &Policy<'_>) -> Option<String> {
         return Some("has a message that is not UTF-8".to_owned());
     };
     match policy.messages {
-        Messages::OfRun(run) => match reviewed(message) {
-            Some(read) if read.runs.as_slice() == [run] => None,
-            None => Some(NO_RUN.to_owned()),
-            Some(read) if read.runs.is_empty() => Some(NO_RUN.to_owned()),
-            Some(_) => Some(format!("does not name the run {run}")),
-        },
+        Messages::OfRun(_) | Messages::OfAnyRun => {
+            let runs = reviewed(message).map(|read| read.runs).unwrap_or_default();
+            match (&policy.messages, runs.as_slice()) {
+                (_, []) => Some(NO_RUN.to_owned()),
+                (Messages::OfRun(run), [only]) if only == run => None,
+                (Messages::OfRun(run), _) => Some(format!("does not name the run {run}")),
+                (_, [_]) => None,
+                (_, _) => Some("names more than one run of Sprag".to_owned()),
+            }
+        }
         Messages::Harmless => {
             let clean = suggested_by_commit(message);
             let clean = clean.map(|clean| compose(Some(&clean), "", "", &[]));

@@ -124,6 +124,8 @@ pub struct Reviewed {
     pub text: String,
     /// What its last paragraph names in `Sprag-Run`, in order.
     pub runs: Vec<String>,
+    /// The ids of the tasks that its last paragraph names in `Sprag-Task`, in order.
+    pub tasks: Vec<String>,
 }
 
 /// Cleans a whole message with its trailers by the rules for suggestions. `None` when nothing is left
@@ -144,10 +146,15 @@ pub fn reviewed(message: &str) -> Option<Reviewed> {
         .filter_map(|line| line.split_once(": "))
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .collect();
-    let runs = trailers.iter().filter(|(key, _)| key == "Sprag-Run");
+    let values = |wanted: &'static str| {
+        let named = trailers.iter().filter(move |(key, _)| key == wanted);
+        named.map(|(_, value)| value.as_str())
+    };
+    let id = |value: &str| value.rsplit('/').next().unwrap_or(value).to_owned();
     Some(Reviewed {
         text: compose(Some(&clean), "", "", &trailers),
-        runs: runs.map(|(_, value)| value.clone()).collect(),
+        runs: values("Sprag-Run").map(str::to_owned).collect(),
+        tasks: values("Sprag-Task").map(id).collect(),
     })
 }
 

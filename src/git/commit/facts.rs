@@ -73,12 +73,24 @@ impl Repo {
         &self,
         head: &RevId,
     ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
-        let head = checked_id(head)?;
-        let Some(base) = self.base() else {
-            return Ok(Err(NoLine::Merge));
-        };
+        match self.base() {
+            Some(base) => self.commits_since(&base, head),
+            None => Ok(Err(NoLine::Merge)),
+        }
+    }
+
+    /// The commits from `start` to `head`, which somebody else made.
+    ///
+    /// # Errors
+    /// As [`Repo::commits_since_base`].
+    pub fn commits_since(
+        &self,
+        start: &RevId,
+        head: &RevId,
+    ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
+        let (start, head) = (checked_id(start)?, checked_id(head)?);
         let _open = self.unseal()?;
-        Ok(self.commit_line(None, &base.0, head)?)
+        Ok(self.commit_line(None, start, head)?)
     }
 
     /// A command that sees the objects of this directory, too.

@@ -3,7 +3,8 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{display_paths, nul_fields};
 use crate::git::commit::raw_commit::RawCommit;
-use crate::git::error::GitError;
+use crate::git::commit::stage::record;
+use crate::git::error::{GitError, io_error};
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
@@ -61,11 +62,17 @@ const USAGE: i32 = 129;
 
 impl Repo {
     /// Puts commits, oldest first, on top of `onto`. Author, committer, their dates, message and
-    /// encoding stay; signatures are made anew where commits are signed.
+    /// encoding stay; signatures are made anew where commits are signed. The file `kept` stays as `onto`
+    /// has it, whatever the commits make of it.
     ///
     /// # Errors
     /// [`RebaseError`].
-    pub fn rebase(&self, onto: &RevId, commits: &[RevId]) -> Result<Rebased, RebaseError> {
+    pub fn rebase(
+        &self,
+        onto: &RevId,
+        commits: &[RevId],
+        kept: Option<&[u8]>,
+    ) -> Result<Rebased, RebaseError> {
         let _open = self.unseal()?;
         self.refresh_shallow()?;
         let mut head = checked_id(onto)?.to_owned();
@@ -75,7 +82,7 @@ impl Repo {
             let [parent] = commit.parents.as_slice() else {
                 return Err(RebaseError::NotLinear(old.clone()));
             };
-            let tree = self.merged_tree(parent, &head, old)?;
+            let tree = self.merged_tree(parent, &head, old, kept)?;
             let is_empty = tree == self.raw_commit(&head)?.tree;
             let new = match is_empty {
                 true => None,
@@ -123,7 +130,13 @@ impl Repo {
         })
     }
 
-    fn merged_tree(&self, parent: &str, onto: &str, commit: &RevId) -> Result<String, RebaseError> {
+    fn merged_tree(
+        &self,
+        parent: &str,
+        onto: &str,
+        commit: &RevId,
+        kept: Option<&[u8]>,
+    ) -> Result<String, RebaseError> {
         let base = format!("--merge-base={parent}");
         let args = [
             "merge-tree",
@@ -142,11 +155,16 @@ impl Repo {
                 command: "merge-tree",
                 what: tree,
             })),
-            Some(0) => Ok(tree),
-            Some(1) => Err(RebaseError::Conflict {
-                commit: commit.clone(),
-                paths: fields.map(<[u8]>::to_vec).collect(),
-            }),
+            Some(0 | 1) => {
+                let conflicts = fields.filter(|path| Some(*path) != kept);
+                let paths: Vec<Vec<u8>> = conflicts.map(<[u8]>::to_vec).collect();
+                let commit = commit.clone();
+                match (paths.is_empty(), kept) {
+                    (false, _) => Err(RebaseError::Conflict { commit, paths }),
+                    (true, Some(path)) => Ok(self.with_file_of(&tree, onto, path)?),
+                    (true, None) => Ok(tree),
+                }
+            }
             Some(USAGE) => Err(RebaseError::OldGit),
             status => Err(RebaseError::Git(GitError::Failed {
                 command: "merge-tree".to_owned(),
@@ -154,6 +172,26 @@ impl Repo {
                 stderr: output.stderr,
             })),
         }
+    }
+
+    /// A tree with one path as another tree has it.
+    fn with_file_of(&self, tree: &str, from: &str, path: &[u8]) -> Result<String, GitError> {
+        let diffs = self.diff_trees_by(self.apart(), tree, from)?;
+        let Some(diff) = diffs.into_iter().find(|diff| diff.path == path) else {
+            return Ok(tree.to_owned());
+        };
+        let tmp = self.private.root.join("tmp");
+        let place = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+        let index = place.path().join("index");
+        let with_index = || self.apart().env("GIT_INDEX_FILE", &index);
+        with_index().args(["read-tree", tree]).run()?;
+        let change = record(diff.after.mode, diff.after.oid, path);
+        let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
+        with_index().args(add).stdin(change).run()?;
+        with_index()
+            .args(["write-tree", "--missing-ok"])
+            .durably()
+            .line()
     }
 
     fn commit_anew(

@@ -9,7 +9,7 @@ use crate::git::error::GitError;
 use crate::git::private::head::{HeadState, plain_nested_head, read_head};
 use crate::git::private::links::links;
 use crate::git::remote::error::RemoteError;
-use crate::git::remote::names::checked_id;
+use crate::git::remote::names::{BranchName, checked_id};
 use crate::git::repo::Repo;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -100,6 +100,36 @@ impl Repo {
                 .expect_success("merge-base".to_owned())
                 .map(|_| false),
         }
+    }
+
+    /// The commit that a branch of the repository is at, else that of the branch of this name which was
+    /// fetched from `origin`; `None` where there is neither.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn tip_of(&self, branch: &BranchName) -> Result<Option<RevId>, GitError> {
+        let _open = self.unseal()?;
+        for below in ["refs/heads", "refs/remotes/origin"] {
+            let wanted = format!("{below}/{}^{{commit}}", branch.short());
+            let args = ["rev-parse", "-q", "--verify", &wanted];
+            let found = self.real_call().git().args(args).status()?;
+            if found.status == Some(0) {
+                return Ok(Some(RevId(found.line())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last commit that is in the history of both; `None` where there is none.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn fork_point(&self, one: &RevId, other: &RevId) -> Result<Option<RevId>, RemoteError> {
+        let args = ["merge-base", checked_id(one)?, checked_id(other)?];
+        let _open = self.unseal()?;
+        self.refresh_shallow()?;
+        let found = self.call().args(args).status()?;
+        Ok((found.status == Some(0)).then(|| RevId(found.line())))
     }
 
     /// Whether a commit is in the history of another one; `false` also where that cannot be told.

@@ -303,7 +303,7 @@ fn nothing_in_the_repository_decides_where_a_push_goes() {
         .repo
         .fetch(&o.remote, "refs/heads/main", None, &Cancel::new());
     assert_eq!(got.unwrap(), theirs);
-    f.repo.rebase(&theirs, &[new]).unwrap();
+    f.repo.rebase(&theirs, &[new], None).unwrap();
     let told = fs::read_to_string(&canary).unwrap_or_default();
     assert!(!canary.exists(), "{told}");
     assert_eq!(git_in(f.root(), &sink, &["for-each-ref"]), "");
@@ -431,7 +431,10 @@ fn work_is_put_on_top_of_a_moved_branch_verified_again_and_pushed() {
     f.repo
         .fetch(&o.remote, "refs/heads/main", None, &Cancel::new())
         .unwrap();
-    let rebased = f.repo.rebase(&theirs, &[one.clone(), two.clone()]).unwrap();
+    let rebased = f
+        .repo
+        .rebase(&theirs, &[one.clone(), two.clone()], None)
+        .unwrap();
     assert_eq!(f.head(), two.0, "nothing has moved yet");
     let show = |rev: &str| f.git(&["show", "-s", "--format=%an %ae %ad %cn %ce %cd %B", rev]);
     for (old, new) in [&one, &two].iter().zip(&rebased.commits) {
@@ -458,7 +461,7 @@ fn work_is_put_on_top_of_a_moved_branch_verified_again_and_pushed() {
         push(&f, &o, &spec("main", &rebased.head, Some(&theirs))).unwrap(),
         pushed(&rebased.head)
     );
-    let again = f.repo.rebase(&rebased.head, &[one]).unwrap();
+    let again = f.repo.rebase(&rebased.head, &[one], None).unwrap();
     assert_eq!(again.commits[0].new, None, "its change is there already");
 }
 
@@ -471,7 +474,7 @@ fn a_move_cut_off_after_the_branch_moved_is_finished() {
     f.repo
         .fetch(&o.remote, &theirs.0, None, &Cancel::new())
         .unwrap();
-    let rebased = f.repo.rebase(&theirs, &[one]).unwrap();
+    let rebased = f.repo.rebase(&theirs, &[one], None).unwrap();
     let intent = f.repo.plan_move(&rebased.head).unwrap();
     f.git(&["update-ref", "HEAD", &rebased.head.0]);
     f.repo.move_to(&intent, &Exempt::default()).unwrap();
@@ -498,7 +501,7 @@ fn a_conflict_is_told_with_its_paths_and_changes_nothing() {
         .unwrap();
     let error = f
         .repo
-        .rebase(&theirs, std::slice::from_ref(&mine))
+        .rebase(&theirs, std::slice::from_ref(&mine), None)
         .unwrap_err();
     assert!(
         matches!(&error, RebaseError::Conflict { commit, paths } if *commit == mine && *paths == [b"a".to_vec()]),
@@ -510,7 +513,7 @@ fn a_conflict_is_told_with_its_paths_and_changes_nothing() {
     ]);
     let merge = RevId(f.head());
     assert!(matches!(
-        f.repo.rebase(&theirs, &[merge]),
+        f.repo.rebase(&theirs, &[merge], None),
         Err(RebaseError::NotLinear(_))
     ));
 }

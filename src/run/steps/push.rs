@@ -1,7 +1,6 @@
 //! The run's commits on their state to the remote: pushed with a lease, put on top of what somebody else
 //! has pushed meanwhile and verified there again, or kept where nothing else is possible.
 
-use crate::domain::checks::verdict::Verdict;
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
@@ -14,7 +13,7 @@ use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::push_failure::{PushFailure, refused, rescue_of};
 use crate::run::setup::Setup;
-use crate::run::steps::verify::run_checks;
+use crate::run::steps::moved::{NotMoved, move_and_verify};
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::time::Duration;
@@ -233,7 +232,7 @@ impl Push<'_, '_> {
             Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
         };
         let commits = state.current(&commits);
-        let rebased = match self.tree.repo.rebase(&now, &commits) {
+        let rebased = match self.tree.repo.rebase(&now, &commits, None) {
             Ok(rebased) => rebased,
             Err(error) => {
                 return Ok(Err(PushFailure::here(format!(
@@ -247,71 +246,22 @@ impl Push<'_, '_> {
             self.request.branch.short(),
             short(&now)
         ));
-        match self.move_and_verify(&rebased.head).await? {
-            Ok(()) => {
+        let checks = self.request.checks.iter();
+        let (setup, tree, memory) = (self.setup, &mut *self.tree, &mut *self.memory);
+        self.emit.at(None, None, None);
+        match move_and_verify(setup, tree, memory, self.emit, &rebased.head, checks).await? {
+            None => {
                 state.note(&rebased.commits);
                 state.head = rebased.head;
                 state.expected = Some(now);
                 Ok(Ok(()))
             }
-            Err(why) => Ok(Err(PushFailure::here(why))),
+            Some(NotMoved::Fails(failing)) => Ok(Err(PushFailure::here(format!(
+                "the branch has moved, and on top of its new commits these checks fail: {failing}"
+            )))),
+            Some(NotMoved::Stopped) => Ok(Err(PushFailure::here("the run was stopped meanwhile"))),
+            Some(NotMoved::Impossible(why)) => Ok(Err(PushFailure::here(why))),
         }
-    }
-
-    async fn move_and_verify(&mut self, to: &RevId) -> anyhow::Result<Result<(), String>> {
-        let intent = match self.tree.move_to(to)? {
-            Ok(intent) => intent,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        Ok(match self.verify_again().await? {
-            None => {
-                self.tree.arrive();
-                Ok(())
-            }
-            Some(why) => {
-                self.tree.move_back(&intent, self.emit);
-                Err(why)
-            }
-        })
-    }
-
-    /// Runs every set of checks on the tree as it stands; says what failed. What the checks change is
-    /// undone: what is pushed is what was committed.
-    async fn verify_again(&mut self) -> anyhow::Result<Option<String>> {
-        self.emit.at(None, None, None);
-        let mut seen: Vec<&TaskConfig> = Vec::new();
-        for config in self.request.checks {
-            if config.checks.is_empty() || seen.iter().any(|it| it.checks == config.checks) {
-                continue;
-            }
-            seen.push(config);
-            let (raw, _) = self.tree.last_snapshot(self.emit);
-            let verification = run_checks(
-                self.setup,
-                self.tree,
-                self.memory,
-                self.emit,
-                config,
-                raw.as_deref(),
-            )
-            .await?;
-            self.tree.settle(raw.as_deref(), self.emit);
-            let exempt = self.tree.exempt();
-            if let Err(error) = self.tree.repo.change().restore_tree(&exempt) {
-                return Ok(Some(format!("the tree could not be restored: {error}")));
-            }
-            match verification.verdict {
-                Verdict::Passed => {}
-                Verdict::Aborted => return Ok(Some("the run was stopped meanwhile".into())),
-                _ => {
-                    let failing = verification.failing_checks().join(", ");
-                    return Ok(Some(format!(
-                        "the branch has moved, and on top of its new commits these checks fail: {failing}"
-                    )));
-                }
-            }
-        }
-        Ok(None)
     }
 
     /// Work that the branch does not take is never lost: another branch of the remote has it, or a
