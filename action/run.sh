@@ -52,8 +52,17 @@ else
 fi
 
 publish=${INPUT_PUBLISH:-}
-unset INPUT_BINARY INPUT_PUBLISH ACTION_REPOSITORY
+matrix=${INPUT_MATRIX:-}
+shards=${INPUT_SHARDS:-}
+integrate=${INPUT_INTEGRATE:-}
+unset INPUT_BINARY INPUT_PUBLISH INPUT_MATRIX INPUT_SHARDS INPUT_INTEGRATE ACTION_REPOSITORY
 if [ -n "$publish" ]; then
   exec "$binary" publish -- "$publish"
+fi
+if [ -n "$matrix" ]; then
+  exec "$binary" matrix ${shards:+"--shards=$shards"} -- "$matrix"
+fi
+if [ -n "$integrate" ]; then
+  exec "$binary" integrate -- "$integrate"
 fi
 exec "$binary" run

@@ -55,6 +55,10 @@ pub enum Command {
     Doctor(Box<DoctorArgs>),
     /// Push and report what a job without the right to write did: the second of two jobs
     Publish(PublishArgs),
+    /// Print the rows of a job matrix for what is left of a plan: tasks that depend on each other together
+    Matrix(MatrixArgs),
+    /// Bring the work of several jobs on one plan together: verified after each, in plan order
+    Integrate(Box<IntegrateArgs>),
     /// Render a finished run again
     Report(ReportArgs),
     /// Repeat the decisions of a recorded session and compare them; runs nothing
@@ -78,6 +82,8 @@ impl Command {
             Self::Check(args) => args.common.directory.as_deref(),
             Self::Doctor(args) => args.common.directory.as_deref(),
             Self::Publish(args) => args.common.directory.as_deref(),
+            Self::Matrix(args) => args.directory.as_deref(),
+            Self::Integrate(args) => args.common.directory.as_deref(),
             Self::Init(args) => args.directory.as_deref(),
             Self::Runs(args) => args.directory.as_deref(),
             _ => None,
@@ -178,6 +184,70 @@ pub struct PublishArgs {
 
 impl Chosen for PublishArgs {
     const KEYS: &'static [&'static str] = &["pull_request", "report"];
+}
+
+/// `sprag matrix`.
+#[derive(Debug, Args, Default)]
+pub struct MatrixArgs {
+    /// Plan whose tasks are to be spread
+    #[arg(value_name = "PLAN", required_unless_present = "plan")]
+    pub path: Option<PathBuf>,
+    /// The same as PLAN
+    #[arg(long, value_name = "FILE", conflicts_with = "path")]
+    pub plan: Option<PathBuf>,
+    /// The most rows; without it one for each group of tasks that depend on each other
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_ROWS))]
+    pub shards: Option<u16>,
+    /// Directory to work in; other paths are relative to it
+    #[arg(short = 'C', value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
+/// The most jobs that GitHub starts for one matrix.
+const MAX_ROWS: i64 = crate::domain::plan::MAX_ROWS as i64;
+
+/// `sprag integrate`.
+#[derive(Debug, Args, Default)]
+pub struct IntegrateArgs {
+    /// Directory or id of a run that did some tasks of the plan, a directory that holds such, or a branch
+    #[arg(value_name = "RUN_DIR|BRANCH", required = true)]
+    pub shards: Vec<String>,
+    /// Plan that the jobs worked on
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// Where to work.
+    #[command(flatten)]
+    pub common: Common,
+    /// How much to print.
+    #[command(flatten)]
+    pub output: Output,
+    /// What else can be set.
+    #[command(flatten)]
+    pub settings: FlagsOf<IntegrateArgs>,
+}
+
+impl Chosen for IntegrateArgs {
+    const KEYS: &'static [&'static str] = &[
+        "verify",
+        "verify_timeout",
+        "verify_env",
+        "flaky_reruns",
+        "deadline",
+        "sandbox",
+        "sandbox_write",
+        "keep_going",
+        "protected_paths",
+        "push",
+        "pull_request",
+        "commit_via",
+        "dispatch_workflows",
+        "report",
+        "name",
+        "status_comment",
+        "events",
+        "color",
+        "run_dir",
+    ];
 }
 
 /// `sprag report`.

@@ -32,7 +32,11 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             let in_actions = context.in_actions();
-            if in_actions && matches!(cli.command, Command::Run(_) | Command::Publish(_)) {
+            let is_step = matches!(
+                cli.command,
+                Command::Run(_) | Command::Publish(_) | Command::Matrix(_) | Command::Integrate(_)
+            );
+            if in_actions && is_step {
                 tell(&context, &error);
             }
             failed(&error, in_actions)
@@ -44,9 +48,14 @@ fn main() -> ExitCode {
 fn directory(context: &Context, command: &Command) -> Option<PathBuf> {
     match (command.directory(), command) {
         (Some(directory), _) => Some(directory.to_path_buf()),
-        (None, Command::Run(_) | Command::Doctor(_) | Command::Publish(_)) => {
-            inputs::working_directory(context)
-        }
+        (
+            None,
+            Command::Run(_)
+            | Command::Doctor(_)
+            | Command::Publish(_)
+            | Command::Matrix(_)
+            | Command::Integrate(_),
+        ) => inputs::working_directory(context),
         (None, _) => None,
     }
 }
@@ -96,6 +105,8 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Runs(_) => commands::runs::command(context),
         Command::Doctor(args) => commands::doctor::command(context, args),
         Command::Publish(args) => commands::publish::command(context, args),
+        Command::Matrix(args) => commands::matrix::command(context, args),
+        Command::Integrate(args) => commands::integrate::command(context, args),
         Command::Report(args) => commands::report::command(context, args),
         Command::Replay(args) => commands::replay::command(context, args),
         Command::Assess(args) => commands::assess::command(context, args),

@@ -7,6 +7,8 @@ pub mod completions;
 pub mod demo;
 pub mod doctor;
 pub mod init;
+pub mod integrate;
+pub mod matrix;
 pub mod publish;
 pub mod replay;
 pub mod report;

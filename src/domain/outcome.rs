@@ -128,6 +128,18 @@ pub enum Outcome {
         /// That task's id.
         on: String,
     },
+    /// Another job worked on the task, and its end there, or what kept its work from being taken, is
+    /// the end of the task.
+    InShard {
+        /// Where the task stands.
+        end: TaskEnd,
+        /// Why.
+        reason: Reason,
+        /// One line for a person.
+        message: String,
+        /// The commit that its work is in here.
+        commit: Option<RevId>,
+    },
 }
 
 /// Where a task stands at the end of a run.
@@ -175,6 +187,8 @@ pub enum Reason {
     Environment,
     Internal,
     Refused,
+    Conflict,
+    MissingShard,
 }
 
 /// The status of a run, a public interface.
@@ -249,6 +263,7 @@ impl Outcome {
             } => TaskEnd::Blocked,
             Self::Budget { .. } | Self::Deadline | Self::Cancelled { .. } => TaskEnd::Pending,
             Self::DependencyFailed { .. } => TaskEnd::Skipped,
+            Self::InShard { end, .. } => *end,
         }
     }
 
@@ -275,6 +290,7 @@ impl Outcome {
             Self::Deadline => Reason::Deadline,
             Self::Cancelled { .. } => Reason::Cancelled,
             Self::DependencyFailed { .. } => Reason::DependencyFailed,
+            Self::InShard { reason, .. } => *reason,
         }
     }
 
@@ -316,6 +332,7 @@ impl Outcome {
             Self::Budget { .. } => RunStatus::Budget,
             Self::Deadline => RunStatus::Deadline,
             Self::Cancelled { .. } => RunStatus::Cancelled,
+            Self::InShard { end, reason, .. } => in_shard(*end, *reason),
         }
     }
 
@@ -337,7 +354,8 @@ impl Outcome {
             Self::Verified { commit }
             | Self::Unverified { commit, .. }
             | Self::KnownFailures { commit, .. }
-            | Self::ChangedExpectations { commit, .. } => commit.as_ref(),
+            | Self::ChangedExpectations { commit, .. }
+            | Self::InShard { commit, .. } => commit.as_ref(),
             _ => None,
         }
     }
@@ -400,6 +418,7 @@ impl Outcome {
             Self::Deadline => "the run's deadline was reached".into(),
             Self::Cancelled { signal } => format!("cancelled by {}", signal_name(*signal)),
             Self::DependencyFailed { on } => format!("not started: {on} is not done"),
+            Self::InShard { message, .. } => message.clone(),
         }
     }
 
@@ -435,6 +454,20 @@ impl Outcome {
                 listed(tests)
             ),
         }
+    }
+}
+
+/// What the end of a task in another job makes of the run that takes its work. That job was stopped, and
+/// not this run.
+fn in_shard(end: TaskEnd, reason: Reason) -> RunStatus {
+    match (end, reason) {
+        (TaskEnd::Done, Reason::Verified | Reason::AlreadySatisfied) => RunStatus::Success,
+        (TaskEnd::Done, _) => RunStatus::Unverified,
+        (TaskEnd::Blocked, _) => RunStatus::Blocked,
+        (_, Reason::AgentUnavailable | Reason::Environment) => RunStatus::Environment,
+        (_, Reason::Budget) => RunStatus::Budget,
+        (_, Reason::Deadline) => RunStatus::Deadline,
+        (TaskEnd::Failed | TaskEnd::Pending | TaskEnd::Skipped, _) => RunStatus::Failed,
     }
 }
 
@@ -569,6 +602,8 @@ impl Reason {
             Self::Environment => "environment",
             Self::Internal => "internal",
             Self::Refused => "refused",
+            Self::Conflict => "conflict",
+            Self::MissingShard => "missing_shard",
         }
     }
 }

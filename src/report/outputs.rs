@@ -108,6 +108,10 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "final-message",
         "What the agent said last, cut to 100,000 bytes; empty when it said nothing.",
     ),
+    (
+        "matrix",
+        "Rows of a job matrix as JSON, where the input matrix asks for them; else empty.",
+    ),
 ];
 
 /// The outputs in their order, unknown values empty: an unknown cost is never `0`.
@@ -166,6 +170,7 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ("summary", one_line(summary)),
         ("session-id", word(beyond.session_id.as_ref())),
         ("final-message", message(beyond.final_message.as_deref())),
+        ("matrix", String::new()),
     ]
 }
 
@@ -296,7 +301,7 @@ mod tests {
     fn the_outputs_are_those_of_the_contract() {
         let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
             commits, head-sha, branch, changed-files, known-failures, pull-request-number, pull-request-url, \
-            tokens-in, tokens-out, cost-usd, run-dir, report-path, sandbox-level, report-status, summary, session-id, final-message";
+            tokens-in, tokens-out, cost-usd, run-dir, report-path, sandbox-level, report-status, summary, session-id, final-message, matrix";
         let all = outputs(&RunSummary::default(), &Beyond::default());
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.join(", "), contract);
@@ -365,6 +370,8 @@ mod tests {
         final-message
         Done.
         All of it.
+        matrix
+
         ");
     }
 
@@ -390,7 +397,8 @@ mod tests {
                 "report-path",
                 "sandbox-level",
                 "session-id",
-                "final-message"
+                "final-message",
+                "matrix"
             ]
         );
     }

@@ -196,6 +196,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Environment => "an agent, a program, git, GitHub or a permission is missing",
         Reason::Internal => "internal error",
         Reason::Refused => "request refused",
+        Reason::Conflict => "two jobs changed the same lines",
+        Reason::MissingShard => "no job brought the task",
     }
 }
 
@@ -395,6 +397,12 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("look at the failing check: its log is in the run directory")
         }
         Reason::CommitRejected => Some("make the commit hook pass, or change what it asks for"),
+        Reason::Conflict => Some(
+            "run the task again on the branch as it is now; its own commits are in the run directory or branch of its job",
+        ),
+        Reason::MissingShard => {
+            Some("run the tasks that are left: sprag matrix prints the rows for them")
+        }
         Reason::Budget => Some("raise --max-tokens or --max-cost-usd"),
         Reason::Deadline | Reason::TurnTimeout => {
             Some("give it more time (--deadline, --turn-timeout) or split the task")

@@ -56,6 +56,9 @@ pub struct Manifest {
     pub text: Option<String>,
     /// Ids of the tasks that were asked for by name.
     pub tasks: Vec<String>,
+    /// What other jobs have made of the tasks, where that is brought together instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shards: Vec<String>,
     /// The configuration file that a flag named, absolute.
     #[serde(default)]
     pub config: Option<PathBuf>,

@@ -20,6 +20,7 @@ use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
 use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
+use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::layout::RunFile;
 use crate::run::new_run::{Begun, begin_new, refuse_read_only};
@@ -145,11 +146,13 @@ fn begun(
     prepared: &Prepared,
     taken_up: Option<TakenUp>,
 ) -> Result<(Begun, Reporting, Option<Recorder>)> {
-    let configs = || prepared.tasks.iter().map(|(_, config)| config);
-    require_programs(context, configs())?;
-    // A setup command may log the agent in.
-    if prepared.run.setup.is_empty() {
-        require_logins(context, configs())?;
+    if prepared.shards.is_empty() {
+        let configs = || prepared.tasks.iter().map(|(_, config)| config);
+        require_programs(context, configs())?;
+        // A setup command may log the agent in.
+        if prepared.run.setup.is_empty() {
+            require_logins(context, configs())?;
+        }
     }
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
@@ -211,6 +214,7 @@ async fn work(
         done,
         all,
         named,
+        shards,
         warnings,
         source,
         ..
@@ -229,14 +233,19 @@ async fn work(
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
-    parts.keeper = WorkKeeper::of(
-        context,
-        request,
-        (&source, parts.tree.repo.base()),
-        is_elsewhere,
-    );
-    let limits = cost_limits::settle(context, &mut parts, request, elsewhere).await;
+    // Where the work of other jobs is brought together, they keep it, and no agent costs anything.
+    let has_agent = shards.is_empty();
+    let kept = request.filter(|_| has_agent);
+    let base = parts.tree.repo.base();
+    parts.keeper = WorkKeeper::of(context, kept, (&source, base), is_elsewhere);
+    let limits = match has_agent {
+        true => cost_limits::settle(context, &mut parts, request, elsewhere).await,
+        false => None,
+    };
     let mut started = started(&mut parts, &all, &tasks, taken_up);
+    if !has_agent {
+        (started.agent, started.model) = ("none".to_owned(), None);
+    }
     started.limits = limits;
     started.host = context.host();
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
@@ -253,7 +262,8 @@ async fn work(
         parts.emit.warn(warning);
     }
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
-    let plan = run_plan(&parts, tasks, &named, earlier, no_changes);
+    let mut plan = run_plan(&parts, tasks, &named, earlier, no_changes);
+    plan.shards = shards;
     if taken_up {
         let starts = plan.tasks.iter().map(|(_, start)| start);
         take_up_run(&parts.setup, &mut parts.tree, &mut parts.emit, starts)?;
@@ -291,6 +301,7 @@ async fn work_off(
         false => run_setup(setup, tree, emit, &mut services).await?,
     };
     let outcomes = match stopped {
+        None if !plan.shards.is_empty() => integrate(context, parts, plan).await?,
         None => {
             let configs = plan.tasks.iter().map(|(_, start)| &start.config);
             if let Err(error) = require_logins(context, configs) {
@@ -489,6 +500,7 @@ fn run_plan(
             })
             .collect(),
         outcomes,
+        shards: Vec::new(),
         rules: Rules {
             keep_going: parts.setup.config.settings.keep_going,
             no_changes,

@@ -16,6 +16,7 @@ mod finish;
 pub mod hand_in;
 pub mod handed_over;
 pub mod identity;
+mod integrate;
 pub mod isolation;
 pub mod journal;
 pub mod layout;

@@ -133,6 +133,7 @@ fn record(
             _ => None,
         },
         tasks: args.tasks.clone(),
+        shards: prepared.shards.clone(),
         config: args
             .common
             .config

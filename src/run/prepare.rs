@@ -65,8 +65,19 @@ pub struct Prepared {
     pub all: Vec<Task>,
     /// The tasks that were asked for by name.
     pub named: Vec<TaskId>,
+    /// What other jobs have made of the tasks, where that is brought together instead.
+    pub shards: Vec<String>,
     /// What a person should know.
     pub warnings: Vec<String>,
+}
+
+/// What of a plan is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Selection<'a> {
+    /// Ids of tasks; all where there are none.
+    pub tasks: &'a [String],
+    /// What other jobs have made of the tasks, where that is brought together instead.
+    pub shards: &'a [String],
 }
 
 /// What a run can be given to work on.
@@ -136,7 +147,7 @@ pub fn prepare(
     context: &Context,
     common: &Common,
     flags: &SettingFlags,
-    named: &[String],
+    selection: Selection<'_>,
     source: Source,
     is_foreign: bool,
     before: Option<Before<'_>>,
@@ -159,7 +170,19 @@ pub fn prepare(
         .chain(plan.setup.iter().cloned())
         .collect();
     let run = settings::run_config(&sources, setup)?;
-    let named = named_tasks(&plan, named)?;
+    let integrates = !selection.shards.is_empty();
+    if integrates && run.settings.allow_dirty {
+        return Err(
+            Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
+                .hint("remove allow_dirty, and commit or stash what is in the work tree"),
+        );
+    }
+    // Nobody works here whom a task would need.
+    let task_config = |task: &Task| match integrates {
+        true => without_agent(&sources, task).map(|(config, _)| config),
+        false => settings::task_config(&sources, task),
+    };
+    let named = named_tasks(&plan, selection.tasks)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanState::new(plan.clone(), plan_file, text);
     let (mut tasks, mut done) = (Vec::new(), Vec::new());
@@ -169,11 +192,11 @@ pub fn prepare(
             before.is_some_and(|before| before.open.iter().any(|id| id == task.id.as_str()));
         if book.is_done(&task.id) && !asked_again && !is_open {
             if before.is_some() {
-                done.push(settings::task_config(&sources, &task)?);
+                done.push(task_config(&task)?);
             }
             continue;
         }
-        let config = settings::task_config(&sources, &task)?;
+        let config = task_config(&task)?;
         alone(&task, &named, &book, &mut warnings);
         costly(&task, &config, &mut warnings);
         tasks.push((task, config));
@@ -193,6 +216,7 @@ pub fn prepare(
         done,
         all,
         named,
+        shards: selection.shards.to_vec(),
         warnings,
     })
 }

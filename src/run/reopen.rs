@@ -18,7 +18,7 @@ use crate::run::lock::{RunLock, lock};
 use crate::run::past_runs::directory;
 use crate::run::places::runs_of;
 use crate::run::plan_state::PlanState;
-use crate::run::prepare::{Before, Prepared, Source, in_base, prepare};
+use crate::run::prepare::{Before, Prepared, Selection, Source, in_base, prepare};
 use crate::run::take_up::{finish_landing, undo_move};
 use crate::secrets::sources::redactor;
 use crate::settings;
@@ -143,7 +143,10 @@ fn taken_up(
         context,
         &common,
         &flags,
-        &manifest.tasks,
+        Selection {
+            tasks: &manifest.tasks,
+            shards: &manifest.shards,
+        },
         source,
         request
             .as_ref()

@@ -34,7 +34,8 @@ pub(crate) fn wanted(context: &Context, args: &RunArgs, request: &RunRequest) ->
     let may_push = request.branch.is_some() && !request.context.report_only;
     let attempt = context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1");
     match (args.from_remote, request.continues || attempt != "1") {
-        _ if args.dry_run => None,
+        // The shards are still there, and are taken again.
+        _ if args.dry_run || !args.shards.is_empty() => None,
         (true, _) => Some(Wanted::Only),
         (false, true) if may_push => Some(Wanted::IfThere),
         _ => None,

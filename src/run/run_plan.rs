@@ -17,4 +17,6 @@ pub struct RunPlan {
     pub outcomes: BTreeMap<String, Outcome>,
     /// When to stop.
     pub rules: Rules,
+    /// What other jobs have made of the tasks, where that is brought together instead.
+    pub shards: Vec<String>,
 }

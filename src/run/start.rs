@@ -10,7 +10,7 @@ use crate::process;
 use crate::run::described::dry_run;
 use crate::run::execute::{execute, not_begun};
 use crate::run::lock::lock;
-use crate::run::prepare::prepare;
+use crate::run::prepare::{Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
 use crate::run::repository::repository;
 use crate::run::restore::{self, restore};
@@ -79,7 +79,10 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         context,
         &args.common,
         &args.settings,
-        &args.tasks,
+        Selection {
+            tasks: &args.tasks,
+            shards: &args.shards,
+        },
         source,
         is_foreign,
         None,

@@ -31,6 +31,9 @@ pub struct RunArgs {
     /// Id of a task to work on, instead of all; may be repeated
     #[arg(long = "task", value_name = "ID")]
     pub tasks: Vec<String>,
+    /// What other jobs have made of the plan's tasks: of `sprag integrate`.
+    #[arg(skip)]
+    pub shards: Vec<String>,
     /// Resume the newest unfinished run, or the one in --run-dir
     #[arg(long)]
     pub resume: bool,

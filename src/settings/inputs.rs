@@ -114,8 +114,10 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
         source(context, &mut args)?;
     }
     if args.tasks.is_empty() {
-        let tasks = input(context, "task").unwrap_or_default().lines();
-        let tasks = tasks.map(str::trim).filter(|id| !id.is_empty());
+        // One a line, or as a row of `sprag matrix` has them: no id has a space in it.
+        let tasks = input(context, "task")
+            .unwrap_or_default()
+            .split_whitespace();
         args.tasks = tasks.map(str::to_owned).collect();
     }
     args.resume = args.resume || truth(context, "resume")?;
@@ -220,13 +222,13 @@ mod tests {
     #[test]
     fn inputs_stand_for_flags() {
         let args = read(&[
-            ("INPUT_TASK", "one\n\n  two \n"),
+            ("INPUT_TASK", "one\n\n  two three\n"),
             ("INPUT_RESUME", "true"),
             ("INPUT_DRY_RUN", "true"),
             ("INPUT_RECORD", "r.jsonl"),
             ("INPUT_VERBOSE", "true"),
         ]);
-        assert_eq!(args.tasks, ["one", "two"]);
+        assert_eq!(args.tasks, ["one", "two", "three"]);
         assert_eq!(args.record, Some("r.jsonl".into()));
         assert!(args.resume && args.dry_run);
         assert_eq!((args.output.verbose, args.output.quiet), (1, false));

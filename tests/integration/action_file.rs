@@ -377,7 +377,7 @@ impl Released {
         project.env("PATH", format!("{}:{path}", bin.display()));
         let release = project.outside("release");
         fs::create_dir(&release).unwrap();
-        let binary = "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^INPUT_PUBLISH\\|^ACTION_'; exit 7\n";
+        let binary = "#!/bin/sh\necho \"ran $*\"; env | grep -c '^INPUT_BINARY\\|^INPUT_PUBLISH\\|^INPUT_MATRIX\\|^INPUT_SHARDS\\|^INPUT_INTEGRATE\\|^ACTION_'; exit 7\n";
         fs::write(release.join(ASSET), binary).unwrap();
         let sum = sha256(&release.join(ASSET));
         let sums = sums.replace("SUM", &sum);
@@ -432,6 +432,22 @@ fn a_run_directory_is_published_in_place_of_a_run() {
     let released = Released::new("SUM  ASSET\n".replace("ASSET", ASSET).as_str());
     let (code, log) = released.act_with(&[("publish", "-run; exit 0")]);
     assert_eq!((code, &*log), (Some(7), "ran publish -- -run; exit 0\n0\n"));
+}
+
+#[test]
+fn a_plan_is_spread_and_its_shards_are_integrated_in_place_of_a_run() {
+    let released = Released::new("SUM  ASSET\n".replace("ASSET", ASSET).as_str());
+    for (inputs, ran) in [
+        (&[("matrix", "-p; x")][..], "matrix -- -p; x"),
+        (
+            &[("matrix", "p.yaml"), ("shards", "3; x")],
+            "matrix --shards=3; x -- p.yaml",
+        ),
+        (&[("integrate", "-d; x")], "integrate -- -d; x"),
+    ] {
+        let (code, log) = released.act_with(inputs);
+        assert_eq!((code, log), (Some(7), format!("ran {ran}\n0\n")));
+    }
 }
 
 #[test]

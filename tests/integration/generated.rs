@@ -10,7 +10,14 @@ use std::fs;
 use std::path::Path;
 
 /// Inputs that the steps of `action.yml` read themselves.
-pub const OF_THE_STEPS: &[&str] = &["install-agent", "publish", "binary"];
+pub const OF_THE_STEPS: &[&str] = &[
+    "install-agent",
+    "publish",
+    "matrix",
+    "shards",
+    "integrate",
+    "binary",
+];
 
 /// Outputs that a step tells that ends before Sprag begins.
 pub const OF_EVERY_STEP: &[&str] = &["status", "reason", "summary"];

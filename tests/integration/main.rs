@@ -27,6 +27,7 @@ mod check_retries;
 mod clock;
 mod doctor;
 mod examples;
+mod fan_out;
 mod faults;
 mod first_steps;
 mod floods;

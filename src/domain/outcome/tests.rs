@@ -67,7 +67,21 @@ fn every_outcome() -> Vec<Outcome> {
         Outcome::Deadline,
         Outcome::Cancelled { signal: 15 },
         Outcome::DependencyFailed { on: "t1".into() },
+        in_shard(TaskEnd::Done, Reason::Unverified),
+        in_shard(TaskEnd::Blocked, Reason::Conflict),
+        in_shard(TaskEnd::Pending, Reason::MissingShard),
+        in_shard(TaskEnd::Pending, Reason::Cancelled),
+        in_shard(TaskEnd::Failed, Reason::AgentUnavailable),
     ]
+}
+
+fn in_shard(end: TaskEnd, reason: Reason) -> Outcome {
+    Outcome::InShard {
+        end,
+        reason,
+        message: "why".into(),
+        commit: None,
+    }
 }
 
 #[test]

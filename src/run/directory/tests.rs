@@ -166,6 +166,7 @@ fn files_behind_planted_links_stay_as_they_are() {
 fn the_newest_twenty_runs_stay() {
     let temp = tempfile::tempdir().unwrap();
     let manifest = Manifest {
+        shards: Vec::new(),
         text: None,
         v: 1,
         run_id: "r".into(),

@@ -292,7 +292,7 @@ pub(crate) fn recover_commit(
 }
 
 /// Now, to the second, in UTC.
-fn completed_at() -> String {
+pub(crate) fn completed_at() -> String {
     let now = jiff::Timestamp::now();
     let rounded = now.round(jiff::Unit::Second).unwrap_or(now);
     rounded.to_string()

@@ -13,6 +13,7 @@ mod hold;
 mod hooks;
 mod landing;
 mod listen;
+mod moved;
 mod plan_end;
 mod plan_file;
 mod prompt;
@@ -26,7 +27,9 @@ mod verify;
 
 pub use announce::announce;
 pub use commit::commit;
+pub(crate) use commit::completed_at;
 pub use finish_task::{finish_task, make_room};
+pub use moved::{NotMoved, move_and_verify};
 pub use plan_end::record_plan_end;
 pub use prompt::first_prompt;
 pub use proof::prove;

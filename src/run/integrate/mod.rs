@@ -1,0 +1,394 @@
+//! The work of several jobs on one plan, brought together: the commits of each shard are put on top of those
+//! before and verified there.
+
+mod shards;
+
+use self::shards::{Brought, Reader, Shard, Work};
+use crate::context::Context;
+use crate::domain::attempt::Interruption;
+use crate::domain::event::{EventKind, TaskEnded};
+use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
+use crate::domain::plan::{StatusUpdate, Task, TaskStatus};
+use crate::domain::snapshot::RevId;
+use crate::git::{RebaseError, display_path, display_paths};
+use crate::run::parts::Parts;
+use crate::run::run_plan::RunPlan;
+use crate::run::steps::{NotMoved, completed_at, move_and_verify};
+use crate::settings::TaskConfig;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Brings the shards together and says how each task ended.
+///
+/// # Errors
+/// Only when the run's own state cannot be read or written.
+pub(crate) async fn integrate(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    plan: &RunPlan,
+) -> anyhow::Result<BTreeMap<String, Outcome>> {
+    let shards = Reader::new(context, parts, plan).read(&plan.shards);
+    let mut integration = Integration {
+        parts,
+        plan,
+        outcomes: BTreeMap::new(),
+        origins: BTreeMap::new(),
+    };
+    for shard in &shards {
+        if let Some(by) = integration.take(shard).await? {
+            integration.stop(by);
+            break;
+        }
+    }
+    integration.end_missing();
+    let Integration {
+        parts, outcomes, ..
+    } = integration;
+    parts.emit.at(None, None, None);
+    Ok(outcomes)
+}
+
+/// An integration as far as it has come.
+struct Integration<'i, 'e> {
+    parts: &'i mut Parts<'e>,
+    plan: &'i RunPlan,
+    outcomes: BTreeMap<String, Outcome>,
+    /// The task and the shard that last changed a file here.
+    origins: BTreeMap<String, (String, String)>,
+}
+
+/// A shard on top of what is here, before it is verified.
+struct Picked {
+    head: RevId,
+    /// The commits as they are here, by task.
+    commits: BTreeMap<String, Vec<(RevId, Work)>>,
+    /// Tasks that did not come through.
+    undone: BTreeMap<String, Outcome>,
+}
+
+impl Integration<'_, '_> {
+    /// Takes a shard in. Says what asked the run to stop, if anything did.
+    async fn take(&mut self, shard: &Shard) -> anyhow::Result<Option<Interruption>> {
+        if let Some(by) = self.parts.setup.interruption() {
+            return Ok(Some(by));
+        }
+        let Some(base) = self.parts.tree.repo.base() else {
+            return Ok(None);
+        };
+        let mut picked = self.pick(shard, &base);
+        let brings = shard.tasks.iter().filter(|task| {
+            let is_left = !picked.undone.contains_key(&task.id);
+            task.end == TaskEnd::Done && is_left
+        });
+        let brings: Vec<&Brought> = brings.collect();
+        if let (Some(last), true) = (brings.last(), shard.refused.is_empty()) {
+            self.parts.emit.at(Some(&last.id), Some(1), None);
+            match self.verify(&picked.head, &brings).await? {
+                None => {}
+                Some(NotMoved::Stopped) => return Ok(self.parts.setup.interruption()),
+                Some(failed) => {
+                    let outcome = not_taken(&shard.name, &failed);
+                    let all = brings.iter().map(|task| (task.id.clone(), outcome.clone()));
+                    picked.undone.extend(all);
+                    picked.commits.clear();
+                }
+            }
+        }
+        for task in &shard.tasks {
+            self.end(shard, task, &picked);
+        }
+        self.parts.tree.plan.save_outside()?;
+        self.parts.emit.all_kept()?;
+        Ok(None)
+    }
+
+    /// Puts the commits of a shard on top of what is here, in memory. A task whose commit does not fit is left
+    /// out, with all that depends on it.
+    fn pick(&self, shard: &Shard, base: &RevId) -> Picked {
+        let mut picked = Picked {
+            head: base.clone(),
+            commits: BTreeMap::new(),
+            undone: BTreeMap::new(),
+        };
+        let file = self.parts.tree.plan.file.as_ref();
+        let kept = file.and_then(|file| file.in_tree.as_deref());
+        for task in &shard.tasks {
+            if let Some(outcome) = self.not_takeable(shard, task, &picked) {
+                picked.undone.insert(task.id.clone(), outcome);
+                continue;
+            }
+            let mut head = picked.head.clone();
+            let mut made = Vec::new();
+            for work in shard.commits.iter().filter(|work| work.task == task.id) {
+                let repo = &self.parts.tree.repo;
+                match repo.rebase(&head, std::slice::from_ref(&work.id), kept) {
+                    Ok(rebased) => {
+                        let new = rebased.commits.into_iter().filter_map(|it| it.new);
+                        made.extend(new.map(|id| (id, work.clone())));
+                        head = rebased.head;
+                    }
+                    Err(error) => {
+                        let outcome = self.conflict(shard, work, &error);
+                        picked.undone.insert(task.id.clone(), outcome);
+                        break;
+                    }
+                }
+            }
+            if !picked.undone.contains_key(&task.id) {
+                picked.head = head;
+                picked.commits.insert(task.id.clone(), made);
+            }
+        }
+        picked
+    }
+
+    /// Why a task is not taken, whatever its commits are.
+    fn not_takeable(&self, shard: &Shard, task: &Brought, picked: &Picked) -> Option<Outcome> {
+        if task.end != TaskEnd::Done {
+            return Some(in_shard(task.end, task.reason, task.message.clone()));
+        }
+        if !shard.refused.is_empty() {
+            let why = format!("shard {}: {}", shard.name, shard.refused.join("; "));
+            return Some(in_shard(TaskEnd::Blocked, Reason::PolicyViolation, why));
+        }
+        let is_done = |id: &str| {
+            let here = self.outcomes.get(id).map(Outcome::task_end);
+            picked.commits.contains_key(id)
+                || here == Some(TaskEnd::Done)
+                || self.plan.done_before.contains(id)
+        };
+        let needs = &self.task(&task.id)?.0.depends_on;
+        let on = needs.iter().find(|id| !is_done(id.as_str()))?;
+        Some(Outcome::DependencyFailed { on: on.to_string() })
+    }
+
+    fn conflict(&self, shard: &Shard, work: &Work, error: &RebaseError) -> Outcome {
+        let RebaseError::Conflict { paths, .. } = error else {
+            let why = format!("shard {}: {error}", shard.name);
+            return in_shard(TaskEnd::Failed, Reason::Environment, why);
+        };
+        let named = paths.iter().map(|path| display_path(path));
+        let others: BTreeSet<String> = named
+            .filter_map(|path| self.origins.get(&path))
+            .map(|(task, shard)| format!("task {task} (shard {shard})"))
+            .collect();
+        let other = match others.is_empty() {
+            true => "the branch".to_owned(),
+            false => Vec::from_iter(others).join(" and "),
+        };
+        let why = format!(
+            "commit {} of shard {} changes the same lines as {other} in {}",
+            short(&work.made_as),
+            shard.name,
+            display_paths(paths)
+        );
+        in_shard(TaskEnd::Blocked, Reason::Conflict, why)
+    }
+
+    /// Moves the branch to the head of what was picked, once all checks of what is done by then pass there.
+    async fn verify(
+        &mut self,
+        head: &RevId,
+        brings: &[&Brought],
+    ) -> anyhow::Result<Option<NotMoved>> {
+        let brought: BTreeSet<&str> = brings.iter().map(|task| task.id.as_str()).collect();
+        let is_done = |id: &str| {
+            let here = self.outcomes.get(id).map(Outcome::task_end);
+            here == Some(TaskEnd::Done) || brought.contains(id)
+        };
+        let tasks = self.plan.tasks.iter();
+        let done = tasks.filter(|(task, _)| is_done(task.id.as_str()));
+        let checks: Vec<&TaskConfig> = done.map(|(_, start)| &start.config).collect();
+        let reruns = checks
+            .iter()
+            .map(|config| config.settings.flaky_reruns)
+            .max();
+        let mut left = reruns.unwrap_or(0);
+        let parts = &mut *self.parts;
+        let (setup, tree) = (&parts.setup, &mut parts.tree);
+        let (memory, emit) = (&mut parts.accounts.checks, &mut parts.emit);
+        loop {
+            let checks = checks.iter().copied();
+            let failed = move_and_verify(setup, tree, memory, emit, head, checks).await?;
+            match failed {
+                Some(NotMoved::Fails(failing)) if left > 0 => {
+                    left -= 1;
+                    emit.warn(format!(
+                        "these checks failed and are run once more: {failing}"
+                    ));
+                }
+                failed => return Ok(failed),
+            }
+        }
+    }
+
+    /// Tells the end of a task and what of it is in the branch.
+    fn end(&mut self, shard: &Shard, task: &Brought, picked: &Picked) {
+        let Some((planned, config)) = self.task(&task.id) else {
+            return;
+        };
+        let (planned, has_checks) = (planned.clone(), !config.checks.is_empty());
+        let attempts = Some(task.attempts).filter(|count| *count > 0);
+        let commits = picked.commits.get(&task.id).map_or(&[][..], Vec::as_slice);
+        let outcome = match picked.undone.get(&task.id) {
+            Some(outcome) => outcome.clone(),
+            None => done(task, commits.last(), has_checks),
+        };
+        let emit = &mut self.parts.emit;
+        emit.at(Some(&task.id), None, None);
+        emit.emit(EventKind::TaskStarted {
+            title: planned.title.clone(),
+        });
+        let mut changed_files = BTreeSet::new();
+        for (id, work) in commits {
+            emit.emit(EventKind::CommitCreated {
+                commit: id.0.clone(),
+                subject: work.subject.clone(),
+                files: work.files.clone(),
+            });
+            for file in &work.files {
+                let origin = (task.id.clone(), shard.name.clone());
+                self.origins.insert(file.clone(), origin);
+                changed_files.insert(file.clone());
+            }
+        }
+        self.note_status(&planned, &outcome, attempts, !commits.is_empty());
+        self.parts
+            .accounts
+            .changed_files
+            .extend(changed_files.iter().cloned());
+        self.tell(
+            &task.id,
+            &outcome,
+            Vec::from_iter(changed_files),
+            Some(task),
+        );
+        self.outcomes.insert(task.id.clone(), outcome);
+    }
+
+    fn note_status(
+        &mut self,
+        task: &Task,
+        outcome: &Outcome,
+        attempts: Option<u32>,
+        has_commit: bool,
+    ) {
+        let keeps = self.parts.setup.config.settings.keep_going;
+        let status = match outcome.task_end() {
+            TaskEnd::Done => TaskStatus::Done,
+            TaskEnd::Failed if keeps => TaskStatus::Failed,
+            TaskEnd::Blocked if keeps => TaskStatus::Blocked,
+            _ => return,
+        };
+        let is_done = status == TaskStatus::Done && has_commit;
+        let update = StatusUpdate {
+            status,
+            attempts,
+            completed_at: is_done.then(completed_at),
+        };
+        self.parts.tree.plan.set(&task.id, update);
+    }
+
+    /// Tasks that the run was stopped before.
+    fn stop(&mut self, by: Interruption) {
+        let outcome = match by {
+            Interruption::Cancel { signal } => Outcome::Cancelled { signal },
+            Interruption::Deadline => Outcome::Deadline,
+        };
+        self.end_others(&outcome);
+    }
+
+    /// Tasks that nobody brought.
+    fn end_missing(&mut self) {
+        let why = "no shard brought it; it can be run again".to_owned();
+        self.end_others(&in_shard(TaskEnd::Pending, Reason::MissingShard, why));
+    }
+
+    fn end_others(&mut self, outcome: &Outcome) {
+        let tasks = self.plan.tasks.iter().map(|(task, _)| task.id.to_string());
+        let others: Vec<String> = tasks.filter(|id| !self.outcomes.contains_key(id)).collect();
+        for id in others {
+            self.tell(&id, outcome, Vec::new(), None);
+            self.outcomes.insert(id, outcome.clone());
+        }
+    }
+
+    fn tell(&mut self, id: &str, outcome: &Outcome, files: Vec<String>, task: Option<&Brought>) {
+        let emit = &mut self.parts.emit;
+        emit.at(Some(id), None, None);
+        emit.emit(EventKind::TaskEnded(Box::new(TaskEnded {
+            outcome: outcome.clone(),
+            attempts: task.map_or(0, |task| task.attempts),
+            turns: 0,
+            nudges: 0,
+            verifications: 0,
+            history: Vec::new(),
+            changes_made: !files.is_empty(),
+            changed_files: files,
+            failing_tests: task
+                .map(|task| task.failing_tests.clone())
+                .unwrap_or_default(),
+            patch: None,
+            agent_commits: 0,
+            elapsed_ms: task.map_or(0, |task| task.elapsed_ms),
+        })));
+    }
+
+    fn task(&self, id: &str) -> Option<(&Task, &TaskConfig)> {
+        let mut tasks = self.plan.tasks.iter();
+        let (task, start) = tasks.find(|(task, _)| task.id.as_str() == id)?;
+        Some((task, &start.config))
+    }
+}
+
+fn in_shard(end: TaskEnd, reason: Reason, message: String) -> Outcome {
+    Outcome::InShard {
+        end,
+        reason,
+        message,
+        commit: None,
+    }
+}
+
+/// How a task ended whose work is in the branch and passed the checks there, if it has any.
+fn done(task: &Brought, last: Option<&(RevId, Work)>, has_checks: bool) -> Outcome {
+    let commit = last.map(|(id, _)| id.clone());
+    match task.reason {
+        Reason::Verified if has_checks => Outcome::Verified { commit },
+        Reason::Verified => Outcome::Unverified {
+            commit,
+            accepted: true,
+        },
+        Reason::AlreadySatisfied => Outcome::AlreadySatisfied {
+            verified: has_checks,
+        },
+        reason => {
+            let told = last.map(|(id, work)| {
+                let (old, new) = (short(&work.made_as), short(id));
+                task.message.replace(old, new)
+            });
+            Outcome::InShard {
+                end: TaskEnd::Done,
+                reason,
+                message: told.unwrap_or_else(|| task.message.clone()),
+                commit,
+            }
+        }
+    }
+}
+
+/// How the tasks of a shard end on top of which the checks do not pass.
+fn not_taken(shard: &str, failed: &NotMoved) -> Outcome {
+    match failed {
+        NotMoved::Fails(failing) => in_shard(
+            TaskEnd::Failed,
+            Reason::VerificationFailed,
+            format!("on top of the shards before, these checks fail with shard {shard}: {failing}"),
+        ),
+        NotMoved::Impossible(why) => in_shard(
+            TaskEnd::Failed,
+            Reason::Environment,
+            format!("shard {shard} could not be taken: {why}"),
+        ),
+        NotMoved::Stopped => in_shard(TaskEnd::Pending, Reason::Cancelled, "stopped".to_owned()),
+    }
+}

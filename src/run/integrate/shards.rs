@@ -1,0 +1,417 @@
+//! What other jobs made of the tasks of a plan, read as what it is: input from jobs that ran foreign
+//! code. A shard is the directory of a run, with its commits in a bundle, or a branch.
+
+use crate::commit_policy::{Messages, Policy, violations};
+use crate::context::Context;
+use crate::domain::attempt::BlamedTest;
+use crate::domain::commit_message::reviewed;
+use crate::domain::outcome::{Reason, TaskEnd, short};
+use crate::domain::snapshot::RevId;
+use crate::domain::summary::TaskSummary;
+use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup;
+use crate::run::handed_over;
+use crate::run::identity::identity_of_commits;
+use crate::run::layout::SUMMARY;
+use crate::run::parts::Parts;
+use crate::run::past_runs;
+use crate::run::run_plan::RunPlan;
+use crate::settings::TaskConfig;
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Commits of a branch that are fetched for the one on which it was begun.
+const ANCESTORS: u32 = 1000;
+
+/// What one job brings.
+#[derive(Debug)]
+pub(super) struct Shard {
+    /// What it is called in messages.
+    pub(super) name: String,
+    /// Its tasks, in the order of the run.
+    pub(super) tasks: Vec<Brought>,
+    /// Its commits, oldest first, with harmless messages.
+    pub(super) commits: Vec<Work>,
+    /// Why nothing of it is taken, line by line.
+    pub(super) refused: Vec<String>,
+}
+
+/// A task as its job left it.
+#[derive(Debug, Clone)]
+pub(super) struct Brought {
+    pub(super) id: String,
+    pub(super) end: TaskEnd,
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    pub(super) attempts: u32,
+    pub(super) failing_tests: Vec<BlamedTest>,
+    pub(super) elapsed_ms: u64,
+}
+
+/// A commit of a task.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    pub(super) id: RevId,
+    /// The commit as its job made it.
+    pub(super) made_as: RevId,
+    pub(super) task: String,
+    pub(super) subject: String,
+    pub(super) files: Vec<String>,
+}
+
+/// Where a shard is.
+enum Place {
+    Directory(PathBuf),
+    Branch(RevId),
+}
+
+/// Reads shards.
+pub(super) struct Reader<'r, 'e> {
+    context: &'r Context,
+    parts: &'r mut Parts<'e>,
+    configs: HashMap<&'r str, (usize, &'r TaskConfig)>,
+    /// The remote that branches are fetched from, in a job.
+    remote: Option<Remote>,
+}
+
+impl<'r, 'e> Reader<'r, 'e> {
+    pub(super) fn new(context: &'r Context, parts: &'r mut Parts<'e>, plan: &'r RunPlan) -> Self {
+        let tasks = plan.tasks.iter().enumerate();
+        let configs = tasks.map(|(at, (task, start))| (task.id.as_str(), (at, &start.config)));
+        let actions = ActionsEnvironment::of(context).filter(|_| context.in_actions());
+        Self {
+            configs: configs.collect(),
+            remote: actions.and_then(|actions| lookup::remote(context, &actions).ok()),
+            context,
+            parts,
+        }
+    }
+
+    /// All shards that can be read, in the order of their first tasks. What cannot be read is warned of. A
+    /// task that several shards have is taken from one in which it is done, else from the first.
+    pub(super) fn read(mut self, named: &[String]) -> Vec<Shard> {
+        let mut shards = Vec::new();
+        for name in named {
+            for (name, place) in self.places(name) {
+                let read = match place {
+                    Place::Directory(path) => self.of_directory(&name, &path),
+                    Place::Branch(tip) => self.of_branch(&name, &tip),
+                };
+                match read {
+                    Ok(shard) => shards.push(shard),
+                    Err(why) => self
+                        .parts
+                        .emit
+                        .warn(format!("shard {name} is missing: {why}")),
+                }
+            }
+        }
+        self.each_task_once(&mut shards);
+        let place = |shard: &Shard| {
+            let tasks = shard.tasks.iter();
+            tasks
+                .filter_map(|task| Some(self.configs.get(task.id.as_str())?.0))
+                .min()
+        };
+        for shard in shards.iter().filter(|shard| shard.tasks.is_empty()) {
+            let why = match shard.refused.as_slice() {
+                [] => "it did no task that is left".to_owned(),
+                lines => lines.join("; "),
+            };
+            let name = &shard.name;
+            self.parts
+                .emit
+                .warn(format!("nothing is taken of shard {name}: {why}"));
+        }
+        shards.retain(|shard| !shard.tasks.is_empty());
+        shards.sort_by_key(place);
+        shards
+    }
+
+    /// The places that a name stands for: a run's directory or id, a directory that holds such, or a branch.
+    fn places(&mut self, name: &str) -> Vec<(String, Place)> {
+        let path = self.context.cwd.join(name);
+        if path.is_dir() {
+            return directories(&path)
+                .into_iter()
+                .map(|path| (path.display().to_string(), Place::Directory(path)))
+                .collect();
+        }
+        if let Ok(branch) = BranchName::parse(name)
+            && let Some(tip) = self.tip_of(&branch)
+        {
+            return vec![(name.to_owned(), Place::Branch(tip))];
+        }
+        match past_runs::directory(self.context, Path::new(name)) {
+            Ok(path) if path.is_dir() => vec![(name.to_owned(), Place::Directory(path))],
+            _ => {
+                self.parts.emit.warn(format!(
+                    "shard {name} is missing: there is no such directory, branch or run"
+                ));
+                Vec::new()
+            }
+        }
+    }
+
+    fn tip_of(&self, branch: &BranchName) -> Option<RevId> {
+        let repo = &self.parts.tree.repo;
+        let Some(remote) = &self.remote else {
+            return repo.tip_of(branch).ok().flatten();
+        };
+        let depth = repo.is_shallow().then_some(ANCESTORS);
+        let cancel = &self.parts.setup.cancel;
+        repo.fetch(remote, &branch.full(), depth, cancel).ok()
+    }
+
+    fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
+        let handed = handed_over::read(path, &self.parts.setup.redactor);
+        let handed = handed.map_err(|error| error.message)?;
+        let summary = &handed.summary;
+        let ended = summary.tasks.iter();
+        let tasks = ended.filter_map(|task| Some((self.place(&task.id)?, brought(task)?)));
+        let mut tasks: Vec<(usize, Brought)> = tasks.collect();
+        tasks.sort_by_key(|(place, _)| *place);
+        let mut shard = Shard {
+            name: name.to_owned(),
+            tasks: tasks.into_iter().map(|(_, task)| task).collect(),
+            commits: Vec::new(),
+            refused: Vec::new(),
+        };
+        if let Some(bundle) = &handed.bundle {
+            let start = Repo::bundle_base(bundle).map_err(|error| error.to_string())?;
+            self.expect_in_history(&start)?;
+            let repo = &self.parts.tree.repo;
+            let line = repo
+                .unbundle(bundle, &start)
+                .map_err(|error| error.to_string())?;
+            let run = match self.parts.setup.in_actions {
+                true => self.parts.setup.run_link(),
+                false => summary.run_id.clone(),
+            };
+            self.take(&mut shard, &start, line, &Messages::OfRun(&run))?;
+        }
+        Ok(shard)
+    }
+
+    /// A branch tells which tasks have commits, and nothing of the others.
+    fn of_branch(&mut self, name: &str, tip: &RevId) -> Result<Shard, String> {
+        let repo = &self.parts.tree.repo;
+        let base = repo.base().ok_or("the checkout has no commit")?;
+        let start = repo
+            .fork_point(&base, tip)
+            .map_err(|error| error.to_string())?;
+        let start = start.ok_or("its history has nothing in common with the branch here")?;
+        let line = repo
+            .commits_since(&start, tip)
+            .map_err(|error| error.to_string())?;
+        let line = line.map_err(|no_line| no_line.to_string())?;
+        let mut shard = Shard {
+            name: name.to_owned(),
+            tasks: Vec::new(),
+            commits: Vec::new(),
+            refused: Vec::new(),
+        };
+        self.take(&mut shard, &start, line, &Messages::OfAnyRun)?;
+        let mut ids: Vec<String> = shard.commits.iter().map(|work| work.task.clone()).collect();
+        ids.sort_by_key(|id| self.place(id));
+        ids.dedup();
+        shard.tasks = ids.into_iter().map(done).collect();
+        Ok(shard)
+    }
+
+    fn place(&self, task: &str) -> Option<usize> {
+        Some(self.configs.get(task)?.0)
+    }
+
+    fn expect_in_history(&self, start: &RevId) -> Result<(), String> {
+        let repo = &self.parts.tree.repo;
+        let base = repo.base().ok_or("the checkout has no commit")?;
+        if base != *start && !repo.contains_commit(&base, start) {
+            return Err(format!(
+                "its work continues {}, which is not in the history of {}",
+                short(start),
+                short(&base)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes commits in, once they are found to be what such commits may be.
+    fn take(
+        &self,
+        shard: &mut Shard,
+        start: &RevId,
+        line: CommitLine,
+        messages: &Messages<'_>,
+    ) -> Result<(), String> {
+        let repo = &self.parts.tree.repo;
+        let file = self.parts.tree.plan.file.as_ref();
+        let plan = file.and_then(|file| file.in_tree.as_deref());
+        let mut clean = Vec::new();
+        let mut of_tasks = Vec::new();
+        for commit in &line.commits {
+            let text = String::from_utf8_lossy(&commit.message);
+            let read = reviewed(&text);
+            let text = read
+                .as_ref()
+                .map_or_else(|| text.clone().into_owned(), |it| it.text.clone());
+            let tasks = read.map(|read| read.tasks).unwrap_or_default();
+            let changes = commit
+                .changed
+                .iter()
+                .filter(|it| Some(it.path.as_slice()) != plan);
+            let files: Vec<String> = changes.map(|it| display_path(&it.path)).collect();
+            let subject = text.lines().next().unwrap_or_default().to_owned();
+            clean.push((commit.id.clone(), text.into_bytes()));
+            let known = tasks.into_iter().find(|id| self.place(id).is_some());
+            match known {
+                Some(task) => of_tasks.push((commit.id.clone(), task, subject, files)),
+                // What the run of a shard says in the plan is said again here, once for all.
+                None if files.is_empty() => {}
+                None => shard.refused.push(format!(
+                    "commit {} names no task of the plan that is left",
+                    short(&commit.id)
+                )),
+            }
+        }
+        shard
+            .refused
+            .extend(self.violations(&line, &of_tasks, plan, messages));
+        // What is refused is not looked at again.
+        let made = match shard.refused.is_empty() {
+            true => {
+                repo.reword(start, &clean)
+                    .map_err(|error| error.to_string())?
+                    .commits
+            }
+            false => Vec::new(),
+        };
+        let now: BTreeMap<&str, &RevId> = made
+            .iter()
+            .filter_map(|it| Some((it.old.0.as_str(), it.new.as_ref()?)))
+            .collect();
+        shard.commits = of_tasks
+            .into_iter()
+            .map(|(id, task, subject, files)| Work {
+                id: now
+                    .get(id.0.as_str())
+                    .map_or_else(|| id.clone(), |new| (*new).clone()),
+                made_as: id,
+                task,
+                subject,
+                files,
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// What is wrong with the commits, each by the rules of its task.
+    fn violations(
+        &self,
+        line: &CommitLine,
+        of_tasks: &[(RevId, String, String, Vec<String>)],
+        plan: Option<&[u8]>,
+        messages: &Messages<'_>,
+    ) -> Vec<String> {
+        let repo = &self.parts.tree.repo;
+        let identities = [identity_of_commits(self.parts.setup.in_actions, repo)];
+        let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
+        let Some((_, any)) = self.configs.values().min_by_key(|(at, _)| *at) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for commit in &line.commits {
+            let task = of_tasks.iter().find(|it| it.0 == commit.id);
+            let config = task.and_then(|it| Some(self.configs.get(it.1.as_str())?.1));
+            let policy = Policy {
+                protected: &config.unwrap_or(any).protected_paths,
+                plan: plan.and_then(|path| std::str::from_utf8(path).ok()),
+                identities: &identities,
+                messages: *messages,
+            };
+            let one = CommitLine {
+                head: commit.id.clone(),
+                commits: vec![commit.clone()],
+                sizes: line.sizes.clone(),
+            };
+            found.extend(violations(&one, &policy, &read));
+        }
+        found
+    }
+
+    fn each_task_once(&mut self, shards: &mut [Shard]) {
+        let mut owners: BTreeMap<String, (bool, usize)> = BTreeMap::new();
+        for (at, shard) in shards.iter().enumerate() {
+            for task in &shard.tasks {
+                let is_done = task.end == TaskEnd::Done && shard.refused.is_empty();
+                let owner = owners.entry(task.id.clone()).or_insert((is_done, at));
+                if is_done && !owner.0 {
+                    *owner = (true, at);
+                }
+            }
+        }
+        for (at, shard) in shards.iter_mut().enumerate() {
+            let is_own = |id: &String| owners.get(id).is_none_or(|owner| owner.1 == at);
+            let others = shard.tasks.iter().filter(|task| !is_own(&task.id));
+            let others: Vec<&str> = others.map(|task| task.id.as_str()).collect();
+            if !others.is_empty() {
+                self.parts.emit.warn(format!(
+                    "shard {}: {} is taken from another shard",
+                    shard.name,
+                    others.join(", ")
+                ));
+            }
+            shard.tasks.retain(|task| is_own(&task.id));
+            shard.commits.retain(|work| is_own(&work.task));
+        }
+    }
+}
+
+/// A run's directory, or the directories in one that is none: artifacts of several jobs lie side by side.
+fn directories(path: &Path) -> Vec<PathBuf> {
+    let below = || -> Vec<PathBuf> {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        let mut below: Vec<PathBuf> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.path())
+            .collect();
+        below.sort();
+        below
+    };
+    let is_run = path.join(SUMMARY).symlink_metadata().is_ok();
+    match is_run {
+        true => vec![path.to_owned()],
+        false => match below() {
+            none if none.is_empty() => vec![path.to_owned()],
+            below => below,
+        },
+    }
+}
+
+/// A task that came to an end; `None` for one that was not reached.
+fn brought(task: &TaskSummary) -> Option<Brought> {
+    Some(Brought {
+        id: task.id.clone(),
+        end: task.status,
+        reason: task.reason?,
+        message: task.message.clone(),
+        attempts: task.attempts,
+        failing_tests: task.failing_tests.clone(),
+        elapsed_ms: task.elapsed_ms,
+    })
+}
+
+/// A task of which only the commits are known.
+fn done(id: String) -> Brought {
+    Brought {
+        id,
+        end: TaskEnd::Done,
+        reason: Reason::Verified,
+        message: String::new(),
+        attempts: 0,
+        failing_tests: Vec::new(),
+        elapsed_ms: 0,
+    }
+}
