@@ -1,17 +1,18 @@
 //! How far the children of a run are confined, found out by starting one, and what each kind may write.
 
-use crate::agents::{Agent, CliAgent};
+mod places;
+
+use crate::agents::Agent;
 use crate::context::Context;
 use crate::domain::sandbox::{Level, SandboxLine, refused_path};
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, Result};
 use crate::git::Real;
-use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, is_executable, run};
-use crate::run::places::{resolved, runs_of};
-use crate::sandbox::{self, CACHES, Place, Policy, Surroundings, TOOLS};
+use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
+use crate::sandbox::{self, Policy};
 use crate::settings::{RunConfig, TaskConfig};
-use std::ffi::{OsStr, OsString};
-use std::fs;
+use places::{Prepared, prepared};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -25,31 +26,8 @@ const LIMIT: &str = "SPRAG_SANDBOX_LIMIT";
 /// The longest that an attempt to confine a child may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// The places of the files by which a job of GitHub Actions speaks to its runner.
-const RUNNER_FILES: &[&str] = &[
-    "GITHUB_ENV",
-    "GITHUB_PATH",
-    "GITHUB_OUTPUT",
-    "GITHUB_STATE",
-    "GITHUB_STEP_SUMMARY",
-];
-
-/// Sockets of programs that start processes for whoever asks.
-const SOCKETS: &[&str] = &[
-    "/run/docker.sock",
-    "/run/containerd/containerd.sock",
-    "/run/podman/podman.sock",
-    "/run/systemd/private",
-    "/run/dbus/system_bus_socket",
-];
-
-/// The same, in the user's own runtime directory.
-const USER_SOCKETS: &[&str] = &[
-    "docker.sock",
-    "podman/podman.sock",
-    "bus",
-    "systemd/private",
-];
+/// What is missing for the third level where it was not asked for.
+const NOT_ASKED_FOR: &str = "`sandbox: require`, which asks for it";
 
 /// What a child is for, as far as its confinement depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,20 +81,32 @@ impl Isolation {
 
     /// A sentence on a place that a child was kept from writing, where its output tells of one.
     pub fn refusal(&self, output: &str) -> Option<String> {
-        let policies = self.policies.as_ref()?;
+        const SUDO: &str = "\"no new privileges\" flag is set";
+        if self.policies.is_some() && output.contains(SUDO) {
+            return Some(
+                "sudo cannot give rights in the sandbox: put what needs them into a step before Sprag's, or set \
+                 `sandbox: off`"
+                    .into(),
+            );
+        }
+        let policy = &self.policies.as_ref()?.check;
         let is_confined = self.line.level >= Level::Files;
-        let may = |path: &Path| {
-            policies
-                .check
-                .write
-                .iter()
-                .any(|place| path.starts_with(place))
+        let lies_in = |places: &[PathBuf], path: &Path| {
+            let mut places = places.iter();
+            places.any(|place| path.starts_with(place))
         };
-        let is_meant = |path: &str| is_confined && !may(Path::new(path));
+        let is_protected = |path: &Path| lies_in(&policy.read_only, path);
+        let is_meant = |path: &str| {
+            let path = Path::new(path);
+            is_confined && (!lies_in(&policy.write, path) || is_protected(path))
+        };
         let path = refused_path(output, is_meant)?;
+        let remedy = match is_protected(Path::new(path)) {
+            true => "It holds what the run or its machine relies on; only `sandbox: off` allows it",
+            false => "Name the directory in `sandbox_write` if the work needs it",
+        };
         Some(format!(
-            "{path} could not be written: the sandbox keeps it as it is. Name the directory in `sandbox_write` \
-             if the work needs it"
+            "{path} could not be written: the sandbox keeps it as it is. {remedy}"
         ))
     }
 
@@ -196,42 +186,152 @@ async fn reached(scope: &Scope<'_>) -> Result<Isolation> {
     if highest == Level::Off {
         return Ok(not_confined(missing));
     }
-    let prepared = prepared(scope).map_err(|error| {
+    let is_strict = scope.run.settings.sandbox.required().is_some();
+    let prepared = prepared(scope, is_strict).map_err(|error| {
         Error::environment(format!("no directory for temporary files: {error}"))
             .hint("make room there, or name another place in TMPDIR")
     });
     let prepared = prepared?;
-    let levels = match highest {
-        Level::Files => &[Level::Namespaces, Level::Files, Level::Privileges][..],
-        _ => &[Level::Privileges],
-    };
-    let limit = scope
-        .context
-        .var(LIMIT)
-        .and_then(|limit| limit.parse().ok());
-    for &level in levels {
-        if limit.is_some_and(|limit: u8| level.number() > limit) {
+    let limit = scope.context.var(LIMIT);
+    let limit: Option<u8> = limit.and_then(|limit| limit.parse().ok());
+    for form in forms(is_strict, highest) {
+        let level = form.level();
+        if limit.is_some_and(|limit| level.number() > limit) {
             missing = Some(format!("leave to go further: {LIMIT} is set"));
             continue;
         }
-        let (policies, warnings) = policies(level, scope, &prepared);
+        let policies = form.policies(&prepared);
         match attempt(&policies.agent, scope).await {
             Ok(()) => {
-                let is_highest = level == Level::Namespaces;
+                let missing = match form {
+                    Form::Strict(Level::Namespaces) => None,
+                    Form::Open { hides: true } => Some(NOT_ASKED_FOR.into()),
+                    _ => missing,
+                };
                 return Ok(Isolation {
-                    line: SandboxLine {
-                        level,
-                        missing: missing.filter(|_| !is_highest),
-                    },
+                    line: SandboxLine { level, missing },
+                    warnings: form.warnings(&prepared),
                     policies: Some(policies),
-                    warnings,
-                    temporary: Some(prepared.temporary),
+                    temporary: prepared.temporary,
                 });
             }
-            Err(why) => missing = Some(why),
+            Err(why) => missing = Some(form.missing(&policies.agent, &why)),
         }
     }
     Ok(not_confined(missing))
+}
+
+/// The ways to confine children, the best one first.
+fn forms(is_strict: bool, highest: Level) -> Vec<Form> {
+    let last = Form::Strict(Level::Privileges);
+    match (highest, is_strict) {
+        (Level::Files | Level::Namespaces, true) => vec![
+            Form::Strict(Level::Namespaces),
+            Form::Strict(Level::Files),
+            last,
+        ],
+        (Level::Files | Level::Namespaces, false) => vec![
+            Form::Open { hides: true },
+            Form::Open { hides: false },
+            last,
+        ],
+        _ => vec![last],
+    }
+}
+
+/// How children are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// To what is named, at this level.
+    Strict(Level),
+    /// At the second level, so that programs notice nothing unless they write what is protected.
+    Open {
+        /// Whether an agent is kept from sockets of programs that start processes for it.
+        hides: bool,
+    },
+}
+
+impl Form {
+    fn level(self) -> Level {
+        match self {
+            Self::Strict(level) => level,
+            Self::Open { .. } => Level::Files,
+        }
+    }
+
+    fn policies(self, prepared: &Prepared) -> Policies {
+        let Prepared {
+            around,
+            agent,
+            check,
+            setup,
+            ..
+        } = prepared;
+        match self {
+            Self::Strict(level) => {
+                // Setup is the owner's: it may install programs where they are looked for.
+                let installs = |path: &PathBuf| setup.iter().any(|place| path.starts_with(place));
+                let in_cache = |path: &PathBuf| check.iter().any(|place| path.starts_with(place));
+                let mut setup_around = around.clone();
+                let protected = &mut setup_around.protected;
+                protected.retain(|path| !installs(path) || in_cache(path));
+                Policies {
+                    agent: sandbox::policy(level, around, agent).0,
+                    check: sandbox::policy(level, around, check).0,
+                    setup: sandbox::policy(level, &setup_around, setup).0,
+                }
+            }
+            Self::Open { hides } => {
+                let level = self.level();
+                let mut open = around.clone();
+                // Checks talk to docker, and setup installs wherever its user may.
+                open.hidden.clear();
+                let mut everywhere = Policy::of(level);
+                everywhere.signals = true;
+                everywhere.write = vec!["/".into()];
+                let confining = if hides { around } else { &open };
+                Policies {
+                    agent: sandbox::open_policy(level, confining, agent),
+                    check: sandbox::open_policy(level, &open, check),
+                    setup: everywhere,
+                }
+            }
+        }
+    }
+
+    /// What is missing for this form where it could not be had.
+    fn missing(self, agent: &Policy, why: &str) -> String {
+        let kept = agent.read_only.first().map(|path| path.display());
+        match (self, kept) {
+            (Self::Open { .. }, Some(kept)) => format!(
+                "mounts for the child alone, which keep {kept} from it although it lies where everybody writes: {why}"
+            ),
+            (Self::Open { hides: true }, None) => format!(
+                "mounts for the child alone, which keep it from sockets such as docker's: {why}"
+            ),
+            _ => why.to_owned(),
+        }
+    }
+
+    /// What a person should know of places that cannot be written although they were named.
+    fn warnings(self, prepared: &Prepared) -> Vec<String> {
+        let Self::Strict(level) = self else {
+            return Vec::new();
+        };
+        let (_, refused) = sandbox::policy(level, &prepared.around, &prepared.agent);
+        let told = refused
+            .iter()
+            .filter(|(place, _)| prepared.named.contains(place));
+        let told = told.map(|(place, protected)| {
+            format!(
+                "sandbox_write: {} is not writable, because {} lies in it and must not be written; name what is \
+                 needed of it",
+                place.display(),
+                protected.display()
+            )
+        });
+        told.collect()
+    }
 }
 
 fn not_confined(missing: Option<String>) -> Isolation {
@@ -267,155 +367,6 @@ async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), 
             .to_owned()),
         exit => Err(format!("a confined program ended with {exit}")),
     }
-}
-
-/// What does not depend on the level.
-struct PreparedPlaces {
-    around: Surroundings,
-    temporary: TempDir,
-    agent: Vec<PathBuf>,
-    check: Vec<PathBuf>,
-    setup: Vec<PathBuf>,
-}
-
-fn prepared(scope: &Scope<'_>) -> std::io::Result<PreparedPlaces> {
-    let context = scope.context;
-    let base = context
-        .path_var(TEMPORARY)
-        .filter(|path| path.is_absolute());
-    let base = base.unwrap_or_else(|| "/tmp".into());
-    let temporary = tempfile::Builder::new()
-        .prefix("sprag-")
-        .tempdir_in(&base)?;
-    let home = context.path_var("HOME").filter(|home| home.is_absolute());
-    let home = home.as_deref();
-    let is_there = |program: &str| context.find_program(program).is_some();
-    let of = |table| made(sandbox::places(table, &context.env, home, is_there));
-    let mut check = of(CACHES);
-    check.extend(named(scope, home));
-    let mut agent = check.clone();
-    for it in &scope.agents {
-        if let Agent::Cli(CliAgent::Known(spec)) = it {
-            agent.extend(made(spec.own_places(&context.env, home)));
-        }
-    }
-    let mut setup = check.clone();
-    setup.extend(of(TOOLS));
-    Ok(PreparedPlaces {
-        around: Surroundings {
-            work_tree: resolved(scope.real.work_tree()),
-            git_dir: resolved(scope.real.git_dir()),
-            common_dir: resolved(scope.real.common_dir()),
-            temporary: resolved(temporary.path()),
-            protected: protected(scope),
-            hidden: hidden(context),
-        },
-        temporary,
-        agent,
-        check,
-        setup,
-    })
-}
-
-/// The places that the settings name.
-fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
-    let named = scope.run.settings.sandbox_write.iter();
-    let absolute = |text: &String| match (text.strip_prefix('~'), home) {
-        (Some(rest), Some(home)) => Some(home.join(rest.trim_start_matches('/'))),
-        (Some(_), None) => None,
-        (None, _) => Some(PathBuf::from(text)),
-    };
-    named
-        .filter_map(absolute)
-        .map(|path| resolved(&path))
-        .collect()
-}
-
-/// The places that exist, or could be made, without links.
-fn made(places: Vec<Place>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for place in places {
-        if place.made {
-            // One that cannot be made is one that cannot be written.
-            let _ = fs::create_dir_all(&place.path);
-        }
-        if place.path.exists() {
-            found.push(resolved(&place.path));
-        }
-    }
-    found
-}
-
-/// What no child may write, wherever it lies, but in the work tree itself.
-fn protected(scope: &Scope<'_>) -> Vec<PathBuf> {
-    let (context, work_tree) = (scope.context, scope.real.work_tree());
-    let mut all = vec![runs_of(context, work_tree), context.state_home()];
-    all.extend(scope.run_dir.map(Path::to_path_buf));
-    let named = scope.run.settings.run_dir.as_ref();
-    all.extend(named.map(|path| context.cwd.join(path)));
-    all.extend(context.path_var("RUNNER_TEMP"));
-    let files = RUNNER_FILES
-        .iter()
-        .filter_map(|name| context.path_var(name));
-    all.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
-    let search_path = context.var_os("PATH").unwrap_or_default();
-    let programs = std::env::split_paths(search_path).filter(|path| path.is_absolute());
-    all.extend(programs.filter(|path| path.is_dir()));
-    all.extend(
-        fs::read_link(sandbox::OWN_PROGRAM)
-            .ok()
-            .filter(|path| is_executable(path)),
-    );
-    let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
-    let inside = resolved(work_tree);
-    all.retain(|path| !path.starts_with(&inside));
-    all.sort();
-    all.dedup();
-    all
-}
-
-fn hidden(context: &Context) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = SOCKETS.iter().map(PathBuf::from).collect();
-    let user = rustix::process::geteuid().as_raw();
-    let runtime = context.path_var("XDG_RUNTIME_DIR");
-    let runtime = runtime.unwrap_or_else(|| format!("/run/user/{user}").into());
-    all.extend(USER_SOCKETS.iter().map(|name| runtime.join(name)));
-    let host = context.var_os("DOCKER_HOST").and_then(OsStr::to_str);
-    let host = host.and_then(|host| host.strip_prefix("unix://"));
-    all.extend(host.map(PathBuf::from));
-    let existing = all.iter().filter_map(|path| path.canonicalize().ok());
-    existing.collect()
-}
-
-fn policies(level: Level, scope: &Scope<'_>, prepared: &PreparedPlaces) -> (Policies, Vec<String>) {
-    let around = &prepared.around;
-    let (agent, refused) = sandbox::policy(level, around, &prepared.agent);
-    let (check, _) = sandbox::policy(level, around, &prepared.check);
-    // Setup is the owner's: it may install programs where they are looked for.
-    let installs = |path: &PathBuf| prepared.setup.iter().any(|place| path.starts_with(place));
-    let mut setup_around = around.clone();
-    setup_around.protected.retain(|path| {
-        !installs(path) || prepared.check.iter().any(|place| path.starts_with(place))
-    });
-    let (setup, _) = sandbox::policy(level, &setup_around, &prepared.setup);
-    let home = scope.context.path_var("HOME");
-    let asked: Vec<PathBuf> = named(scope, home.as_deref());
-    let is_asked = |place: &PathBuf| asked.contains(place);
-    let told = refused.iter().filter(|(place, _)| is_asked(place));
-    let warnings = told.map(|(place, protected)| {
-        format!(
-            "sandbox_write: {} is not writable, because {} lies in it and must not be written; name what is \
-             needed of it",
-            place.display(),
-            protected.display()
-        )
-    });
-    let policies = Policies {
-        agent,
-        check,
-        setup,
-    };
-    (policies, warnings.collect())
 }
 
 /// An environment with the directory for temporary files that its child may write.

@@ -92,6 +92,16 @@ pub static CACHES: &[Cache] = &[
     row(Some("mix"), "HEX_HOME", ".hex", &["packages", "cache.ets"]),
     row(Some("dart"), "PUB_CACHE", ".pub-cache", &["hosted", "git"]),
     row(Some("ccache"), "CCACHE_DIR", ".ccache", &[]),
+    row(Some("docker"), "DOCKER_CONFIG", ".docker", &["buildx"]),
+    row(Some("uv"), "", ".local/share/uv", &[]),
+    row(
+        Some("pipenv"),
+        "WORKON_HOME",
+        ".local/share/virtualenvs",
+        &[],
+    ),
+    row(Some("hatch"), "", ".local/share/hatch", &[]),
+    row(Some("pdm"), "", ".local/share/pdm", &[]),
 ];
 
 /// Where `setup` may install tools besides.

@@ -70,7 +70,7 @@ pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
     privileges::give_up().map_err(|error| format!("privileges: {error}"))?;
     match policy.level {
         Level::Off | Level::Privileges => Ok(()),
-        Level::Files | Level::Namespaces => Ok(landlock::confine(&policy.write)?),
+        Level::Files | Level::Namespaces => Ok(landlock::confine(policy)?),
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Surroundings {
     pub git_dir: PathBuf,
     /// The git directory that it shares with others; often the same.
     pub common_dir: PathBuf,
-    /// Its own directory for temporary files.
+    /// Its own directory for temporary files; empty where it uses the common one.
     pub temporary: PathBuf,
     /// What it must not write wherever it lies: run directories, the runner's files, programs.
     pub protected: Vec<PathBuf>,
@@ -63,10 +63,53 @@ pub fn policy(
         above.any(|read_only| path.starts_with(read_only) && path != read_only)
     };
     policy.write_below.retain(is_below);
+    if level < Level::Namespaces {
+        // Mounts of its own come with the third level.
+        (policy.read_only, policy.hidden) = (Vec::new(), Vec::new());
+        (policy.write_below, policy.pinned) = (Vec::new(), Vec::new());
+    }
     (policy, refused)
 }
 
-fn git(around: &Surroundings, policy: &mut Policy) {
+/// The policy for a child that programs must not notice unless they write what is protected: it may write
+/// these places, processes outside may be signalled, and git's own directory is all writable. What is
+/// protected below such a place takes mounts of the child's own, and so do hidden sockets.
+pub fn open_policy(level: Level, around: &Surroundings, places: &[PathBuf]) -> Policy {
+    let mut policy = Policy::of(level);
+    policy.signals = true;
+    policy.hidden.clone_from(&around.hidden);
+    policy.write = vec![around.work_tree.clone()];
+    writable_git(around, &mut policy);
+    policy.write.extend(places.iter().cloned());
+    let is_below_one = |path: &&PathBuf| places.iter().any(|place| path.starts_with(place));
+    let read_only: Vec<PathBuf> = around
+        .protected
+        .iter()
+        .filter(is_below_one)
+        .cloned()
+        .collect();
+    for path in &read_only {
+        // Who moves a directory away could put another one in its place.
+        let above = path.ancestors().skip(1).map(Path::to_path_buf);
+        let movable = |path: &PathBuf| {
+            let mut places = places.iter();
+            places.any(|place| path.starts_with(place) && path != place)
+        };
+        policy.pinned.extend(above.filter(movable));
+    }
+    policy.pinned.sort();
+    policy.pinned.dedup();
+    let written = policy.write.iter();
+    let written = written.filter(|path| read_only.iter().any(|it| path.starts_with(it)));
+    policy.write_below = written
+        .filter(|path| !read_only.contains(path))
+        .cloned()
+        .collect();
+    policy.read_only = read_only;
+    policy
+}
+
+fn writable_git(around: &Surroundings, policy: &mut Policy) {
     let Surroundings {
         work_tree,
         git_dir,
@@ -80,6 +123,15 @@ fn git(around: &Surroundings, policy: &mut Policy) {
         let shared = GIT_SHARED.iter().map(|name| common_dir.join(name));
         policy.write.extend(shared);
     }
+}
+
+fn git(around: &Surroundings, policy: &mut Policy) {
+    writable_git(around, policy);
+    let Surroundings {
+        git_dir,
+        common_dir,
+        ..
+    } = around;
     policy.pinned.push(git_dir.clone());
     let mut directories: Vec<&Path> = vec![git_dir, common_dir];
     directories.dedup();
@@ -118,6 +170,30 @@ mod tests {
         assert!(three.write.contains(&"/home/.cache".into()));
         assert!(three.read_only.contains(&"/home/.cache/bin".into()));
         assert_eq!(refused, []);
+    }
+
+    #[test]
+    fn what_is_protected_in_a_place_that_everybody_writes_is_read_only_and_cannot_be_moved_away() {
+        let places = ["/tmp".into(), "/tmp/x/run/turn".into(), "/var/tmp".into()];
+        let around = Surroundings {
+            protected: vec!["/tmp/x/run".into(), "/home/a/.local/state".into()],
+            ..around()
+        };
+        let open = open_policy(Level::Files, &around, &places);
+        assert!(open.has_mounts() && open.signals);
+        assert_eq!(open.read_only, [PathBuf::from("/tmp/x/run")]);
+        assert_eq!(open.pinned, [PathBuf::from("/tmp/x")]);
+        assert_eq!(open.write_below, [PathBuf::from("/tmp/x/run/turn")]);
+        let plain = open_policy(Level::Files, &around, &["/var/tmp".into()]);
+        assert!(!plain.has_mounts());
+        let expected: Vec<PathBuf> = vec!["/w".into(), "/var/tmp".into()];
+        assert_eq!(plain.write, expected);
+    }
+
+    #[test]
+    fn the_second_level_has_no_mounts_in_its_strict_form() {
+        let (two, _) = policy(Level::Files, &around(), &["/home/.cache".into()]);
+        assert!(!two.has_mounts() && !two.signals);
     }
 
     #[test]

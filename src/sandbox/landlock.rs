@@ -1,10 +1,11 @@
 //! The second level: writes only in named places, by Landlock.
 
+use super::policy::Policy;
 use landlock::{
     ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Without the right to forbid truncation, which this version brought (Linux 6.2), every file of the user
 /// could be emptied: what an older one enforces is not called a level.
@@ -21,6 +22,11 @@ const DEVICES: &[&str] = &[
     "/dev/ptmx",
     "/dev/pts",
     "/dev/shm",
+    "/dev/kvm",
+    "/dev/dri",
+    "/dev/nvidia0",
+    "/dev/nvidiactl",
+    "/dev/nvidia-uvm",
 ];
 
 /// Everything that writes.
@@ -39,31 +45,36 @@ fn granted(is_directory: bool) -> BitFlags<AccessFs> {
 
 /// A ruleset that allows nothing yet. What the kernel must have is required of it, and what it may have
 /// (signals and abstract sockets kept inside, no commands to devices) is taken where it is there.
-fn ruleset() -> Result<RulesetCreated, RulesetError> {
+fn ruleset(signals: bool) -> Result<RulesetCreated, RulesetError> {
+    let kept_inside = match signals {
+        true => Scope::AbstractUnixSocket.into(),
+        false => Scope::Signal | Scope::AbstractUnixSocket,
+    };
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_write(NEEDED))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writes())?
-        .scope(Scope::Signal | Scope::AbstractUnixSocket)?
+        .scope(kept_inside)?
         .create()
 }
 
 /// Whether the kernel can confine a child as this level says, else why not.
 pub(super) fn is_enough() -> Result<(), String> {
-    match ruleset() {
+    match ruleset(false) {
         Ok(_) => Ok(()),
         Err(_) => Err("Landlock with ABI 3 (Linux 6.2), switched on in the kernel".into()),
     }
 }
 
-/// Confines this process, and what it starts, to writes in these places and to the devices that
+/// Confines this process, and what it starts, to writes in the places of a policy and to the devices that
 /// everybody may write. Places that do not exist are left out.
-pub(super) fn confine(places: &[PathBuf]) -> Result<(), String> {
+pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     let told = |error: RulesetError| format!("Landlock: {error}");
-    let mut ruleset = ruleset().map_err(told)?;
+    let mut ruleset = ruleset(policy.signals).map_err(told)?;
     let devices = DEVICES.iter().map(Path::new);
-    for place in places.iter().map(PathBuf::as_path).chain(devices) {
+    let places = policy.write.iter().map(|place| place.as_path());
+    for place in places.chain(devices) {
         let Ok(metadata) = place.metadata() else {
             continue;
         };

@@ -1,9 +1,9 @@
 //! The program that confines itself and becomes a child.
 
 use super::child::{FAILED, Failure, Stage, close_descriptors_but, execute, restrict};
-use super::namespaces;
 use super::policy::Launch;
 use super::report::Reporter;
+use super::{mounts, namespaces};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -50,6 +50,9 @@ fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Fai
         return namespaces::launch(launch, reporter);
     }
     close_descriptors_but(&[reporter.0.as_raw_fd()]);
+    if launch.policy.has_mounts() {
+        mounts::own(&launch.policy, &launch.cwd)?;
+    }
     restrict(&launch.policy)?;
     execute(launch, |command| Err(command.exec()))
 }

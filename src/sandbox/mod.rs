@@ -16,12 +16,14 @@ mod report;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
 mod privileges;
 
 pub use caches::{CACHES, Cache, Place, TOOLS, places};
-pub use files::{Surroundings, policy};
+pub use files::{Surroundings, open_policy, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
 pub use policy::{Launch, OWN_PROGRAM, Policy, SUBCOMMAND};

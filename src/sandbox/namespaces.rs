@@ -10,24 +10,21 @@ use super::child::{
     FAILED, Failure, NAME, Stage, close_descriptors_but, execute, let_go_of_standard_streams,
     restrict,
 };
-use super::policy::{Launch, OWN_PROGRAM, Policy};
+use super::mounts;
+use super::policy::{Launch, OWN_PROGRAM};
 use super::report::Reporter;
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::CloneFlags;
 use nix::sys::signal::SigSet;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use rustix::io::{FdFlags, fcntl_setfd};
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
-};
 use rustix::thread::{
     CapabilitySet, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
     set_capabilities,
 };
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 
 /// The number of the signal that kills.
@@ -99,25 +96,12 @@ fn read_end(mut from: impl Read) -> Option<End> {
     })
 }
 
-/// Leaves the namespaces of the run. As root no user namespace is needed, and without one files keep
-/// their owners.
+/// Leaves the namespaces of the run.
 fn separate() -> Result<(), Failure> {
     let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
-    let is_root = rustix::process::geteuid().is_root();
-    if is_root && unshare(own).is_ok() {
+    if !mounts::leave(own)? {
         return Ok(());
     }
-    let (user, group) = (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
-    unshare(own | CloneFlags::CLONE_NEWUSER).map_err(|error| format!("namespaces: {error}"))?;
-    let write = |path: &str, text: String| {
-        fs::write(path, text).map_err(|error| format!("{path}: {error}"))
-    };
-    write("/proc/self/setgroups", "deny".into())?;
-    write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    write("/proc/self/gid_map", format!("{group} {group} 1"))?;
     // The first process is another program, which only root would enter with the right to mount.
     let hand_on = || {
         let mut sets = capabilities(None)?;
@@ -156,10 +140,10 @@ fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
 
 /// What the first process does: mounts, confinement, the child, and its own end.
 pub(super) fn be_first(launch: &Launch, mut told: File) -> Result<ExitCode, Failure> {
-    mounts(&launch.policy)?;
+    mounts::own_processes()?;
+    mounts::places(&launch.policy)?;
     hand_on_no_more()?;
-    std::env::set_current_dir(&launch.cwd)
-        .map_err(|error| format!("{}: {error}", launch.cwd.display()))?;
+    mounts::enter(&launch.cwd)?;
     restrict(&launch.policy)?;
     let child = spawn(launch)?;
     let let_go = let_go_of_standard_streams();
@@ -211,79 +195,4 @@ fn is_something_left() -> bool {
 
 fn is_anything_left_after_waiting() -> bool {
     !matches!(waitpid(None, None), Err(error) if error != nix::errno::Errno::EINTR)
-}
-
-/// Gives the namespace a process table of its own and mounts the policy's places.
-fn mounts(policy: &Policy) -> Result<(), Failure> {
-    let at = |path: &Path, error: rustix::io::Errno| {
-        Failure::from(format!("mount on {}: {error}", path.display()))
-    };
-    let root = Path::new("/");
-    let private = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change(root, private).map_err(|error| at(root, error))?;
-    let plain = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    let proc = Path::new("/proc");
-    mount("proc", proc, "proc", plain, None).map_err(|error| at(proc, error))?;
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", memory, "tmpfs", flags, Some(c"mode=1777"))
-            .map_err(|error| at(memory, error))?;
-    }
-    for (path, access) in in_order(policy) {
-        if path.symlink_metadata().is_err() {
-            continue;
-        }
-        let done = match access {
-            Mode::Hidden => mount_bind("/dev/null", &path),
-            Mode::ReadOnly => mount_bind(&path, &path).and_then(|()| remount(&path, true)),
-            Mode::Writable => mount_bind(&path, &path).and_then(|()| remount(&path, false)),
-        };
-        done.map_err(|error| at(&path, error))?;
-    }
-    Ok(())
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Hidden,
-    ReadOnly,
-    Writable,
-}
-
-/// The places of a policy from the outermost on, so that what is said of an inner one holds.
-fn in_order(policy: &Policy) -> Vec<(PathBuf, Mode)> {
-    let with = |paths: &[PathBuf], mode| -> Vec<(PathBuf, Mode)> {
-        paths.iter().map(|path| (path.clone(), mode)).collect()
-    };
-    let mut places = with(&policy.pinned, Mode::Writable);
-    places.extend(with(&policy.read_only, Mode::ReadOnly));
-    places.extend(with(&policy.write_below, Mode::Writable));
-    places.extend(with(&policy.hidden, Mode::Hidden));
-    places.sort_by_key(|(path, _)| path.components().count());
-    places
-}
-
-/// Makes a mount read-only or writable and leaves its other properties, some of which only root may
-/// change.
-fn remount(path: &Path, read_only: bool) -> rustix::io::Result<()> {
-    use rustix::fs::StatVfsMountFlags as Has;
-    let has = rustix::fs::statvfs(path)?.f_flag;
-    let mut flags = MountFlags::BIND;
-    for (property, flag) in [
-        (Has::NOSUID, MountFlags::NOSUID),
-        (Has::NODEV, MountFlags::NODEV),
-        (Has::NOEXEC, MountFlags::NOEXEC),
-        (Has::NOATIME, MountFlags::NOATIME),
-        (Has::NODIRATIME, MountFlags::NODIRATIME),
-        (Has::RELATIME, MountFlags::RELATIME),
-    ] {
-        if has.contains(property) {
-            flags |= flag;
-        }
-    }
-    if read_only {
-        flags |= MountFlags::RDONLY;
-    }
-    mount_remount(path, flags, "")
 }

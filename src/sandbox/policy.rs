@@ -18,15 +18,21 @@ pub struct Policy {
     /// From [`Level::Files`] on: files and directories that may be written, with what is below them.
     /// Those that do not exist are left out.
     pub write: Vec<PathBuf>,
-    /// From [`Level::Namespaces`] on: what cannot be written although it lies below such a directory.
+    /// From [`Level::Files`] on: whether processes outside may be signalled.
+    pub signals: bool,
+    /// What cannot be written although it lies below such a directory. This and what follows takes mounts
+    /// of the child's own; a child of [`Level::Files`] has them only where one of these lists names anything.
     pub read_only: Vec<PathBuf>,
-    /// From [`Level::Namespaces`] on: what may be written although it lies below such a place.
+    /// What may be written although it lies below such a place.
     pub write_below: Vec<PathBuf>,
-    /// From [`Level::Namespaces`] on: directories that cannot be moved away.
+    /// Directories that cannot be moved away.
     pub pinned: Vec<PathBuf>,
-    /// From [`Level::Namespaces`] on: sockets that cannot be connected to.
+    /// Sockets that cannot be connected to.
     pub hidden: Vec<PathBuf>,
 }
+
+/// The word by which a launcher is told that processes outside may be signalled.
+const SIGNALS: &str = "--signals";
 
 impl Policy {
     /// A policy of this level that allows no write but to devices.
@@ -34,6 +40,7 @@ impl Policy {
         Self {
             level,
             write: Vec::new(),
+            signals: false,
             read_only: Vec::new(),
             write_below: Vec::new(),
             pinned: Vec::new(),
@@ -49,6 +56,12 @@ impl Policy {
             self.write.push(place);
         }
         self
+    }
+
+    /// Whether the child needs mounts of its own.
+    pub fn has_mounts(&self) -> bool {
+        let is_needed = !self.read_only.is_empty() || !self.hidden.is_empty();
+        self.level >= Level::Namespaces || (self.level >= Level::Files && is_needed)
     }
 
     fn lists(&self) -> [(&'static str, &Vec<PathBuf>); 5] {
@@ -96,6 +109,7 @@ impl Launch {
             self.report.to_string().into(),
             self.cwd.clone().into(),
         ];
+        arguments.extend(self.policy.signals.then(|| SIGNALS.into()));
         for (name, paths) in self.policy.lists() {
             for path in paths {
                 arguments.extend([name.into(), path.clone().into()]);
@@ -118,6 +132,10 @@ impl Launch {
             let name = arguments.next()?;
             if name == "--" {
                 break;
+            }
+            if name == SIGNALS {
+                policy.signals = true;
+                continue;
             }
             policy.list_mut(&name)?.push(arguments.next()?.into());
         }
@@ -143,6 +161,7 @@ mod tests {
             policy: Policy {
                 level: Level::Namespaces,
                 write: vec!["/a".into(), odd().into()],
+                signals: true,
                 read_only: vec!["--".into()],
                 write_below: vec!["--write".into()],
                 pinned: vec!["/a/.git".into()],

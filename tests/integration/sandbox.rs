@@ -71,11 +71,16 @@ impl User {
     }
 }
 
-/// A project whose children are confined.
+/// A project whose children are confined as the defaults say.
 fn project(files: &[(&str, &str)]) -> Project {
     let mut project = Project::new(files);
     project.env("SPRAG_SANDBOX", "auto");
     project
+}
+
+/// The setting that confines children to named places at this level.
+fn strict(level: u8) -> String {
+    format!("require:{level}")
 }
 
 /// Runs what is to be shown for every user at every level that the user reaches here.
@@ -89,6 +94,8 @@ fn everywhere(levels: &[u8], show: impl Fn(User, u8)) {
             "plan.yaml",
             "--agent-command",
             &agent,
+            "--sandbox",
+            "require:1",
             "--sandbox-write",
         ];
         let notes = probe.outside("").display().to_string();
@@ -109,9 +116,9 @@ fn everywhere(levels: &[u8], show: impl Fn(User, u8)) {
     }
 }
 
-/// The arguments of a run with one command as the agent, at a level.
+/// A run with one command as the agent that is confined to named places, at a level.
 fn run(user: User, project: &Project, level: u8, agent: &str, more: &[&str]) -> Option<Run> {
-    let agent = script(project, agent);
+    let (agent, required) = (script(project, agent), strict(level));
     let mut args = vec![
         "run",
         "--plan",
@@ -119,7 +126,7 @@ fn run(user: User, project: &Project, level: u8, agent: &str, more: &[&str]) -> 
         "--agent-command",
         &agent,
         "--sandbox",
-        "auto",
+        &required,
     ];
     args.extend(more);
     let mut command = user.command(project, &args)?;
@@ -210,6 +217,109 @@ fn an_agent_writes_in_its_work_tree_and_its_temporary_directory_and_nowhere_else
             "the directory for temporary files is gone: {left:?}"
         );
     });
+}
+
+/// A run with the defaults, at the level that these have; `None` where it is not to be had.
+fn by_default(user: User, project: &Project, agent: &str) -> Option<Run> {
+    let args = ["run", "--plan", "plan.yaml", "--agent-command", agent];
+    let run = user.sprag(project, &args)?;
+    let line = &run.summary["sandbox"];
+    if line["level"] != json!(2) {
+        eprintln!("SKIPPED: level 2 is not to be had here: {line}");
+        return None;
+    }
+    Some(run)
+}
+
+#[test]
+fn programs_that_write_beside_the_work_tree_notice_nothing_by_default() {
+    for user in User::all() {
+        let mut project = project(&[("a.txt", "broken\n")]);
+        project.env("SPRAG_AGENT_COMMITS", "squash");
+        let check =
+            project.check("mktemp /tmp/sprag-test-XXXXXX | xargs rm && grep -q fixed a.txt");
+        let setup = format!("touch {}", project.beside("home/installed").display());
+        project.write(
+            "plan.yaml",
+            &format!("{}setup: [\"{setup}\"]\n", plan(&check)),
+        );
+        project.commit_all("plan");
+        let agent = project.agent(
+            "set -e
+             rm $(mktemp /tmp/sprag-test-XXXXXX) $(mktemp) $(mktemp /var/tmp/sprag-test-XXXXXX)
+             rm $(mktemp /dev/shm/sprag-test-XXXXXX)
+             echo x > /dev/null; : > /dev/full; echo note >> ../note; mkdir -p ~/.cache/tool
+             mkdir \"$OUT/clone\"; git clone -q . \"$OUT/clone\"
+             kill -0 $PPID
+             git config user.email other@example.invalid; git config user.name Other
+             echo fixed > a.txt; git commit -qam theirs; echo ALL OF IT",
+        );
+        let Some(run) = by_default(user, &project, &agent) else {
+            continue;
+        };
+        let said = said(&run);
+        assert!(
+            said.contains("ALL OF IT"),
+            "{user:?}: {said}\n{}",
+            run.stdout
+        );
+        let run = run.expect(0);
+        assert_eq!((project.calls(), project.checks()), (1, 1));
+        assert!(project.beside("home/installed").exists() && project.beside("note").exists());
+        let warned = run.summary["warnings"].to_string();
+        assert!(!warned.contains("sandbox"), "{warned}");
+    }
+}
+
+#[test]
+fn what_a_run_and_its_machine_rely_on_stays_as_it_is_by_default() {
+    for user in User::all() {
+        let mut project = project(&[("plan.yaml", &plan("grep -q fixed a.txt"))]);
+        let (programs, runner) = (project.beside("programs"), project.beside("runner"));
+        for dir in [&programs, &runner, &runner.join("_runner_file_commands")] {
+            fs::create_dir(dir).unwrap();
+        }
+        fs::write(programs.join("tool"), "theirs").unwrap();
+        let commands = runner.join("_runner_file_commands/set_env_1");
+        fs::write(&commands, "").unwrap();
+        fs::write(project.outside("output"), "").unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let path = std::env::split_paths(&path).chain([programs.clone()]);
+        project.env("PATH", std::env::join_paths(path).unwrap());
+        project.env("RUNNER_TEMP", &runner);
+        project.env("GITHUB_ENV", &commands);
+        project.env("GITHUB_OUTPUT", project.outside("output"));
+        let agent = format!(
+            "cd {root}
+             for place in programs runner runner/_runner_file_commands state/sprag state/sprag/*/*/; do
+               touch \"$place/reached\" && echo REACHED $place; done
+             for file in programs/tool runner/_runner_file_commands/* agent/output state/sprag/*/*/*; do
+               (echo x >> $file) && echo REACHED $file; rm -f $file && echo REACHED $file
+               (echo x > new; mv new $file) && echo REACHED $file; ln -f $file agent/link && echo REACHED $file; done
+             for place in programs runner state state/sprag agent; do mv $place moved && echo REACHED $place; done
+             cd repo; (cd ../state && touch sprag/reached && echo REACHED state)
+             touch {root}/programs/reached
+             grep -qs CANARY /proc/$PPID/environ && echo REACHED environ
+             echo fixed > a.txt; echo ALL OF IT",
+            root = project.beside("").display(),
+        );
+        project.env("CANARY", "do-not-read-me");
+        let agent = project.agent(&agent);
+        let Some(run) = by_default(user, &project, &agent) else {
+            continue;
+        };
+        let (said, run) = (said(&run), run.expect(0));
+        let is_whole = said.contains("ALL OF IT");
+        assert!(is_whole && !said.contains("REACHED"), "{user:?}: {said}");
+        assert_eq!(fs::read_to_string(programs.join("tool")).unwrap(), "theirs");
+        let output = fs::read_to_string(project.outside("output")).unwrap();
+        assert!(
+            output.contains("sandbox-level=2") || output.contains("sandbox-level<<"),
+            "{output}"
+        );
+        let warned = run.summary["warnings"].to_string();
+        assert!(warned.contains("only `sandbox: off` allows it"), "{warned}");
+    }
 }
 
 #[test]

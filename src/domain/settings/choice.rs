@@ -156,7 +156,7 @@ choice! {
 choice! {
     /// How far children are confined.
     Sandbox {
-        /// As far as the machine allows.
+        /// As far as the machine allows, and only where programs do not notice it.
         Auto = "auto",
         /// To the highest level.
         Require = "require",

@@ -218,9 +218,9 @@ settings! {
         max_cost_usd_per_day: f64 = Money, Run, in_actions 50.0;
     }
     Isolation {
-        /// How far agents, checks, hooks and setup commands are confined: `auto` takes what the machine has, `require` (or `require:N` for a level from 1 to 3) starts nothing without it, `off` confines nothing.
-        sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Off;
-        /// Absolute paths, or paths below `~`, that may be written with what is below them, besides the work tree and the caches of common tools.
+        /// How far agents, checks, hooks and setup commands are confined: `auto` keeps them from what a run and its machine rely on, as far as the machine can; `require` (or `require:N` for a level from 1 to 3) confines them to named places and starts nothing without that level; `off` confines nothing.
+        sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
+        /// Absolute paths, or paths below `~`, that may be written with what is below them, besides the work tree, the caches of common tools and, with `sandbox: auto`, directories for temporary files and the one in which the work tree lies.
         sandbox_write: Vec<String> = Texts::named("PATH"), Run, is Vec::new();
     }
     Commits {

@@ -160,8 +160,6 @@ impl Project {
             .env("SPRAG_BASELINE", "off")
             .env("SPRAG_FLAKY_RERUNS", "0")
             .env("SPRAG_TEST_CHANGES", "warn")
-            // So do those about confinement; others let their scripts write notes where they like.
-            .env("SPRAG_SANDBOX", "off")
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command

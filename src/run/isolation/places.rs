@@ -1,0 +1,283 @@
+//! Which places of this machine the children of a run may write, and which they may not.
+
+use super::{Scope, TEMPORARY};
+use crate::agents::{Agent, CLIS, CliAgent};
+use crate::context::Context;
+use crate::process::is_executable;
+use crate::run::places::{resolved, runs_of};
+use crate::sandbox::{self, CACHES, Place, Surroundings, TOOLS};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// The variables that name the files by which a job of GitHub Actions speaks to its runner.
+const RUNNER_FILES: &[&str] = &[
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_EVENT_PATH",
+];
+
+/// The directories in which a runner keeps these files.
+const RUNNER_DIRECTORIES: &[&str] = &["_runner_file_commands", "file_commands"];
+
+/// Sockets of programs that start processes for whoever asks.
+const SOCKETS: &[&str] = &[
+    "/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/podman/podman.sock",
+    "/run/systemd/private",
+    "/run/dbus/system_bus_socket",
+];
+
+/// The same, in the user's own runtime directory.
+const USER_SOCKETS: &[&str] = &[
+    "docker.sock",
+    "podman/podman.sock",
+    "bus",
+    "systemd/private",
+];
+
+/// Where everybody keeps temporary files.
+const TEMPORARY_PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// Directories of the system: what lies in one of them is no neighbour of a work tree there.
+const SYSTEM: &[&str] = &[
+    "/", "/boot", "/dev", "/etc", "/home", "/mnt", "/opt", "/proc", "/root", "/run", "/srv",
+    "/sys", "/usr", "/var", "/Users",
+];
+
+/// What does not depend on the level.
+pub(super) struct Prepared {
+    pub(super) around: Surroundings,
+    /// The directory for temporary files that is the run's own, in the strict form.
+    pub(super) temporary: Option<TempDir>,
+    pub(super) agent: Vec<PathBuf>,
+    pub(super) check: Vec<PathBuf>,
+    pub(super) setup: Vec<PathBuf>,
+    /// What the settings name.
+    pub(super) named: Vec<PathBuf>,
+}
+
+/// Finds the places, and makes those of the caches that are missing.
+///
+/// # Errors
+/// When no directory for temporary files can be made.
+pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Prepared> {
+    let context = scope.context;
+    let home = context.path_var("HOME").filter(|home| home.is_absolute());
+    let home = home.as_deref();
+    let is_there = |program: &str| context.find_program(program).is_some();
+    let of = |table| made(sandbox::places(table, &context.env, home, is_there));
+    let named = named(scope, home);
+    let mut check = of(CACHES);
+    check.extend(named.iter().cloned());
+    let shared = match is_strict {
+        true => Vec::new(),
+        false => shared(context, scope.real.work_tree()),
+    };
+    check.extend(shared.iter().cloned());
+    let mut agent = check.clone();
+    for it in &scope.agents {
+        agent.extend(own_places(it, context, home));
+    }
+    let mut setup = check.clone();
+    setup.extend(of(TOOLS));
+    let temporary = match is_strict {
+        true => Some(own_temporary(context)?),
+        false => None,
+    };
+    let path = temporary.as_ref().map(|it| resolved(it.path()));
+    Ok(Prepared {
+        around: Surroundings {
+            work_tree: resolved(scope.real.work_tree()),
+            git_dir: resolved(scope.real.git_dir()),
+            common_dir: resolved(scope.real.common_dir()),
+            temporary: path.unwrap_or_default(),
+            protected: protected(scope, &shared),
+            hidden: hidden(context),
+        },
+        temporary,
+        agent,
+        check,
+        setup,
+        named,
+    })
+}
+
+fn own_temporary(context: &Context) -> std::io::Result<TempDir> {
+    let base = temporary_base(context);
+    tempfile::Builder::new()
+        .prefix("sprag-")
+        .tempdir_in(base.unwrap_or_else(|| "/tmp".into()))
+}
+
+fn temporary_base(context: &Context) -> Option<PathBuf> {
+    let base = context.path_var(TEMPORARY);
+    base.filter(|path| path.is_absolute())
+}
+
+/// The directories of an agent's own. Which agent a command starts is not known, so it gets what is there.
+fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<PathBuf> {
+    match agent {
+        Agent::Cli(CliAgent::Known(spec)) => made(spec.own_places(&context.env, home)),
+        Agent::Cli(CliAgent::Command { .. }) => {
+            let known = CLIS.iter();
+            let places = known.flat_map(|spec| spec.own_places(&context.env, home));
+            made(places.map(|it| Place { made: false, ..it }).collect())
+        }
+        Agent::Builtin(_) => Vec::new(),
+    }
+}
+
+/// The places that the settings name.
+fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
+    let named = scope.run.settings.sandbox_write.iter();
+    let absolute = |text: &String| match (text.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) => Some(home.join(rest.trim_start_matches('/'))),
+        (Some(_), None) => None,
+        (None, _) => Some(PathBuf::from(text)),
+    };
+    let named = named.filter_map(absolute);
+    named.map(|path| resolved(&path)).collect()
+}
+
+/// The places that exist, or could be made, without links.
+fn made(places: Vec<Place>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for place in places {
+        if place.made {
+            // One that cannot be made is one that cannot be written.
+            let _ = fs::create_dir_all(&place.path);
+        }
+        if place.path.exists() {
+            found.push(resolved(&place.path));
+        }
+    }
+    found
+}
+
+/// What is everybody's in the open form: directories for temporary files, the one in which the work tree
+/// lies, and what the system has for the user's session.
+fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
+    let home = context.path_var("HOME");
+    let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
+    let own = temporary_base(context).filter(|path| !is_home(path));
+    let beside = resolved(work_tree).parent().map(Path::to_path_buf);
+    let beside = beside.filter(|path| !is_home(path) && is_of_one_project(path, work_tree));
+    let mut all: Vec<PathBuf> = TEMPORARY_PLACES.iter().map(PathBuf::from).collect();
+    all.extend(own);
+    all.extend(beside);
+    all.push(runtime_directory(context));
+    if !context.is_root {
+        // A user's processes make namespaces and adjust themselves there; root could adjust the kernel.
+        all.push("/proc".into());
+    }
+    let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
+    all.retain(|path| path.is_dir());
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Whether a directory is, or holds, the home of a user of this machine, or is one of the system's.
+fn is_a_home(path: &Path) -> bool {
+    let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut homes = users.lines().filter_map(|line| line.split(':').nth(5));
+    let holds_one = homes.any(|home| Path::new(home).starts_with(path));
+    let parent = path.parent().unwrap_or(path);
+    let is_among_homes = ["/home", "/Users"].iter().any(|it| Path::new(it) == parent);
+    holds_one || is_among_homes || SYSTEM.iter().any(|it| Path::new(it) == path)
+}
+
+/// Whether no repository but this one lies in a directory.
+fn is_of_one_project(path: &Path, work_tree: &Path) -> bool {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let others = entries.map(|entry| entry.path());
+    let own = resolved(work_tree);
+    let mut others = others.filter(|other| *other != own);
+    !others.any(|other| other.join(".git").symlink_metadata().is_ok())
+}
+
+fn runtime_directory(context: &Context) -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    let runtime = context.path_var("XDG_RUNTIME_DIR");
+    runtime.unwrap_or_else(|| format!("/run/user/{user}").into())
+}
+
+/// What no child may write, wherever it lies, but in the work tree itself and in what is shared.
+fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
+    let (context, work_tree) = (scope.context, scope.real.work_tree());
+    let mut all = vec![runs_of(context, work_tree), context.state_home()];
+    all.extend(scope.run_dir.map(Path::to_path_buf));
+    let named = scope.run.settings.run_dir.as_ref();
+    all.extend(named.map(|path| context.cwd.join(path)));
+    let runner = context.path_var("RUNNER_TEMP").into_iter();
+    all.extend(
+        runner.flat_map(|path| match is_shared(&resolved(&path), shared) {
+            true => runner_entries(&path),
+            false => vec![path],
+        }),
+    );
+    all.extend(runner_files(context));
+    let search_path = context.var_os("PATH").unwrap_or_default();
+    let programs = std::env::split_paths(search_path).filter(|path| path.is_absolute());
+    all.extend(programs.filter(|path| path.is_dir()));
+    let own = fs::read_link(sandbox::OWN_PROGRAM).ok();
+    all.extend(own.filter(|path| is_executable(path)));
+    let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
+    let inside = resolved(work_tree);
+    all.retain(|path| !path.starts_with(&inside) && !is_shared(path, shared));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Whether a directory is one that everybody writes, or one of these lies in it.
+fn is_shared(path: &Path, shared: &[PathBuf]) -> bool {
+    shared.iter().any(|place| place.starts_with(path))
+}
+
+/// The files by which a job speaks to its runner, or the directory of the runner's in which they lie.
+fn runner_files(context: &Context) -> Vec<PathBuf> {
+    let named = RUNNER_FILES
+        .iter()
+        .filter_map(|name| context.path_var(name));
+    let kept = named.map(|file| {
+        let parent = file.parent().filter(|parent| {
+            let name = parent.file_name().and_then(OsStr::to_str);
+            name.is_some_and(|name| RUNNER_DIRECTORIES.contains(&name))
+        });
+        parent.unwrap_or(&file).to_path_buf()
+    });
+    kept.filter(|path| path.is_absolute() && path.exists())
+        .collect()
+}
+
+/// What is the runner's in a directory that it shares with everybody.
+fn runner_entries(directory: &Path) -> Vec<PathBuf> {
+    let is_the_runners = |name: &str| {
+        name.starts_with('_') || name.starts_with("git-credentials-") || name.ends_with(".sh")
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let own = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_the_runners));
+    own.map(|entry| entry.path()).collect()
+}
+
+/// The sockets that this user can reach.
+fn hidden(context: &Context) -> Vec<PathBuf> {
+    use rustix::fs::{Access, access};
+    let mut all: Vec<PathBuf> = SOCKETS.iter().map(PathBuf::from).collect();
+    let runtime = runtime_directory(context);
+    all.extend(USER_SOCKETS.iter().map(|name| runtime.join(name)));
+    let host = context.var_os("DOCKER_HOST").and_then(OsStr::to_str);
+    let host = host.and_then(|host| host.strip_prefix("unix://"));
+    all.extend(host.map(PathBuf::from));
+    let existing = all.iter().filter_map(|path| path.canonicalize().ok());
+    existing
+        .filter(|path| access(path, Access::WRITE_OK).is_ok())
+        .collect()
+}
