@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cancel::{Cancel, Urgency};
 use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
-use super::host::Proc;
+use super::host::{Proc, State};
 use super::registry::{self, Registration};
 use super::service::Service;
 use super::spawn::Started;
@@ -30,6 +30,11 @@ const DRAIN_QUIET: Duration = Duration::from_millis(500);
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
 /// How long descendants get to end by themselves after the child has.
 const SETTLE: Duration = Duration::from_millis(200);
+/// How often in a row no orphan may have been adopted before it is believed that nothing is left, and the time
+/// between two looks. A look is no snapshot of the process table: who starts a successor and ends in that moment is
+/// missed by one, and not by all.
+const QUIET_LOOKS: u32 = 3;
+const QUIET_PAUSE: Duration = Duration::from_millis(1);
 /// How long killing is tried, and the time between two rounds.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 const KILL_PAUSE: Duration = Duration::from_millis(5);
@@ -86,7 +91,7 @@ async fn run_and(
     let left = live.settle(cut_short.is_none()).await;
     let succeeded = cut_short.is_none() && live.raw == Some(RawStatus::Code(0));
     if keeps && succeeded && !left.is_empty() {
-        let (ended, service) = live.keep(output_held_open);
+        let (ended, service) = live.keep(&left, output_held_open);
         return (ended, Some(service));
     }
     let leaked = live
@@ -204,6 +209,7 @@ impl<'a> Live<'a> {
             let now = Instant::now();
             if now >= next_reap {
                 registry::reap_orphans();
+                registry::follow_kept();
                 next_reap = now + REAP_EVERY;
             }
             // Output may have arrived in the meantime, so what the limit is is asked anew.
@@ -284,6 +290,41 @@ impl<'a> Live<'a> {
         left
     }
 
+    /// Ends what turns up as an orphan until nothing does. Returns whether that was reached, and the first that
+    /// turned up.
+    async fn end_orphans(&self) -> (bool, Vec<(Proc, String)>) {
+        let deadline = Instant::now() + KILL_LIMIT;
+        let mut missed = Vec::new();
+        while !self.is_quiet().await {
+            if Instant::now() >= deadline {
+                return (false, missed);
+            }
+            if missed.is_empty() {
+                missed = marker::describe(&self.tree.orphans());
+            }
+            self.tree.hunt();
+        }
+        (true, missed)
+    }
+
+    /// Whether no orphan turns up in several looks. The end of a namespace's first process needs no look: nothing
+    /// of the namespace is left then.
+    async fn is_quiet(&self) -> bool {
+        if self.first_process.is_some() {
+            return true;
+        }
+        for look in 0..QUIET_LOOKS {
+            if look > 0 {
+                tokio::time::sleep(QUIET_PAUSE).await;
+            }
+            let orphans = self.tree.orphans();
+            if orphans.iter().any(|proc| proc.state != State::Dead) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Ends the descendants that outlived the child. Returns them if the child ended by itself.
     async fn sweep(
         &mut self,
@@ -291,7 +332,7 @@ impl<'a> Live<'a> {
         ended_by_itself: bool,
         grace: Duration,
     ) -> Vec<Leaked> {
-        let described = if ended_by_itself {
+        let mut described = if ended_by_itself {
             let is_own = |proc: &&Proc| Some(proc.pid) != self.first_process;
             let left: Vec<Proc> = left.iter().filter(is_own).copied().collect();
             marker::describe(&left)
@@ -303,18 +344,28 @@ impl<'a> Live<'a> {
         } else if !left.is_empty() {
             self.kill().await;
         }
+        let (is_quiet, missed) = self.end_orphans().await;
+        if ended_by_itself && described.len() < marker::MAX_DESCRIBED {
+            described.extend(missed);
+        }
         if self.output_is_open() {
             // Whoever wrote is dead now: what it left in the pipe is all there is to come.
             self.pump(Instant::now() + DRAIN_QUIET, Some(Urgency::Forced))
                 .await;
         }
         registry::reap_orphans();
+        if !is_quiet || !left.is_empty() {
+            let alive = marker::describe(&self.tree.members());
+            let survivors = marker::settle(alive).into_iter();
+            registry::note_survivors(survivors.filter(|it| !it.killed).collect());
+        }
         marker::settle(described)
     }
 
     /// Lets the descendants live.
-    fn keep(self, output_held_open: bool) -> (Ended, Service) {
+    fn keep(self, left: &[Proc], output_held_open: bool) -> (Ended, Service) {
         let ended = self.ended(None, Vec::new(), output_held_open);
+        self.registration.keep(left);
         let service = Service::new(
             self.registration,
             self.tree,

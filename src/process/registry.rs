@@ -7,14 +7,17 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::exit::Leaked;
 use super::host::{self, Proc};
-use super::tree::Tree;
+use super::tree::{self, Tree};
+use std::collections::HashSet;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     owns_every_child: false,
     started: 0,
     active: Vec::new(),
     kept: Vec::new(),
+    survivors: Vec::new(),
 });
 
 struct Registry {
@@ -23,7 +26,26 @@ struct Registry {
     started: u64,
     active: Vec<Origin>,
     /// Of children that have ended, whose descendants may live on.
-    kept: Vec<Origin>,
+    kept: Vec<Kept>,
+    /// What could not be ended, since it was last asked for.
+    survivors: Vec<Leaked>,
+}
+
+/// A child that has ended and whose descendants may live on.
+struct Kept {
+    origin: Origin,
+    /// Its processes, by id and start time: nobody else can be one of these, whatever it says of itself.
+    members: HashSet<(i32, u64)>,
+}
+
+impl Kept {
+    /// Takes in what its processes have started since.
+    fn grow(&mut self, procs: &[Proc]) {
+        let members = &self.members;
+        let is_member = |proc: &Proc| members.contains(&proc.identity());
+        let found = tree::claim(procs, host::own_pid(), is_member, |_| false);
+        self.members = found.iter().map(Proc::identity).collect();
+    }
 }
 
 /// Where a tree of processes began.
@@ -62,8 +84,8 @@ pub(super) struct Custody {
     pub(super) waited_for: Vec<i32>,
     /// Whether an orphan that carries no marker belongs to the one run there is.
     pub(super) adopts: bool,
-    /// The markers of what may live on: an orphan that carries one of them belongs there.
-    pub(super) kept: Vec<String>,
+    /// What may live on, by id and start time.
+    pub(super) kept: HashSet<(i32, u64)>,
 }
 
 /// Keeps a child registered. Dropped before [`Registration::release`], it kills the child with all
@@ -79,11 +101,14 @@ impl Registration {
         &self.origin
     }
 
-    /// Lets the descendants of a child that has ended live on beside other children.
-    pub(super) fn keep(&self) {
+    /// Lets these descendants of a child that has ended live on beside other children.
+    pub(super) fn keep(&self, members: &[Proc]) {
         let mut registry = lock();
         registry.forget(&self.origin);
-        registry.kept.push(self.origin.clone());
+        registry.kept.push(Kept {
+            origin: self.origin.clone(),
+            members: members.iter().map(Proc::identity).collect(),
+        });
     }
 
     /// Forgets the child without killing anything.
@@ -148,7 +173,7 @@ pub fn kill_descendants() {
         registry
             .active
             .iter()
-            .chain(&registry.kept)
+            .chain(registry.kept.iter().map(|it| &it.origin))
             .cloned()
             .collect()
     };
@@ -174,13 +199,55 @@ pub(super) fn start<T, E>(
     ))
 }
 
-pub(super) fn custody() -> Custody {
-    let registry = lock();
+/// What the processes that there are now are taken for by a child of this marker.
+pub(super) fn custody(procs: &[Proc], marker: &str) -> Custody {
+    let mut registry = lock();
+    registry.kept.iter_mut().for_each(|it| it.grow(procs));
+    let others = registry.kept.iter();
+    let others = others.filter(|it| it.origin.marker != marker);
     Custody {
         waited_for: registry.waited_for(),
-        adopts: registry.owns_every_child && registry.active.len() <= 1,
-        kept: registry.kept.iter().map(|o| o.marker.clone()).collect(),
+        adopts: registry.adopts(),
+        kept: others.flat_map(|it| it.members.iter().copied()).collect(),
     }
+}
+
+/// The adopted orphans, started since a time, that nobody waits for and that belong to nothing that may live on:
+/// those of the one child that is running or has just ended. Nothing where that cannot be told.
+pub(super) fn orphans(since: u64) -> Vec<Proc> {
+    let registry = lock();
+    if !registry.adopts() {
+        return Vec::new();
+    }
+    let waited_for = registry.waited_for();
+    let is_kept = |proc: &Proc| {
+        let mut kept = registry.kept.iter();
+        kept.any(|it| it.members.contains(&proc.identity()))
+    };
+    let children = host::children().into_iter();
+    let unknown = children.filter(|pid| !waited_for.contains(pid));
+    let orphans = unknown.filter_map(host::look);
+    orphans
+        .filter(|proc| proc.start >= since && !is_kept(proc))
+        .collect()
+}
+
+/// Takes in what the processes that may live on have started, before these lose their parents.
+pub(super) fn follow_kept() {
+    if !lock().kept.is_empty() {
+        let procs = host::scan();
+        lock().kept.iter_mut().for_each(|it| it.grow(&procs));
+    }
+}
+
+/// Notes processes that could not be ended.
+pub(super) fn note_survivors(survivors: Vec<Leaked>) {
+    lock().survivors.extend(survivors);
+}
+
+/// The processes that could not be ended since this was last asked: what they do from now on nobody sees.
+pub fn take_survivors() -> Vec<Leaked> {
+    std::mem::take(&mut lock().survivors)
 }
 
 /// Reaps the adopted orphans that have ended, if every child is this process's own.
@@ -212,9 +279,13 @@ impl Registry {
 
     fn forget(&mut self, origin: &Origin) {
         let main = origin.main.identity();
-        for list in [&mut self.active, &mut self.kept] {
-            list.retain(|origin| origin.main.identity() != main);
-        }
+        self.active.retain(|it| it.main.identity() != main);
+        self.kept.retain(|it| it.origin.main.identity() != main);
+    }
+
+    /// Whether an orphan belongs to the one run there is.
+    fn adopts(&self) -> bool {
+        self.owns_every_child && self.active.len() <= 1
     }
 
     fn waited_for(&self) -> Vec<i32> {
@@ -240,6 +311,7 @@ mod tests {
             started: 3,
             active,
             kept: Vec::new(),
+            survivors: Vec::new(),
         }
     }
 

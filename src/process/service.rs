@@ -27,13 +27,13 @@ pub struct Service {
 }
 
 impl Service {
+    /// Of a child whose registration keeps its processes.
     pub(super) fn new(
         registration: Registration,
         tree: Tree,
         stdout: Option<ChildStdout>,
         stderr: Option<ChildStderr>,
     ) -> Self {
-        registration.keep();
         Self {
             registration,
             tree,

@@ -13,6 +13,8 @@ use super::registry::{self, Custody, Origin};
 const FREEZE_AFTER: u32 = 3;
 /// Rounds of stopping until nothing new turns up.
 const FREEZE_ROUNDS: u32 = 64;
+/// Rounds of killing orphans as they come.
+const HUNT_ROUNDS: u32 = 256;
 /// Rounds of a kill that blocks, and the time between them.
 const BLOCKING_ROUNDS: u32 = 60;
 const BLOCKING_PAUSE: Duration = Duration::from_millis(5);
@@ -43,7 +45,7 @@ impl Tree {
     /// The members that are alive now. Members that are dead and were adopted are reaped.
     pub(super) fn members(&mut self) -> Vec<Proc> {
         let procs = host::scan();
-        let custody = registry::custody();
+        let custody = registry::custody(&procs, &self.origin.marker);
         let members = claim(
             &procs,
             host::own_pid(),
@@ -107,7 +109,33 @@ impl Tree {
         if self.group_is_certain() {
             host::signal_group(self.origin.main.pid, Signal::KILL);
         }
+        if round >= FREEZE_AFTER {
+            self.hunt();
+        }
         kill_round(round, || self.members())
+    }
+
+    /// Orphans that nobody but this tree can have left.
+    pub(super) fn orphans(&self) -> Vec<Proc> {
+        registry::orphans(self.origin.main.start)
+    }
+
+    /// Kills orphans as they come, which takes so little time that no process can start its successor and end in
+    /// between for long.
+    pub(super) fn hunt(&self) {
+        for _ in 0..HUNT_ROUNDS {
+            let orphans = self.orphans();
+            let (dead, alive): (Vec<Proc>, Vec<Proc>) = orphans
+                .into_iter()
+                .partition(|proc| proc.state == State::Dead);
+            dead.iter().for_each(|proc| registry::reap(proc.pid));
+            if alive.is_empty() {
+                return;
+            }
+            for proc in &alive {
+                host::signal(proc, Signal::KILL);
+            }
+        }
     }
 
     /// Kills every member, blocking until they are gone or cannot be killed.
@@ -123,18 +151,8 @@ impl Tree {
             && proc.parent == host::own_pid()
             && !custody.waited_for.contains(&proc.pid)
             && began_with_it
-            && !self.is_of_service(proc, custody);
+            && !custody.kept.contains(&proc.identity());
         self.known.contains(&proc.identity()) || (began_with_it && in_its_group) || orphan
-    }
-
-    /// Whether an orphan belongs to a service that may outlive this tree.
-    fn is_of_service(&self, proc: &Proc, custody: &Custody) -> bool {
-        let kept = custody.kept.iter();
-        let markers: Vec<&[u8]> = kept
-            .filter(|marker| **marker != self.origin.marker)
-            .map(String::as_bytes)
-            .collect();
-        !markers.is_empty() && host::environ_contains(proc.pid, &markers)
     }
 
     /// Whether the group's id is still that of the child. On Linux, members of a group whose

@@ -158,23 +158,26 @@ mod inner {
     #[tokio::test(flavor = "current_thread")]
     #[ignore = "runs in a process of its own"]
     async fn a_service_and_its_orphans_are_no_leak_of_others() {
-        // The service starts a worker that loses its parent while another child runs.
+        // The service starts a worker while one child runs, which loses its parent while another one does.
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().display();
         let Some(service) = trial(&format!(
             "(setsid sh -c 'until [ -e {place}/go ]; do sleep 0.02; done; \
-              (setsid sleep 1000 & echo $! >{place}/worker); sleep 1000' >/dev/null 2>&1 &)"
+              (setsid sleep 1000 & echo $! >{place}/worker; until [ -e {place}/on ]; do sleep 0.02; done); \
+              : >{place}/gone; sleep 1000' >/dev/null 2>&1 &)"
         )) else {
             return;
         };
         become_subreaper().unwrap();
         let (_, kept) = run_keeping(&service.spec, &service.cancel, &mut |_, _| {}).await;
-        let other = trial(&format!(
-            "touch {place}/go; until [ -s {place}/worker ]; do sleep 0.02; done; \
-             (env -i setsid sleep 1000 >/dev/null 2>&1 &)"
-        ));
-        let seen = other.unwrap().run().await;
-        assert_eq!(seen.ended.leaked.len(), 1);
+        for (told, waits_for) in [("go", "worker"), ("on", "gone")] {
+            let other = trial(&format!(
+                "touch {place}/{told}; until [ -e {place}/{waits_for} ]; do sleep 0.02; done; \
+                 (env -i setsid sleep 1000 >/dev/null 2>&1 &)"
+            ));
+            let seen = other.unwrap().run().await;
+            assert_eq!(seen.ended.leaked.len(), 1);
+        }
         let worker = fs::read_to_string(directory.path().join("worker")).unwrap();
         assert!(host::look(worker.trim().parse().unwrap()).is_some());
         kept.unwrap().end(AGES).await;
