@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Opens a file that is only ever appended to. A symbolic link in its place is an error, so that nobody who
-/// can write there chooses which file Sprag writes to.
+/// can write there chooses which file Sprag writes to, and so is a pipe that nobody reads.
 ///
 /// # Errors
 /// When it cannot be opened.
@@ -15,7 +15,7 @@ pub fn append_only(path: &Path) -> anyhow::Result<File> {
         .create(true)
         .append(true)
         .mode(0o600)
-        .custom_flags(no_follow())
+        .custom_flags(no_follow() | no_wait())
         .open(path)
         .with_context(|| format!("{} cannot be opened", path.display()))
 }
@@ -23,4 +23,9 @@ pub fn append_only(path: &Path) -> anyhow::Result<File> {
 /// The flag of `open` that makes a symbolic link an error.
 pub fn no_follow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
+}
+
+/// The flag of `open` that makes it wait for nobody.
+pub fn no_wait() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0)
 }

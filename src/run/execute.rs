@@ -34,6 +34,7 @@ use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent, spent_of};
 use crate::run::reporting::Reporting;
 use crate::run::required_agents::{require_logins, require_programs};
 use crate::run::run_plan::RunPlan;
+use crate::run::runner_files::RunnerFiles;
 use crate::run::setup::Setup;
 use crate::run::source;
 use crate::run::steps::{Services, keep_for_publish, record_plan_end, run_setup};
@@ -313,6 +314,10 @@ async fn work_off(
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
     services.end(&parts.setup).await;
+    // Nobody is left who could write there before Sprag does.
+    for what in parts.setup.violations() {
+        parts.emit.warn(what);
+    }
     if outcomes.values().all(|outcome| !outcome.ends_run())
         && let Err(error) = record_plan_end(&parts.setup, &mut parts.tree, &mut parts.emit)
     {
@@ -391,6 +396,7 @@ fn parts<'e>(
             config,
             agent_files: AgentFiles::default(),
             isolation,
+            runner_files: RunnerFiles::record(context),
             redactor: Arc::new(redactor(&context.env)),
             detector: detector(&context.env),
         },

@@ -38,6 +38,7 @@ pub mod repository;
 pub mod required_agents;
 mod restore;
 pub mod run_plan;
+pub mod runner_files;
 pub mod setup;
 pub mod source;
 pub mod start;

@@ -7,12 +7,14 @@ use crate::domain::settings::IfUnverified;
 use crate::domain::snapshot::RevId;
 use crate::http::Network;
 use crate::process::environment::environment;
+use crate::process::take_survivors;
 use crate::process::{Cancel, CancelReason, RUN_ID};
 use crate::run::agent_files::AgentFiles;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::{Isolation, with_temporary};
 use crate::run::layout::RunFile;
+use crate::run::runner_files::RunnerFiles;
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
 use crate::settings::{RunConfig, TaskConfig};
@@ -57,6 +59,8 @@ pub struct Setup {
     pub agent_files: AgentFiles,
     /// How far children are confined.
     pub isolation: Isolation,
+    /// The files by which the job speaks to its runner.
+    pub runner_files: RunnerFiles,
     /// Takes secrets out of a text that leaves this process.
     pub redactor: Arc<Redactor>,
     /// Finds secrets in what is to be committed, if there are any.
@@ -67,6 +71,22 @@ impl Setup {
     /// What asks the run to stop.
     pub fn interruption(&self) -> Option<Interruption> {
         self.cancel.reason().map(interruption)
+    }
+
+    /// What children that have ended did beyond the repository that no task may do: they wrote to files of the
+    /// runner's, which are put right, or left a process that could not be ended.
+    pub fn violations(&self) -> Vec<String> {
+        let survivors = take_survivors().into_iter().map(|process| {
+            format!(
+                "process {} could not be ended and may go on writing: {}",
+                process.pid, process.command
+            )
+        });
+        self.runner_files
+            .put_right()
+            .into_iter()
+            .chain(survivors)
+            .collect()
     }
 
     /// The allow-listed environment of agents, checks and hooks, with these variables besides, and

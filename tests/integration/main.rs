@@ -57,6 +57,7 @@ mod replay;
 mod reports;
 mod repositories;
 mod resume;
+mod runner_files;
 mod sandbox;
 mod secrets;
 mod several_runs;

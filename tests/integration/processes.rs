@@ -169,6 +169,31 @@ fn what_setup_starts_serves_the_run_and_ends_with_it() {
     );
 }
 
+/// A service is known by its id and its start time: what it has in its environment can be said by anybody.
+#[test]
+fn a_daemon_of_the_agent_that_says_it_were_a_service_is_ended_with_its_turn() {
+    let mut project = project();
+    // The service tells what it has in its environment, so that the daemon can say the same of itself.
+    let (marks, own) = (project.outside("marks"), project.outside("own"));
+    let (marks, own) = (marks.display(), own.display());
+    let setup = format!(
+        "(setsid sh -c 'env | grep SPRAG_ >{marks}.new; mv {marks}.new {marks}; exec sleep 1000' >/dev/null 2>&1 &); while ! test -e {marks}; do sleep 0.02; done"
+    );
+    let check = format!("! test -e /proc/$(cat {own}) && {CHECK}");
+    with_setup(&project, &setup, &check);
+    project.env("SPRAG_MAX_RETRIES", "0");
+    let agent = project.agent(&format!(
+        "(env -i $(cat {marks}) setsid sh -c 'echo $$ >{own}; exec sleep 1000' >/dev/null 2>&1 &) ; while ! test -s {own}; do sleep 0.02; done; {FIX}"
+    ));
+    let run = project.run(&agent, &[]).expect(0);
+    assert_nothing_left(&project);
+    let told = warnings(&run.summary);
+    assert!(
+        told.len() == 1 && told[0].starts_with("the agent left 1 "),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn services_of_setup_end_with_a_cancelled_run_and_start_again_when_it_is_taken_up() {
     let project = project();

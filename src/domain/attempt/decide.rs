@@ -49,6 +49,7 @@ pub fn decide(policy: &Policy, state: &TaskState) -> Step {
         Last::CommitFailed(message) => Step::Finish(Outcome::CommitRejected {
             message: message.clone(),
         }),
+        Last::Violated(what) => Step::Finish(Outcome::PolicyViolation { what: what.clone() }),
         Last::Waited => same_attempt(policy, state),
         Last::Resumed(open) => after_resume(policy, state, open),
     }

@@ -266,6 +266,11 @@ pub enum Observation {
         /// Why.
         message: String,
     },
+    /// Checks or hooks did what no task may do.
+    Violated {
+        /// What that was.
+        what: String,
+    },
     /// A wait ended.
     Waited,
     /// The step was cut short.

@@ -47,6 +47,8 @@ pub enum Last {
     },
     /// The commit failed for good.
     CommitFailed(String),
+    /// Checks or hooks did what no task may do.
+    Violated(String),
     /// A wait ended.
     Waited,
     /// The run was taken up again while this step was open.
@@ -201,6 +203,7 @@ impl TaskState {
             Observation::CommitFailed { message } => {
                 self.last = Last::CommitFailed(message.clone())
             }
+            Observation::Violated { what } => self.last = Last::Violated(what.clone()),
             Observation::Waited => {
                 self.waits += 1;
                 self.last = Last::Waited;

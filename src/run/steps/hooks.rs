@@ -81,6 +81,11 @@ async fn ask(
         let by = interruption(reason);
         return Ok(Hooked::Ended(Observation::interrupted(by)));
     }
+    let violations = setup.violations();
+    if !violations.is_empty() {
+        let what = violations.join("; ");
+        return Ok(Hooked::Ended(Observation::Violated { what }));
+    }
     let (_, after) = tree.settle(Some(raw), emit);
     let changed = after.tree().is_some_and(|tree| tree != raw.fingerprint());
     let may_change = !task.journal.state.hook_changed;

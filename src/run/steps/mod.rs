@@ -42,6 +42,7 @@ pub use verify::{run_checks, verify};
 
 use crate::domain::attempt::{Observation, Step};
 use crate::http::jittered;
+use crate::run::emitter::Emitter;
 use crate::run::parts::Parts;
 use crate::run::setup::{Setup, interruption};
 use crate::run::task::TaskRun;
@@ -62,14 +63,33 @@ pub async fn perform(
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
     match step {
         Step::RunAgent { key, purpose } => turn(parts, run, *key, purpose).await,
-        Step::Verify { .. } => verify(setup, tree, &mut accounts.checks, emit, run).await,
+        Step::Verify { .. } => {
+            let verified = verify(setup, tree, &mut accounts.checks, emit, run).await?;
+            Ok(unless_violated(setup, emit, verified))
+        }
         Step::Prove { proof, .. } => {
             let memory = &mut accounts.checks;
-            prove(setup, tree, memory, emit, run, *proof).await
+            let proved = prove(setup, tree, memory, emit, run, *proof).await?;
+            Ok(unless_violated(setup, emit, proved))
         }
         Step::Commit { grounds } => commit(setup, tree, accounts, emit, run, *grounds).await,
         Step::Wait { ms, .. } => Ok(wait(setup, *ms).await),
         Step::Finish(_) => Ok(Observation::Waited),
+    }
+}
+
+/// What came of children, or what they did that no task may do. A run that is stopped says that as a warning.
+fn unless_violated(setup: &Setup, emit: &mut Emitter<'_>, observation: Observation) -> Observation {
+    let violations = setup.violations();
+    match observation {
+        _ if violations.is_empty() => observation,
+        Observation::Interrupted { .. } => {
+            violations.into_iter().for_each(|what| emit.warn(what));
+            observation
+        }
+        _ => Observation::Violated {
+            what: violations.join("; "),
+        },
     }
 }
 

@@ -61,6 +61,12 @@ pub async fn run_setup(
         })
         .await;
         services.0.extend(service);
+        let violations = setup.violations();
+        if !violations.is_empty() {
+            let what = format!("the setup command `{command}`: {}", violations.join("; "));
+            emit.warn(what.clone());
+            return Ok(Some(Outcome::PolicyViolation { what }));
+        }
         match ended.exit {
             Exit::Code(0) => {}
             Exit::Cancelled(reason) => {
@@ -75,8 +81,12 @@ pub async fn run_setup(
                     "the setup command `{command}` ended with {exit}:\n{}",
                     said.trim()
                 );
-                return Err(Error::environment(message)
-                    .hint("no agent was started; mend the command or remove it from `setup`"));
+                let error = Error::environment(message)
+                    .hint("no agent was started; mend the command or remove it from `setup`");
+                return Err(match setup.isolation.refusal(&said) {
+                    Some(refusal) => error.hint(refusal),
+                    None => error,
+                });
             }
         }
     }

@@ -214,7 +214,7 @@ fn violations(
     inspected: Result<TurnReport, GitError>,
     raw: Option<&RawSnapshot>,
 ) -> Vec<String> {
-    let mut violations = Vec::new();
+    let mut violations = parts.setup.violations();
     match inspected {
         Ok(report) => {
             for warning in &report.warnings {

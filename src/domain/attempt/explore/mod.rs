@@ -80,7 +80,9 @@ fn hash_last(last: &Last, hasher: &mut DefaultHasher) {
             std::mem::discriminant(&ended.verdict).hash(hasher);
         }
         Last::Committed(commit, grounds) => (commit, grounds).hash(hasher),
-        Last::HookRejected(message) | Last::CommitFailed(message) => message.hash(hasher),
+        Last::HookRejected(message) | Last::CommitFailed(message) | Last::Violated(message) => {
+            message.hash(hasher);
+        }
         Last::HookChanged { again } => again.hash(hasher),
         Last::Resumed(step) => format!("{step:?}").hash(hasher),
     }

@@ -193,6 +193,13 @@ pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<
         Step::Wait { .. } => all.push(Observation::Waited),
         Step::Finish(_) => all.clear(),
     }
+    if matches!(
+        step,
+        Step::Verify { .. } | Step::Prove { .. } | Step::Commit { .. }
+    ) {
+        let what = "theirs".into();
+        all.push(Observation::Violated { what });
+    }
     all
 }
 

@@ -1,0 +1,211 @@
+//! The files by which a job speaks to its runner: only Sprag writes to them, and only at the end.
+
+use crate::context::Context;
+use crate::report::append::{no_follow, no_wait};
+use anyhow::{Context as _, bail};
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The variables that name them.
+const VARIABLES: &[&str] = &[
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+];
+
+/// The most of a file that is kept in memory; GitHub takes 1 MiB.
+const LIMIT: u64 = 16 << 20;
+
+/// The runner's files as they were when the run began.
+#[derive(Debug, Default)]
+pub struct RunnerFiles {
+    files: Vec<RunnerFile>,
+}
+
+#[derive(Debug)]
+struct RunnerFile {
+    variable: &'static str,
+    path: PathBuf,
+    /// What it held; `None` where there was no such file.
+    content: Option<Vec<u8>>,
+    mode: u32,
+}
+
+impl RunnerFiles {
+    /// Reads them. What is no plain file, or too large to be one of these, is left alone.
+    pub fn record(context: &Context) -> Self {
+        let named = VARIABLES.iter().filter_map(|variable| {
+            let path = context.path_var(variable)?;
+            RunnerFile::record(variable, path.is_absolute().then_some(path)?)
+        });
+        Self {
+            files: named.collect(),
+        }
+    }
+
+    /// Puts back what is not as it was, and names it. To be called when children have ended.
+    pub fn put_right(&self) -> Vec<String> {
+        self.files
+            .iter()
+            .filter_map(RunnerFile::put_right)
+            .collect()
+    }
+}
+
+impl RunnerFile {
+    fn record(variable: &'static str, path: PathBuf) -> Option<Self> {
+        let mode = match path.symlink_metadata() {
+            Ok(metadata) if metadata.is_file() && metadata.len() <= LIMIT => metadata.mode(),
+            Ok(_) => return None,
+            Err(_) => 0o600,
+        };
+        let content = read(&path).ok();
+        Some(Self {
+            variable,
+            path,
+            content,
+            mode: mode & 0o7777,
+        })
+    }
+
+    /// What was changed, if anything was.
+    fn put_right(&self) -> Option<String> {
+        let now = self.path.symlink_metadata();
+        let is_own = now
+            .as_ref()
+            .is_ok_and(|it| it.is_file() && it.nlink() == 1 && it.len() <= LIMIT);
+        let what = match (&now, &self.content) {
+            (Err(_), None) => return None,
+            (Err(_), Some(_)) => "was removed",
+            (Ok(_), Some(content))
+                if is_own && read(&self.path).is_ok_and(|now| now == *content) =>
+            {
+                return None;
+            }
+            (Ok(metadata), _) if !metadata.is_file() => "was replaced by something that is no file",
+            (Ok(_), None) => "was made",
+            (Ok(_), Some(_)) => "was written to",
+        };
+        let done = match self.restore(now.is_ok(), is_own) {
+            Ok(()) => "and is as it was again",
+            Err(_) => "and cannot be put right",
+        };
+        Some(format!(
+            "{}, a file of the runner's ({}), {what} {done}",
+            self.path.display(),
+            self.variable
+        ))
+    }
+
+    fn restore(&self, exists: bool, in_place: bool) -> anyhow::Result<()> {
+        let Some(content) = &self.content else {
+            return remove(&self.path);
+        };
+        if exists && !in_place {
+            remove(&self.path)?;
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(self.mode)
+            .custom_flags(no_follow() | no_wait())
+            .open(&self.path)?;
+        file.write_all(content)?;
+        file.set_permissions(fs::Permissions::from_mode(self.mode))?;
+        Ok(())
+    }
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match path.symlink_metadata()?.is_dir() {
+        true => fs::remove_dir_all(path)?,
+        false => fs::remove_file(path)?,
+    }
+    Ok(())
+}
+
+/// A plain file's content; nobody is waited for and no link followed.
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(no_follow() | no_wait())
+        .open(path)?;
+    read_plain(file).with_context(|| path.display().to_string())
+}
+
+fn read_plain(file: File) -> anyhow::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        bail!("no plain file");
+    }
+    let mut content = Vec::new();
+    file.take(LIMIT + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn of(path: &Path) -> RunnerFiles {
+        let file = RunnerFile::record("GITHUB_ENV", path.to_path_buf());
+        RunnerFiles {
+            files: file.into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn whatever_takes_the_place_of_a_file_is_named_and_the_file_is_there_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("env"), dir.path().join("other"));
+        type Attack<'a> = (&'a str, &'a dyn Fn());
+        let attacks: [Attack<'_>; 6] = [
+            ("was written to", &|| {
+                fs::write(&path, "A=1\nEVIL=1\n").unwrap()
+            }),
+            ("was removed", &|| fs::remove_file(&path).unwrap()),
+            ("no file", &|| {
+                fs::remove_file(&path).unwrap();
+                symlink(&other, &path).unwrap();
+            }),
+            ("no file", &|| {
+                fs::remove_file(&path).unwrap();
+                rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
+            }),
+            ("no file", &|| {
+                fs::remove_file(&path).unwrap();
+                fs::create_dir_all(path.join("deep")).unwrap();
+            }),
+            ("was written to", &|| {
+                fs::hard_link(&path, dir.path().join("link")).unwrap()
+            }),
+        ];
+        for (word, attack) in attacks {
+            fs::write(&path, "A=1\n").unwrap();
+            fs::write(&other, "theirs").unwrap();
+            let files = of(&path);
+            assert_eq!(files.put_right(), Vec::<String>::new());
+            attack();
+            let told = files.put_right().concat();
+            assert!(told.contains(word) && told.contains("GITHUB_ENV"), "{told}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), "A=1\n");
+            assert_eq!(fs::read_to_string(&other).unwrap(), "theirs");
+            assert_eq!(files.put_right(), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_not_there_is_gone_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("env");
+        let files = of(&path);
+        fs::write(&path, "EVIL=1\n").unwrap();
+        assert!(files.put_right().concat().contains("was made"));
+        assert!(!path.exists());
+    }
+}
