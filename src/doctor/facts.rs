@@ -1,6 +1,8 @@
 //! What was found out about the place that a run would work in.
 
 use crate::agents::{CliSpec, Login};
+use crate::domain::sandbox::SandboxLine;
+use crate::domain::settings::Sandbox;
 use crate::domain::snapshot::RevId;
 pub use crate::git::{Dirt, Nested};
 pub use crate::github::api::Standing;
@@ -381,6 +383,8 @@ pub struct Machine {
     pub user_namespaces: Option<bool>,
     /// Whether the kernel has Landlock.
     pub landlock: Option<bool>,
+    /// How far a run's children would be confined; `None` where that could not be tried.
+    pub confinement: Option<Confinement>,
     /// Whether orphans of an agent come to Sprag.
     pub subreaper: bool,
     /// Where a run would keep what it leaves behind.
@@ -391,6 +395,32 @@ pub struct Machine {
     pub home: Option<Place>,
     /// Where temporary files go.
     pub temporary: Place,
+}
+
+/// How far the children of a run would be confined here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// The setting `sandbox`.
+    pub setting: Sandbox,
+    /// What a run gets.
+    pub line: SandboxLine,
+    /// The highest level that can be had, and why it is not the third.
+    pub highest: SandboxLine,
+    /// What keeps programs from namespaces of their own, as far as the system tells.
+    pub obstacle: Obstacle,
+}
+
+/// What keeps programs from namespaces of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// AppArmor forbids them to ordinary users, as in Ubuntu from 23.10 on.
+    AppArmor,
+    /// The kernel's limit of user namespaces is 0, or it forbids them to ordinary users.
+    Limit,
+    /// This is a container.
+    Container,
+    /// Nothing that the system tells of.
+    Unknown,
 }
 
 /// A directory, which need not be there yet.

@@ -10,11 +10,14 @@ use crate::agents::Agent;
 use crate::agents::builtin::Source;
 use crate::cli::DoctorArgs;
 use crate::context::Context;
-use crate::doctor::{self, Configuration, Delivery, Facts, MissingProgram, Trouble};
+use crate::doctor::{
+    self, Configuration, Confinement, Delivery, Facts, Machine, MissingProgram, Trouble,
+};
 use crate::domain::settings::{IfUnverified, PullRequest, Report, Settings};
 use crate::error::{Error, Result};
-use crate::git::path_within;
+use crate::git::{Real, path_within};
 use crate::process::{self, Cancel, CancelReason, find_program};
+use crate::run::isolation::{self, Scope};
 use crate::run::places;
 use crate::run::prepare::{config_file, config_path, without_agent};
 use crate::run::repository::repository as discover;
@@ -50,9 +53,10 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
             agent::look(context, configured.as_ref().ok(), work_tree, &cancel),
             hub::look(context),
             machine::user_namespaces(context, &cancel),
+            confinement(context, real.as_ref().ok(), configured.as_ref().ok()),
         )
     };
-    let (agent, hub, user_namespaces) = tokio::select! {
+    let (agent, hub, user_namespaces, confinement) = tokio::select! {
         biased;
         reason = cancel.cancelled() => return Ok(Gathered::Cancelled(reason)),
         asked = asked => asked,
@@ -87,8 +91,35 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         hub,
         network: network::look(context, model.as_deref()),
         trigger: hub::trigger(context, &settings.unwrap_or_default()),
-        machine: machine::look(context, &runs, user_namespaces, subreaper),
+        machine: Machine {
+            confinement,
+            ..machine::look(context, &runs, user_namespaces, subreaper)
+        },
     })))
+}
+
+/// How far the children of a run in this repository would be confined.
+async fn confinement(
+    context: &Context,
+    real: Option<&Real>,
+    configured: Option<&Configured>,
+) -> Option<Confinement> {
+    let (real, configured) = (real?, configured?);
+    let scope = Scope {
+        context,
+        real,
+        run: &configured.run,
+        agents: vec![&configured.task.agent],
+        run_dir: None,
+        makes: false,
+    };
+    let reach = isolation::reach(&scope).await.ok()?;
+    Some(Confinement {
+        setting: configured.run.settings.sandbox,
+        line: reach.line,
+        highest: reach.highest,
+        obstacle: machine::obstacle(),
+    })
 }
 
 /// What a task without settings of its own would be run with.

@@ -1,6 +1,8 @@
 //! Places that a run would work in, for tests.
 
 use super::*;
+use crate::domain::sandbox::{Level, SandboxLine};
+use crate::domain::settings::Sandbox;
 use crate::domain::snapshot::RevId;
 
 fn place(path: &str) -> Place {
@@ -57,6 +59,18 @@ pub(crate) fn laptop() -> Facts {
             is_root: false,
             user_namespaces: Some(true),
             landlock: Some(true),
+            confinement: Some(Confinement {
+                setting: Sandbox::Auto,
+                line: SandboxLine {
+                    level: Level::Files,
+                    missing: None,
+                },
+                highest: SandboxLine {
+                    level: Level::Namespaces,
+                    missing: None,
+                },
+                obstacle: Obstacle::Unknown,
+            }),
             subreaper: true,
             run_directory: place("/home/anna/.local/state/sprag/widget-01020304"),
             state_directory: place("/home/anna/.local/state/sprag"),

@@ -406,3 +406,107 @@ fn a_program_that_a_command_needs_is_missed_before_the_run() {
     assert_eq!(finding(true, false), State::Warn);
     assert_eq!(finding(true, true), State::Fail);
 }
+
+#[test]
+fn the_level_of_a_run_is_told_with_what_gives_the_next() {
+    use crate::domain::sandbox::{Level, SandboxLine};
+    use crate::domain::settings::Sandbox;
+    let told = |setting, got, highest, obstacle| {
+        let mut facts = laptop();
+        let line = |level| SandboxLine {
+            level,
+            missing: None,
+        };
+        facts.machine.confinement = Some(Confinement {
+            setting,
+            line: line(got),
+            highest: line(highest),
+            obstacle,
+        });
+        let mut findings = examine(&facts).into_iter();
+        let found = findings.find(|it| it.check == "sandbox-level").unwrap();
+        let text = format!("{} {}", found.found, found.remedy.unwrap_or_default());
+        (found.state, text)
+    };
+    use Level::{Files, Namespaces, Privileges};
+    use Obstacle::{AppArmor, Container, Limit, Unknown};
+    let cases = [
+        (
+            Sandbox::Auto,
+            Files,
+            Namespaces,
+            Unknown,
+            State::Ok,
+            "`sandbox: require` gives level 3",
+        ),
+        (
+            Sandbox::Auto,
+            Files,
+            Files,
+            AppArmor,
+            State::Ok,
+            "apparmor_restrict_unprivileged_userns=0",
+        ),
+        (
+            Sandbox::Auto,
+            Files,
+            Files,
+            Limit,
+            State::Ok,
+            "max_user_namespaces",
+        ),
+        (
+            Sandbox::Auto,
+            Privileges,
+            Files,
+            Container,
+            State::Warn,
+            "keep the run directory",
+        ),
+        (
+            Sandbox::Auto,
+            Privileges,
+            Privileges,
+            Container,
+            State::Warn,
+            "Landlock",
+        ),
+        (
+            Sandbox::Require,
+            Namespaces,
+            Namespaces,
+            Unknown,
+            State::Ok,
+            "a run gets level 3",
+        ),
+        (
+            Sandbox::Require,
+            Files,
+            Files,
+            Container,
+            State::Fail,
+            "--cap-add SYS_ADMIN",
+        ),
+        (
+            Sandbox::RequireTwo,
+            Files,
+            Files,
+            Unknown,
+            State::Ok,
+            "level 2",
+        ),
+        (
+            Sandbox::Off,
+            Level::Off,
+            Namespaces,
+            Unknown,
+            State::Warn,
+            "`auto`, the default",
+        ),
+    ];
+    for (setting, got, highest, obstacle, state, words) in cases {
+        let (found, text) = told(setting, got, highest, obstacle);
+        assert_eq!(found, state, "{text}");
+        assert!(text.contains(words), "{text}");
+    }
+}

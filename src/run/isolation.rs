@@ -132,6 +132,8 @@ pub struct Scope<'a> {
     pub agents: Vec<&'a Agent>,
     /// The run's directory, where it is there already.
     pub run_dir: Option<&'a Path>,
+    /// Whether missing caches and a directory for temporary files are made.
+    pub makes: bool,
 }
 
 impl<'a> Scope<'a> {
@@ -149,6 +151,7 @@ impl<'a> Scope<'a> {
             run,
             agents: tasks.map(|task| &task.agent).collect(),
             run_dir,
+            makes: true,
         }
     }
 }
@@ -163,7 +166,7 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     if wanted == Sandbox::Off {
         return Ok(Isolation::default());
     }
-    let found = reached(scope).await?;
+    let found = reached(scope, wanted.required().is_some()).await?;
     let level = found.line.level;
     match wanted.required() {
         Some(required) if level < required => {
@@ -181,12 +184,33 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     }
 }
 
-async fn reached(scope: &Scope<'_>) -> Result<Isolation> {
+/// How far children would be confined here as the settings say, and how far they could be.
+pub struct Reach {
+    /// What a run gets.
+    pub line: SandboxLine,
+    /// The highest level that can be had, and why it is not the third.
+    pub highest: SandboxLine,
+}
+
+/// Tries that without making anything.
+///
+/// # Errors
+/// When nothing can be tried.
+pub async fn reach(scope: &Scope<'_>) -> Result<Reach> {
+    let highest = reached(scope, true).await?.line;
+    let line = match scope.run.settings.sandbox {
+        Sandbox::Off => SandboxLine::default(),
+        Sandbox::Auto => reached(scope, false).await?.line,
+        _ => highest.clone(),
+    };
+    Ok(Reach { line, highest })
+}
+
+async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
     let (highest, mut missing) = sandbox::without_namespaces();
     if highest == Level::Off {
         return Ok(not_confined(missing));
     }
-    let is_strict = scope.run.settings.sandbox.required().is_some();
     let prepared = prepared(scope, is_strict).map_err(|error| {
         Error::environment(format!("no directory for temporary files: {error}"))
             .hint("make room there, or name another place in TMPDIR")

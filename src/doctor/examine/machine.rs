@@ -1,7 +1,9 @@
 //! The machine: who runs, what confines, and where there is room.
 
-use crate::doctor::facts::{Agent, AgentKind, Facts, Machine, Place};
+use crate::doctor::facts::{Agent, AgentKind, Confinement, Facts, Machine, Obstacle, Place};
 use crate::doctor::finding::Finding;
+use crate::domain::sandbox::Level;
+use crate::domain::settings::Sandbox;
 
 /// Less free space than this does not do for a run: one transcript alone may take 64 MiB.
 const TOO_LITTLE: u64 = 64 << 20;
@@ -10,7 +12,9 @@ const LITTLE: u64 = 1 << 30;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let machine = &facts.machine;
-    let mut findings = vec![user(machine), sandbox(machine), processes(machine)];
+    let mut findings = vec![user(machine), sandbox(machine)];
+    findings.extend(machine.confinement.as_ref().map(confinement));
+    findings.push(processes(machine));
     let run = room("run-directory", &machine.run_directory, "--run-dir");
     findings.push(run);
     if machine.state_directory.path != machine.run_directory.path {
@@ -86,6 +90,75 @@ fn sandbox(machine: &Machine) -> Finding {
             "an agent's own sandbox will not work here; let the job or the container confine it",
         ),
         (None, _) => Finding::unknown(CHECK, found),
+    }
+}
+
+/// The level that a run gets here, and how the next one is to be had.
+fn confinement(it: &Confinement) -> Finding {
+    const CHECK: &str = "sandbox-level";
+    let (got, highest) = (it.line.level, it.highest.level);
+    let missing = it.line.missing.as_deref();
+    let why = missing.map_or_else(String::new, |why| format!("; missing for the next: {why}"));
+    match it.setting {
+        Sandbox::Off => Finding::warn(
+            CHECK,
+            "`sandbox: off`: agents and checks may write and read whatever this user may",
+            "remove the setting: `auto`, the default, confines them",
+        ),
+        setting if setting.required().is_some_and(|level| highest < level) => Finding::fail(
+            CHECK,
+            format!(
+                "`sandbox: {}` asks for more than level {highest}, which a run gets here{why}",
+                setting.word()
+            ),
+            remedy(it),
+        ),
+        setting => {
+            let found = format!(
+                "a run gets level {got} here, by `sandbox: {}`",
+                setting.word()
+            );
+            match (got, highest) {
+                (Level::Namespaces, _) => Finding::ok(CHECK, found),
+                (Level::Files, Level::Namespaces) => Finding::ok(
+                    CHECK,
+                    format!("{found}; `sandbox: require` gives level 3, with processes of its own"),
+                ),
+                (Level::Files, _) => {
+                    Finding::ok(CHECK, format!("{found}; for level 3, {}", remedy(it)))
+                }
+                _ => Finding::warn(CHECK, format!("{found}{why}"), remedy(it)),
+            }
+        }
+    }
+}
+
+/// What to do for a higher level than the highest that can be had.
+fn remedy(it: &Confinement) -> String {
+    if it.highest.level < Level::Files {
+        return "run on Linux 6.2 or later with Landlock among the kernel's security modules (`lsm=landlock,…`); in a \
+                container, with a seccomp profile that allows it"
+            .into();
+    }
+    if it.line.level < Level::Files {
+        return "keep the run directory, RUNNER_TEMP and directories of PATH out of directories that everybody \
+                writes, such as /tmp, or allow namespaces"
+            .into();
+    }
+    match it.obstacle {
+        Obstacle::AppArmor => "run `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` in a step before: \
+                               this system keeps ordinary users from namespaces"
+            .into(),
+        Obstacle::Limit => "run `sudo sysctl -w user.max_user_namespaces=10000 kernel.unprivileged_userns_clone=1` \
+                            before: the kernel keeps ordinary users from namespaces"
+            .into(),
+        Obstacle::Container => "start the container with a seccomp profile that allows namespaces and mounts \
+                                (`--security-opt seccomp=unconfined`, or `--cap-add SYS_ADMIN`)"
+            .into(),
+        Obstacle::Unknown => format!(
+            "allow namespaces of its own to a program of this user ({})",
+            it.highest.missing.as_deref().unwrap_or("the reason is not known")
+        ),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The machine.
 
 use crate::context::Context;
-use crate::doctor::{Machine, Place};
+use crate::doctor::{Machine, Obstacle, Place};
 use crate::process::environment::environment;
 use crate::process::{Cancel, CommandSpec, Input, Limits, run};
 use rustix::fs::{Access, access, statvfs};
@@ -23,6 +23,7 @@ pub(crate) fn look(
         is_root: context.is_root,
         user_namespaces,
         landlock: landlock(),
+        confinement: None,
         subreaper,
         run_directory: place(runs),
         state_directory: place(&context.state_home()),
@@ -53,6 +54,24 @@ pub(crate) async fn user_namespaces(context: &Context, cancel: &Cancel) -> Optio
         sandbox: None,
     };
     Some(run(&spec, cancel, &mut |_, _| {}).await.exit.is_success())
+}
+
+/// What keeps programs from namespaces of their own, as far as the system tells.
+pub(crate) fn obstacle() -> Obstacle {
+    let is = |file: &str, value: &str| {
+        let text = fs::read_to_string(Path::new("/proc/sys").join(file));
+        text.is_ok_and(|text| text.trim() == value)
+    };
+    let markers = ["/.dockerenv", "/run/.containerenv"];
+    if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
+        Obstacle::AppArmor
+    } else if is("user/max_user_namespaces", "0") || is("kernel/unprivileged_userns_clone", "0") {
+        Obstacle::Limit
+    } else if markers.iter().any(|path| Path::new(path).exists()) {
+        Obstacle::Container
+    } else {
+        Obstacle::Unknown
+    }
 }
 
 /// Whether Landlock is among the security modules of the kernel, where the kernel shows them.

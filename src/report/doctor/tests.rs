@@ -23,6 +23,7 @@ fn a_laptop_where_all_is_well() {
     ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
     ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
+    ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with processes of its own
     ok       processes            what an agent leaves behind comes to Sprag, which ends it
     ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
     ok       state-directory      /home/anna/.local/state/sprag
@@ -61,6 +62,7 @@ fn a_usual_job() {
     ok       certificates         142 built-in roots and 140 of this machine
     ok       user                 not root; processes of the same user can still read each other's environment in /proc
     ok       sandbox              of the machine's own means, user namespaces: yes, Landlock: yes
+    ok       sandbox-level        a run gets level 2 here, by `sandbox: auto`; `sandbox: require` gives level 3, with processes of its own
     ok       processes            what an agent leaves behind comes to Sprag, which ends it
     ok       run-directory        /home/anna/.local/state/sprag/widget-01020304, 14 GiB free
     ok       state-directory      /home/anna/.local/state/sprag

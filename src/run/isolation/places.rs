@@ -71,7 +71,8 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let home = context.path_var("HOME").filter(|home| home.is_absolute());
     let home = home.as_deref();
     let is_there = |program: &str| context.find_program(program).is_some();
-    let of = |table| made(sandbox::places(table, &context.env, home, is_there));
+    let makes = scope.makes;
+    let of = |table| made(sandbox::places(table, &context.env, home, is_there), makes);
     let named = named(scope, home);
     let mut check = of(CACHES);
     check.extend(named.iter().cloned());
@@ -82,11 +83,11 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     check.extend(shared.iter().cloned());
     let mut agent = check.clone();
     for it in &scope.agents {
-        agent.extend(own_places(it, context, home));
+        agent.extend(own_places(it, context, home, makes));
     }
     let mut setup = check.clone();
     setup.extend(of(TOOLS));
-    let temporary = match is_strict {
+    let temporary = match is_strict && makes {
         true => Some(own_temporary(context)?),
         false => None,
     };
@@ -121,13 +122,13 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
 }
 
 /// The directories of an agent's own. Which agent a command starts is not known, so it gets what is there.
-fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<PathBuf> {
+fn own_places(agent: &Agent, context: &Context, home: Option<&Path>, makes: bool) -> Vec<PathBuf> {
     match agent {
-        Agent::Cli(CliAgent::Known(spec)) => made(spec.own_places(&context.env, home)),
+        Agent::Cli(CliAgent::Known(spec)) => made(spec.own_places(&context.env, home), makes),
         Agent::Cli(CliAgent::Command { .. }) => {
             let known = CLIS.iter();
             let places = known.flat_map(|spec| spec.own_places(&context.env, home));
-            made(places.map(|it| Place { made: false, ..it }).collect())
+            made(places.collect(), false)
         }
         Agent::Builtin(_) => Vec::new(),
     }
@@ -146,10 +147,10 @@ fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// The places that exist, or could be made, without links.
-fn made(places: Vec<Place>) -> Vec<PathBuf> {
+fn made(places: Vec<Place>, makes: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
-        if place.made {
+        if place.made && makes {
             // One that cannot be made is one that cannot be written.
             let _ = fs::create_dir_all(&place.path);
         }
