@@ -396,6 +396,33 @@ fn no_command_knows_of_another() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What `docs/security.md` says that tests show is shown by tests.
+#[test]
+fn the_tests_that_the_security_document_names_are_there() {
+    let root = root();
+    let document = fs::read_to_string(root.join("docs/security.md")).unwrap();
+    let files = [root.join("src"), root.join("tests")];
+    let files = files.iter().flat_map(|dir| rust_files(dir));
+    let code: String = files
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    let rows = document.lines().filter(|line| line.starts_with('|'));
+    let quoted = rows.flat_map(|row| row.split('`').skip(1).step_by(2));
+    let names = quoted.filter(|name| {
+        let is_name = name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        is_name && name.matches('_').count() >= 3
+    });
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 50, "{names:?}");
+    let missing: Vec<&&str> = names
+        .iter()
+        .filter(|name| !code.contains(&format!("fn {name}(")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn no_unsafe_code_anywhere() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -223,7 +223,9 @@ fn what_is_done_to_the_private_git_directory_ends_the_task() {
         "rm -rf \"$P\"",
         "rm -rf \"$P/recorded\"",
     ] {
-        let project = project();
+        let mut project = project();
+        // A sandbox would keep the agent from there: this is what holds without one.
+        project.env("SPRAG_SANDBOX", "off");
         let base = project.head();
         let config = fs::read(project.repo().join(".git/config")).unwrap();
         let run = attack(&project, &format!("{private}; {script}"));
