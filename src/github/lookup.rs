@@ -9,13 +9,14 @@ use crate::domain::settings::{Report, Scope, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
 use crate::domain::trigger::marker::Begin;
+use crate::domain::trigger::review::{self, ThreadOfTask};
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{self, Candidate, Triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
 use crate::error::{Error, Result};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
-use crate::github::request::{Page, ReactTo, RunRequest};
+use crate::github::request::{Page, ReactTo, Review, RunRequest};
 use crate::settings::inputs;
 pub use answer::{Ended, declined, ended, not_begun};
 pub use fetch::EventLookup;
@@ -395,12 +396,54 @@ impl Asked<'_> {
                     ask: ask.clone(),
                     ..authorised.candidate.clone()
                 };
-                let context = self.lookup.context(&asked, request).await;
+                let mut context = self.lookup.context(&asked, request).await;
+                if let Ask::Review { review_id } = ask {
+                    if authorised.candidate.ask != *ask {
+                        self.lookup
+                            .drop_resolved(&asked, &mut context, request)
+                            .await;
+                    }
+                    return self.of_review(*review_id, &asked, &context, request);
+                }
                 let task = words::prompt(&asked, &context);
                 WantedSource::PlanText(one_task(&title(&asked), &task))
             }
             _ => WantedSource::Configured,
         }
+    }
+
+    /// A review as tasks, with the threads that they answer.
+    fn of_review(
+        &self,
+        id: u64,
+        asked: &Candidate,
+        context: &words::Context,
+        request: &mut RunRequest,
+    ) -> WantedSource {
+        let tasks = review::tasks(asked, context, self.triggers.rules.review_threads);
+        let threads = tasks.iter().flat_map(|task| {
+            let of_task = |thread: &u64| ThreadOfTask {
+                thread: *thread,
+                task: task.id.clone(),
+            };
+            task.threads.iter().map(of_task)
+        });
+        let first = context.review_comments.first();
+        request.review = Some(Review {
+            id,
+            author: first
+                .map(|comment| comment.author.clone())
+                .unwrap_or_default(),
+            threads: threads.collect(),
+        });
+        let tasks: Vec<Value> = tasks
+            .iter()
+            .map(|task| {
+                serde_json::json!({"id": task.id, "title": task.title, "description": task.description})
+            })
+            .collect();
+        let plan = serde_json::json!({ "title": title(asked), "tasks": tasks });
+        WantedSource::PlanText(plan.to_string())
     }
 
     async fn answer(self, authorised: Authorised) -> Ended {

@@ -9,4 +9,5 @@ pub mod publisher;
 pub mod queue;
 pub mod refusal;
 pub mod request;
+pub mod review_threads;
 pub mod spend;

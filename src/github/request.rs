@@ -4,6 +4,7 @@ use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, Settings};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::place::Place;
+use crate::domain::trigger::review::ThreadOfTask;
 use crate::domain::trigger::triage::{CommentRef, OWN_BRANCHES};
 use crate::github::api::Target;
 use crate::report::markdown::ReportContext;
@@ -33,8 +34,22 @@ pub struct RunRequest {
     /// Whether it asks for what ended unfinished to be continued.
     #[serde(default)]
     pub continues: bool,
+    /// The review that asked for it, whose threads are answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
     /// What becomes of the work; fixed when the run begins.
     pub delivery: Delivery,
+}
+
+/// A review that asked for work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Review {
+    /// Its id.
+    pub id: u64,
+    /// The login of who wrote it.
+    pub author: String,
+    /// Its threads, each with the task that answers it.
+    pub threads: Vec<ThreadOfTask>,
 }
 
 /// Whether and how the work leaves this machine.
@@ -121,6 +136,7 @@ impl RunRequest {
             comment: None,
             queued: None,
             continues: false,
+            review: None,
             delivery: Delivery::default(),
         }
     }

@@ -7,11 +7,13 @@ use crate::domain::outcome::{Outcome, run_end};
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::settings::OnFinding;
+use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::github::actions_environment;
-use crate::github::delivery::Delivered;
+use crate::github::delivery::{Delivered, PATIENCE};
 use crate::github::queue::count_run;
 use crate::github::request::RunRequest;
+use crate::github::review_threads;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::accounts::Accounts;
 use crate::run::agent_files::AgentFiles;
@@ -332,6 +334,7 @@ async fn work_off(
         }
     };
     if let Some(request) = request {
+        answer_review(context, parts, request).await?;
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
         let trigger = request.context.trigger_phrase.as_deref();
         unfinished_work::settle(context, parts, (status, delivered), trigger).await;
@@ -345,6 +348,28 @@ async fn work_off(
         uncounted.into_iter().for_each(|why| parts.emit.warn(why));
     }
     Ok((outcomes, delivered))
+}
+
+/// Tells the threads of the review that asked for the run what became of them.
+async fn answer_review(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    request: &RunRequest,
+) -> Result<()> {
+    let actions = actions_environment::ActionsEnvironment::of(context);
+    let (Some(actions), Some(_)) = (actions, request.review.as_ref()) else {
+        return Ok(());
+    };
+    let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
+    let summary = parts.setup.redactor.redacted(&summary);
+    let summary = summary.map_err(anyhow::Error::from)?;
+    let patience = match parts.setup.cancel.beyond_deadline().reason() {
+        Some(_) => Duration::ZERO,
+        None => PATIENCE,
+    };
+    let troubles = review_threads::answer(&actions, request, &summary, patience).await;
+    troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    Ok(())
 }
 
 /// Where there is nothing to push to, the commits of a job are kept for one that may.

@@ -190,6 +190,17 @@ impl Sandbox {
     }
 }
 choice! {
+    /// How the threads of a review become tasks.
+    ReviewThreads {
+        /// One for each thread.
+        Each = "each",
+        /// One for the threads of each file.
+        File = "file",
+        /// One for all of the review.
+        All = "all",
+    }
+}
+choice! {
     /// Whether the log is coloured.
     Color {
         /// Where the log can show it.

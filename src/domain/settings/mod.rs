@@ -12,7 +12,8 @@ pub mod table;
 
 pub use choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    TestChangePolicy,
 };
 pub use kind::Progress;
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};

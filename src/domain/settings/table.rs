@@ -10,7 +10,8 @@
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, Sandbox, TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -268,6 +269,8 @@ settings! {
         trigger_phrase: String = Text("TEXT"), Run, is "/sprag".to_owned();
         /// The label of an issue or a pull request that asks for a run.
         trigger_label: String = Text("NAME"), Run, is "sprag".to_owned();
+        /// How a review becomes tasks: one for `each` thread, one for the threads of each `file`, or one for `all`.
+        review_threads: ReviewThreads = Choice::<ReviewThreads>::kind(), Run, is ReviewThreads::Each;
         /// Author associations of people who may ask; write access is needed besides.
         allowed_associations: Vec<String> = Texts::named("WORD"), Trigger, is ["OWNER", "MEMBER", "COLLABORATOR"].map(str::to_owned).to_vec();
         /// Logins of people who may ask for a run without write access.

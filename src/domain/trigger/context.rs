@@ -49,12 +49,23 @@ pub struct ThreadComment {
 /// A comment of a review on lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewComment {
+    /// Its id.
+    pub id: u64,
+    /// The first comment of the thread that it answers.
+    pub reply_to: Option<u64>,
     /// Who wrote it.
     pub author: String,
     /// Where it is.
     pub place: Place,
     /// Its text.
     pub body: String,
+}
+
+impl ReviewComment {
+    /// The id of the first comment of its thread.
+    pub fn thread(&self) -> u64 {
+        self.reply_to.unwrap_or(self.id)
+    }
 }
 
 /// A job that failed.
@@ -186,10 +197,20 @@ fn request(candidate: &Candidate, context: &Context, most: usize) -> String {
             )
         }
         Ask::Review { .. } => {
-            let count = context.review_comments.len();
+            let has_text = candidate
+                .review_body
+                .as_ref()
+                .is_some_and(|text| !text.trim().is_empty());
+            let what = match (has_text, context.review_comments.len()) {
+                (_, 0) => "the review below asks for".to_owned(),
+                (false, 1) => "the comment of the review below asks for".to_owned(),
+                (false, count) => format!("the {count} comments of the review below ask for"),
+                (true, 1) => "the review and its comment below ask for".to_owned(),
+                (true, count) => format!("the review and its {count} comments below ask for"),
+            };
             format!(
-                "{who} for changes in a review of{place}. Make the changes that the review and its {count} comments \
-                 below ask for, as far as they concern the code of this pull request."
+                "{who} for changes in a review of{place}. Make the changes that {what}, as far as they concern the \
+                 code of this pull request."
             )
         }
         _ => format!(

@@ -15,6 +15,7 @@ pub mod payload;
 pub mod phrase;
 pub mod place;
 pub mod refname;
+pub mod review;
 pub mod run_name;
 pub mod settings;
 pub mod triage;

@@ -57,6 +57,14 @@ impl RunName {
         // Base64 has neither `--` nor `>`, so that no name can end the HTML comment.
         format!("{MARKER}v2 {} ", STANDARD.encode(&self.0))
     }
+
+    /// How a reply of this name to a thread of a review begins, which says what it answers.
+    pub fn thread_marker(&self, review: u64) -> String {
+        format!(
+            "<!-- sprag:thread v1 {} {review} -->",
+            STANDARD.encode(&self.0)
+        )
+    }
 }
 
 impl Default for RunName {

@@ -22,6 +22,7 @@ mod issues;
 pub mod policy;
 mod pulls;
 mod settings;
+mod threads;
 mod transport;
 
 pub use actions::{Job, Step, WorkflowRun};
@@ -39,6 +40,7 @@ pub use identity::Identity;
 pub use issues::IssueFacts;
 pub use pulls::{NewPull, Pull, PullChange, PullEnd, PullFacts, Review, ReviewComment};
 pub use settings::{Limits, Settings};
+pub use threads::ReviewThread;
 
 #[cfg(test)]
 mod tests;

@@ -114,6 +114,9 @@ pub struct Review {
 pub struct ReviewComment {
     /// Its id.
     pub id: u64,
+    /// Its id in GraphQL.
+    #[serde(default)]
+    pub node_id: String,
     /// Its text.
     #[serde(default)]
     pub body: String,

@@ -139,6 +139,31 @@ impl EventLookup<'_> {
         context
     }
 
+    /// Leaves out what belongs to threads of the review that are resolved by now. Where that cannot be told
+    /// nothing is left out.
+    pub async fn drop_resolved(
+        &self,
+        candidate: &Candidate,
+        context: &mut words::Context,
+        request: &mut RunRequest,
+    ) {
+        let Some(number) = candidate.number() else {
+            return;
+        };
+        match self.repo.review_threads(number).await {
+            Ok(threads) => {
+                let resolved = |comment: &words::ReviewComment| {
+                    let mut own = threads.iter();
+                    own.any(|thread| thread.is_resolved && thread.first == comment.thread())
+                };
+                context.review_comments.retain(|comment| !resolved(comment));
+            }
+            Err(error) => request.context.notes.push(format!(
+                "Which threads are resolved could not be read: {error}"
+            )),
+        }
+    }
+
     fn thread(&self, comments: Vec<crate::github::api::Comment>) -> Vec<words::ThreadComment> {
         let is_own = |author: Option<&crate::github::api::Author>| {
             self.identity.is_some_and(|identity| identity.is(author))
@@ -199,6 +224,8 @@ fn pull_facts(pull: Pull) -> PullFacts {
 
 fn on_lines(comment: crate::github::api::ReviewComment) -> words::ReviewComment {
     words::ReviewComment {
+        id: comment.id,
+        reply_to: comment.in_reply_to_id,
         author: comment
             .author
             .map(|author| author.login)

@@ -200,6 +200,7 @@ fn requested_changes_become_work_on_pull_requests_of_its_own() {
         "CHANGES_REQUESTED",
         "Not yet, a.txt.",
     );
+    runner.project.env("INPUT_REVIEW-THREADS", "all");
     let before = runner.at("feature");
     step(&mut runner, FIX, 0);
     let prompt = runner.project.prompt(1);

@@ -16,6 +16,7 @@ mod pushes;
 mod queues;
 mod refusals;
 mod reports;
+mod review_threads;
 mod rights;
 mod secrets;
 mod steps;

@@ -4,7 +4,7 @@
 use super::auth::{Access, Area, NOT_ACCESSIBLE, Need, refusal};
 use super::call::Call;
 use super::graphql_text::{Field, Selection, parse};
-use super::state::State;
+use super::state::{Comment, State};
 use super::store::Changes;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -15,7 +15,65 @@ const TYPES: &[(&str, &[(&str, &str)])] = &[
     ("Query", &[("repository", "Repository"), ("viewer", "User")]),
     (
         "Mutation",
-        &[("createCommitOnBranch", "CreateCommitOnBranchPayload")],
+        &[
+            ("createCommitOnBranch", "CreateCommitOnBranchPayload"),
+            ("resolveReviewThread", "ResolveReviewThreadPayload"),
+        ],
+    ),
+    (
+        "ResolveReviewThreadPayload",
+        &[
+            ("clientMutationId", ""),
+            ("thread", "PullRequestReviewThread"),
+        ],
+    ),
+    (
+        "PullRequest",
+        &[
+            ("id", ""),
+            ("number", ""),
+            ("reviewThreads", "PullRequestReviewThreadConnection"),
+        ],
+    ),
+    (
+        "PullRequestReviewThreadConnection",
+        &[
+            ("nodes", "PullRequestReviewThread"),
+            ("pageInfo", "PageInfo"),
+            ("totalCount", ""),
+        ],
+    ),
+    (
+        "PageInfo",
+        &[
+            ("endCursor", ""),
+            ("hasNextPage", ""),
+            ("hasPreviousPage", ""),
+            ("startCursor", ""),
+        ],
+    ),
+    (
+        "PullRequestReviewThread",
+        &[
+            ("comments", "PullRequestReviewCommentConnection"),
+            ("id", ""),
+            ("isOutdated", ""),
+            ("isResolved", ""),
+            ("line", ""),
+            ("path", ""),
+        ],
+    ),
+    (
+        "PullRequestReviewCommentConnection",
+        &[
+            ("nodes", "PullRequestReviewComment"),
+            ("pageInfo", "PageInfo"),
+            ("totalCount", ""),
+        ],
+    ),
+    (
+        "PullRequestReviewComment",
+        &[("body", ""), ("id", ""), ("path", "")],
     ),
     ("User", &[("login", ""), ("id", "")]),
     (
@@ -35,6 +93,7 @@ const TYPES: &[(&str, &[(&str, &str)])] = &[
             ("object", "GitObject"),
             ("ref", "Ref"),
             ("defaultBranchRef", "Ref"),
+            ("pullRequest", "PullRequest"),
         ],
     ),
     (
@@ -87,7 +146,19 @@ const ARGUMENTS: &[(&str, &str, &[&str])] = &[
     ("Query", "repository", &["owner", "name", "followRenames"]),
     ("Mutation", "createCommitOnBranch", &["input"]),
     ("Repository", "object", &["oid", "expression"]),
+    ("Mutation", "resolveReviewThread", &["input"]),
     ("Repository", "ref", &["qualifiedName"]),
+    ("Repository", "pullRequest", &["number"]),
+    (
+        "PullRequest",
+        "reviewThreads",
+        &["after", "before", "first", "last"],
+    ),
+    (
+        "PullRequestReviewThread",
+        "comments",
+        &["after", "before", "first", "last", "skip"],
+    ),
 ];
 
 /// A field's name, its type (empty for text), and whether it has to be there.
@@ -104,6 +175,10 @@ const INPUTS: &[(&str, &[InputField])] = &[
             ("fileChanges", "FileChanges", false),
             ("message", "CommitMessage", true),
         ],
+    ),
+    (
+        "ResolveReviewThreadInput",
+        &[("clientMutationId", "", false), ("threadId", "", true)],
     ),
     (
         "CommittableBranch",
@@ -185,12 +260,14 @@ fn field_faults(on: &str, kind: &str, field: &Field) -> Vec<String> {
             faults.push(format!("{on}.{name} has no argument {argument}"));
         }
     }
-    if name == "createCommitOnBranch" {
-        faults.extend(input_faults(
-            "CreateCommitOnBranchInput",
-            &field.arguments["input"],
-        ));
-    }
+    let input = match name.as_str() {
+        "createCommitOnBranch" => Some("CreateCommitOnBranchInput"),
+        "resolveReviewThread" => Some("ResolveReviewThreadInput"),
+        _ => None,
+    };
+    faults.extend(input.map_or_else(Vec::new, |kind| {
+        input_faults(kind, &field.arguments["input"])
+    }));
     if !kind.is_empty() {
         faults.extend(selection_faults(kind, &field.inner));
     }
@@ -252,6 +329,7 @@ pub fn answer(call: &mut Call<'_>) -> Value {
         };
         let value = match field.name.as_str() {
             "createCommitOnBranch" => commit_on_branch(call, &field.arguments["input"]),
+            "resolveReviewThread" => resolve_thread(call, &field.arguments["input"]),
             "repository" => repository(call, field),
             _ if call
                 .token
@@ -285,6 +363,12 @@ pub fn answer(call: &mut Call<'_>) -> Value {
 fn picked(value: &Value, selections: &[Selection]) -> Value {
     if selections.is_empty() || value.is_null() {
         return value.clone();
+    }
+    if let Value::Array(values) = value {
+        return values
+            .iter()
+            .map(|value| picked(value, selections))
+            .collect();
     }
     let mut shown = Map::new();
     for selection in selections {
@@ -343,12 +427,70 @@ fn repository(call: &Call<'_>, field: &Field) -> Result<Value, Failed> {
                 sha.map_or(Value::Null, |sha| shown_commit(call, &sha))
             }
             "ref" => shown_ref(call, &text("qualifiedName")),
+            "pullRequest" => shown_pull(call, inner.arguments["number"].as_u64()),
             _ => continue,
         };
         let arguments = serde_json::to_string(&inner.arguments).unwrap_or_default();
         shown[format!("{}{arguments}", inner.name)] = value;
     }
     Ok(shown)
+}
+
+/// A pull request with its threads: each begins with a comment that answers none.
+fn shown_pull(call: &Call<'_>, number: Option<u64>) -> Value {
+    let Some(number) = number.filter(|number| call.state.pulls.contains_key(number)) else {
+        return Value::Null;
+    };
+    let comments = call.state.review_comments.iter();
+    let of_pull = comments.filter(|comment| comment.number == number);
+    let line = |comment: &Comment| comment.line.clone().unwrap_or_default();
+    let first = of_pull.filter(|comment| line(comment).in_reply_to.is_none());
+    let nodes: Vec<Value> = first
+        .map(|comment| {
+            json!({
+                "__typename": "PullRequestReviewThread",
+                "id": format!("PRRT_{}", comment.id),
+                "isResolved": call.state.resolved.contains(&comment.id),
+                "isOutdated": false,
+                "line": line(comment).line,
+                "path": line(comment).path,
+                "comments": { "totalCount": 1, "nodes": [{
+                    "id": format!("PRRC_{}", comment.id),
+                    "body": comment.body,
+                    "path": line(comment).path,
+                }] },
+            })
+        })
+        .collect();
+    let page = json!({ "hasNextPage": false, "endCursor": null });
+    json!({
+        "__typename": "PullRequest",
+        "id": format!("PR_{number}"),
+        "number": number,
+        "reviewThreads": { "totalCount": nodes.len(), "nodes": nodes, "pageInfo": page },
+    })
+}
+
+fn resolve_thread(call: &mut Call<'_>, input: &Value) -> Result<Value, Failed> {
+    let need = Need::Of(Area::Pulls, Access::Write);
+    if let Some((_, message)) = refusal(call.state, call.token, need, None) {
+        return Err(Failed::new("FORBIDDEN", message));
+    }
+    let thread = input["threadId"].as_str().unwrap_or_default();
+    let id = thread.strip_prefix("PRRT_").and_then(|id| id.parse().ok());
+    let is_there = |id: &u64| {
+        let mut comments = call.state.review_comments.iter();
+        comments.any(|comment| comment.id == *id)
+    };
+    let Some(id) = id.filter(is_there) else {
+        let message = format!("Could not resolve to a node with the global id of '{thread}'");
+        return Err(Failed::new("NOT_FOUND", message));
+    };
+    call.state.resolved.insert(id);
+    Ok(json!({
+        "__typename": "ResolveReviewThreadPayload",
+        "thread": { "__typename": "PullRequestReviewThread", "id": thread, "isResolved": true },
+    }))
 }
 
 fn shown_ref(call: &Call<'_>, name: &str) -> Value {

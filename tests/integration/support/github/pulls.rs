@@ -183,6 +183,64 @@ pub fn get_comment(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, shown_comment(call, comment)))
 }
 
+/// `PATCH …/pulls/comments/{comment_id}`.
+pub fn edit_comment(call: &mut Call<'_>) -> Handled {
+    let (id, body) = (
+        call.number("comment_id")?,
+        call.text("body").unwrap_or_default(),
+    );
+    let mut comments = call.state.review_comments.iter_mut();
+    let comment = comments.find(|comment| comment.id == id);
+    let comment = comment.ok_or_else(Answer::not_found)?;
+    comment.body.clone_from(&body);
+    comment.bodies.push(body);
+    let comment = comment.clone();
+    Ok(Answer::of(200, shown_comment(call, &comment)))
+}
+
+/// `POST …/pulls/{pull_number}/comments/{comment_id}/replies`.
+pub fn reply(call: &mut Call<'_>) -> Handled {
+    let (number, first) = (existing(call)?, call.number("comment_id")?);
+    let mut comments = call.state.review_comments.iter();
+    let there = comments.find(|comment| comment.id == first && comment.number == number);
+    let line = there
+        .ok_or_else(Answer::not_found)?
+        .line
+        .clone()
+        .unwrap_or_default();
+    if line.in_reply_to.is_some() {
+        // GitHub takes no reply to a reply.
+        return Err(Answer::not_found());
+    }
+    let line = Line {
+        in_reply_to: Some(first),
+        review: None,
+        ..line
+    };
+    let (login, body) = (call.login(), call.text("body").unwrap_or_default());
+    let id = call.state.review_comment(number, &login, &body, line);
+    let mut comments = call.state.review_comments.iter();
+    let comment = comments
+        .find(|comment| comment.id == id)
+        .ok_or_else(Answer::not_found)?;
+    Ok(Answer::of(201, shown_comment(call, comment)))
+}
+
+/// `POST …/pulls/{pull_number}/requested_reviewers`.
+pub fn request_reviewers(call: &mut Call<'_>) -> Handled {
+    let number = existing(call)?;
+    let asked = call.body["reviewers"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let asked = asked
+        .iter()
+        .filter_map(|login| login.as_str().map(str::to_owned));
+    let reviewers = call.state.reviewers.entry(number).or_default();
+    reviewers.extend(asked);
+    Ok(Answer::of(201, shown(call, number, false)))
+}
+
 fn line_comments(call: &Call<'_>, wanted: impl Fn(&Comment) -> bool) -> Handled {
     let comments = call.state.review_comments.iter();
     let shown = comments
@@ -283,6 +341,7 @@ fn shown_comment(call: &Call<'_>, comment: &Comment) -> Value {
     let line = comment.line.clone().unwrap_or_default();
     let mut shown = json!({
         "id": id,
+        "node_id": format!("PRRC_{id}"),
         "body": comment.body,
         "user": State::user(&comment.author),
         "author_association": comment.association,

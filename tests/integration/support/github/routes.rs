@@ -224,6 +224,24 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         pulls::get_comment,
     ),
     (
+        "PATCH",
+        "/pulls/comments/{comment_id}",
+        Of(Pulls, Write),
+        pulls::edit_comment,
+    ),
+    (
+        "POST",
+        "/pulls/{pull_number}/comments/{comment_id}/replies",
+        Of(Pulls, Write),
+        pulls::reply,
+    ),
+    (
+        "POST",
+        "/pulls/{pull_number}/requested_reviewers",
+        Of(Pulls, Write),
+        pulls::request_reviewers,
+    ),
+    (
         "GET",
         "/pulls/comments/{comment_id}/reactions",
         Of(Pulls, Read),

@@ -8,6 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Everything.
 pub struct State {
+    /// Whether this is a GitHub Enterprise Server: the API is below `/api/v3`, GraphQL is at `/api/graphql`, and
+    /// answers have no field but those that the model itself sets.
+    pub enterprise: bool,
     /// The repository.
     pub repository: Repository,
     /// The bare repository behind it; the fields `refs` and `commits` are not used with one.
@@ -37,6 +40,10 @@ pub struct State {
     pub reviews: Vec<Review>,
     /// Comments on lines of pull requests, oldest first.
     pub review_comments: Vec<Comment>,
+    /// Threads that are resolved, by their first comments.
+    pub resolved: BTreeSet<u64>,
+    /// Who is asked to review, by pull request.
+    pub reviewers: BTreeMap<u64, Vec<String>>,
     /// Reactions, oldest first.
     pub reactions: Vec<Reaction>,
     /// Workflow runs by id.
@@ -256,6 +263,7 @@ impl Default for State {
             commits: BTreeMap::new(),
             signed: BTreeSet::new(),
             protected: BTreeSet::new(),
+            enterprise: false,
             roles: [(ACTIONS.to_owned(), "write".to_owned())].into(),
             checks: Vec::new(),
             issues: BTreeMap::new(),
@@ -263,6 +271,8 @@ impl Default for State {
             comments: Vec::new(),
             reviews: Vec::new(),
             review_comments: Vec::new(),
+            resolved: BTreeSet::new(),
+            reviewers: BTreeMap::new(),
             reactions: Vec::new(),
             runs: BTreeMap::new(),
             dispatchable: BTreeSet::new(),

@@ -1,0 +1,193 @@
+//! A review as tasks: one for each thread, for each file, or one for all of it.
+
+use super::clean::clean_line;
+use super::context::{self, Context, ReviewComment};
+use super::triage::Candidate;
+use crate::settings::ReviewThreads;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+const MAX_TITLE: usize = 72;
+
+/// A task that a review asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewTask {
+    /// The same for the same thread, whatever was pushed since.
+    pub id: String,
+    /// One line.
+    pub title: String,
+    /// What the agent is told.
+    pub description: String,
+    /// The first comments of the threads that it answers.
+    pub threads: Vec<u64>,
+}
+
+/// A thread of a review and the task that answers it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadOfTask {
+    /// The id of its first comment.
+    pub thread: u64,
+    /// The task's id.
+    pub task: String,
+}
+
+/// The tasks of a review in the order of its threads; what its text asks for comes last. An empty text
+/// asks for nothing.
+pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec<ReviewTask> {
+    let comments = &context.review_comments;
+    if by == ReviewThreads::All || comments.is_empty() {
+        let threads: BTreeSet<u64> = comments.iter().map(ReviewComment::thread).collect();
+        return vec![ReviewTask {
+            id: "t1".to_owned(),
+            title: match candidate.number() {
+                Some(number) => format!("Do what the review of pull request {number} asks for"),
+                None => "Do what the review asks for".to_owned(),
+            },
+            description: context::prompt(candidate, context),
+            threads: threads.into_iter().collect(),
+        }];
+    }
+    let mut groups: Vec<Vec<&ReviewComment>> = Vec::new();
+    for comment in comments {
+        let is_same = |group: &&mut Vec<&ReviewComment>| match by {
+            ReviewThreads::File => group[0].place.path == comment.place.path,
+            _ => group[0].thread() == comment.thread(),
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(comment),
+            None => groups.push(vec![comment]),
+        }
+    }
+    let of_thread = Candidate {
+        review_body: None,
+        ..candidate.clone()
+    };
+    let mut tasks: Vec<ReviewTask> = groups
+        .iter()
+        .map(|group| task_of(&of_thread, context, group, by))
+        .collect();
+    let has_text = candidate
+        .review_body
+        .as_ref()
+        .is_some_and(|text| !text.trim().is_empty());
+    if has_text {
+        let of_text = Context {
+            review_comments: Vec::new(),
+            ..context.clone()
+        };
+        tasks.push(ReviewTask {
+            id: "review".to_owned(),
+            title: "Do what the text of the review asks for".to_owned(),
+            description: format!(
+                "{}\n\nThe comments of the review on lines are tasks of their own. Where its text asks for nothing \
+                 else, change nothing and answer `ALREADY_SATISFIED: the text asks for nothing else`.",
+                context::prompt(candidate, &of_text)
+            ),
+            threads: Vec::new(),
+        });
+    }
+    tasks
+}
+
+fn task_of(
+    candidate: &Candidate,
+    context: &Context,
+    group: &[&ReviewComment],
+    by: ReviewThreads,
+) -> ReviewTask {
+    let own = Context {
+        review_comments: group.iter().map(|comment| (*comment).clone()).collect(),
+        ..context.clone()
+    };
+    let threads: BTreeSet<u64> = group.iter().map(|comment| comment.thread()).collect();
+    let first = &group[0];
+    let path = clean_line(&first.place.path, 200);
+    let title = match (by, first.place.line) {
+        (ReviewThreads::File, _) => path,
+        (_, Some(line)) => format!("{path}:{line}"),
+        (_, None) => path,
+    };
+    let words = clean_line(first.body.lines().next().unwrap_or_default(), MAX_TITLE);
+    let number = threads.iter().next().copied().unwrap_or_default();
+    ReviewTask {
+        id: match by {
+            ReviewThreads::File => format!("file-{number}"),
+            _ => format!("thread-{number}"),
+        },
+        title: match (by, words.is_empty()) {
+            (ReviewThreads::File, _) | (_, true) => format!("Answer the review of {title}"),
+            (_, false) => format!("{title}: {words}"),
+        },
+        description: context::prompt(candidate, &own),
+        threads: threads.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trigger::Ask;
+    use crate::trigger::payload::Place;
+    use crate::trigger::tests::{candidate, review_comment};
+
+    fn comment(id: u64, reply_to: Option<u64>, path: &str, body: &str) -> ReviewComment {
+        ReviewComment {
+            id,
+            reply_to,
+            author: "grace".into(),
+            place: Place {
+                path: path.into(),
+                line: Some(3),
+                hunk: "@@".into(),
+            },
+            body: body.into(),
+        }
+    }
+
+    fn told(by: ReviewThreads, body: &str) -> Vec<(String, String, Vec<u64>)> {
+        let candidate = Candidate {
+            ask: Ask::Review { review_id: 9 },
+            review_body: Some(body.to_owned()),
+            ..candidate("pull_request_review_comment", &review_comment("/sprag x"))
+        };
+        let context = Context {
+            review_comments: vec![
+                comment(11, None, "a.rs", "One word"),
+                comment(12, None, "b.rs", "Two"),
+                comment(13, Some(11), "a.rs", "More of it"),
+                comment(14, Some(5), "a.rs", "Again"),
+            ],
+            ..Context::default()
+        };
+        let tasks = tasks(&candidate, &context, by).into_iter();
+        tasks
+            .map(|task| (task.id, task.title, task.threads))
+            .collect()
+    }
+
+    #[test]
+    fn each_thread_is_a_task_and_an_empty_text_none() {
+        let expected = [
+            ("thread-11", "a.rs:3: One word", vec![11]),
+            ("thread-12", "b.rs:3: Two", vec![12]),
+            ("thread-5", "a.rs:3: Again", vec![5]),
+        ];
+        let expected = expected.map(|(id, title, of)| (id.to_owned(), title.to_owned(), of));
+        assert_eq!(told(ReviewThreads::Each, " \n"), expected);
+        let with_text = told(ReviewThreads::Each, "Rename it all.");
+        assert_eq!(with_text[..3], expected);
+        assert_eq!(with_text[3].0, "review");
+    }
+
+    #[test]
+    fn the_threads_of_a_file_are_one_task_where_that_is_asked_for() {
+        let files = told(ReviewThreads::File, "");
+        let files: Vec<_> = files
+            .iter()
+            .map(|it| (it.0.as_str(), it.2.clone()))
+            .collect();
+        assert_eq!(files, [("file-5", vec![5, 11]), ("file-12", vec![12])]);
+        let all = told(ReviewThreads::All, "Rename it all.");
+        assert_eq!((all.len(), &*all[0].0, all[0].2.len()), (1, "t1", 3));
+    }
+}

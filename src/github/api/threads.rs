@@ -1,0 +1,163 @@
+//! Threads on the lines of a pull request: told apart, answered, resolved, and the review asked for again.
+
+use super::call::{Call, read};
+use super::client::Repo;
+use super::error::{Error, GraphqlError};
+use super::identity::Identity;
+use super::policy::Kind;
+use super::pulls::ReviewComment;
+use hyper::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// Pages of threads that are read: GitHub gives a hundred at once.
+const PAGES: usize = 10;
+
+const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
+    repository(owner: $owner, name: $name) { pullRequest(number: $number) { \
+    reviewThreads(first: 100, after: $after) { pageInfo { hasNextPage endCursor } \
+    nodes { id isResolved comments(first: 1) { nodes { id } } } } } } }";
+
+const RESOLVE: &str = "mutation($thread: ID!) { resolveReviewThread(input: {threadId: $thread}) { \
+    thread { isResolved } } }";
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewThread {
+    /// Its id in GraphQL.
+    pub id: String,
+    /// The id of its first comment.
+    pub first: u64,
+    /// Whether it is resolved.
+    pub is_resolved: bool,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Option<Value>,
+    #[serde(default)]
+    errors: Vec<GraphqlError>,
+}
+
+impl Repo {
+    /// All comments on lines of a pull request, oldest first.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn line_comments(&self, number: u64) -> Result<Vec<ReviewComment>, Error> {
+        let path = self.path(&format!("/pulls/{number}/comments"));
+        self.client
+            .pages(&path, |page: Vec<ReviewComment>| page, |_| false)
+            .await
+    }
+
+    /// The threads of a pull request. REST does not know them, so this needs GraphQL.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn review_threads(&self, number: u64) -> Result<Vec<ReviewThread>, Error> {
+        let comments = self.line_comments(number).await?;
+        let by_node = comments.iter().map(|it| (it.node_id.as_str(), it.id));
+        let by_node: HashMap<&str, u64> = by_node.collect();
+        let full_name = self.full_name();
+        let (owner, name) = full_name.split_once('/').unwrap_or_default();
+        let (mut threads, mut after) = (Vec::new(), Value::Null);
+        for _ in 0..PAGES {
+            let variables =
+                json!({ "owner": owner, "name": name, "number": number, "after": after });
+            let data = self
+                .graphql(THREADS, &variables, Kind::Read, "reviewThreads")
+                .await?;
+            let page = &data["repository"]["pullRequest"]["reviewThreads"];
+            let nodes = page["nodes"].as_array().into_iter().flatten();
+            threads.extend(nodes.filter_map(|node| {
+                let first = node["comments"]["nodes"][0]["id"].as_str()?;
+                Some(ReviewThread {
+                    id: node["id"].as_str()?.to_owned(),
+                    first: *by_node.get(first)?,
+                    is_resolved: node["isResolved"] == true,
+                })
+            }));
+            if page["pageInfo"]["hasNextPage"] != true {
+                break;
+            }
+            after = page["pageInfo"]["endCursor"].clone();
+        }
+        Ok(threads)
+    }
+
+    /// Resolves a thread.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn resolve_thread(&self, thread: &ReviewThread) -> Result<(), Error> {
+        let variables = json!({ "thread": thread.id });
+        let what = "resolveReviewThread";
+        self.graphql(RESOLVE, &variables, Kind::Change, what)
+            .await
+            .map(drop)
+    }
+
+    /// Answers the thread that begins with this comment. The text begins with `marker`; a reply of
+    /// `identity` that begins so is replaced, so that there are never two.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn answer_thread(
+        &self,
+        number: u64,
+        first: u64,
+        (marker, text): (&str, &str),
+        identity: &Identity,
+    ) -> Result<(), Error> {
+        let body = json!({ "body": format!("{marker}\n{text}") });
+        let own = async || {
+            let comments = self.line_comments(number).await?;
+            let is_own = |comment: &ReviewComment| {
+                comment.in_reply_to_id == Some(first)
+                    && comment.body.starts_with(marker)
+                    && identity.is(comment.author.as_ref())
+            };
+            Ok(comments.into_iter().find(is_own))
+        };
+        if let Some(there) = own().await? {
+            let path = self.path(&format!("/pulls/comments/{}", there.id));
+            let call = Call::with_body(Method::PATCH, path, Kind::Change, &body)?;
+            return self.client.answer(&call).await.map(drop);
+        }
+        let path = self.path(&format!("/pulls/{number}/comments/{first}/replies"));
+        let call = Call::with_body(Method::POST, path, Kind::Create, &body)?;
+        self.client.create(&call, own).await.map(drop)
+    }
+
+    /// Asks somebody to review a pull request again.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn request_review(&self, number: u64, login: &str) -> Result<(), Error> {
+        let path = self.path(&format!("/pulls/{number}/requested_reviewers"));
+        let body = json!({ "reviewers": [login] });
+        let call = Call::with_body(Method::POST, path, Kind::Change, &body)?;
+        self.client.answer(&call).await.map(drop)
+    }
+
+    async fn graphql(
+        &self,
+        query: &str,
+        variables: &Value,
+        kind: Kind,
+        what: &str,
+    ) -> Result<Value, Error> {
+        let body = json!({ "query": query, "variables": variables });
+        let call = Call::with_body(Method::POST, "/graphql".to_owned(), kind, &body)?;
+        let what = format!("{} ({what})", call.what());
+        let answer = self.client.answer(&call).await?;
+        let answer: Answer = read(&what, &answer.body)?;
+        match (answer.errors.as_slice(), answer.data) {
+            ([], Some(data)) => Ok(data),
+            ([], None) => Err(Error::protocol(&what, "the answer has no data")),
+            (errors, _) => Err(Error::of_graphql(&what, errors)),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What the threads of a review are told after the run that it asked for: one reply each, and those whose
+//! work is in the branch are resolved.
+
+use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api::{Error, Identity, Repo};
+use crate::github::request::{Review, RunRequest};
+use crate::report::markdown::escaped;
+use crate::report::text::short_line;
+use std::time::{Duration, Instant};
+
+/// Characters of a reason that is told.
+const WORDS: usize = 600;
+
+/// Answers every thread, resolves those whose work was pushed, and asks for the review again. Says what did not
+/// come through.
+pub async fn answer(
+    actions: &ActionsEnvironment,
+    request: &RunRequest,
+    summary: &RunSummary,
+    patience: Duration,
+) -> Vec<String> {
+    let (Some(review), Some(number)) = (&request.review, request.number) else {
+        return Vec::new();
+    };
+    let tells = request.delivery.push && request.delivery.report;
+    if !tells || review.threads.is_empty() {
+        return Vec::new();
+    }
+    if patience.is_zero() {
+        return vec!["the threads of the review are not answered: the run was stopped".to_owned()];
+    }
+    let asked = async {
+        let client = actions.client()?.until(Instant::now() + patience);
+        let identity = client.identity().await?;
+        Ok::<_, Error>((client.repo(&request.context.place.repository)?, identity))
+    };
+    match asked.await {
+        Ok((repo, identity)) => {
+            let answers = Answers {
+                repo: &repo,
+                identity: &identity,
+                request,
+                review,
+                summary,
+                number,
+            };
+            answers.give().await
+        }
+        Err(error) => vec![format!(
+            "the threads of the review are not answered: {error}"
+        )],
+    }
+}
+
+struct Answers<'a> {
+    repo: &'a Repo,
+    identity: &'a Identity,
+    request: &'a RunRequest,
+    review: &'a Review,
+    summary: &'a RunSummary,
+    number: u64,
+}
+
+impl Answers<'_> {
+    async fn give(&self) -> Vec<String> {
+        let mut troubles = Vec::new();
+        let mut fixed = Vec::new();
+        let marker = self
+            .request
+            .context
+            .place
+            .name
+            .thread_marker(self.review.id);
+        for of_task in &self.review.threads {
+            let Some(task) = self.summary.task(&of_task.task) else {
+                continue;
+            };
+            let (text, is_fixed) = self.told(task);
+            let told = self
+                .repo
+                .answer_thread(self.number, of_task.thread, (&marker, &text), self.identity)
+                .await;
+            if let Err(error) = told {
+                troubles.push(format!("a thread of the review is not answered: {error}"));
+            }
+            if is_fixed {
+                fixed.push(of_task.thread);
+            }
+        }
+        if fixed.is_empty() {
+            return troubles;
+        }
+        if let Err(error) = self.resolve(&fixed).await {
+            let why = match error.is_not_found() {
+                true => format!("there is no GraphQL here, or not for this token ({error})"),
+                false => error.to_string(),
+            };
+            troubles.push(format!("threads that were fixed are not resolved: {why}"));
+        }
+        if !self.review.author.is_empty()
+            && let Err(error) = self
+                .repo
+                .request_review(self.number, &self.review.author)
+                .await
+        {
+            troubles.push(format!("review is not asked for again: {error}"));
+        }
+        troubles
+    }
+
+    async fn resolve(&self, fixed: &[u64]) -> Result<(), Error> {
+        let threads = self.repo.review_threads(self.number).await?;
+        let open = threads.iter().filter(|thread| !thread.is_resolved);
+        for thread in open.filter(|thread| fixed.contains(&thread.first)) {
+            self.repo.resolve_thread(thread).await?;
+        }
+        Ok(())
+    }
+
+    /// What a thread is told of its task, and whether that is that it is fixed.
+    fn told(&self, task: &TaskSummary) -> (String, bool) {
+        let pushed = self.summary.push.as_ref().is_some_and(|push| push.pushed);
+        let why = escaped(&short_line(&task.message, WORDS));
+        let next = match &self.request.context.trigger_phrase {
+            Some(phrase) => format!(" `{phrase} continue` goes on with it."),
+            None => String::new(),
+        };
+        match (task.status, &task.commit) {
+            (TaskEnd::Done, Some(commit)) if pushed => (format!("Fixed in {commit}: {why}."), true),
+            (TaskEnd::Done, Some(_)) => (
+                format!("Not fixed here: the work is done, but it did not reach the branch.{next}"),
+                false,
+            ),
+            (TaskEnd::Done, None) => (format!("Nothing was changed: {why}."), false),
+            (TaskEnd::Failed | TaskEnd::Blocked, _) => (format!("Not fixed: {why}."), false),
+            (TaskEnd::Pending | TaskEnd::Skipped, _) => {
+                let why = match self.failed_first() {
+                    Some(failed) if task.reason.is_none_or(|it| it == Reason::DependencyFailed) => {
+                        format!("the run ended before it, at \"{}\"", escaped(&failed.title))
+                    }
+                    _ => why,
+                };
+                (format!("Not done yet: {why}.{next}"), false)
+            }
+        }
+    }
+
+    fn failed_first(&self) -> Option<&TaskSummary> {
+        let is_failed =
+            |task: &&TaskSummary| matches!(task.status, TaskEnd::Failed | TaskEnd::Blocked);
+        self.summary.tasks.iter().find(is_failed)
+    }
+}
