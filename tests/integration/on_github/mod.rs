@@ -9,6 +9,7 @@ mod checks;
 mod comments;
 mod costs;
 mod counts;
+mod enterprise;
 mod kept_work;
 mod labels;
 mod names;

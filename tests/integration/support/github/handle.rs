@@ -34,12 +34,30 @@ struct Read<'d> {
 
 const GRAPHQL: &str = "POST /graphql";
 
+/// A request to an enterprise server as one to github.com; one that is not below the API's root there is to no
+/// endpoint.
+fn of_enterprise(request: &Request) -> Request {
+    let target = match request.target.strip_prefix("/api/v3/") {
+        Some("graphql") | None if request.target != "/api/graphql" => {
+            format!("/outside-of-the-api{}", request.target)
+        }
+        Some(rest) => format!("/{rest}"),
+        None => "/graphql".to_owned(),
+    };
+    Request {
+        target,
+        ..request.clone()
+    }
+}
+
 impl Inner {
     /// What becomes of a request.
     pub fn handle(&mut self, request: &Request) -> Reply {
         if request.path().starts_with(actions::LOGS) {
             return Reply::Answer(self.log(request.path()));
         }
+        let of_enterprise = self.state.enterprise.then(|| of_enterprise(request));
+        let request = of_enterprise.as_ref().unwrap_or(request);
         let read = self.read(request);
         self.record(request, &read);
         let mut faults = self.faults.iter_mut();
@@ -135,7 +153,7 @@ impl Inner {
     fn perform(&mut self, request: &Request, read: Read<'_>) -> Answer {
         let endpoint = read.endpoint.as_ref().map(|(endpoint, _)| *endpoint);
         let mut answer = self.decide(request, read).unwrap_or_else(|refusal| refusal);
-        if let Some(endpoint) = endpoint {
+        if let Some(endpoint) = endpoint.filter(|_| !self.state.enterprise) {
             let description = Description::get();
             answer.body = description.complete(endpoint, answer.status, answer.body);
             let faults = description.answer_faults(endpoint, answer.status, &answer.body);

@@ -1,0 +1,113 @@
+//! GitHub Enterprise Server: the API below `/api/v3`, GraphQL beside it or not at all, and answers without
+//! what newer versions add.
+
+use super::{FIX, IS_FIXED, with_pull};
+use crate::support::events;
+use crate::support::github::{Fault, Line, Review, Trouble};
+use crate::support::runner::{Runner, Step};
+
+fn on_enterprise() -> Runner {
+    let mut runner = with_pull();
+    runner.github.state().enterprise = true;
+    let url = runner.github.url();
+    runner
+        .project
+        .env("GITHUB_API_URL", format!("{url}/api/v3"));
+    runner
+        .project
+        .env("GITHUB_GRAPHQL_URL", format!("{url}/api/graphql"));
+    runner
+}
+
+fn step(runner: &mut Runner, more: &[&str]) -> Step {
+    let agent = runner.project.agent(FIX);
+    let args = [
+        "--agent-command",
+        &agent,
+        "--verify",
+        IS_FIXED,
+        "--max-retries=0",
+    ];
+    runner.step(&[&args[..], more].concat()).expect(0)
+}
+
+fn without_graphql(runner: &Runner) {
+    let missing = Trouble::status(404, "Not Found");
+    runner
+        .github
+        .fault(Fault::every("POST", "/graphql", missing));
+}
+
+/// A review of one thread; the thread.
+fn reviewed(runner: &mut Runner) -> u64 {
+    runner.merge_ref(1);
+    let (id, thread) = {
+        let mut github = runner.github.state();
+        github.issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
+        let id = github.new_id();
+        github.reviews.push(Review {
+            id,
+            number: 1,
+            author: "grace".to_owned(),
+            state: "CHANGES_REQUESTED".to_owned(),
+            body: String::new(),
+            association: "COLLABORATOR".to_owned(),
+        });
+        let line = Line {
+            path: "a.txt".to_owned(),
+            line: 1,
+            review: Some(id),
+            ..Line::default()
+        };
+        (id, github.review_comment(1, "grace", "Say fixed.", line))
+    };
+    let event = events::review(&runner.github.state(), id);
+    runner.event("pull_request_review", "refs/pull/1/merge", &event);
+    thread
+}
+
+#[test]
+fn a_comment_becomes_a_pushed_commit_a_check_run_and_a_comment() {
+    for graphql in [true, false] {
+        let mut runner = on_enterprise();
+        if !graphql {
+            without_graphql(&runner);
+        }
+        runner.say(1, "grace", "/sprag make a.txt say fixed");
+        let ended = step(&mut runner, &[]);
+        assert_eq!(runner.log("feature")[0], "Say fixed");
+        let checks: Vec<String> = runner.checks().into_iter().map(|check| check.1).collect();
+        assert_eq!(checks, ["neutral", "success"]);
+        let comment = runner.comment(1).unwrap();
+        assert!(
+            comment.contains(&runner.github.url()),
+            "links lead to the server: {comment}"
+        );
+        assert_eq!(ended.output("report-status"), "ok");
+    }
+}
+
+#[test]
+fn threads_are_resolved_where_there_is_graphql() {
+    let mut runner = on_enterprise();
+    let thread = reviewed(&mut runner);
+    step(&mut runner, &[]);
+    assert!(runner.github.state().resolved.contains(&thread));
+}
+
+#[test]
+fn what_needs_graphql_is_left_out_with_a_reason() {
+    let mut runner = on_enterprise();
+    without_graphql(&runner);
+    let thread = reviewed(&mut runner);
+    let ended = step(&mut runner, &["--commit-via", "api"]);
+    assert_eq!(runner.log("feature")[0], "Say fixed");
+    assert!(!runner.github.state().resolved.contains(&thread));
+    let warned = &ended.run.stdout;
+    for reason in [
+        "threads that were fixed are not resolved: there is no GraphQL here",
+        "the commits are pushed as they are, without GitHub's signature",
+    ] {
+        assert!(warned.contains(reason), "{reason}: {warned}");
+    }
+}
