@@ -13,6 +13,7 @@ mod discover;
 mod entries;
 mod error;
 mod files;
+mod objects;
 mod private;
 mod remote;
 mod repo;

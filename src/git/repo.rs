@@ -2,15 +2,15 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
-use crate::git::commit::request::Identity;
+use crate::git::commit::request::{Identity, StagedTree};
 use crate::git::discover::{Real, identity};
 use crate::git::error::{GitError, io_error};
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::seal::{Seal, Unsealed};
 use crate::git::snapshot::cache::{BlobCache, LayoutCache, StagedCache, Verdicts};
-use crate::git::snapshot::listing::ChangedPath;
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,9 +25,8 @@ pub struct Repo {
     pub(super) staged: StagedCache,
     pub(super) blobs: BlobCache,
     pub(super) verdicts: Verdicts,
-    /// The tree that the index of staging holds and what it changes of the base, from [`Repo::stage`]
-    /// until it has landed.
-    pub(super) staged_tree: Option<(String, Vec<ChangedPath>)>,
+    /// The tree that the index of staging holds, from [`Repo::stage`] until it has landed.
+    pub(super) staged_tree: Option<StagedTree>,
     pub(super) seal: Seal,
     /// A change time, in seconds and nanoseconds, from before the run; `None` where an earlier process
     /// began it.
@@ -136,6 +135,16 @@ impl Repo {
 
     pub(super) fn real_call(&self) -> RealCall<'_> {
         real_call(&self.real, &self.private.root)
+    }
+
+    /// Whether a file, by its change time, which nobody can set, is as it was when the run began. An answer
+    /// that cannot be had is taken for no.
+    pub(super) fn is_older_than_run(&self, path: &Path) -> bool {
+        let changed = path.symlink_metadata().ok();
+        let changed = changed.map(|meta| (meta.ctime(), meta.ctime_nsec()));
+        changed
+            .zip(self.began)
+            .is_some_and(|(at, began)| at < began)
     }
 
     /// Fails when the repository's git directory is not the one of the start any more.

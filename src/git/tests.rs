@@ -6,6 +6,7 @@ mod guard;
 mod handed_over;
 mod hostile;
 mod ignore;
+mod objects;
 mod remotes;
 mod replaced;
 mod restore;

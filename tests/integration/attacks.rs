@@ -502,20 +502,26 @@ fn what_a_dead_turn_planted_is_not_believed_when_the_run_is_taken_up() {
     );
 }
 
+/// Puts an object of another kind or content under the id of the file that will be committed, and under that
+/// of the tree that holds nothing else.
+const PLANTED: &str = "id=$(git hash-object a.txt)
+    other=$(echo evil | git hash-object -w --stdin)
+    tree=$(printf \"100644 blob $id\\ta.txt\\n\" | git mktree --missing)
+    place() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }
+    for one in $id $tree; do
+      mkdir -p $(dirname $(place $one)); rm -f $(place $one); cp $(place $other) $(place $one)
+    done";
+
 #[test]
 fn an_object_planted_under_the_id_that_will_be_committed_is_not_committed() {
-    let project = project();
-    let run = attack(
-        &project,
-        "id=$(git hash-object a.txt)
-         other=$(echo evil | git hash-object -w --stdin)
-         place() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }
-         mkdir -p $(dirname $(place $id))
-         cp $(place $other) $(place $id)",
-    );
-    assert_ne!(run.code, 0, "{}", run.stdout);
-    assert_eq!(project.commits(), 1);
-    assert!(run.stdout.contains("object store"), "{}", run.stdout);
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let agent = project.agent(&format!("echo fixed > a.txt\n{PLANTED}\necho Done."));
+    let prompt = ["run", "--prompt", "Fix", "--agent-command", &agent];
+    let run = project.sprag(&[&prompt[..], &["--verify", CHECK]].concat());
+    assert_committed(&project, &run, "fixed");
+    assert!(warned(&run, "object store"), "{}", run.summary["warnings"]);
+    assert_eq!(project.git(&["ls-tree", "--name-only", "HEAD"]), "a.txt");
+    project.git(&["fsck", "--strict"]);
 }
 
 #[test]

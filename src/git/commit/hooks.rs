@@ -1,8 +1,9 @@
 //! The project's commit hooks, as they stood at the start of the run.
 
 use crate::git::commit::request::Staged;
-use crate::git::copy_tree::{copy_tree, make_dir};
+use crate::git::copy_tree::{copy_tree, look, make_dir};
 use crate::git::error::{GitError, io_error};
+use crate::git::objects::loose::loose_path;
 use crate::git::repo::Repo;
 use std::ffi::OsString;
 use std::fs;
@@ -65,7 +66,7 @@ impl Repo {
     pub fn prepare_hook(
         &self,
         hook: &Hook<'_>,
-        _staged: &Staged,
+        staged: &Staged,
     ) -> Result<Option<HookInvocation>, GitError> {
         let _open = self.unseal()?;
         let (name, message) = match hook {
@@ -87,6 +88,7 @@ impl Repo {
             .map_err(io_error("create", &self.private.root))?;
         let dir = scratch.path().join("git");
         self.copy_git_dir(&dir)?;
+        self.copy_staged_objects(staged, &dir.join("objects"))?;
         let file = dir.join("COMMIT_EDITMSG");
         fs::write(&file, format!("{}\n", message.trim_end())).map_err(io_error("write", &file))?;
         let args = match hook {
@@ -124,5 +126,19 @@ impl Repo {
         let alternates = "objects/info/alternates";
         copy_tree(&from.join(alternates), &to.join(alternates))?;
         copy_tree(&self.stage_index(), &to.join("index"))
+    }
+
+    /// The repository has no object of a commit that has not landed.
+    fn copy_staged_objects(&self, staged: &Staged, to: &Path) -> Result<(), GitError> {
+        let own = self.own_objects();
+        for id in staged.objects.ids() {
+            let copy = loose_path(to, id);
+            let from = loose_path(&own, id);
+            if look(&from)?.is_some() {
+                copy_tree(&from, &copy)?;
+            }
+        }
+        // git puts very large files into packs.
+        copy_tree(&own.join("pack"), &to.join("pack"))
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
-use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, hex};
+use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, StagedTree, hex};
 use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::{Digest, Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{replace_file, sync_parent, write};
+use crate::git::objects::new_objects::NewObjects;
 use crate::git::private::directory::tree_of;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
@@ -23,8 +24,8 @@ const STALE_AFTER: Duration = Duration::from_secs(1);
 const LOCK_POLL: Duration = Duration::from_millis(25);
 
 impl Repo {
-    /// Moves HEAD's branch to the commit, if it still is where the intent expects it, and finishes
-    /// the bookkeeping. Landing what has landed already only finishes.
+    /// Puts the objects of the commit into the repository, moves HEAD's branch to it, if it still is where
+    /// the intent expects it, and finishes the bookkeeping. Landing what has landed already only finishes.
     ///
     /// Returns what was put right on the way, for warnings.
     ///
@@ -33,7 +34,8 @@ impl Repo {
     /// after the branch moved leaves the rest to [`Repo::finish_landing`].
     pub fn land(&mut self, intent: &LandingIntent) -> Result<Vec<String>, CommitError> {
         let _open = self.unseal()?;
-        let warnings = self.restore_metadata()?;
+        let mut warnings = intent.warnings.clone();
+        warnings.extend(self.restore_metadata()?);
         let lock = self.lock_index()?;
         let head = self.head_state()?;
         if head.oid.as_ref() != Some(&intent.commit.0) {
@@ -47,6 +49,8 @@ impl Repo {
                     found: described(&head),
                 });
             }
+            self.refuse_links(intent.branch.as_deref().unwrap_or("HEAD"))?;
+            warnings.extend(self.adopt(&self.objects_of(intent)?)?);
             self.move_head(intent)?;
         }
         self.finish(intent, lock)?;
@@ -135,6 +139,26 @@ impl Repo {
         self.set_base(&commit.0, None)
     }
 
+    /// What the commit adds to the base.
+    pub(in crate::git) fn objects_of(
+        &self,
+        intent: &LandingIntent,
+    ) -> Result<NewObjects, GitError> {
+        let staged = self.staged_tree.as_ref();
+        let objects = match staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree)) {
+            Some(staged) => staged.objects.clone(),
+            None => {
+                let tree = match &intent.tree {
+                    Some(tree) => tree.clone(),
+                    None => tree_of(&self.real, &self.private.root, &intent.commit.0)?,
+                };
+                let base = &self.private.state.base_tree;
+                NewObjects::of_tree(&tree, &self.diff_trees_and_subtrees(base, &tree)?)
+            }
+        };
+        Ok(objects.and_commit(&intent.commit.0))
+    }
+
     fn move_head(&self, intent: &LandingIntent) -> Result<(), GitError> {
         let old = intent
             .old
@@ -169,7 +193,7 @@ impl Repo {
         }
         let index = self.stage_index();
         let staged = self.staged_tree.take();
-        let staged = staged.filter(|(tree, _)| intent.tree.as_ref() == Some(tree));
+        let staged = staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree));
         if staged.is_some() && index.exists() {
             self.refresh_plan(&index, intent.plan.as_ref())?;
         } else {
@@ -182,7 +206,7 @@ impl Repo {
         let own = self.private.index();
         fs::rename(&index, &own).map_err(io_error("write", &own))?;
         // The repository's index is the commit's: neither it nor the layout has to be read anew.
-        if let Some((tree, changed)) = &staged {
+        if let Some(StagedTree { tree, changed, .. }) = &staged {
             self.staged.put(tree, digest, &Arc::default());
             self.carry_layout(tree, changed);
         }

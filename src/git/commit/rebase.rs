@@ -2,9 +2,12 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{display_paths, nul_fields};
+use crate::git::command::Call;
 use crate::git::commit::raw_commit::RawCommit;
+use crate::git::commit::request::CommitError;
 use crate::git::commit::stage::record;
 use crate::git::error::{GitError, io_error};
+use crate::git::objects::new_objects::NewObjects;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
@@ -52,6 +55,9 @@ pub enum RebaseError {
     /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The repository has something else in the place of a new commit or a part of it.
+    #[error(transparent)]
+    Unsound(#[from] CommitError),
     /// Not the id of a commit.
     #[error(transparent)]
     BadId(#[from] RemoteError),
@@ -83,10 +89,10 @@ impl Repo {
                 return Err(RebaseError::NotLinear(old.clone()));
             };
             let tree = self.merged_tree(parent, &head, old, kept)?;
-            let is_empty = tree == self.raw_commit(&head)?.tree;
-            let new = match is_empty {
+            let before = self.raw_commit(&head)?.tree;
+            let new = match tree == before {
                 true => None,
-                false => Some(self.commit_anew(&commit, &tree, &head)?),
+                false => Some(self.commit_anew(&commit, (&before, &tree), &head)?),
             };
             if let Some(new) = &new {
                 head.clone_from(new);
@@ -120,7 +126,7 @@ impl Repo {
                 continue;
             }
             commit.message.clone_from(message);
-            head = self.commit_anew(&commit, &commit.tree, &head)?;
+            head = self.commit_anew(&commit, (&commit.tree, &commit.tree), &head)?;
             let (old, new) = (old.clone(), Some(RevId(head.clone())));
             done.push(Rewritten { old, new });
         }
@@ -145,8 +151,8 @@ impl Repo {
             "--name-only",
             "--no-messages",
         ];
-        let call = self.apart().args(args).args([&base, onto, &commit.0]);
-        let output = call.durably().status()?;
+        let call = self.making().args(args).args([&base, onto, &commit.0]);
+        let output = call.status()?;
         let mut fields = nul_fields(&output.stdout);
         let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
         let tree = tree.trim().to_owned();
@@ -176,31 +182,34 @@ impl Repo {
 
     /// A tree with one path as another tree has it.
     fn with_file_of(&self, tree: &str, from: &str, path: &[u8]) -> Result<String, GitError> {
-        let diffs = self.diff_trees_by(self.apart(), tree, from)?;
+        let diffs = self.diff_trees_by(self.making(), tree, from)?;
         let Some(diff) = diffs.into_iter().find(|diff| diff.path == path) else {
             return Ok(tree.to_owned());
         };
         let tmp = self.private.root.join("tmp");
         let place = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
         let index = place.path().join("index");
-        let with_index = || self.apart().env("GIT_INDEX_FILE", &index);
+        let with_index = || self.making().env("GIT_INDEX_FILE", &index);
         with_index().args(["read-tree", tree]).run()?;
         let change = record(diff.after.mode, diff.after.oid, path);
         let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
         with_index().args(add).stdin(change).run()?;
-        with_index()
-            .args(["write-tree", "--missing-ok"])
-            .durably()
-            .line()
+        with_index().args(["write-tree", "--missing-ok"]).line()
     }
 
+    /// A command that makes objects, which are Sprag's own until they are adopted.
+    fn making(&self) -> Call<'_> {
+        self.apart().env("GIT_OBJECT_DIRECTORY", self.own_objects())
+    }
+
+    /// Makes a commit of `tree` on top of `parent`, whose tree is `before`, and puts it into the repository.
     fn commit_anew(
         &self,
         commit: &RawCommit,
-        tree: &str,
+        (before, tree): (&str, &str),
         parent: &str,
-    ) -> Result<String, GitError> {
-        let mut call = self.apart();
+    ) -> Result<String, CommitError> {
+        let mut call = self.making();
         for (role, who) in [("AUTHOR", &commit.author), ("COMMITTER", &commit.committer)] {
             call = call.env(format!("GIT_{role}_NAME"), &who.name);
             call = call.env(format!("GIT_{role}_EMAIL"), &who.email);
@@ -210,7 +219,9 @@ impl Repo {
             call = call.args(["-c", &format!("i18n.commitEncoding={encoding}")]);
         }
         call = call.args(["commit-tree", tree, "-p", parent, "-F", "-"]);
-        let call = self.signed(call).durably();
-        call.stdin(commit.message.clone()).line()
+        let id = self.signed(call).stdin(commit.message.clone()).line()?;
+        let diffs = self.diff_trees_and_subtrees(before, tree)?;
+        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(&id))?;
+        Ok(id)
     }
 }

@@ -5,6 +5,7 @@ use crate::git::bytes::display_paths;
 use crate::git::discover::Operation;
 use crate::git::entries::Digest;
 use crate::git::error::GitError;
+use crate::git::objects::new_objects::NewObjects;
 use crate::git::snapshot::change::RawSnapshot;
 use crate::git::snapshot::listing::ChangedPath;
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,19 @@ pub struct Staged {
     pub(in crate::git) old: Option<String>,
     pub(in crate::git) branch: Option<String>,
     pub(in crate::git) plan: Option<PlanLanding>,
+    pub(in crate::git) objects: NewObjects,
+    /// What was put right on the way.
+    pub(in crate::git) warnings: Vec<String>,
+}
+
+/// The tree that the index of staging holds.
+#[derive(Debug, Clone)]
+pub(in crate::git) struct StagedTree {
+    pub(in crate::git) tree: String,
+    /// What it changes of the base.
+    pub(in crate::git) changed: Vec<ChangedPath>,
+    /// What it adds to the base.
+    pub(in crate::git) objects: NewObjects,
 }
 
 impl Staged {
@@ -131,6 +145,9 @@ pub struct LandingIntent {
     pub subject: String,
     pub(in crate::git) identity: Identity,
     pub(in crate::git) plan: Option<PlanLanding>,
+    /// What was put right until it was made; told when it lands.
+    #[serde(skip)]
+    pub(in crate::git) warnings: Vec<String>,
 }
 
 /// The plan file, whose new content is in the commit.

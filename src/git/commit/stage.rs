@@ -5,7 +5,7 @@ use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, PlanLanding, Stage, Staged,
-    hex,
+    StagedTree, hex,
 };
 use crate::git::discover::Operation;
 use crate::git::entries::{Looker, OnDisk, look_at, open_regular};
@@ -31,11 +31,14 @@ const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
 pub(in crate::git) struct Target<'a> {
     pub(in crate::git) index: &'a Path,
     pub(in crate::git) objects: PathBuf,
+    /// Whether they have to outlive a crash.
+    pub(in crate::git) durable: bool,
 }
 
 impl Repo {
     /// Stages the snapshot's changes and the plan, and writes their tree. Files are added as they
-    /// lie in the work tree, by the filters configured at the start of the run.
+    /// lie in the work tree, by the filters configured at the start of the run. The objects are made in
+    /// Sprag's own store, and [`Repo::land`] puts them into the repository's.
     ///
     /// # Errors
     /// When the token is not for this tree, when there are conflicts, or when git fails.
@@ -52,27 +55,15 @@ impl Repo {
         let changes: Vec<&Change> = committed(snapshot).collect();
         refuse_unreadable(&changes)?;
         self.staged_tree = None;
-        let index = self.stage_index();
-        fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
-        let target = Target {
-            index: &index,
-            objects: self.real.common_dir.join("objects"),
-        };
-        let left_out = self.stage_changes(&target, &changes)?;
-        if !left_out.is_empty() {
-            return Err(CommitError::Impossible(left_out));
-        }
-        let plan = request.plan.as_ref();
-        let plan = plan
-            .map(|plan| self.stage_plan(&target, plan))
-            .transpose()?;
-        let tree = self
-            .staging(&target)
-            .args(["write-tree", "--missing-ok"])
-            .durably()
-            .line()?;
-        let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
-        let changed = self.verify_staged(&tree, snapshot, &changes, plan_path)?;
+        let mut warnings = Vec::new();
+        let (staged, plan) = self.past_false_objects(&mut warnings, || {
+            self.stage_tree(snapshot, &changes, request.plan.as_ref())
+        })?;
+        let StagedTree {
+            tree,
+            changed,
+            objects,
+        } = staged.clone();
         let parent = request.parent.as_ref().map(|parent| parent.0.clone());
         let parent_tree = match &parent {
             Some(commit) if parent != self.private.state.base => {
@@ -83,7 +74,7 @@ impl Repo {
         if tree == parent_tree {
             return Ok(Stage::Nothing);
         }
-        self.staged_tree = Some((tree.clone(), changed.clone()));
+        self.staged_tree = Some(staged);
         let old = match &snapshot.known.head {
             Head::Unborn => None,
             Head::At(rev) => Some(rev.0.clone()),
@@ -96,7 +87,41 @@ impl Repo {
             old,
             branch,
             plan,
+            objects,
+            warnings,
         }))
+    }
+
+    fn stage_tree(
+        &self,
+        snapshot: &RawSnapshot,
+        changes: &[&Change],
+        plan: Option<&PlanContent>,
+    ) -> Result<(StagedTree, Option<PlanLanding>), CommitError> {
+        let index = self.stage_index();
+        fs::copy(self.private.index(), &index).map_err(io_error("copy to", &index))?;
+        let target = Target {
+            index: &index,
+            objects: self.own_objects(),
+            durable: false,
+        };
+        let left_out = self.stage_changes(&target, changes)?;
+        if !left_out.is_empty() {
+            return Err(CommitError::Impossible(left_out));
+        }
+        let plan = plan
+            .map(|plan| self.stage_plan(&target, plan))
+            .transpose()?;
+        let write = ["write-tree", "--missing-ok"];
+        let tree = self.staging(&target).args(write).line()?;
+        let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
+        let (changed, objects) = self.verify_staged(&tree, snapshot, changes, plan_path)?;
+        let staged = StagedTree {
+            tree,
+            changed,
+            objects,
+        };
+        Ok((staged, plan))
     }
 
     /// Makes the commit. Nothing points to it before [`Repo::land`]: keep the intent on disk
@@ -111,23 +136,28 @@ impl Repo {
         identity: &Identity,
     ) -> Result<LandingIntent, CommitError> {
         let _open = self.unseal()?;
-        let mut call = self
-            .call()
-            .env("GIT_OBJECT_DIRECTORY", self.real.common_dir.join("objects"));
-        for role in ["AUTHOR", "COMMITTER"] {
-            call = call.env(format!("GIT_{role}_NAME"), &identity.name);
-            call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
-        }
-        call = call.args(["commit-tree", &staged.tree, "-F", "-"]);
-        if let Some(parent) = &staged.parent {
-            call = call.args(["-p", parent]);
-        }
-        call = self.signed(call).durably();
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
-        let commit = call.stdin(message.into_bytes()).line()?;
-        self.sound_objects(&[&commit])?;
+        let mut warnings = staged.warnings;
+        let commit = self.past_false_objects(&mut warnings, || {
+            let mut call = self.call();
+            for role in ["AUTHOR", "COMMITTER"] {
+                call = call.env(format!("GIT_{role}_NAME"), &identity.name);
+                call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
+            }
+            call = call.args(["commit-tree", &staged.tree, "-F", "-"]);
+            if let Some(parent) = &staged.parent {
+                call = call.args(["-p", parent]);
+            }
+            let commit = self
+                .signed(call)
+                .stdin(message.clone().into_bytes())
+                .line()?;
+            self.sound_objects(&[&commit])?;
+            Ok(commit)
+        })?;
         Ok(LandingIntent {
+            warnings,
             commit: RevId(commit),
             tree: Some(staged.tree),
             old: staged.old.map(RevId),
@@ -207,9 +237,10 @@ impl Repo {
                 "--stdin",
             ];
             let call = self.staging(target).args(args);
-            let call = match self.has_big(&files) {
-                true => call.durably(),
-                false => call.durably_together(),
+            let call = match (target.durable, self.has_big(&files)) {
+                (false, _) => call,
+                (true, true) => call.durably(),
+                (true, false) => call.durably_together(),
             };
             let told = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
             if told.contains(IGNORED) {
@@ -258,7 +289,6 @@ impl Repo {
         let call = self.staging(target).args(["hash-object", "-w", "--stdin"]);
         let oid = call
             .args([as_path(&path)])
-            .durably()
             .stdin(plan.content.clone())
             .line()?;
         let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);

@@ -88,7 +88,8 @@ impl Repo {
     ) -> Result<TreeId, CommitError> {
         let target = Target {
             index,
-            objects: self.private.git_dir().join("objects"),
+            objects: self.own_objects(),
+            durable: true,
         };
         let changes: Vec<&Change> = committed(snapshot).collect();
         let left_out = self.stage_changes(&target, &changes)?;

@@ -5,13 +5,13 @@ use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
 use crate::git::entries::{OnDisk, look_at, open_regular, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Entry, RawSnapshot};
-use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff, SYMLINK};
+use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff, SYMLINK, TREE};
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-const TREE: u32 = 0o040_000;
 /// A longer file is told by what a fresh checkout would hold, which needs no memory.
 const CONVERTED_LIMIT: u64 = 256 << 20;
 /// So many files may be converted otherwise than before; a project is not rewritten by its attributes.
@@ -30,32 +30,21 @@ const BY_SETTING: [&[u8]; 2] = [b"text", b"crlf"];
 impl Repo {
     /// Compares a staged tree with the snapshot that it was staged from: every new object is what its
     /// id says, every blob is what the snapshot read, as the filters and attributes of the base make
-    /// it or so that a fresh checkout gives it back. Returns what the tree changes of the base.
+    /// it or so that a fresh checkout gives it back. Returns what the tree changes of the base, and the
+    /// objects that it adds.
     pub(in crate::git) fn verify_staged(
         &self,
         tree: &str,
         snapshot: &RawSnapshot,
         changes: &[&Change],
         plan: Option<&[u8]>,
-    ) -> Result<Vec<ChangedPath>, CommitError> {
+    ) -> Result<(Vec<ChangedPath>, NewObjects), CommitError> {
         let base = &self.private.state.base_tree;
-        let diffs = self.diff_trees_and_subtrees(base, tree)?;
-        let (trees, files): (Vec<RawDiff>, Vec<RawDiff>) = diffs.into_iter().partition(|diff| {
-            diff.after.mode == TREE || (diff.after.mode | diff.before.mode) == TREE
-        });
-        let mut ids: Vec<&str> = trees
-            .iter()
-            .filter(|diff| diff.after.mode == TREE)
-            .map(|diff| diff.after.oid.as_str())
-            .collect();
-        if tree != base {
-            ids.push(tree);
-        }
-        let blobs = files
-            .iter()
-            .filter(|diff| ![0, GITLINK].contains(&diff.after.mode));
-        ids.extend(blobs.map(|diff| diff.after.oid.as_str()));
-        let digests = self.sound_objects(&ids)?;
+        let mut files = self.diff_trees_and_subtrees(base, tree)?;
+        let objects = NewObjects::of_tree(tree, &files);
+        files
+            .retain(|diff| diff.after.mode != TREE && (diff.after.mode | diff.before.mode) != TREE);
+        let digests = self.sound_objects(&objects.ids().collect::<Vec<_>>())?;
         let staged: HashMap<&[u8], &RawDiff> = files
             .iter()
             .map(|diff| (diff.path.as_slice(), diff))
@@ -84,22 +73,7 @@ impl Repo {
         {
             self.refuse_converted_otherwise(tree)?;
         }
-        Ok(files.into_iter().map(RawDiff::changed).collect())
-    }
-
-    /// Digests of objects, all of which must be what their ids say: git does not look when
-    /// it finds that an object is there already, and an agent can put one there.
-    pub(in crate::git) fn sound_objects(
-        &self,
-        ids: &[&str],
-    ) -> Result<HashMap<String, [u8; 32]>, CommitError> {
-        let found = self.object_digests(ids)?;
-        let unsound = ids.iter().filter(|id| !found.contains_key(**id));
-        let unsound: Vec<String> = unsound.map(|id| (*id).to_owned()).collect();
-        match unsound.is_empty() {
-            true => Ok(found),
-            false => Err(CommitError::Unsound(unsound)),
-        }
+        Ok((files.into_iter().map(RawDiff::changed).collect(), objects))
     }
 
     fn is_as_read(

@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A line of HEAD or of a ref is shorter.
@@ -39,13 +38,6 @@ impl Repo {
     /// that such an object holds up is told of by its watch.
     pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
         let objects = self.real.common_dir.join("objects");
-        let is_old = |path: &Path| {
-            let meta = path.symlink_metadata().ok();
-            let changed = meta.map(|meta| (meta.ctime(), meta.ctime_nsec()));
-            changed
-                .zip(self.began)
-                .is_some_and(|(at, began)| at < began)
-        };
         let is_fan_out = |path: &Path| {
             let name = path.file_name().unwrap_or_default().as_bytes();
             let is_hex = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
@@ -57,7 +49,7 @@ impl Repo {
             dirs.push(&self.real.common_dir);
         }
         for dir in dirs {
-            let enter = |path: &Path| !(is_fan_out(path) && is_old(path));
+            let enter = |path: &Path| !(is_fan_out(path) && self.is_older_than_run(path));
             below(dir, enter, |_| true, &mut found);
         }
         self.clear(&found)

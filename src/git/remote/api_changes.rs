@@ -3,10 +3,10 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
 use crate::git::error::GitError;
+use crate::git::objects::name::is_blob;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
-use crate::git::snapshot::blobs::is_blob;
 use crate::git::snapshot::listing::{GITLINK, RawDiff, SYMLINK};
 
 /// Files to be written and removed, by paths from the top.

@@ -123,7 +123,7 @@ impl Repo {
             NoLine::TooMany => BundleError::TooLarge("commits"),
             other => refused(other.to_string()),
         })?;
-        self.adopt(&quarantine, base, header.head)?;
+        self.adopt_line(&quarantine, base, header.head)?;
         Ok(facts)
     }
 
@@ -168,7 +168,7 @@ impl Repo {
     }
 
     /// Copies what the commits consist of into the repository, and nothing else of the pack.
-    fn adopt(
+    fn adopt_line(
         &self,
         quarantine: &tempfile::TempDir,
         base: &str,

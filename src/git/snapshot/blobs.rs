@@ -5,14 +5,13 @@ use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::entries::{Digest, OnDisk, open_regular};
 use crate::git::error::GitError;
+use crate::git::objects::name::ObjectName;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::cache::Blob;
 use crate::git::snapshot::change::Candidate;
 use crate::git::snapshot::listing::{GITLINK, Recorded};
-use sha1::Sha1;
-use sha2::{Digest as _, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::sync::PoisonError;
@@ -140,24 +139,26 @@ impl Repo {
         &self,
         oids: &[&str],
     ) -> Result<HashMap<String, Digest>, GitError> {
+        self.object_digests_by(self.call(), oids)
+    }
+
+    /// As [`Repo::object_digests`], by a command that sees objects of its own.
+    pub(in crate::git) fn object_digests_by(
+        &self,
+        call: Call<'_>,
+        oids: &[&str],
+    ) -> Result<HashMap<String, Digest>, GitError> {
         if oids.is_empty() {
             return Ok(HashMap::new());
         }
         let mut digests = BatchDigests::default();
         let format = "--batch=%(objectname) %(objecttype) %(objectsize)";
-        let call = self.call().args(["cat-file", format]);
+        let call = call.args(["cat-file", format]);
         call.stdin(lines(oids))
             .stream(&mut |chunk| digests.read(chunk))?
             .expect_success("cat-file".to_owned())?;
         Ok(digests.done)
     }
-}
-
-/// Whether this is the content of the blob with this id.
-pub(in crate::git) fn is_blob(oid: &str, content: &[u8]) -> bool {
-    let mut name = ObjectName::of("blob", oid.len(), content.len() as u64);
-    name.update(content);
-    name.hex() == oid
 }
 
 /// Sizes of blobs, by a command that sees objects of its own.
@@ -215,38 +216,6 @@ struct Incoming {
     left: u64,
     digest: blake3::Hasher,
     name: ObjectName,
-}
-
-/// Computes a blob's name.
-enum ObjectName {
-    Sha1(Sha1),
-    Sha256(Sha256),
-}
-
-impl ObjectName {
-    fn of(kind: &str, hex_length: usize, size: u64) -> Self {
-        let header = format!("{kind} {size}\0");
-        if hex_length == 64 {
-            Self::Sha256(Sha256::new_with_prefix(header))
-        } else {
-            Self::Sha1(Sha1::new_with_prefix(header))
-        }
-    }
-
-    fn update(&mut self, content: &[u8]) {
-        match self {
-            Self::Sha1(hasher) => hasher.update(content),
-            Self::Sha256(hasher) => hasher.update(content),
-        }
-    }
-
-    fn hex(self) -> String {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        match self {
-            Self::Sha1(hasher) => hex(&hasher.finalize()),
-            Self::Sha256(hasher) => hex(&hasher.finalize()),
-        }
-    }
 }
 
 impl BatchDigests {
@@ -339,19 +308,5 @@ mod tests {
             stream.chunks(cut).for_each(|chunk| digests.read(chunk));
             prop_assert_eq!(digests.done, expected);
         }
-    }
-
-    #[test]
-    fn names_are_those_that_git_gives() {
-        let name = |length| {
-            let mut name = ObjectName::of("blob", length, 5);
-            name.update(b"text\n");
-            name.hex()
-        };
-        assert_eq!(name(40), "8e27be7d6154a1f68ea9160ef0e18691d20560dc");
-        assert_eq!(
-            name(64),
-            "b3266f5722b0701cf93ece47c374b0513e8eb55d41b19c767833040319c82187"
-        );
     }
 }

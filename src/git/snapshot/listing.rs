@@ -7,6 +7,8 @@ pub(in crate::git) const GITLINK: u32 = 0o160_000;
 
 pub(in crate::git) const SYMLINK: u32 = 0o120_000;
 
+pub(in crate::git) const TREE: u32 = 0o040_000;
+
 /// Mode and object of a path in the index or in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct Recorded {

@@ -24,7 +24,7 @@ impl Repo {
         let scratch = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
         let info = scratch.path().join("info");
         crate::git::copy_tree::make_dir(&info)?;
-        let own = self.private.git_dir().join("objects");
+        let own = self.own_objects();
         write(
             &info.join("alternates"),
             &[own.as_os_str().as_bytes(), b"\n"].concat(),
@@ -33,6 +33,7 @@ impl Repo {
         let target = Target {
             index: &index,
             objects: scratch.path().to_path_buf(),
+            durable: false,
         };
         let changes: Vec<&Change> = committed(snapshot)
             .filter(|change| !change.unreadable)

@@ -182,6 +182,7 @@ fn a_restart_after_the_branch_moved_finishes_the_rest_and_may_do_so_twice() {
         }),
     );
     let stored = serde_json::to_string(&intent).unwrap();
+    f.repo.adopt(&f.repo.objects_of(&intent).unwrap()).unwrap();
     f.git(&["update-ref", "refs/heads/main", &intent.commit.0]);
 
     let real = discover(&f.path("."), &environment(f.root())).unwrap();
@@ -438,46 +439,6 @@ fn what_is_said_of_a_commit_is_read_back() {
     assert_eq!(seen.files, ["\\xff", "a", "b"]);
     let nothing = crate::domain::snapshot::RevId("0".repeat(40));
     assert_eq!(f.repo.read_back(&nothing), None);
-}
-
-/// Puts another object into the place of the object with this id.
-fn plant(g: &Fixture, id: &str) {
-    let loose = |id: &str| g.path(format!(".git/objects/{}/{}", &id[..2], &id[2..]));
-    g.write("evil", "evil\n");
-    let evil = g.git(&["hash-object", "-w", "evil"]);
-    g.remove("evil");
-    fs::create_dir_all(loose(id).parent().unwrap()).unwrap();
-    fs::copy(loose(&evil), loose(id)).unwrap();
-}
-
-#[test]
-fn an_object_under_a_future_id_is_not_taken_for_ours() {
-    let mut g = Ground::new().start();
-    g.write("a", "fixed\n");
-    let blob = g.git(&["hash-object", "a"]);
-    plant(&g, &blob);
-    let refused = g.stage(None).unwrap_err();
-    assert!(
-        matches!(&refused, CommitError::Unsound(ids) if *ids == [blob]),
-        "{refused}"
-    );
-
-    let mut g = Ground::new().start();
-    g.write("dir/c", "fixed\n");
-    let mut other = Ground::new().start();
-    other.write("dir/c", "fixed\n");
-    let Stage::Ready(staged) = other.stage(None).unwrap() else {
-        panic!("nothing to commit")
-    };
-    for tree in [
-        staged.tree().to_owned(),
-        other.git(&["rev-parse", &format!("{}:dir", staged.tree())]),
-    ] {
-        plant(&g, &tree);
-        assert!(g.stage(None).is_err(), "{tree}");
-        let planted = g.path(format!(".git/objects/{}/{}", &tree[..2], &tree[2..]));
-        fs::remove_file(planted).unwrap();
-    }
 }
 
 #[test]

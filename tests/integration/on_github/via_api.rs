@@ -48,6 +48,26 @@ fn github_makes_and_signs_the_commits_and_the_branch_here_follows() {
 }
 
 #[test]
+fn an_object_planted_under_a_future_id_is_not_what_github_is_given() {
+    let (mut runner, _, _) = on_pull();
+    let script = "printf fixed > a.txt
+        id=$(git hash-object a.txt)
+        other=$(echo evil | git hash-object -w --stdin)
+        place() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }
+        mkdir -p $(dirname $(place $id))
+        cp $(place $other) $(place $id)";
+    let step = made(&mut runner, script);
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+    assert_eq!(runner.server.pushes(), 0);
+    assert!(
+        step.run.stdout.contains("object store"),
+        "{}",
+        step.run.stdout
+    );
+    runner.project.git(&["fsck", "--strict"]);
+}
+
+#[test]
 fn what_github_cannot_express_is_pushed_with_the_reason() {
     for (script, word) in [
         ("printf fixed > a.txt; chmod +x a.txt", "executable"),

@@ -1,0 +1,167 @@
+//! Objects of Sprag's own put into the repository: read once more, and written anew.
+
+use crate::git::commit::request::CommitError;
+use crate::git::copy_tree::{look, remove};
+use crate::git::entries::open_regular;
+use crate::git::error::{GitError, io_error};
+use crate::git::objects::loose::{loose_path, read_loose};
+use crate::git::objects::new_objects::NewObjects;
+use crate::git::repo::Repo;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufReader, ErrorKind, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use tempfile::TempPath;
+
+/// More files than these are put on the disk by one flush of the whole file system.
+const FLUSHED_ONE_BY_ONE: usize = 64;
+/// What git calls such a file while it is written. One that is left behind is removed by `git gc`.
+const UNFINISHED: &str = "tmp_obj_";
+
+impl Repo {
+    /// Puts objects into the repository, over whatever lies there under their ids, and on the disk. A
+    /// crash leaves no object there that names one which is missing. Returns what was put right on the way.
+    ///
+    /// # Errors
+    /// [`CommitError::Unsound`] when the repository has something else under these ids all the same.
+    pub(in crate::git) fn adopt(&self, objects: &NewObjects) -> Result<Vec<String>, CommitError> {
+        if self.adopt_once(objects)?.is_empty() {
+            return Ok(Vec::new());
+        }
+        let told = self.remove_false_objects()?;
+        match self.adopt_once(objects)? {
+            unsound if unsound.is_empty() => Ok(told),
+            unsound => Err(CommitError::Unsound(unsound)),
+        }
+    }
+
+    /// Returns the ids under which the repository has something else, or nothing, afterwards.
+    fn adopt_once(&self, objects: &NewObjects) -> Result<Vec<String>, GitError> {
+        let elsewhere = self.write_files(objects)?;
+        let is_packed = !elsewhere.is_empty() && self.adopt_packs()?;
+        let ids: Vec<&str> = match is_packed || self.packs_may_lie() {
+            true => objects.ids().collect(),
+            false => elsewhere,
+        };
+        match ids.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.unsound_in_repository(&ids),
+        }
+    }
+
+    /// Writes the objects that have files of their own, and returns the others.
+    fn write_files<'o>(&self, objects: &'o NewObjects) -> Result<Vec<&'o str>, GitError> {
+        let (own, shared) = (self.own_objects(), self.shared_objects());
+        let one_by_one = objects.ids().count() <= FLUSHED_ONE_BY_ONE;
+        let (mut elsewhere, mut directories) = (Vec::new(), BTreeSet::new());
+        for stage in objects.stages() {
+            let mut written: Vec<(TempPath, PathBuf)> = Vec::new();
+            for id in stage {
+                let to = loose_path(&shared, id);
+                match written_anew(&loose_path(&own, id), &to, id, one_by_one)? {
+                    Some(file) => written.push((file, to)),
+                    None => elsewhere.push(id.as_str()),
+                }
+            }
+            if !one_by_one {
+                flush_file_system(&shared)?;
+            }
+            for (file, to) in written {
+                if look(&to)?.is_some_and(|meta| meta.is_dir()) {
+                    remove(&to)?;
+                }
+                file.persist(&to)
+                    .map_err(|error| io_error("write", &to)(error.error))?;
+                directories.extend(to.parent().map(Path::to_path_buf));
+            }
+        }
+        match one_by_one {
+            true => directories.iter().try_for_each(|dir| {
+                let flushed = File::open(dir).and_then(|dir| dir.sync_all());
+                flushed.map_err(io_error("write", dir))
+            })?,
+            false => flush_file_system(&shared)?,
+        }
+        Ok(elsewhere)
+    }
+
+    /// Copies Sprag's own packs, in which git puts very large files, and has git read them. Returns whether
+    /// there are any.
+    fn adopt_packs(&self) -> Result<bool, GitError> {
+        let own = self.own_objects().join("pack");
+        let Ok(entries) = fs::read_dir(&own) else {
+            return Ok(false);
+        };
+        let mut found = false;
+        for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
+            let name = path
+                .file_name()
+                .filter(|_| path.extension().is_some_and(|it| it == "pack"));
+            let Some(name) = name else { continue };
+            found = true;
+            let to = self.shared_objects().join("pack").join(name);
+            let index = to.with_extension("idx");
+            if look(&to)?.is_some() && look(&index)?.is_some() {
+                continue;
+            }
+            fs::copy(&path, &to).map_err(io_error("copy to", &to))?;
+            let call = self.apart().args(["index-pack", "-o"]).args([&index, &to]);
+            call.durably().run()?;
+        }
+        Ok(found)
+    }
+}
+
+/// A file beside `to` with the object that is in the file `from`; `None` when that is not the object of this
+/// id.
+fn written_anew(
+    from: &Path,
+    to: &Path,
+    id: &str,
+    flush: bool,
+) -> Result<Option<TempPath>, GitError> {
+    let source = match open_regular(from) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io_error("read", from)(error)),
+    };
+    let dir = to.parent().unwrap_or(to);
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(io_error("create", dir)(error));
+        }
+        _ => {}
+    }
+    let file = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .permissions(Permissions::from_mode(0o444))
+        .tempfile_in(dir)
+        .map_err(io_error("create a file in", dir))?;
+    let mut deflate = ZlibEncoder::new(file, Compression::fast());
+    let mut written: io::Result<()> = Ok(());
+    let digest = read_loose(BufReader::new(source), id, &mut |piece| {
+        if written.is_ok() {
+            written = deflate.write_all(piece.bytes());
+        }
+    });
+    let is_it = digest.map_err(io_error("read", from))?.is_some();
+    if !is_it {
+        return Ok(None);
+    }
+    let file = written.and_then(|()| deflate.finish()).and_then(|file| {
+        if flush {
+            file.as_file().sync_all()?;
+        }
+        Ok(file)
+    });
+    let file = file.map_err(io_error("write", to))?;
+    Ok(Some(file.into_temp_path()))
+}
+
+fn flush_file_system(dir: &Path) -> Result<(), GitError> {
+    let flushed = File::open(dir).and_then(|dir| Ok(rustix::fs::syncfs(dir)?));
+    flushed.map_err(io_error("write", dir))
+}

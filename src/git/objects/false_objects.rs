@@ -1,0 +1,156 @@
+//! What lies under the id of an object and is not that object, taken out of the way.
+
+use crate::git::bytes::display_path;
+use crate::git::commit::request::CommitError;
+use crate::git::copy_tree::{look, make_dir, remove};
+use crate::git::entries::open_regular;
+use crate::git::error::{GitError, io_error};
+use crate::git::objects::sound::loose_digest;
+use crate::git::repo::Repo;
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A list of all packs, made of them and preferred to them.
+const LIST_OF_PACKS: &[u8] = b"multi-pack-index";
+/// What git makes of a pack besides its index.
+const DERIVED: [&str; 2] = ["rev", "bitmap"];
+
+impl Repo {
+    /// Does something that reads new objects, and once more where it fails and objects that are not what
+    /// their ids say were found and removed. These are told.
+    pub(in crate::git) fn past_false_objects<T>(
+        &self,
+        told: &mut Vec<String>,
+        attempt: impl Fn() -> Result<T, CommitError>,
+    ) -> Result<T, CommitError> {
+        let error = match attempt() {
+            Err(error @ (CommitError::Unsound(_) | CommitError::Git(GitError::Failed { .. }))) => {
+                error
+            }
+            other => return other,
+        };
+        let removed = self.remove_false_objects()?;
+        if removed.is_empty() {
+            return Err(error);
+        }
+        told.extend(removed);
+        attempt()
+    }
+
+    /// Looks at everything in the repository's object store and in Sprag's own that may have changed since
+    /// the run began, and removes what is not the object of its name. Says what.
+    ///
+    /// # Errors
+    /// When a store cannot be read or changed.
+    pub(in crate::git) fn remove_false_objects(&self) -> Result<Vec<String>, GitError> {
+        self.refuse_links("HEAD")?;
+        let mut told = Vec::new();
+        for store in [self.own_objects(), self.shared_objects()] {
+            self.remove_false_files(&store, &mut told)?;
+            self.mend_packs(&store.join("pack"), &mut told)?;
+        }
+        Ok(told)
+    }
+
+    fn remove_false_files(&self, store: &Path, told: &mut Vec<String>) -> Result<(), GitError> {
+        for fan_out in (0..=255).map(|number| format!("{number:02x}")) {
+            for path in listed(&store.join(&fan_out))? {
+                let name = path
+                    .file_name()
+                    .and_then(|name| name.to_str())
+                    .unwrap_or_default();
+                let id = format!("{fan_out}{name}");
+                let is_id = id.len() == self.private.state.base_tree.len()
+                    && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+                if is_id && !self.is_older_than_run(&path) && loose_digest(&path, &id).is_none() {
+                    remove(&path)?;
+                    told.push(format!(
+                        "the object store held something else under the id {id}; it was removed"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives packs the index that follows from what they hold.
+    fn mend_packs(&self, packs: &Path, told: &mut Vec<String>) -> Result<(), GitError> {
+        let files = listed(packs)?;
+        for path in &files {
+            let name = path.file_name().unwrap_or_default().as_bytes();
+            if name.starts_with(LIST_OF_PACKS) && !self.is_older_than_run(path) {
+                remove(path)?;
+                told.push(format!("{} was removed: git makes it anew", shown(path)));
+            }
+        }
+        for pack in files
+            .iter()
+            .filter(|path| path.extension().is_some_and(|it| it == "pack"))
+        {
+            let index = pack.with_extension("idx");
+            let is_old = [pack, &index]
+                .iter()
+                .all(|path| self.is_older_than_run(path));
+            if is_old || look(&index)?.is_none() {
+                continue;
+            }
+            match self.index_of(pack)? {
+                None => told.push(format!("{} is no pack that git can read", shown(pack))),
+                Some(true_index) if read(&index).ok().as_ref() == Some(&true_index) => {}
+                Some(true_index) => {
+                    for ending in DERIVED {
+                        remove(&pack.with_extension(ending))?;
+                    }
+                    crate::git::files::write_atomically(&index, &true_index)?;
+                    told.push(format!(
+                        "the object store held something else under ids in {}; it was made anew",
+                        shown(&index)
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The index that git makes of a pack, in a store that holds nothing else; `None` where it cannot.
+    fn index_of(&self, pack: &Path) -> Result<Option<Vec<u8>>, GitError> {
+        let tmp = self.private.root.join("tmp");
+        let scratch = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+        let objects = scratch.path().join("objects");
+        make_dir(&objects)?;
+        let index = scratch.path().join("pack.idx");
+        let call = self.apart().env("GIT_OBJECT_DIRECTORY", &objects);
+        let made = call
+            .args(["index-pack", "-o"])
+            .args([&index, &pack.to_path_buf()])
+            .status()?;
+        match made.status {
+            Some(0) => read(&index).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, GitError> {
+    let mut content = Vec::new();
+    let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut content));
+    read.map(|_| content).map_err(io_error("read", path))
+}
+
+/// What is in a directory; nothing where there is none.
+fn listed(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
+    if !look(dir)?.is_some_and(|meta| meta.is_dir()) {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
+    Ok(entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .collect())
+}
+
+fn shown(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    display_path(&[b"objects/pack/", name.as_bytes()].concat())
+}

@@ -1,0 +1,210 @@
+//! An object in a file of its own: its kind, its size, a NUL and its content, deflated.
+
+use crate::git::entries::Digest;
+use crate::git::objects::name::ObjectName;
+use flate2::{Decompress, FlushDecompress, Status};
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+/// No header is longer: a kind, a number of 20 digits, a blank and a NUL.
+const HEADER_LIMIT: usize = 32;
+const CHUNK: usize = 64 * 1024;
+
+/// Where an object of its own file lies in a store.
+pub(in crate::git) fn loose_path(store: &Path, id: &str) -> PathBuf {
+    let (fan_out, rest) = id.split_at_checked(2).unwrap_or((id, ""));
+    store.join(fan_out).join(rest)
+}
+
+/// A part of an object, inflated.
+pub(in crate::git) enum Piece<'a> {
+    /// The header with its NUL. It comes once and first.
+    Header(&'a [u8]),
+    /// A part of the content.
+    Content(&'a [u8]),
+}
+
+impl Piece<'_> {
+    pub(in crate::git) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Header(bytes) | Self::Content(bytes) => bytes,
+        }
+    }
+}
+
+/// Reads an object to its end and hands on what it holds. Returns the digest of its content; `None` when it
+/// is not the object of this id, or one that git would not read.
+///
+/// # Errors
+/// When it cannot be read.
+pub(in crate::git) fn read_loose(
+    mut from: impl BufRead,
+    id: &str,
+    sink: &mut dyn FnMut(Piece<'_>),
+) -> io::Result<Option<Digest>> {
+    let mut inflate = Decompress::new(true);
+    let mut buffer = vec![0; CHUNK];
+    let mut object = Incoming::new(id);
+    loop {
+        let input = from.fill_buf()?;
+        let is_end = input.is_empty();
+        let flush = match is_end {
+            true => FlushDecompress::Finish,
+            false => FlushDecompress::None,
+        };
+        let (read, written) = (inflate.total_in(), inflate.total_out());
+        let Ok(status) = inflate.decompress(input, &mut buffer, flush) else {
+            return Ok(None);
+        };
+        let taken = usize::try_from(inflate.total_in() - read).unwrap_or(usize::MAX);
+        let given = usize::try_from(inflate.total_out() - written).unwrap_or(usize::MAX);
+        from.consume(taken);
+        let is_stuck = taken == 0 && given == 0 && status != Status::StreamEnd;
+        if is_stuck || !object.take(buffer.get(..given).unwrap_or_default(), sink) {
+            return Ok(None);
+        }
+        if status == Status::StreamEnd {
+            let has_more = !from.fill_buf()?.is_empty();
+            return Ok(object.digest().filter(|_| !has_more));
+        }
+    }
+}
+
+/// An object as far as it was read.
+struct Incoming<'a> {
+    id: &'a str,
+    header: Vec<u8>,
+    content: Option<Content>,
+}
+
+struct Content {
+    left: u64,
+    name: ObjectName,
+    digest: blake3::Hasher,
+}
+
+impl<'a> Incoming<'a> {
+    fn new(id: &'a str) -> Self {
+        Self {
+            id,
+            header: Vec::new(),
+            content: None,
+        }
+    }
+
+    /// Takes what was inflated. `false` when this is no object.
+    fn take(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
+        if self.content.is_none() {
+            let end = memchr::memchr(0, bytes);
+            let length = end.map_or(bytes.len(), |end| end + 1);
+            let (header, rest) = bytes.split_at(length);
+            self.header.extend_from_slice(header);
+            if self.header.len() > HEADER_LIMIT {
+                return false;
+            }
+            if end.is_none() {
+                return true;
+            }
+            self.content = Content::of(&self.header, self.id.len());
+            if self.content.is_none() {
+                return false;
+            }
+            sink(Piece::Header(&self.header));
+            bytes = rest;
+        }
+        let Some(content) = &mut self.content else {
+            return false;
+        };
+        let Some(left) = content.left.checked_sub(bytes.len() as u64) else {
+            return false;
+        };
+        content.left = left;
+        content.name.update(bytes);
+        content.digest.update(bytes);
+        sink(Piece::Content(bytes));
+        true
+    }
+
+    fn digest(self) -> Option<Digest> {
+        let content = self.content.filter(|content| content.left == 0)?;
+        let is_it = content.name.hex() == self.id;
+        is_it.then(|| *content.digest.finalize().as_bytes())
+    }
+}
+
+impl Content {
+    /// `kind SP size NUL`
+    fn of(header: &[u8], hex_length: usize) -> Option<Self> {
+        let header = std::str::from_utf8(header.strip_suffix(b"\0")?).ok()?;
+        let (kind, size) = header.split_once(' ')?;
+        let size = size.parse().ok()?;
+        ["blob", "tree", "commit", "tag"]
+            .contains(&kind)
+            .then(|| Self {
+                left: size,
+                name: ObjectName::of(kind, hex_length, size),
+                digest: blake3::Hasher::new(),
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::ZlibEncoder;
+    use std::io::Write as _;
+
+    const TEXT: &str = "8e27be7d6154a1f68ea9160ef0e18691d20560dc";
+
+    fn deflated(text: &[u8]) -> Vec<u8> {
+        let mut deflate = ZlibEncoder::new(Vec::new(), Compression::fast());
+        deflate.write_all(text).unwrap();
+        deflate.finish().unwrap()
+    }
+
+    fn read(file: &[u8], id: &str) -> Option<Vec<u8>> {
+        let mut content = Vec::new();
+        let from = io::BufReader::with_capacity(3, file);
+        let digest = read_loose(from, id, &mut |piece| {
+            if let Piece::Content(bytes) = piece {
+                content.extend_from_slice(bytes);
+            }
+        });
+        let digest = digest.unwrap()?;
+        assert_eq!(digest, *blake3::hash(&content).as_bytes());
+        Some(content)
+    }
+
+    #[test]
+    fn the_object_of_an_id_is_read_and_nothing_else() {
+        let good = deflated(b"blob 5\0text\n");
+        assert_eq!(read(&good, TEXT).unwrap(), b"text\n");
+        assert_eq!(read(&good, &"0".repeat(40)), None);
+        let long = [b"x".repeat(200_000), b"\n".to_vec()].concat();
+        let mut name = ObjectName::of("blob", 64, long.len() as u64);
+        name.update(&long);
+        let file = deflated(&[b"blob 200001\0".as_slice(), &long].concat());
+        assert_eq!(read(&file, &name.hex()), Some(long));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_followed_by_something_is_no_object() {
+        let good = deflated(b"blob 5\0text\n");
+        for length in 0..good.len() {
+            assert_eq!(read(&good[..length], TEXT), None, "{length}");
+        }
+        assert_eq!(read(&[good.as_slice(), b"x"].concat(), TEXT), None);
+        for bad in [
+            b"blob 4\0text\n".as_slice(),
+            b"blob 6\0text\n",
+            b"blob 5text\n",
+            b"blub 5\0text\n",
+            b"blob x\0text\n",
+            &b"blob ".repeat(20),
+            b"",
+        ] {
+            assert_eq!(read(&deflated(bad), TEXT), None);
+        }
+    }
+}
