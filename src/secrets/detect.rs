@@ -1,21 +1,34 @@
 //! Known secrets found in what is about to be committed.
 
-use crate::secrets::redact::{forms, secrets_apart};
+use crate::secrets::redact::{forms, hexadecimal, secrets_apart};
+use crate::secrets::unescape::Unescape;
 use aho_corasick::AhoCorasick;
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 /// Shortest secret that is looked for, in bytes. Shorter values are words too often, such as the
 /// password of a database that lives as long as a test.
 pub const SHORTEST: usize = 12;
 
-/// Finds secrets in the forms in which they are usually written, in time linear in what is read and
-/// in memory that does not grow with it.
+const CHUNK: usize = 64 * 1024;
+
+/// Finds secrets as they are and in the forms in which they are usually written, whatever the encoding of the
+/// text and its escapes, in time linear in what is read and in memory that does not grow with it. One that is
+/// reversed, compressed or encrypted is not found.
 #[derive(Clone, Default)]
 pub struct Detector {
-    known: Option<AhoCorasick>,
-    /// By pattern: what the secret is called, and the pattern.
+    /// Those that are looked for as they are, and hexadecimal digits in any letter case.
+    known: Vec<Known>,
+    /// Length in bytes of the longest pattern.
+    longest: usize,
+}
+
+#[derive(Clone)]
+struct Known {
+    automaton: AhoCorasick,
+    /// By pattern: what the secret is called, and what stands there.
     patterns: Vec<Seen>,
 }
 
@@ -24,7 +37,7 @@ pub struct Detector {
 pub struct Seen {
     /// The variable that holds it.
     pub name: String,
-    /// What stands there.
+    /// What stands there, once escapes mean what they stand for.
     pub form: String,
 }
 
@@ -36,37 +49,58 @@ impl fmt::Debug for Seen {
 
 impl fmt::Debug for Detector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Detector({} patterns)", self.patterns.len())
+        let patterns: usize = self.known.iter().map(|known| known.patterns.len()).sum();
+        write!(out, "Detector({patterns} patterns)")
     }
 }
 
 impl Detector {
     /// Looks for these secrets, each with the name of the variable that holds it.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let mut patterns = BTreeSet::new();
+        let (mut exact, mut hex) = (BTreeMap::new(), BTreeMap::new());
         for (name, secret) in secrets {
             let parts = secrets_apart(secret.trim());
             for part in parts.filter(|part| part.len() >= SHORTEST) {
-                patterns.extend(forms(part).into_iter().map(|form| Seen {
-                    name: name.to_owned(),
-                    form,
-                }));
+                for form in forms(part) {
+                    if !form.is_ascii() {
+                        for bytes in encodings(&form) {
+                            note(&mut exact, bytes, (name, &form));
+                        }
+                    }
+                    note(&mut exact, form.clone().into_bytes(), (name, &form));
+                }
+                let digits = hexadecimal(part);
+                note(&mut hex, digits.clone().into_bytes(), (name, &digits));
             }
         }
-        patterns.retain(|seen: &Seen| seen.form.len() >= SHORTEST);
-        let patterns: Vec<Seen> = patterns.into_iter().collect();
-        let texts = patterns.iter().map(|seen| &seen.form);
+        let longest = exact.keys().chain(hex.keys()).map(Vec::len).max();
+        let known = [(exact, false), (hex, true)].into_iter();
         Self {
-            known: (!patterns.is_empty())
-                .then(|| AhoCorasick::new(texts).ok())
-                .flatten(),
-            patterns,
+            known: known
+                .filter_map(|(patterns, any_case)| Known::of(patterns, any_case))
+                .collect(),
+            longest: longest.unwrap_or_default(),
         }
     }
 
     /// Whether there is nothing to look for.
     pub fn is_idle(&self) -> bool {
-        self.known.is_none()
+        self.known.is_empty()
+    }
+
+    /// A search in something that comes piece by piece.
+    pub fn search(&self) -> Search<'_> {
+        Search {
+            detector: self,
+            seen: BTreeSet::new(),
+            views: [
+                View::new(false, Reading::Plain),
+                View::new(true, Reading::Plain),
+                View::new(false, Reading::Escapes(Unescape::default())),
+                View::new(true, Reading::Escapes(Unescape::default())),
+                View::new(true, Reading::Joined),
+            ],
+        }
     }
 
     /// The secrets in what is read, each once for every form.
@@ -74,14 +108,177 @@ impl Detector {
     /// # Errors
     /// When it cannot be read.
     pub fn find(&self, from: &mut dyn Read) -> io::Result<BTreeSet<Seen>> {
-        let mut seen = BTreeSet::new();
-        let Some(known) = &self.known else {
-            return Ok(seen);
-        };
-        for found in known.stream_find_iter(from) {
-            seen.extend(self.patterns.get(found?.pattern().as_usize()).cloned());
+        let mut search = self.search();
+        if self.is_idle() {
+            return Ok(search.end());
         }
-        Ok(seen)
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match from.read(&mut chunk) {
+                Ok(0) => return Ok(search.end()),
+                Ok(length) => search.read(chunk.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn collect(&self, bytes: &[u8], seen: &mut BTreeSet<Seen>) {
+        for Known {
+            automaton,
+            patterns,
+        } in &self.known
+        {
+            let found = automaton.find_overlapping_iter(bytes);
+            seen.extend(found.filter_map(|it| patterns.get(it.pattern().as_usize()).cloned()));
+        }
+    }
+}
+
+/// Secrets by what stands there.
+type Patterns = BTreeMap<Vec<u8>, Seen>;
+
+/// Notes what stands there for a form of the secret of a variable; of several variables, the first by name.
+fn note(patterns: &mut Patterns, bytes: Vec<u8>, (name, form): (&str, &str)) {
+    if bytes.len() < SHORTEST {
+        return;
+    }
+    let seen = Seen {
+        name: name.to_owned(),
+        form: form.to_owned(),
+    };
+    let known = patterns.entry(bytes).or_insert_with(|| seen.clone());
+    if seen.name < known.name {
+        *known = seen;
+    }
+}
+
+impl Known {
+    fn of(patterns: Patterns, any_case: bool) -> Option<Self> {
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(any_case)
+            .build(patterns.keys())
+            .ok()
+            .filter(|_| !patterns.is_empty())?;
+        Some(Self {
+            automaton,
+            patterns: patterns.into_values().collect(),
+        })
+    }
+}
+
+/// A text that is not ASCII in the encodings in which its letters are not those of UTF-8. That of a letter of
+/// ASCII is told by leaving out the NULs.
+fn encodings(text: &str) -> Vec<Vec<u8>> {
+    let utf_16: Vec<u16> = text.encode_utf16().collect();
+    let without_nul = |bytes: Vec<u8>| bytes.into_iter().filter(|byte| *byte != 0).collect();
+    let mut all: Vec<Vec<u8>> = vec![
+        without_nul(utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect()),
+        without_nul(utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect()),
+    ];
+    let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(c).ok()).collect();
+    all.extend(latin);
+    all
+}
+
+/// A search that is under way.
+#[derive(Debug)]
+pub struct Search<'d> {
+    detector: &'d Detector,
+    seen: BTreeSet<Seen>,
+    views: [View; 5],
+}
+
+impl Search<'_> {
+    /// Takes the next bytes in.
+    pub fn read(&mut self, bytes: &[u8]) {
+        if !self.detector.is_idle() {
+            self.take(bytes, false);
+        }
+    }
+
+    /// What was found.
+    pub fn end(mut self) -> BTreeSet<Seen> {
+        self.take(b"", true);
+        self.seen
+    }
+
+    fn take(&mut self, bytes: &[u8], is_end: bool) {
+        let keep = self.detector.longest.saturating_sub(1);
+        let [plain, ..] = &self.views;
+        let before = plain.tail.clone();
+        for view in &mut self.views {
+            // Until a view differs from the text itself it would only find the same again.
+            if !view.differs {
+                if view.is_plain(bytes) {
+                    continue;
+                }
+                view.differs = true;
+                view.tail.clone_from(&before);
+            }
+            view.take(bytes, is_end);
+            self.detector.collect(&view.tail, &mut self.seen);
+            let cut = view.tail.len().saturating_sub(keep);
+            view.tail.drain(..cut);
+        }
+    }
+}
+
+/// One way to read what comes.
+#[derive(Debug)]
+struct View {
+    /// Whether NULs count for nothing, as between letters of ASCII in UTF-16 and UTF-32.
+    without_nul: bool,
+    reading: Reading,
+    /// Whether it is another text than the bytes themselves.
+    differs: bool,
+    /// What was read last, and may be the beginning of a secret.
+    tail: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Reading {
+    Plain,
+    /// Escapes are what they stand for.
+    Escapes(Unescape),
+    /// Lines and words are one, as when Base64 is wrapped.
+    Joined,
+}
+
+impl View {
+    fn new(without_nul: bool, reading: Reading) -> Self {
+        let differs = !without_nul && matches!(reading, Reading::Plain);
+        Self {
+            without_nul,
+            reading,
+            differs,
+            tail: Vec::new(),
+        }
+    }
+
+    /// Whether these bytes are read as they are.
+    fn is_plain(&self, bytes: &[u8]) -> bool {
+        let has_nul = || memchr::memchr(0, bytes).is_some();
+        match &self.reading {
+            Reading::Plain => !has_nul(),
+            Reading::Escapes(_) if self.without_nul => !has_nul(),
+            Reading::Escapes(_) => !Unescape::concerns(bytes),
+            Reading::Joined => !bytes.iter().any(u8::is_ascii_whitespace),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], is_end: bool) {
+        let bytes: Cow<'_, [u8]> = match self.without_nul {
+            false => Cow::Borrowed(bytes),
+            true => bytes.iter().copied().filter(|byte| *byte != 0).collect(),
+        };
+        match &mut self.reading {
+            Reading::Plain => self.tail.extend_from_slice(&bytes),
+            Reading::Escapes(unescape) => unescape.push(&bytes, is_end, &mut self.tail),
+            Reading::Joined => self
+                .tail
+                .extend(bytes.iter().filter(|byte| !byte.is_ascii_whitespace())),
+        }
     }
 }
 
@@ -96,8 +293,12 @@ mod tests {
             ("JOB_TOKEN", TOKEN),
             ("DB_PASSWORD", "postgres"),
             ("KEY", "short\na line of the key that is long\n"),
+            ("LOGIN_PASSWORD", "pässwörd-ünd-möre"),
         ]);
         let found = detector.find(&mut &*text).unwrap();
+        let mut search = detector.search();
+        text.chunks(7).for_each(|chunk| search.read(chunk));
+        assert_eq!(search.end(), found, "in pieces");
         let names: BTreeSet<String> = found.into_iter().map(|seen| seen.name).collect();
         names.into_iter().collect()
     }
@@ -112,9 +313,75 @@ mod tests {
         assert_eq!(names(text.as_bytes()), ["JOB_TOKEN", "KEY"]);
     }
 
+    /// A secret with some of its characters escaped.
+    fn escaped(secret: &str, escape: impl Fn(char) -> String, every: usize) -> String {
+        let chars = secret.chars().enumerate();
+        let text = chars.map(|(at, c)| match at % every {
+            0 => escape(c),
+            _ => c.to_string(),
+        });
+        text.collect()
+    }
+
+    #[test]
+    fn escapes_hide_nothing_however_many_characters_they_stand_for() {
+        let kinds: [fn(char) -> String; 6] = [
+            |c| format!("%{:02X}", u32::from(c)),
+            |c| format!("\\u{:04x}", u32::from(c)),
+            |c| format!("\\x{:02x}", u32::from(c)),
+            |c| format!("\\u{{{:x}}}", u32::from(c)),
+            |c| format!("\\{:03o}", u32::from(c)),
+            |c| format!("&#{};", u32::from(c)),
+        ];
+        for escape in kinds {
+            for every in 1..5 {
+                let text = format!("a = \"{}\"", escaped(TOKEN, escape, every));
+                assert_eq!(names(text.as_bytes()), ["JOB_TOKEN"], "{text}");
+            }
+        }
+        let mixed = "%74\\u0030\\x6ben-of&#45;a-job\\/with+signs";
+        assert_eq!(names(mixed.as_bytes()), ["JOB_TOKEN"]);
+    }
+
+    #[test]
+    fn another_encoding_of_the_text_hides_nothing() {
+        for secret in [TOKEN, "pässwörd-ünd-möre"] {
+            let text = format!("key: {secret}\n");
+            let utf_16: Vec<u16> = text.encode_utf16().collect();
+            let utf_32: Vec<u32> = text.chars().map(u32::from).collect();
+            let mut encoded: Vec<Vec<u8>> = vec![
+                utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect(),
+                utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect(),
+                utf_32.iter().flat_map(|unit| unit.to_le_bytes()).collect(),
+                utf_32.iter().flat_map(|unit| unit.to_be_bytes()).collect(),
+            ];
+            encoded.extend(
+                text.chars()
+                    .map(|c| u8::try_from(c).ok())
+                    .collect::<Option<_>>(),
+            );
+            for bytes in encoded {
+                assert_eq!(names(&bytes).len(), 1, "{bytes:?}");
+            }
+        }
+        // Escapes in such a text, too.
+        let text = escaped(TOKEN, |c| format!("\\u{:04x}", u32::from(c)), 3);
+        let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(names(&bytes), ["JOB_TOKEN"]);
+    }
+
+    #[test]
+    fn lines_that_are_wrapped_hide_nothing() {
+        for form in forms(TOKEN) {
+            let wrapped: Vec<u8> = form.bytes().flat_map(|byte| [byte, b'\r', b'\n']).collect();
+            assert_eq!(names(&wrapped), ["JOB_TOKEN"], "{form}");
+        }
+    }
+
     #[test]
     fn what_is_short_or_cut_is_none() {
         assert_eq!(names(b"postgres short t0ken-of-a-job"), [""; 0]);
+        assert_eq!(names(b"t0ken-of-a-job %2 \\u00 &# with+signs"), [""; 0]);
         assert!(Detector::new([("A_TOKEN", "short")]).is_idle());
         assert!(!format!("{:?}", Detector::new([("A", TOKEN)])).contains("t0ken"));
     }

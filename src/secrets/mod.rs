@@ -5,3 +5,4 @@ pub mod detect;
 pub mod redact;
 pub mod redact_stream;
 pub mod sources;
+mod unescape;

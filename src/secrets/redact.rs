@@ -198,10 +198,15 @@ const OF_ADDRESSES: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'}');
 
+/// A secret in hexadecimal digits.
+pub(crate) fn hexadecimal(secret: &str) -> String {
+    secret.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A secret as it is usually written.
 pub(crate) fn forms(secret: &str) -> Vec<String> {
     let mut forms = vec![secret.to_owned()];
-    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hexadecimal(secret);
     forms.push(hex.to_uppercase());
     forms.push(hex);
     for set in [NON_ALPHANUMERIC, UNRESERVED, OF_ADDRESSES] {
