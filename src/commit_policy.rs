@@ -3,11 +3,13 @@
 
 use crate::domain::commit_message::{compose, reviewed, suggested_by_commit};
 use crate::domain::plan::without_owned_keys;
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
 use crate::git::{ChangedPath, CommitFacts, CommitLine, Identity, Signature, display_path};
-use globset::GlobSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
+use crate::secrets::detect::Detector;
+use entries::{Contents, Rules, is_protected, judge, judge_text};
+
+pub mod entries;
 
 /// Violations that are told one by one.
 const TOLD: usize = 20;
@@ -29,7 +31,7 @@ const HEADERS: [&str; 4] = ["tree", "parent", "author", "committer"];
 /// The rules, as the job that keeps the commits knows them.
 pub struct Policy<'a> {
     /// Paths that no commit may change.
-    pub protected: &'a GlobSet,
+    pub protected: &'a ProtectedPaths,
     /// The plan that this job was told of, from the top of the tree: Sprag writes states of tasks
     /// into it, wherever it lies.
     pub plan: Option<&'a str>,
@@ -37,6 +39,8 @@ pub struct Policy<'a> {
     pub identities: &'a [Identity],
     /// What the messages have to be.
     pub messages: Messages<'a>,
+    /// Secrets that no commit may hold, and what tells whether a commit holds a line of a text.
+    pub secrets: Option<(&'a Detector, Held<'a>)>,
 }
 
 /// What messages have to be.
@@ -53,6 +57,36 @@ pub enum Messages<'a> {
 /// Reads what a commit has under a path.
 pub type Reader<'a> = &'a dyn Fn(&RevId, &[u8]) -> Option<Vec<u8>>;
 
+/// Tells whether a file of a commit holds a line of a text.
+pub type Held<'a> = &'a dyn Fn(&RevId, &str) -> bool;
+
+/// A commit and how it is read.
+struct OfCommit<'a> {
+    commit: &'a CommitFacts,
+    read: Reader<'a>,
+    held: Option<Held<'a>>,
+}
+
+impl Contents for OfCommit<'_> {
+    fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
+        let content = (self.read)(&self.commit.id, &entry.path);
+        content.is_some_and(|content| {
+            sink(&content);
+            true
+        })
+    }
+
+    fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
+        (self.read)(self.commit.parents.first()?, path)
+    }
+
+    fn held_before(&self, text: &str) -> bool {
+        let parent = self.commit.parents.first();
+        let asked = self.held.zip(parent);
+        asked.is_some_and(|(held, parent)| held(parent, text))
+    }
+}
+
 /// What is wrong with the commits, one line each.
 pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> Vec<String> {
     let mut found = Vec::new();
@@ -64,9 +98,26 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
         if let Some(what) = of_message(commit, policy) {
             found.push(format!("commit {short} {what}"));
         }
+        let rules = Rules {
+            protected: policy.protected,
+            plan: None,
+            secrets: policy.secrets.map(|(detector, _)| detector),
+        };
+        let held = policy.secrets.map(|(_, held)| held);
+        let contents = OfCommit { commit, read, held };
+        if let Some((detector, _)) = policy.secrets {
+            let mut secrets = judge(&commit.changed, &rules, &contents);
+            let people = [&commit.author, &commit.committer];
+            let people = people.map(|who| format!("{} {}\n", who.name, who.email));
+            let text = [people.concat().as_bytes(), &commit.message].concat();
+            secrets.extend(judge_text(&text, "its message", detector, &contents));
+            for what in secrets.secret_lines() {
+                found.push(format!("commit {short}: {what}"));
+            }
+        }
         for change in &commit.changed {
             let path = display_path(&change.path);
-            if let Some(what) = of_change(commit, change, policy, read) {
+            if let Some(what) = of_change(commit, change, (policy, &rules), read) {
                 found.push(format!("commit {short}: {path} {what}"));
             }
             let size = line.sizes.get(&change.oid).copied().unwrap_or_default();
@@ -158,7 +209,7 @@ fn of_message(commit: &CommitFacts, policy: &Policy<'_>) -> Option<String> {
 fn of_change(
     commit: &CommitFacts,
     change: &ChangedPath,
-    policy: &Policy<'_>,
+    (policy, rules): (&Policy<'_>, &Rules<'_>),
     read: Reader<'_>,
 ) -> Option<&'static str> {
     let path = change.path.as_slice();
@@ -178,9 +229,7 @@ fn of_change(
     if policy.plan.is_some_and(|plan| plan.as_bytes() == path) {
         return of_plan(commit, path, read);
     }
-    let is_protected = policy.protected.is_match(display_path(path))
-        || policy.protected.is_match(OsStr::from_bytes(path));
-    is_protected.then_some("is a protected path")
+    is_protected(change, rules).then_some("is a protected path")
 }
 
 /// States of tasks may change in a plan, and nothing else.
@@ -221,9 +270,9 @@ fn leads_outside(path: &[u8], target: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use globset::{Glob, GlobSetBuilder};
 
     const RUN: &str = "https://github.com/o/r/actions/runs/1";
+    const KEY: &str = "canary/model+key-7f3a9c";
 
     fn change(path: &str, before: u32, after: u32) -> ChangedPath {
         let oid = path.to_owned();
@@ -269,11 +318,10 @@ mod tests {
         messages: Messages<'_>,
         read: Reader<'_>,
     ) -> Vec<String> {
-        let mut globs = GlobSetBuilder::new();
-        globs.add(Glob::new(".github/**").unwrap());
-        globs.add(Glob::new("plans/**").unwrap());
+        let detector = Detector::new([("A_KEY", KEY)]);
         let policy = Policy {
-            protected: &globs.build().unwrap(),
+            protected: &ProtectedPaths::of(&[".github/**", "plans/**"]).unwrap(),
+            secrets: Some((&detector, &|_, _| false)),
             plan,
             identities: &[Identity {
                 name: "A".to_owned(),
@@ -325,6 +373,33 @@ mod tests {
         let many = (0..50).map(|n| change(&format!("{n}"), 0, GITLINK));
         let told = found(many.collect(), b"");
         assert_eq!((told.len(), told[20].as_str()), (21, "and 30 more"));
+    }
+
+    #[test]
+    fn secrets_of_the_job_that_keeps_the_commits_are_refused() {
+        let told = |message: &str, path: &str, content: &str| {
+            let facts = commit(message, vec![change(path, 0, 0o100_644)]);
+            let content = content.as_bytes().to_vec();
+            let read = |id: &RevId, _: &[u8]| id.0.starts_with('c').then(|| content.clone());
+            found_by(&facts, None, &read)
+        };
+        let message = format!("Say\n\nSprag-Run: {RUN}\n");
+        assert_eq!(told(&message, "a", "nothing"), [""; 0]);
+        let utf_16: String = KEY.chars().flat_map(|c| [c, '\0']).collect();
+        for content in [KEY, &KEY.replace('-', "%2d"), &utf_16] {
+            assert_eq!(
+                told(&message, "a", content),
+                ["C: the value of A_KEY is in a"]
+            );
+        }
+        let name = KEY.replace('/', "%2f");
+        let of_name = ["C: the value of A_KEY is in the name of a file"];
+        assert_eq!(told(&message, &name, ""), of_name);
+        let secret = format!("Say {KEY}\n\nSprag-Run: {RUN}\n");
+        assert_eq!(
+            told(&secret, "a", ""),
+            ["C: the value of A_KEY is in its message"]
+        );
     }
 
     #[test]

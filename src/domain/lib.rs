@@ -19,6 +19,7 @@ pub mod outcome;
 mod pattern;
 pub mod plan;
 pub mod prompt;
+pub mod protected_paths;
 pub mod queue;
 pub mod sandbox;
 pub mod schedule;

@@ -52,6 +52,7 @@ pub use remote::refusal::{RETRY_PAUSES, Refusal, RefusalKind, Trouble, classify}
 pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
+pub use snapshot::contents::OwnCommit;
 pub use snapshot::listing::ChangedPath;
 pub use survey::{
     Checkout, Dirt, GitVersion, Nested, checkout, dirt, git_version, identity_of, nested,

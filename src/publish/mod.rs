@@ -6,10 +6,11 @@
 //! what was done, and is read as input from a stranger.
 
 use crate::cli::{Output, PublishArgs};
-use crate::commit_policy::{self, Messages, Policy};
+use crate::commit_policy::{self, Held, Messages, Policy};
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine, RebasedLine};
 use crate::domain::outcome::{Reason, RunStatus, short};
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
@@ -35,8 +36,8 @@ use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
 use crate::run::source::of_issue;
 use crate::run::{past_runs, places, prepare};
+use crate::secrets::sources::detector;
 use crate::settings::{self, Sources, inputs};
-use globset::GlobSet;
 use std::collections::BTreeSet;
 use std::io::stdout;
 use std::path::Path;
@@ -113,7 +114,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
 struct Set {
     settings: Settings,
     resolved: Resolved,
-    protected: Arc<GlobSet>,
+    protected: Arc<ProtectedPaths>,
 }
 
 impl Set {
@@ -263,7 +264,7 @@ struct Job<'a> {
     summary: &'a RunSummary,
     /// The branch that the run says it was on.
     worked_on: Option<&'a str>,
-    protected: &'a GlobSet,
+    protected: &'a ProtectedPaths,
     plan: Option<&'a str>,
     /// Whether there is a limit of a day's cost.
     counts_cost: bool,
@@ -482,11 +483,14 @@ impl Job<'_> {
         }
         let page = self.actions.place.run_url();
         let page = page.filter(|_| self.context.in_actions());
+        let secrets = detector(&self.context.env);
+        let held: Held<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let policy = Policy {
             protected: self.protected,
             plan: self.plan,
             identities: &[identity_of_commits(self.context.in_actions(), repo)],
             messages: Messages::OfRun(page.as_deref().unwrap_or(&self.summary.run_id)),
+            secrets: secrets.as_ref().map(|detector| (detector, held)),
         };
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
         match commit_policy::violations(facts, &policy, &read) {

@@ -11,13 +11,14 @@ use crate::agents::{self, Agent, CliAgent};
 use crate::context::Context;
 use crate::domain::checks::verdict::Check;
 use crate::domain::plan::{self, Plan, Task};
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::{self, Resolved, Settings, input_name, variable_name};
 use crate::domain::text_error::Located;
 use crate::error::{Error, Place, Result};
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ pub struct Sources {
 type Tapes = Rc<RefCell<HashMap<PathBuf, Arc<Tape>>>>;
 
 /// Sets of globs that were built already: the tasks of a plan mostly share one.
-type Globs = Rc<RefCell<HashMap<Vec<String>, Arc<GlobSet>>>>;
+type Globs = Rc<RefCell<HashMap<Vec<String>, Arc<ProtectedPaths>>>>;
 
 impl Sources {
     /// Sources of which `above` goes before `below`, in these surroundings: their variables say how a
@@ -96,8 +97,8 @@ impl Sources {
         Ok(tape)
     }
 
-    /// What matches one of these globs.
-    fn set_of(&self, globs: &[String]) -> Result<Arc<GlobSet>> {
+    /// What these globs protect.
+    fn set_of(&self, globs: &[String]) -> Result<Arc<ProtectedPaths>> {
         if let Some(known) = self.globs.borrow().get(globs) {
             return Ok(Arc::clone(known));
         }
@@ -137,7 +138,7 @@ pub struct TaskConfig {
     /// The checks, each with its limit.
     pub checks: Vec<Check>,
     /// Paths that the task may not change.
-    pub protected_paths: Arc<GlobSet>,
+    pub protected_paths: Arc<ProtectedPaths>,
 }
 
 /// Flags over action inputs over `SPRAG_*` variables.
@@ -235,7 +236,7 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
 ///
 /// # Errors
 /// An invalid glob.
-pub fn protected_paths(sources: &Sources) -> Result<Arc<GlobSet>> {
+pub fn protected_paths(sources: &Sources) -> Result<Arc<ProtectedPaths>> {
     let all = sources.above.clone().or(sources.below.clone());
     sources.set_of(&all.resolve(sources.in_actions).protected_paths)
 }
@@ -319,21 +320,9 @@ fn no_access(missing: NoAccess) -> Error {
     missing.hints.into_iter().fold(error, Error::hint)
 }
 
-/// What protects these globs in any letter case, and every directory above them: a link or a file in
-/// the place of such a directory changes all that lies below.
-fn protected_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
-    let mut all: BTreeSet<String> = BTreeSet::new();
-    for glob in globs.iter().map(AsRef::as_ref) {
-        all.insert(glob.to_owned());
-        for (end, _) in glob.match_indices('/') {
-            let above = &glob[..end];
-            let name = above.rsplit('/').next().unwrap_or_default();
-            if !name.is_empty() && !name.contains(['*', '?', '[', '{', '}', '\\']) {
-                all.insert(above.to_owned());
-            }
-        }
-    }
-    globs_of(&all.into_iter().collect::<Vec<_>>(), true)
+fn protected_set(globs: &[impl AsRef<str>]) -> Result<ProtectedPaths> {
+    ProtectedPaths::of(globs)
+        .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))
 }
 
 /// What matches one of the globs of files that configure an agent, as [`protected_paths`] does.
@@ -341,19 +330,14 @@ fn protected_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
 /// # Errors
 /// An invalid glob.
 pub fn agent_file_set<'a>(globs: impl Iterator<Item = &'a str>) -> Result<GlobSet> {
-    protected_set(&globs.collect::<Vec<_>>())
+    Ok(protected_set(&globs.collect::<Vec<_>>())?.paths())
 }
 
 fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
-    globs_of(globs, false)
-}
-
-fn globs_of(globs: &[impl AsRef<str>], any_case: bool) -> Result<GlobSet> {
     let mut builder = GlobSetBuilder::new();
     for glob in globs {
         let glob = GlobBuilder::new(glob.as_ref())
             .literal_separator(true)
-            .case_insensitive(any_case)
             .build()
             .map_err(|error| Error::config(format!("a glob cannot be read: {error}")))?;
         builder.add(glob);

@@ -16,7 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "checks",
         &["domain", "permit", "process", "sandbox", "secrets"],
     ),
-    ("commit_policy", &["domain", "git"]),
+    ("commit_policy", &["domain", "git", "secrets"]),
     ("secrets", &[]),
     (
         "github",

@@ -530,6 +530,9 @@ fn what_stands_in_the_place_of_a_protected_directory_is_that_directory_changed()
         "ln -s . .github",
         "mkdir -p .GITHUB/workflows; echo on: push > .GITHUB/workflows/x.yml",
         "echo x > .claude",
+        "mkdir .claude; cd .claude; git init -q
+         git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x; cd ..; git add .claude",
+        "mkdir .github; printf x > \"$(printf '.github/\\377')\"",
     ] {
         let mut project = project();
         project.env("SPRAG_ON_PROTECTED", "block");
@@ -549,4 +552,34 @@ fn what_progress_leaves_out_is_protected_all_the_same() {
     assert_ne!(run.code, 0, "{}", run.stdout);
     assert_eq!(project.commits(), 1);
     assert!(run.stdout.contains("protected paths"), "{}", run.stdout);
+}
+
+#[test]
+fn what_the_plan_has_run_is_not_the_agents_to_change() {
+    for (script, told) in [
+        ("sed -i '1i setup: [touch evil]' plan.yaml", true),
+        ("sed -i 's/^verify:.*/verify: [true]/' plan.yaml", true),
+        (
+            "sed -i 's/    title: /    agent_command: evil\\n    title: /' plan.yaml",
+            true,
+        ),
+        (
+            "sed -i '1i goal: More' plan.yaml; echo '# a note' >> plan.yaml",
+            false,
+        ),
+    ] {
+        let project = project();
+        let run = attack(&project, script);
+        let shown = format!("{script}\n{}\n{}", project.read("plan.yaml"), run.stdout);
+        assert_eq!(
+            run.stdout.contains("only its words may change"),
+            told,
+            "{shown}"
+        );
+        assert_eq!(
+            (run.code, project.commits()),
+            if told { (3, 1) } else { (0, 2) },
+            "{shown}"
+        );
+    }
 }

@@ -45,6 +45,100 @@ fn a_secret_in_a_file_blocks_the_task() {
     }
 }
 
+/// The secret with every character written by this.
+fn escaped(form: fn(char) -> String) -> String {
+    KEY.chars().map(form).collect()
+}
+
+#[test]
+fn a_secret_in_another_encoding_or_with_escapes_blocks_the_task() {
+    let wrapped = BASE64_STANDARD.encode(format!("a {KEY} b"));
+    let (first, second) = wrapped.split_at(17);
+    for script in [
+        format!(
+            "mkdir conf; printf '%s' '{}' > conf/key",
+            escaped(|c| format!("%{:02X}", u32::from(c)))
+        ),
+        format!(
+            "mkdir conf; printf '%s' '{}' > conf/key",
+            escaped(|c| format!("\\u{:04x}", u32::from(c)))
+        ),
+        format!(
+            "mkdir conf; printf '%s' '{}' > conf/key",
+            escaped(|c| format!("\\x{:02x}", u32::from(c)))
+        ),
+        format!(
+            "mkdir conf; printf '%s' '{}' > conf/key",
+            KEY.replace('/', "&#47;").replace('7', "%37")
+        ),
+        format!("mkdir conf; printf '%s\n%s' '{first}' '{second}' > conf/key"),
+        format!("mkdir conf; printf '%s' '{KEY}' | sed 's/./&\\x00/g' > conf/key"),
+        format!(
+            "mkdir conf; printf '%s' '{KEY}' | sed 's/./&\\x00/g' > conf/key
+             echo 'conf/key working-tree-encoding=UTF-16LE' > .gitattributes"
+        ),
+    ] {
+        let mut project = fixable();
+        let run = run(&mut project, &script, &[]);
+        assert_refused(&project, run, "conf/key");
+    }
+}
+
+#[test]
+fn a_secret_in_the_name_of_a_file_or_in_the_plan_blocks_the_task() {
+    for (script, place) in [
+        (
+            format!("mkdir -p '{KEY}'; echo x > '{KEY}/x'"),
+            "the name of a file",
+        ),
+        (format!("echo '# {KEY}' >> plan.yaml"), "plan.yaml"),
+    ] {
+        let mut project = fixable();
+        let run = run(&mut project, &script, &[]);
+        assert_refused(&project, run, place);
+    }
+}
+
+#[test]
+fn a_secret_in_what_progress_leaves_out_blocks_the_task() {
+    let mut project = fixable();
+    let plan = format!(
+        "progress: {{ ignore: ['conf/**'] }}\n{}",
+        project.read("plan.yaml")
+    );
+    project.write("plan.yaml", &plan);
+    project.commit_all("progress");
+    let run = run(
+        &mut project,
+        &format!("mkdir conf; echo '{KEY}' > conf/key"),
+        &[],
+    );
+    let run = run.expect(3);
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("MODEL_API_KEY is in conf/key"),
+        "{message}"
+    );
+    assert_eq!(project.commits(), 3);
+}
+
+/// The file in the work tree holds no secret, and the one that would be committed does.
+#[test]
+fn a_secret_that_a_filter_makes_is_found_in_what_is_staged() {
+    let mut project = fixable();
+    project.git(&["config", "filter.turn.clean", "tr A-Za-z N-ZA-Mn-za-m"]);
+    project.write(".gitattributes", "*.turned filter=turn\n");
+    project.commit_all("filter");
+    let script = format!("printf '%s' '{KEY}' | tr A-Za-z N-ZA-Mn-za-m > key.turned");
+    let run = run(&mut project, &script, &["--max-retries", "0"]).expect(1);
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("MODEL_API_KEY is in key.turned"),
+        "{message}"
+    );
+    assert_eq!(project.commits(), 3);
+}
+
 #[test]
 fn a_secret_in_a_commit_of_the_agent_s_own_blocks_the_task() {
     for script in [

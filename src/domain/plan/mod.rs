@@ -13,6 +13,7 @@ mod matrix;
 mod native;
 mod order;
 mod patch;
+mod rights;
 pub mod schema;
 mod source;
 
@@ -21,6 +22,7 @@ pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use order::{UnknownTask, selection};
 pub use patch::{StatusUpdate, set_status, set_statuses};
+pub use rights::keeps_settings;
 
 use super::settings::Settings;
 use super::text_error::{Fault, Located, Parsed, Position};

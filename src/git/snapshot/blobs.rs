@@ -4,7 +4,8 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::entries::{Digest, OnDisk, open_regular};
-use crate::git::error::GitError;
+use crate::git::error::{GitError, io_error};
+use crate::git::objects::loose::{Piece, loose_path, read_loose};
 use crate::git::objects::name::ObjectName;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
@@ -13,7 +14,7 @@ use crate::git::snapshot::cache::Blob;
 use crate::git::snapshot::change::Candidate;
 use crate::git::snapshot::listing::{GITLINK, Recorded};
 use std::collections::{HashMap, HashSet};
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::sync::PoisonError;
 
 impl Repo {
@@ -115,6 +116,29 @@ impl Repo {
         let call = self.call().args(["cat-file", "blob"]);
         let output = call.args([as_path(&wanted)]).status()?;
         Ok((output.status == Some(0)).then_some(output.stdout))
+    }
+
+    /// Hands on the content of a blob, from Sprag's own store where it lies there in a file of its own.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_blob(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
+        let _open = self.unseal()?;
+        let own = loose_path(&self.own_objects(), oid);
+        if let Ok(file) = open_regular(&own) {
+            let read = read_loose(BufReader::new(file), oid, &mut |piece| {
+                if let Piece::Content(bytes) = piece {
+                    sink(bytes);
+                }
+            });
+            if read.map_err(io_error("read", &own))?.is_some() {
+                return Ok(());
+            }
+        }
+        let call = self.call().args(["cat-file", "blob", oid]);
+        call.stream(sink)?
+            .expect_success("cat-file".to_owned())
+            .map(drop)
     }
 
     /// Sizes of blobs; one that is not there has none.

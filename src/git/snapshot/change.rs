@@ -3,7 +3,7 @@
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::display_path;
 use crate::git::entries::Digest;
-use crate::git::snapshot::listing::Recorded;
+use crate::git::snapshot::listing::{ChangedPath, Recorded};
 use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -160,6 +160,20 @@ impl Candidate {
 }
 
 impl RawSnapshot {
+    /// Every path that differs from the base, what progress leaves out included, with its kind as it was looked
+    /// at. None has an object.
+    pub fn changed_paths(&self) -> Vec<ChangedPath> {
+        let all = self.changes.iter().chain(&self.uncounted);
+        let kind = |change: &Change| self.entries.get(&change.path).map_or(0, |entry| entry.mode);
+        all.map(|change| ChangedPath {
+            path: change.path.clone(),
+            before: 0,
+            after: kind(change),
+            oid: String::new(),
+        })
+        .collect()
+    }
+
     /// The tree's fingerprint.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.known.tree

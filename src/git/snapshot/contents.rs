@@ -4,6 +4,8 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::entries::open_regular;
 use crate::git::error::GitError;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind};
 use crate::git::snapshot::listing::{ChangedPath, RawDiff, parse_raw};
@@ -61,43 +63,59 @@ impl Repo {
     /// # Errors
     /// When git cannot be run.
     pub fn base_holds(&self, text: &str) -> Result<bool, GitError> {
+        self.tree_holds(&self.private.state.base_tree, text)
+    }
+
+    /// Whether a file of a commit holds one of this text's lines.
+    ///
+    /// # Errors
+    /// When git cannot be run, or the commit's id is none.
+    pub fn holds(&self, commit: &RevId, text: &str) -> Result<bool, RemoteError> {
+        Ok(self.tree_holds(checked_id(commit)?, text)?)
+    }
+
+    fn tree_holds(&self, tree: &str, text: &str) -> Result<bool, GitError> {
         let _open = self.unseal()?;
         let grep = ["grep", "--quiet", "--text", "--fixed-strings", "-f", "-"];
-        let call = self.call().args(grep).args([&self.private.state.base_tree]);
+        let call = self.call().args(grep).args([tree]);
         let output = call.stdin(text.as_bytes().to_vec()).status()?;
         Ok(output.status == Some(0))
     }
 
-    /// The messages and the added lines of the commits from the base to `head`, one after the other.
+    /// The commits from the base to `head`, each as git stores it and with what it changes, however they are
+    /// related.
     ///
     /// # Errors
-    /// When git cannot be run.
-    pub fn added_since_base(&self, head: &str) -> Result<Vec<u8>, GitError> {
+    /// When git cannot read them.
+    pub fn commits_after_base(&self, head: &RevId) -> Result<Vec<OwnCommit>, GitError> {
         let Some(base) = self.base() else {
             return Ok(Vec::new());
         };
         let _open = self.unseal()?;
-        let range = format!("{}..{head}", base.0);
-        let log = |more: &[&str]| -> Result<Vec<u8>, GitError> {
-            let call = self
+        let range = [head.0.as_str(), &format!("^{}", base.0), "--"];
+        let listed = self.call().args(["rev-list"]).args(range).run()?.stdout;
+        let text = String::from_utf8_lossy(&listed).into_owned();
+        let mut commits = Vec::new();
+        for id in text.lines().map(|line| RevId(line.to_owned())) {
+            let text = self
                 .call()
-                .args(["log", "--no-color", "--no-show-signature"]);
-            Ok(call.args(more).args([&range]).run()?.stdout)
-        };
-        let mut added = log(&["--format=%an%n%ae%n%B"])?;
-        let patch = [
-            "--format=",
-            "--patch",
-            "--text",
-            "--unified=0",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--diff-merges=first-parent",
-        ];
-        for line in log(&patch)?.split_inclusive(|byte| *byte == b'\n') {
-            added.extend(line.strip_prefix(b"+").unwrap_or_default());
+                .args(["cat-file", "commit", &id.0])
+                .run()?
+                .stdout;
+            let changed = self.changed_by(&id)?;
+            commits.push(OwnCommit { id, text, changed });
         }
-        Ok(added)
+        Ok(commits)
     }
+}
+
+/// A commit of the agent's own.
+#[derive(Debug, Clone)]
+pub struct OwnCommit {
+    /// Its id.
+    pub id: RevId,
+    /// Headers and message.
+    pub text: Vec<u8>,
+    /// What it changes of its parents.
+    pub changed: Vec<ChangedPath>,
 }

@@ -1,7 +1,7 @@
 //! One commit: the verified tree and the plan's status, made by Sprag.
 
 use crate::checks::permit_unchecked;
-use crate::commit_policy::{Messages, Policy, violations};
+use crate::commit_policy::{Held, Messages, Policy, violations};
 use crate::domain::attempt::{Grounds, Observation};
 use crate::domain::commit_message::{compose, suggested_by_commit, suggested_commit_message};
 use crate::domain::event::EventKind;
@@ -18,11 +18,11 @@ use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::landing::{identity, land, name_leftovers, plan_name, stage};
-use crate::run::steps::secrets::{secrets_in, secrets_in_plan};
-use crate::run::steps::turn::protected_among;
+use crate::run::steps::policy::secrets_in;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use anyhow::anyhow;
+use std::sync::Arc;
 
 const UNREAD: &str = "the state of the repository could not be read";
 
@@ -90,18 +90,11 @@ async fn try_commit(
     };
     let done = done_status(run);
     let plan = tree.plan.content(Some((&run.task.id, &done)))?;
-    let told = plan.as_ref();
-    if let Some(what) = told.and_then(|plan| secrets_in_plan(setup, tree, plan)) {
-        return Err(anyhow!("{what}"));
-    }
-    let Some(staged) = stage(tree, permit, &raw, plan, parent)? else {
+    let protected = Arc::clone(&run.config.protected_paths);
+    let (permit, policy) = ((permit, raw.as_ref()), (setup, protected.as_ref()));
+    let Some(staged) = stage(tree, permit, policy, plan, parent)? else {
         return nothing_to_commit(tree, accounts, run, (&raw, squashed.is_some()));
     };
-    // What is committed decides, whatever the list of changes said.
-    let changed = staged.changed().iter().map(|change| change.path.as_slice());
-    if let Some(what) = protected_among(tree, run, changed) {
-        return Err(anyhow!("{what}"));
-    }
     let message = message(setup, tree, run, squashed.as_ref());
     let message = match ask_hooks(setup, tree, emit, run, (&staged, &raw), message).await? {
         Hooked::Agreed(message) => message,
@@ -141,11 +134,13 @@ fn own_commits_to_squash(
     }
     let file = tree.plan.file.as_ref();
     let plan = file.and_then(|file| std::str::from_utf8(file.in_tree.as_deref()?).ok());
+    let held: Held<'_> = &|commit, text| tree.repo.holds(commit, text).unwrap_or(false);
     let policy = Policy {
         protected: &run.config.protected_paths,
         plan,
         identities: &[identity_of_commits(setup.in_actions, &tree.repo)],
         messages: Messages::Harmless,
+        secrets: setup.detector.as_ref().map(|detector| (detector, held)),
     };
     let read = |commit: &RevId, path: &[u8]| tree.repo.file_of(commit, path).ok().flatten();
     let refused = match tree.repo.commits_since_base(&head) {

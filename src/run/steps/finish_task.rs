@@ -13,6 +13,7 @@ use crate::run::setup::Setup;
 use crate::run::steps::landing::name_submodules;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
+use crate::secrets::redact::MASK;
 
 /// Ends a task.
 ///
@@ -157,7 +158,29 @@ fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec
         return patch;
     }
     emit.warn("secrets are masked in the patch of the failed work");
-    setup.redactor.redact_bytes(&patch).into_owned()
+    let masked = setup.redactor.redact_bytes(&patch).into_owned();
+    let holds_one = |text: &[u8]| {
+        detector.is_some_and(|detector| {
+            let mut search = detector.search();
+            search.read(text);
+            !search.end().is_empty()
+        })
+    };
+    if !holds_one(&masked) {
+        return masked;
+    }
+    // What was written so that it is not masked goes by its whole lines, or with all others.
+    let mut lines = Vec::with_capacity(masked.len());
+    for line in masked.split_inclusive(|byte| *byte == b'\n') {
+        match holds_one(line) {
+            true => lines.extend_from_slice(format!("{MASK}\n").as_bytes()),
+            false => lines.extend_from_slice(line),
+        }
+    }
+    match holds_one(&lines) {
+        true => format!("{MASK}\n").into_bytes(),
+        false => lines,
+    }
 }
 
 /// Makes room for the next task after one that failed after so many attempts, when there is to be

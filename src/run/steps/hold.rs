@@ -1,10 +1,12 @@
 //! Changes of protected paths are taken out of the work and kept as a patch, so that the rest of it is not
 //! lost with them.
 
+use crate::commit_policy::entries::is_protected;
 use crate::domain::settings::{AgentCommits, OnProtected};
 use crate::git::{Change, RawSnapshot, display_path};
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
+use crate::run::steps::policy::rules;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{Seen, head_of};
 use std::collections::BTreeSet;
@@ -24,18 +26,14 @@ pub(crate) fn hold_protected(
     if run.config.settings.on_protected == OnProtected::Block || has_own_commits(parts, run, &raw) {
         return (Some(raw), after);
     }
-    let file = parts.tree.plan.file.as_ref();
-    let plan = file.and_then(|file| file.in_tree.clone());
-    let is_protected = |change: &Change| {
-        Some(&change.path) != plan.as_ref()
-            && run
-                .config
-                .protected_paths
-                .is_match(display_path(&change.path))
-    };
+    let rules = rules(&parts.setup, &parts.tree, &run.config.protected_paths);
+    let changed = raw.changed_paths().into_iter();
+    let protected = changed.filter(|entry| is_protected(entry, &rules));
+    let protected: BTreeSet<Vec<u8>> = protected.map(|entry| entry.path).collect();
+    let is_protected = |change: &Change| protected.contains(&change.path);
     let mut held = (*raw).clone();
-    held.changes.retain(|change| is_protected(change));
-    held.uncounted.retain(|change| is_protected(change));
+    held.changes.retain(is_protected);
+    held.uncounted.retain(is_protected);
     let both = held.changes.iter().chain(&held.uncounted);
     let paths: BTreeSet<Vec<u8>> = both.map(|change| change.path.clone()).collect();
     if paths.is_empty() || held.changes.len() == raw.changes.len() {

@@ -1,6 +1,7 @@
 //! What every commit of Sprag's has in common: it is staged, made under an identity and landed, and
 //! what it could not hold is named.
 
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
 use crate::git::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, RawSnapshot, Stage, Staged,
@@ -11,20 +12,23 @@ use crate::run::emitter::Emitter;
 use crate::run::identity::{identity_of_commits, nobody};
 use crate::run::plan_state::PlanState;
 use crate::run::setup::Setup;
+use crate::run::steps::policy::of_staged;
 use crate::run::work_tree::WorkTree;
+use anyhow::anyhow;
 
-/// Stages what the permit is good for; `None` where that is nothing.
+/// Stages what the permit is good for, and judges it; `None` where that is nothing. What is staged decides,
+/// whatever was seen of the work tree before.
 ///
 /// # Errors
-/// When it cannot be staged, or the permit is for another tree.
+/// When it cannot be staged, the permit is for another tree, or the policy does not allow what is staged.
 pub(crate) fn stage(
     tree: &mut WorkTree,
-    permit: Committable,
-    raw: &RawSnapshot,
+    (permit, raw): (Committable, &RawSnapshot),
+    (setup, protected): (&Setup, &ProtectedPaths),
     plan: Option<PlanContent>,
     parent: Option<RevId>,
-) -> Result<Option<Staged>, CommitError> {
-    match tree.repo.change().stage(
+) -> anyhow::Result<Option<Staged>> {
+    let staged = match tree.repo.change().stage(
         permit,
         &CommitRequest {
             snapshot: raw,
@@ -32,8 +36,13 @@ pub(crate) fn stage(
             parent,
         },
     )? {
-        Stage::Ready(staged) => Ok(Some(staged)),
-        Stage::Nothing => Ok(None),
+        Stage::Ready(staged) => staged,
+        Stage::Nothing => return Ok(None),
+    };
+    let found = of_staged(setup, tree, protected, &staged).lines();
+    match found.is_empty() {
+        true => Ok(Some(staged)),
+        false => Err(anyhow!("{}", found.join("; "))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::domain::event::EventKind;
 use crate::domain::outcome::short;
+use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::display_path;
 use crate::permit::Committable;
 use crate::run::emitter::Emitter;
@@ -31,7 +32,10 @@ pub fn record_plan_end(
         return Ok(());
     }
     let plan = tree.plan.content(None)?;
-    let Some(staged) = stage(tree, Committable::plan_only(), &raw, plan, head_of(&raw))? else {
+    // Nothing but the plan is in it, which is judged by what it says.
+    let nothing = ProtectedPaths::default();
+    let (permit, policy) = ((Committable::plan_only(), raw.as_ref()), (setup, &nothing));
+    let Some(staged) = stage(tree, permit, policy, plan, head_of(&raw))? else {
         tree.plan.saved();
         return Ok(());
     };

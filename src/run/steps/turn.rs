@@ -9,7 +9,7 @@ use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::event::{EventKind, TurnLine};
 use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
-use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport, display_path};
+use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::run::accounts::Accounts;
 use crate::run::check_changes::check_changes;
 use crate::run::conversation;
@@ -20,10 +20,9 @@ use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::hold::hold_protected;
 use crate::run::steps::plan_file::PlanBefore;
+use crate::run::steps::policy::{of_own_commit, of_work_paths, secrets_in};
 use crate::run::steps::prompt::write_prompt;
-use crate::run::steps::secrets::secrets_in;
 use crate::run::task::TaskRun;
-use crate::run::work_tree::WorkTree;
 use crate::run::work_tree::changed_paths;
 
 /// Lets the agent work once and says what came of it.
@@ -237,9 +236,10 @@ fn violations(
                 for commit in &report.agent_commits {
                     match parts.tree.repo.changed_by(&commit.id) {
                         Ok(changed) => {
-                            let paths = changed.iter().map(|change| change.path.as_slice());
-                            let protected = protected_among(&parts.tree, run, paths);
-                            violations.extend(protected.map(|paths| {
+                            let protected = &run.config.protected_paths;
+                            let found =
+                                of_own_commit(&parts.setup, &parts.tree, protected, &changed);
+                            violations.extend(found.into_iter().map(|paths| {
                                 format!("commit {} of the agent's own: {paths}", commit.id)
                             }));
                         }
@@ -256,11 +256,9 @@ fn violations(
     let has_commits = !run.agent_commits.is_empty();
     let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, has_commits));
     violations.extend(secrets.unwrap_or_default());
-    let changes = raw.map(|raw| raw.changes.as_slice()).unwrap_or_default();
-    let uncounted = raw.map(|raw| raw.uncounted.as_slice()).unwrap_or_default();
-    let all = changes.iter().chain(uncounted);
-    let protected = protected_among(&parts.tree, run, all.map(|change| change.path.as_slice()));
-    violations.extend(protected);
+    let protected = &run.config.protected_paths;
+    let found = raw.map(|raw| of_work_paths(&parts.setup, &parts.tree, protected, raw));
+    violations.extend(found.unwrap_or_default());
     violations
 }
 
@@ -283,8 +281,18 @@ fn tell_changed_configuration(
     if run.config.settings.on_protected == OnProtected::Hold {
         return;
     }
-    let paths = changed.iter().map(|path| path.as_bytes());
-    violations.extend(protected_among(&parts.tree, run, paths));
+    let is_protected = |path: &&String| run.config.protected_paths.cover(path.as_bytes(), false);
+    let paths: Vec<&str> = changed
+        .iter()
+        .filter(is_protected)
+        .map(String::as_str)
+        .collect();
+    if !paths.is_empty() {
+        violations.push(format!(
+            "protected paths were changed: {}",
+            paths.join(", ")
+        ));
+    }
 }
 
 /// What the task has changed of tests and check definitions, named where the policy asks for that.
@@ -304,23 +312,6 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
         }
     }
     tests
-}
-
-/// Says which of these paths are protected. The plan is left to those who read what changes in it.
-pub(crate) fn protected_among<'p>(
-    tree: &WorkTree,
-    run: &TaskRun<'_>,
-    paths: impl Iterator<Item = &'p [u8]>,
-) -> Option<String> {
-    let file = tree.plan.file.as_ref();
-    let plan = file.and_then(|file| file.in_tree.as_deref());
-    let protected: Vec<String> = paths
-        .filter(|path| Some(*path) != plan)
-        .map(display_path)
-        .filter(|path| run.config.protected_paths.is_match(path))
-        .collect();
-    (!protected.is_empty())
-        .then(|| format!("protected paths were changed: {}", protected.join(", ")))
 }
 
 /// The turn's own usage: some agents report the total of their session.

@@ -405,3 +405,27 @@ fn an_event_that_asks_for_nothing_publishes_nothing() {
     assert_eq!(step.output("status"), "blocked");
     assert_eq!(runner.server.pushes(), 0);
 }
+
+#[test]
+fn a_secret_that_only_the_publishing_job_knows_is_not_pushed() {
+    const KEY: &str = "canary/publish+key-7f3a9c";
+    let escaped: String = KEY
+        .chars()
+        .map(|c| format!("\\\\u{:04x}", u32::from(c)))
+        .collect();
+    for content in [KEY, &escaped] {
+        let (mut runner, _) = asked();
+        let before = runner.at("feature");
+        let handed = work(
+            &mut runner,
+            &format!("{FIX}\nprintf '%s' '{content}' > b.txt"),
+            0,
+        );
+        runner.project.env("PUBLISH_API_KEY", KEY);
+        let step = publish(&mut runner, &handed, &[]).expect(3);
+        assert_eq!(runner.at("feature"), before);
+        let told = "the value of PUBLISH_API_KEY is in b.txt";
+        assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
+        assert!(!step.run.stdout.contains(KEY));
+    }
+}

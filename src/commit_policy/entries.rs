@@ -1,0 +1,324 @@
+//! What a commit changes, judged in one place: what is staged, what a turn leaves in the work tree, and what
+//! commits of others change.
+
+use crate::domain::plan::keeps_settings;
+use crate::domain::protected_paths::ProtectedPaths;
+use crate::git::{ChangedPath, display_path};
+use crate::secrets::detect::{Detector, Seen};
+use std::collections::{BTreeMap, BTreeSet};
+
+const GITLINK: u32 = 0o160_000;
+const SYMLINK: u32 = 0o120_000;
+
+/// What no commit may change or hold.
+pub struct Rules<'a> {
+    /// Paths that may not change.
+    pub protected: &'a ProtectedPaths,
+    /// The plan of the run, which Sprag itself changes.
+    pub plan: Option<PlanRule<'a>>,
+    /// Secrets that may not be in what is committed.
+    pub secrets: Option<&'a Detector>,
+}
+
+/// The plan of the run: wherever it lies, its words may change, and what it has run may not.
+pub struct PlanRule<'a> {
+    /// Its path from the top of the tree.
+    pub path: &'a [u8],
+    /// The name under which it is read.
+    pub name: &'a str,
+    /// Its text when the run read it.
+    pub text: &'a str,
+}
+
+/// How what is judged is read.
+pub trait Contents {
+    /// Hands on what the entry will hold: the content of a file or the target of a link. `false` when it cannot
+    /// be read.
+    fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool;
+    /// What was under a path before.
+    fn before(&self, path: &[u8]) -> Option<Vec<u8>>;
+    /// Whether any file held a line of this text before.
+    fn held_before(&self, text: &str) -> bool;
+}
+
+/// What is wrong.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Where secrets are, and by the names of which variables.
+    secrets: BTreeMap<String, BTreeSet<String>>,
+    /// Files that could not be searched for secrets.
+    unread: Vec<String>,
+    /// Whether the plan has other things run.
+    plan: Option<String>,
+    /// Protected paths that change.
+    protected: Vec<String>,
+}
+
+impl Findings {
+    /// One line for each kind and place.
+    pub fn lines(self) -> Vec<String> {
+        let mut lines = self.secret_lines();
+        lines.extend(self.plan.map(|path| {
+            format!("the plan {path} was changed in what it has run, and only its words may change")
+        }));
+        if !self.protected.is_empty() {
+            let paths = self.protected.join(", ");
+            lines.push(format!("protected paths were changed: {paths}"));
+        }
+        lines
+    }
+
+    /// As [`Findings::lines`], of secrets alone.
+    pub fn secret_lines(&self) -> Vec<String> {
+        let told = self.secrets.iter().map(|(place, names)| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            format!("the value of {} is in {place}", names.join(" and of "))
+        });
+        let unread = self.unread.iter();
+        told.chain(unread.map(|path| format!("{path} could not be searched for secrets")))
+            .collect()
+    }
+
+    /// As [`Findings::lines`], of paths alone.
+    pub fn path_lines(mut self) -> Vec<String> {
+        self.secrets.clear();
+        self.unread.clear();
+        self.lines()
+    }
+
+    /// The same with all secrets in one place.
+    #[must_use]
+    pub fn in_place(mut self, place: &str) -> Self {
+        let names: BTreeSet<String> = self.secrets.into_values().flatten().collect();
+        self.secrets = BTreeMap::new();
+        if !names.is_empty() {
+            self.secrets.insert(place.to_owned(), names);
+        }
+        self
+    }
+
+    /// Takes in what else was found.
+    pub fn extend(&mut self, other: Self) {
+        for (place, names) in other.secrets {
+            self.secrets.entry(place).or_default().extend(names);
+        }
+        self.unread.extend(other.unread);
+        self.plan = self.plan.take().or(other.plan);
+        self.protected.extend(other.protected);
+    }
+}
+
+/// Whether this change is one of a protected path. The plan is judged by what it says.
+pub fn is_protected(entry: &ChangedPath, rules: &Rules<'_>) -> bool {
+    let is_plan = rules
+        .plan
+        .as_ref()
+        .is_some_and(|plan| plan.path == entry.path);
+    let leads_elsewhere = [GITLINK, SYMLINK].contains(&entry.after);
+    !(is_plan && !leads_elsewhere) && rules.protected.cover(&entry.path, leads_elsewhere)
+}
+
+/// Says what is wrong with these entries.
+pub fn judge(entries: &[ChangedPath], rules: &Rules<'_>, contents: &dyn Contents) -> Findings {
+    let mut findings = Findings::default();
+    let mut search = Search {
+        contents,
+        held: BTreeMap::new(),
+    };
+    for entry in entries {
+        let shown = || display_path(&entry.path);
+        if is_protected(entry, rules) {
+            findings.protected.push(shown());
+        }
+        let is_there = ![0, GITLINK].contains(&entry.after);
+        let plan = rules
+            .plan
+            .as_ref()
+            .filter(|plan| is_there && plan.path == entry.path);
+        if plan.is_some_and(|plan| changes_what_runs(plan, entry, contents)) {
+            findings.plan = Some(shown());
+        }
+        if let Some(detector) = rules.secrets.filter(|_| entry.after != 0) {
+            search.names(detector, entry, &mut findings);
+            if is_there {
+                search.content(detector, entry, &mut findings);
+            }
+        }
+    }
+    findings
+}
+
+/// Says which secrets are in a text that has no path, such as a message.
+pub fn judge_text(
+    text: &[u8],
+    place: &str,
+    detector: &Detector,
+    contents: &dyn Contents,
+) -> Findings {
+    let mut search = Search {
+        contents,
+        held: BTreeMap::new(),
+    };
+    let mut found = detector.search();
+    found.read(text);
+    let seen = found.end().into_iter().filter(|seen| !search.is_held(seen));
+    let names: BTreeSet<String> = seen.map(|seen| seen.name).collect();
+    let mut findings = Findings::default();
+    if !names.is_empty() {
+        findings.secrets.insert(place.to_owned(), names);
+    }
+    findings
+}
+
+fn changes_what_runs(plan: &PlanRule<'_>, entry: &ChangedPath, contents: &dyn Contents) -> bool {
+    let mut text = Vec::new();
+    contents.read(entry, &mut |bytes| text.extend_from_slice(bytes));
+    !keeps_settings(plan.name, plan.text, &text)
+}
+
+struct Search<'c> {
+    contents: &'c dyn Contents,
+    /// Whether the state before holds a form of a secret.
+    held: BTreeMap<String, bool>,
+}
+
+impl Search<'_> {
+    /// What was there before is no secret.
+    fn is_held(&mut self, seen: &Seen) -> bool {
+        let contents = self.contents;
+        *self
+            .held
+            .entry(seen.form.clone())
+            .or_insert_with(|| contents.held_before(&seen.form))
+    }
+
+    fn names(&mut self, detector: &Detector, entry: &ChangedPath, findings: &mut Findings) {
+        let mut found = detector.search();
+        found.read(&entry.path);
+        for seen in found.end() {
+            if !self.is_held(&seen) {
+                let place = findings.secrets.entry("the name of a file".to_owned());
+                place.or_default().insert(seen.name);
+            }
+        }
+    }
+
+    fn content(&mut self, detector: &Detector, entry: &ChangedPath, findings: &mut Findings) {
+        let mut found = detector.search();
+        if !self.contents.read(entry, &mut |bytes| found.read(bytes)) {
+            findings.unread.push(display_path(&entry.path));
+        }
+        let mut seen = found.end();
+        seen.retain(|seen| !self.is_held(seen));
+        if seen.is_empty() {
+            return;
+        }
+        // What stands there in another encoding or with escapes is looked for in the file as it was.
+        if let Some(before) = self.contents.before(&entry.path) {
+            let mut known = detector.search();
+            known.read(&before);
+            let known = known.end();
+            seen.retain(|seen| !known.contains(seen));
+        }
+        if !seen.is_empty() {
+            let place = findings.secrets.entry(display_path(&entry.path));
+            place
+                .or_default()
+                .extend(seen.into_iter().map(|seen| seen.name));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "canary/model+key-7f3a9c";
+
+    /// Files as they would be and as they were.
+    struct Files(Vec<(&'static str, Option<String>, Option<String>)>);
+
+    impl Contents for Files {
+        fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
+            let file = self.0.iter().find(|file| file.0.as_bytes() == entry.path);
+            let content = file.and_then(|file| file.1.as_ref());
+            content.is_some_and(|content| {
+                sink(content.as_bytes());
+                true
+            })
+        }
+
+        fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
+            let file = self.0.iter().find(|file| file.0.as_bytes() == path)?;
+            file.2.clone().map(String::into_bytes)
+        }
+
+        fn held_before(&self, text: &str) -> bool {
+            let before = self.0.iter().filter_map(|file| file.2.as_deref());
+            before.into_iter().any(|content| content.contains(text))
+        }
+    }
+
+    fn found(path: &'static str, mode: u32, after: &str, before: Option<&str>) -> Vec<String> {
+        let detector = Detector::new([("A_KEY", KEY)]);
+        let text = "verify: [make]\ntasks: [{ id: a, title: A }]\n";
+        let rules = Rules {
+            protected: &ProtectedPaths::of(&[".github/**", "plans/**"]).unwrap(),
+            plan: Some(PlanRule {
+                path: b"plans/p.yaml",
+                name: "p.yaml",
+                text,
+            }),
+            secrets: Some(&detector),
+        };
+        let entry = ChangedPath {
+            path: path.as_bytes().to_vec(),
+            before: 0,
+            after: mode,
+            oid: String::new(),
+        };
+        let files = Files(vec![(
+            path,
+            Some(after.to_owned()),
+            before.map(str::to_owned),
+        )]);
+        judge(&[entry], &rules, &files).lines()
+    }
+
+    #[test]
+    fn every_kind_of_entry_is_judged_by_its_path() {
+        let protected = |path| vec![format!("protected paths were changed: {path}")];
+        for mode in [0, 0o100_644, SYMLINK, GITLINK] {
+            assert_eq!(found(".GitHub", mode, "", None), protected(".GitHub"));
+            assert_eq!(found("src/a", mode, "", None), [""; 0]);
+        }
+        assert_eq!(found(".github/x", 0, "", None), protected(".github/x"));
+    }
+
+    #[test]
+    fn the_plan_may_change_in_words_and_be_no_link() {
+        let path = "plans/p.yaml";
+        let words = "verify: [make]\ntasks: [{ id: a, title: Other, status: done }]\n";
+        assert_eq!(found(path, 0o100_644, words, None), [""; 0]);
+        let runs = "verify: ['true']\ntasks: [{ id: a, title: A }]\n";
+        let told = found(path, 0o100_644, runs, None);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("only its words may change"), "{told:?}");
+        assert_eq!(found(path, SYMLINK, "x", None).len(), 1);
+    }
+
+    #[test]
+    fn a_secret_is_told_by_its_place_unless_it_was_there_before() {
+        let told = |place: &str| vec![format!("the value of A_KEY is in {place}")];
+        assert_eq!(found("a", 0o100_644, KEY, None), told("a"));
+        assert_eq!(found("a", SYMLINK, KEY, None), told("a"));
+        assert_eq!(found("a", 0o100_644, KEY, Some(KEY)), [""; 0]);
+        let escaped = KEY.replace('-', "\\u002d");
+        assert_eq!(found("a", 0o100_644, &escaped, None), told("a"));
+        let more = format!("{escaped} and more");
+        assert_eq!(found("a", 0o100_644, &more, Some(&escaped)), [""; 0]);
+        let name = "canary%2fmodel+key-7f3a9c";
+        assert_eq!(found(name, 0o100_644, "", None), told("the name of a file"));
+        assert_eq!(found(name, 0, "", None), [""; 0]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Which paths no task may change.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Globs of paths that no task may change, in any letter case, and the directories above them: a link or a
+/// file in the place of such a directory changes all that lies below.
+#[derive(Debug, Clone, Default)]
+pub struct ProtectedPaths {
+    /// The globs, and the directories above that they name.
+    paths: GlobSet,
+    /// The directories above by their patterns, which name files besides.
+    above: GlobSet,
+}
+
+impl ProtectedPaths {
+    /// What these globs protect.
+    ///
+    /// # Errors
+    /// An invalid glob.
+    pub fn of(globs: &[impl AsRef<str>]) -> Result<Self, globset::Error> {
+        let (mut paths, mut above) = (BTreeSet::new(), BTreeSet::new());
+        for glob in globs.iter().map(AsRef::as_ref) {
+            paths.insert(glob);
+            for (end, _) in glob.match_indices('/') {
+                let directory = &glob[..end];
+                let name = directory.rsplit('/').next().unwrap_or_default();
+                match name {
+                    "" | "**" => {}
+                    _ if name.contains(['*', '?', '[', '{', '}', '\\']) => {
+                        above.insert(directory);
+                    }
+                    _ => {
+                        paths.insert(directory);
+                    }
+                }
+            }
+        }
+        Ok(Self {
+            paths: set(paths)?,
+            above: set(above)?,
+        })
+    }
+
+    /// Whether a change of this path is one of a protected path. `leads_elsewhere` says that a link or another
+    /// repository is there afterwards.
+    pub fn cover(&self, path: &[u8], leads_elsewhere: bool) -> bool {
+        let path = OsStr::from_bytes(path);
+        self.paths.is_match(path) || (leads_elsewhere && self.above.is_match(path))
+    }
+
+    /// The globs, and the directories above that they name.
+    pub fn paths(self) -> GlobSet {
+        self.paths
+    }
+}
+
+fn set(globs: BTreeSet<&str>) -> Result<GlobSet, globset::Error> {
+    let mut builder = GlobSetBuilder::new();
+    for glob in globs {
+        let glob = GlobBuilder::new(glob)
+            .literal_separator(true)
+            .case_insensitive(true)
+            .build()?;
+        builder.add(glob);
+    }
+    builder.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_protected_with_every_directory_above_it_and_in_any_case() {
+        let globs = [".github/**", "ci/*/keys/**", "**/CODEOWNERS", "a/b/c.txt"];
+        let protected = ProtectedPaths::of(&globs).unwrap();
+        for path in [
+            ".github/workflows/x.yml",
+            ".GitHub/x",
+            ".github",
+            ".GITHUB",
+            "docs/codeowners",
+            "CODEOWNERS",
+            "a/b/c.txt",
+            "a/b",
+            "A",
+            "ci",
+            "ci/prod/keys",
+            "ci/prod/keys/x/y",
+        ] {
+            assert!(protected.cover(path.as_bytes(), false), "{path}");
+            assert!(protected.cover(path.as_bytes(), true), "{path}");
+        }
+        assert!(protected.cover(b".github/\xff\n.yml", false));
+        // A file beside what is protected is none of it, but a link leads to other files.
+        assert!(!protected.cover(b"ci/prod", false));
+        assert!(protected.cover(b"ci/prod", true));
+        for path in ["src/a", "github", ".githubx", "ci/prod/other", "docs", "b"] {
+            assert!(!protected.cover(path.as_bytes(), true), "{path}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What an agent leaves behind, judged by the policy: the work of a turn, its own commits, and what is staged.
+
+use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, judge_text};
+use crate::domain::protected_paths::ProtectedPaths;
+use crate::domain::snapshot::RevId;
+use crate::git::{Change, ChangedPath, OwnCommit, RawSnapshot, Repo, Staged};
+use crate::run::setup::Setup;
+use crate::run::work_tree::{WorkTree, head_of};
+use std::collections::HashMap;
+use std::io::Read as _;
+
+const CHUNK: usize = 64 * 1024;
+
+/// The rules of a run.
+pub(crate) fn rules<'a>(
+    setup: &'a Setup,
+    tree: &'a WorkTree,
+    protected: &'a ProtectedPaths,
+) -> Rules<'a> {
+    let file = tree.plan.file.as_ref();
+    let plan = file.and_then(|file| {
+        Some(PlanRule {
+            path: file.in_tree.as_deref()?,
+            name: &file.name,
+            text: tree.plan.text(),
+        })
+    });
+    Rules {
+        protected,
+        plan,
+        secrets: setup.detector.as_ref(),
+    }
+}
+
+/// What the work changes that it may not, as it lies in the work tree.
+pub(crate) fn of_work_paths(
+    setup: &Setup,
+    tree: &WorkTree,
+    protected: &ProtectedPaths,
+    raw: &RawSnapshot,
+) -> Vec<String> {
+    let rules = Rules {
+        secrets: None,
+        ..rules(setup, tree, protected)
+    };
+    of_work(tree, raw, &rules).path_lines()
+}
+
+fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
+    let all = raw.changes.iter().chain(&raw.uncounted);
+    let work = Work {
+        repo: &tree.repo,
+        changes: all.map(|change| (change.path.as_slice(), change)).collect(),
+    };
+    judge(&raw.changed_paths(), rules, &work)
+}
+
+/// What is wrong with what is staged, read from the staged objects.
+pub(crate) fn of_staged(
+    setup: &Setup,
+    tree: &WorkTree,
+    protected: &ProtectedPaths,
+    staged: &Staged,
+) -> Findings {
+    let objects = Objects(&tree.repo);
+    judge(staged.changed(), &rules(setup, tree, protected), &objects)
+}
+
+/// Where secrets are in the work tree, and in commits of the agent's own where it may have made such.
+pub(crate) fn secrets_in(
+    setup: &Setup,
+    tree: &WorkTree,
+    raw: &RawSnapshot,
+    has_commits: bool,
+) -> Vec<String> {
+    let nothing = ProtectedPaths::default();
+    if setup.detector.is_none() {
+        return Vec::new();
+    }
+    let mut findings = of_work(tree, raw, &rules(setup, tree, &nothing));
+    if let Some(head) = head_of(raw).filter(|_| has_commits) {
+        findings.extend(secrets_in_commits(setup, tree, &head));
+    }
+    findings.secret_lines()
+}
+
+/// What is not in the last of the commits any more is in their history.
+fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Findings {
+    let mut findings = Findings::default();
+    let (Some(detector), Ok(commits)) = (&setup.detector, tree.repo.commits_after_base(head))
+    else {
+        return findings;
+    };
+    let nothing = ProtectedPaths::default();
+    let rules = Rules {
+        plan: None,
+        ..rules(setup, tree, &nothing)
+    };
+    let objects = Objects(&tree.repo);
+    let place = "a commit of the agent's own";
+    for OwnCommit { text, changed, .. } in &commits {
+        findings.extend(judge(changed, &rules, &objects).in_place(place));
+        findings.extend(judge_text(text, place, detector, &objects));
+    }
+    findings
+}
+
+/// The protected paths that a commit of the agent's own changes.
+pub(crate) fn of_own_commit(
+    setup: &Setup,
+    tree: &WorkTree,
+    protected: &ProtectedPaths,
+    changed: &[ChangedPath],
+) -> Vec<String> {
+    let rules = Rules {
+        secrets: None,
+        ..rules(setup, tree, protected)
+    };
+    judge(changed, &rules, &Objects(&tree.repo)).path_lines()
+}
+
+/// Files as they lie in the work tree.
+struct Work<'a> {
+    repo: &'a Repo,
+    changes: HashMap<&'a [u8], &'a Change>,
+}
+
+impl Contents for Work<'_> {
+    /// What cannot be read cannot be committed either.
+    fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
+        let change = self.changes.get(entry.path.as_slice());
+        let content = change.and_then(|change| self.repo.new_content(change).ok().flatten());
+        let Some(mut content) = content else {
+            return true;
+        };
+        let mut chunk = vec![0; CHUNK];
+        while let Ok(length @ 1..) = content.read(&mut chunk) {
+            sink(chunk.get(..length).unwrap_or_default());
+        }
+        true
+    }
+
+    fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
+        self.repo.base_file(path).ok().flatten()
+    }
+
+    fn held_before(&self, text: &str) -> bool {
+        self.repo.base_holds(text).unwrap_or(false)
+    }
+}
+
+/// Files as the object store has them.
+struct Objects<'a>(&'a Repo);
+
+impl Contents for Objects<'_> {
+    fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
+        self.0.read_blob(&entry.oid, sink).is_ok()
+    }
+
+    fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
+        self.0.base_file(path).ok().flatten()
+    }
+
+    fn held_before(&self, text: &str) -> bool {
+        self.0.base_holds(text).unwrap_or(false)
+    }
+}
