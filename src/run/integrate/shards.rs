@@ -1,7 +1,7 @@
 //! What other jobs made of the tasks of a plan, read as what it is: input from jobs that ran foreign
 //! code. A shard is the directory of a run, with its commits in a bundle, or a branch.
 
-use crate::commit_policy::{Messages, Policy, violations};
+use crate::commit_policy::{Held, Messages, Policy, violations};
 use crate::context::Context;
 use crate::domain::attempt::BlamedTest;
 use crate::domain::commit_message::reviewed;
@@ -318,6 +318,8 @@ impl<'r, 'e> Reader<'r, 'e> {
         let repo = &self.parts.tree.repo;
         let identities = [identity_of_commits(self.parts.setup.in_actions, repo)];
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
+        let detector = self.parts.setup.detector.as_ref();
+        let held: Held<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let Some((_, any)) = self.configs.values().min_by_key(|(at, _)| *at) else {
             return Vec::new();
         };
@@ -330,6 +332,7 @@ impl<'r, 'e> Reader<'r, 'e> {
                 plan: plan.and_then(|path| std::str::from_utf8(path).ok()),
                 identities: &identities,
                 messages: *messages,
+                secrets: detector.map(|detector| (detector, held)),
             };
             let one = CommitLine {
                 head: commit.id.clone(),
