@@ -445,7 +445,7 @@ mod tests {
         let told = |forge: fn(&mut CommitFacts)| {
             let mut facts = commit(&message, vec![change("small", 0, 0o100_644)]);
             forge(&mut facts.commits[0]);
-            found_by(&facts, None, &|_, _| None)
+            found_by(&facts, None, &|_, _| Some(Vec::new()))
         };
         assert_eq!(told(|_| {}), [""; 0]);
         assert_eq!(

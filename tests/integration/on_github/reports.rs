@@ -237,3 +237,51 @@ fn without_a_status_comment_the_check_runs_tell_all() {
     assert_eq!(conclusion(&runner, &runner.at("feature")), "success");
     assert_checks_over(&runner);
 }
+
+/// Prints what pytest does of two tests of which the first is red from the beginning, and the second once
+/// `a.txt` has been changed.
+const TWO_TESTS: &str = r#"
+fails() {
+  printf '%s\n' "____________________ $1 ____________________" '' "    def $1():" '>       assert False' \
+    'E       assert False' '' "tests/test_x.py:$2: AssertionError"
+}
+echo '=================================== FAILURES ==================================='
+fails test_old 2
+grep -q broken a.txt || fails test_new 9
+echo '=========================== short test summary info ============================'
+echo 'FAILED tests/test_x.py::test_old - assert False'
+grep -q broken a.txt || echo 'FAILED tests/test_x.py::test_new - assert False'
+exit 1
+"#;
+
+#[test]
+fn whom_a_failing_test_is_to_be_blamed_on_stands_on_its_line_in_the_comment_and_in_an_output() {
+    let (mut runner, number, _) = on_pull();
+    runner.project.env("SPRAG_BASELINE", "on-failure");
+    let agent = runner.project.agent("echo $N > a.txt");
+    let check = runner.project.outside("two-tests.sh");
+    std::fs::write(&check, TWO_TESTS).unwrap();
+    let check = format!("sh {}", check.display());
+    let args = ["--agent-command", &agent, "--verify", &check];
+    let step = runner
+        .step(&[&args[..], &["--max-retries", "0"]].concat())
+        .expect(1);
+    let state = runner.github.state();
+    let notes = &state.checks[0].annotations;
+    for (line, level, blame) in [(2, "warning", "was red before"), (9, "failure", "new")] {
+        let note = notes.iter().find(|note| note["start_line"] == line);
+        let note = note.unwrap_or_else(|| panic!("nothing on line {line}: {notes:#?}"));
+        assert_eq!(note["path"], "tests/test_x.py");
+        assert_eq!(note["annotation_level"], level, "{note}");
+        let title = note["title"].as_str().unwrap();
+        assert!(title.ends_with(&format!("({blame})")), "{title}");
+    }
+    drop(state);
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains("was red before"), "{comment}");
+    let known = step.output("known-failures");
+    assert!(
+        known.contains("test_old") && !known.contains("test_new"),
+        "{known}"
+    );
+}
