@@ -558,7 +558,7 @@ fn what_progress_leaves_out_is_protected_all_the_same() {
 fn what_the_plan_has_run_is_not_the_agents_to_change() {
     for (script, told) in [
         ("sed -i '1i setup: [touch evil]' plan.yaml", true),
-        ("sed -i 's/^verify:.*/verify: [true]/' plan.yaml", true),
+        ("sed -i 's/grep -q fixed a.txt/true/' plan.yaml", true),
         (
             "sed -i 's/    title: /    agent_command: evil\\n    title: /' plan.yaml",
             true,
