@@ -69,7 +69,7 @@ fn a_secret_in_another_encoding_or_with_escapes_blocks_the_task() {
         ),
         format!(
             "mkdir conf; printf '%s' '{}' > conf/key",
-            KEY.replace('/', "&#47;").replace('7', "%37")
+            KEY.replace('7', "%37").replace('/', "&#47;")
         ),
         format!("mkdir conf; printf '%s\n%s' '{first}' '{second}' > conf/key"),
         format!("mkdir conf; printf '%s' '{KEY}' | sed 's/./&\\x00/g' > conf/key"),

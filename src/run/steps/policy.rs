@@ -10,6 +10,9 @@ use std::collections::HashMap;
 use std::io::Read as _;
 
 const CHUNK: usize = 64 * 1024;
+const FILE: u32 = 0o100_644;
+/// No larger plan was read at the start.
+const PLAN_LIMIT: u64 = 1 << 20;
 
 /// The rules of a run.
 pub(crate) fn rules<'a>(
@@ -52,7 +55,19 @@ fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
         repo: &tree.repo,
         changes: all.map(|change| (change.path.as_slice(), change)).collect(),
     };
-    judge(&raw.changed_paths(), rules, &work)
+    let mut entries = raw.changed_paths();
+    // Comments of the plan are no change of it, and are committed all the same.
+    if let Some(plan) = rules.plan.as_ref().filter(|_| rules.secrets.is_some())
+        && !work.changes.contains_key(plan.path)
+    {
+        entries.push(ChangedPath {
+            path: plan.path.to_vec(),
+            before: FILE,
+            after: FILE,
+            oid: String::new(),
+        });
+    }
+    judge(&entries, rules, &work)
 }
 
 /// What is wrong with what is staged, read from the staged objects.
@@ -128,9 +143,16 @@ struct Work<'a> {
 impl Contents for Work<'_> {
     /// What cannot be read cannot be committed either.
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
-        let change = self.changes.get(entry.path.as_slice());
-        let content = change.and_then(|change| self.repo.new_content(change).ok().flatten());
-        let Some(mut content) = content else {
+        let Some(change) = self.changes.get(entry.path.as_slice()) else {
+            sink(
+                &self
+                    .repo
+                    .work_file(&entry.path, PLAN_LIMIT)
+                    .unwrap_or_default(),
+            );
+            return true;
+        };
+        let Ok(Some(mut content)) = self.repo.new_content(change) else {
             return true;
         };
         let mut chunk = vec![0; CHUNK];
