@@ -1,9 +1,10 @@
 //! What follows a push on GitHub: the pull request of the branch, and the workflows that are to run on it.
 
 use crate::domain::event::{PullRequestLine, PushLine};
-use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::settings::PullRequest;
-use crate::domain::summary::RunSummary;
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::domain::trigger::issue;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, PullChange, Repo};
 use crate::github::request::{RunRequest, WorkBranch};
@@ -97,6 +98,13 @@ impl AfterPush<'_> {
         if push.pushed && request.is_pull {
             push.pull_request = request.pull_request();
         }
+        if push.pushed
+            && let Some(number) = request.number.filter(|_| !request.is_pull)
+            && let Err(error) = check_boxes(&repo, number, self.summary).await
+        {
+            let why = not_checked(&error);
+            troubles.push(format!("the checkboxes of issue #{number} stay: {why}"));
+        }
         for file in request.delivery.dispatch.iter().filter(|_| push.pushed) {
             let started = repo
                 .dispatch_workflow(file, &self.branch.name, &BTreeMap::new())
@@ -109,6 +117,31 @@ impl AfterPush<'_> {
             }
         }
         (done, troubles)
+    }
+}
+
+/// Checks the boxes of the issue's tasks that are done, in its text as it is now.
+async fn check_boxes(repo: &Repo, number: u64, summary: &RunSummary) -> Result<(), Error> {
+    let is_done = |task: &TaskSummary| task.status == TaskEnd::Done;
+    if !summary.tasks.iter().any(is_done) {
+        return Ok(());
+    }
+    let tasks = summary.tasks.iter();
+    let tasks: Vec<(&str, bool)> = tasks
+        .map(|task| (task.title.as_str(), is_done(task)))
+        .collect();
+    let body = repo.issue(number).await?.body;
+    let checked = issue::with_done_checked(&body, &tasks);
+    match checked == body {
+        true => Ok(()),
+        false => repo.set_issue_body(number, &checked).await,
+    }
+}
+
+fn not_checked(error: &Error) -> String {
+    match error.is_permission() {
+        true => format!("{error}; the job needs `issues: write`"),
+        false => error.to_string(),
     }
 }
 

@@ -5,11 +5,12 @@ mod fetch;
 mod place;
 
 use crate::context::Context;
+use crate::domain::plan::{Plan, Task, TaskStatus};
 use crate::domain::settings::{Report, Scope, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, authorise, may_ask};
 use crate::domain::trigger::clean::clean_line;
-use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::review::{self, ThreadOfTask};
+use crate::domain::trigger::marker::{Begin, State};
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{self, Candidate, Triage};
 use crate::domain::trigger::{Ask, Refusal, context as words, issue, payload};
@@ -293,6 +294,16 @@ pub async fn begin(
     }
 }
 
+/// Notes which tasks of an issue are done by Sprag when a run begins.
+pub(crate) fn note_own(state: &mut State, plan: &Plan, is_own: impl Fn(&str) -> bool) {
+    let done = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status == TaskStatus::Done);
+    let titles = done.map(|task| task.title.as_str());
+    state.note_done(titles.filter(|title| is_own(title)));
+}
+
 /// The title of the work: the first line of the instruction, or what is to be fixed.
 fn title(candidate: &Candidate) -> String {
     let at = match (candidate.number(), candidate.is_pull()) {
@@ -380,11 +391,15 @@ impl Asked<'_> {
             } => WantedSource::Prompt(text.clone()),
             Ask::IssuePlan => {
                 let subject = authorised.candidate.subject.clone().unwrap_or_default();
-                let mut read = issue::plan(&subject.title, &subject.body);
-                if authorised.candidate.ask == Ask::Continue {
-                    read.plan
-                        .tick_off(|task| authorised.state.is_done(&task.title));
+                let is_own = |title: &str| authorised.state.is_done(title);
+                let mut read = issue::plan(&subject.title, &subject.body, is_own);
+                let of_run = |task: &Task| is_own(&task.title);
+                match authorised.candidate.ask {
+                    Ask::Continue => read.plan.set_status(TaskStatus::Done, of_run),
+                    Ask::Retry => read.plan.set_status(TaskStatus::Pending, of_run),
+                    _ => {}
                 }
+                note_own(&mut request.state, &read.plan, is_own);
                 request.context.notes.extend(read.notes.iter().cloned());
                 WantedSource::PlanText(read.plan.texts())
             }

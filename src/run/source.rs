@@ -290,6 +290,14 @@ fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Resul
     }
 }
 
+/// The text of a source that is a plan but no file.
+pub(crate) fn source_text(source: &WantedSource) -> Option<&str> {
+    match source {
+        WantedSource::PlanText(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// `--issue N`: its checklist or headings as tasks, else the whole of it as one.
 pub(crate) async fn of_issue(
     context: &Context,
@@ -319,7 +327,6 @@ pub(crate) async fn of_issue(
             "issue #{number} is closed"
         ))));
     }
-    let plan = issue::plan(&found.title, &found.body);
     let mut request = lookup::at_the_ref(context, actions.place.clone());
     let name = format!("sprag/issue-{number}");
     let at = repo.branch(&name).await.map_err(asked)?;
@@ -331,7 +338,6 @@ pub(crate) async fn of_issue(
         request.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
     }
     request.number = Some(number);
-    request.context.notes = plan.notes;
     request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);
     let identity = client.identity().await;
     let lookup = lookup::EventLookup {
@@ -340,6 +346,10 @@ pub(crate) async fn of_issue(
         name: &actions.place.name,
     };
     lookup.recall(&mut request).await;
+    let before = request.state.clone();
+    let is_own = |title: &str| before.is_done(title);
+    let plan = issue::plan(&found.title, &found.body, is_own);
+    request.context.notes = plan.notes;
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     request.state = request.state.begin(&Begin {
         day: &day,
@@ -347,6 +357,7 @@ pub(crate) async fn of_issue(
         by_machine: false,
         ask: &Ask::IssuePlan,
     });
+    lookup::note_own(&mut request.state, &plan.plan, is_own);
     Ok(Beginning::Work(Box::new(Wanted {
         source: WantedSource::PlanText(plan.plan.texts()),
         request,

@@ -34,7 +34,7 @@ pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> Stri
                 }
             }
             (PlanFormat::Sprag | PlanFormat::Rmplan | PlanFormat::Rafa, "tasks") => {
-                push_tasks(&mut out, &entry.value, owned, only);
+                push_tasks(&mut out, source.format, &entry.value, only);
             }
             _ => push_entry(&mut out, entry),
         }
@@ -51,18 +51,21 @@ fn owned_keys(format: PlanFormat) -> &'static [&'static str] {
         PlanFormat::Rmplan => &["done"],
         PlanFormat::Rafa => &["status", "attempts"],
         PlanFormat::Story => &["status"],
-        PlanFormat::Checklist | PlanFormat::Headings => &[],
+        PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Headings => &[],
     }
 }
 
-fn push_tasks(out: &mut String, tasks: &Node, owned: &[&str], only: Option<&HashSet<usize>>) {
+fn push_tasks(out: &mut String, format: PlanFormat, tasks: &Node, only: Option<&HashSet<usize>>) {
+    let owned = owned_keys(format);
     out.push_str("tasks[");
     for (index, task) in tasks.items().iter().enumerate() {
         out.push('{');
         let left_out = only.is_none_or(|only| only.contains(&index));
         for entry in task.entries() {
             let is_owned = owned.contains(&entry.key.as_str());
-            if !(is_owned && (left_out || entry.merged)) {
+            if format == PlanFormat::Rmplan && entry.key == "steps" && left_out {
+                push_steps(out, &entry.value);
+            } else if !(is_owned && (left_out || entry.merged)) {
                 push_entry(out, entry);
             }
         }
@@ -71,16 +74,31 @@ fn push_tasks(out: &mut String, tasks: &Node, owned: &[&str], only: Option<&Hash
     out.push_str("]\n");
 }
 
+/// The steps of a task of rmplan, of which only Sprag says that they are done.
+fn push_steps(out: &mut String, steps: &Node) {
+    out.push_str("steps[");
+    for step in steps.items() {
+        out.push('{');
+        match &step.value {
+            Value::Map { entries, .. } => entries
+                .iter()
+                .filter(|entry| entry.key != "done")
+                .for_each(|entry| push_entry(out, entry)),
+            _ => push_node(out, step),
+        }
+        out.push('}');
+    }
+    out.push(']');
+}
+
 fn push_body(out: &mut String, source: &Source<'_>, only: Option<&HashSet<usize>>) {
     out.push('\n');
     let mut from = source.body_start;
-    if source.format == PlanFormat::Checklist {
-        for (index, item) in source.outline.items.iter().enumerate() {
-            if only.is_none_or(|only| only.contains(&index)) {
-                out.push_str(&source.text[from..item.mark.start]);
-                out.push_str("[ ]");
-                from = item.mark.end;
-            }
+    for (place, mark) in source.task_boxes() {
+        if only.is_none_or(|only| only.contains(&place)) {
+            out.push_str(&source.text[from..mark.span.start]);
+            out.push_str("[ ]");
+            from = mark.span.end;
         }
     }
     out.push_str(&source.text[from..]);

@@ -219,7 +219,7 @@ fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
 
 /// A plan with its title, its `setup`, and the settings that the tree carries under our names. What
 /// the format itself has a meaning for is no setting.
-fn plan_from(
+pub(super) fn plan_from(
     source: &Source<'_>,
     root: &Node,
     (titles, of_format): (&[&str], &[&str]),
@@ -241,7 +241,7 @@ fn plan_from(
 }
 
 /// The keys of a plan and of its tasks that mean nothing here, in one warning at the first of them.
-fn ignored(root: &Node, of_plan: &[&str], of_tasks: &[&str]) -> Option<Fault> {
+pub(super) fn ignored(root: &Node, of_plan: &[&str], of_tasks: &[&str]) -> Option<Fault> {
     let is_setting =
         |key: &str| key == "setup" || settings::NAMES.iter().any(|(name, _)| *name == key);
     let in_plan = root.entries().iter().filter(|entry| {

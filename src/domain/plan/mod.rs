@@ -16,8 +16,10 @@ mod patch;
 mod rights;
 pub mod schema;
 mod source;
+mod task_list;
 
 pub use canonical::without_owned_keys;
+pub use markdown::boxes::{Checkbox, checkboxes, with_checked};
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use order::{UnknownTask, selection};
@@ -66,10 +68,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Marks the tasks as done of which `is_done` says so.
-    pub fn tick_off(&mut self, is_done: impl Fn(&Task) -> bool) {
-        for task in self.tasks.iter_mut().filter(|task| is_done(task)) {
-            task.status = TaskStatus::Done;
+    /// Gives the tasks a status of which `is_meant` says so.
+    pub fn set_status(&mut self, status: TaskStatus, is_meant: impl Fn(&Task) -> bool) {
+        for task in self.tasks.iter_mut().filter(|task| is_meant(task)) {
+            task.status = status;
         }
     }
 
@@ -239,6 +241,8 @@ pub enum PlanFormat {
     Sprag,
     /// Markdown whose top-level checkboxes are the tasks.
     Checklist,
+    /// A `tasks.md` of spec-kit and its like: checkboxes with ids under headings that are phases.
+    TaskList,
     /// Markdown whose `##` headings are the tasks; their states are in the front matter.
     Headings,
     /// A plan of rmplan or tim: `tasks[].done`, `steps`.
@@ -313,6 +317,7 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
         PlanFormat::Rmplan => foreign::read_rmplan(source, warnings)?,
         PlanFormat::Rafa => foreign::read_rafa(source, warnings)?,
         PlanFormat::Story => foreign::read_story(source, warnings)?,
+        PlanFormat::TaskList => task_list::read(source, warnings)?,
         PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source)?,
     };
     if plan.title.is_empty() {

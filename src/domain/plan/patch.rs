@@ -3,6 +3,7 @@
 use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
 use super::foreign::{RAFA_WORDS, STORY_WORDS};
 use super::markdown::STATUS_KEY;
+use super::markdown::boxes::mark;
 use super::source::{Container, Source};
 use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus, canonical, plan_of, text_of};
 use crate::suggest::did_you_mean;
@@ -24,9 +25,10 @@ pub struct StatusUpdate {
 /// The text of a plan with a task's state set, and nothing else changed: comments, indentation,
 /// quotes, line breaks and all other keys stay. What the file already says is not written again.
 ///
-/// Not every format can hold everything. A checklist and rmplan know done and not done, rafa has
-/// no blocked (it becomes failed) and no time, ai-sdlc no failed (it becomes blocked), no
-/// attempts and no time.
+/// Not every format can hold everything. Checklists, task lists and rmplan know done and not done, rafa
+/// has no blocked (it becomes failed) and no time, ai-sdlc no failed (it becomes blocked), no
+/// attempts and no time. With a task that is done, the steps of rmplan are done and the boxes of a
+/// story's tasks and of a task's parts are checked; those of acceptance criteria never are.
 ///
 /// # Errors
 /// When the text is no valid plan, has no such task, or is written in a way that cannot be edited
@@ -114,8 +116,11 @@ fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {
 /// Sets the task as it should read afterwards, as far as its format can hold the update.
 fn set(task: &mut Task, format: PlanFormat, update: &StatusUpdate) {
     task.status = match (format, update.status) {
-        (PlanFormat::Checklist | PlanFormat::Rmplan, TaskStatus::Done) => TaskStatus::Done,
-        (PlanFormat::Checklist | PlanFormat::Rmplan, _) => TaskStatus::Pending,
+        (PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Rmplan, status) => match status
+        {
+            TaskStatus::Done => TaskStatus::Done,
+            _ => TaskStatus::Pending,
+        },
         (PlanFormat::Rafa, TaskStatus::Blocked) => TaskStatus::Failed,
         (PlanFormat::Story, TaskStatus::Failed) => TaskStatus::Blocked,
         (_, status) => status,
@@ -149,11 +154,11 @@ fn edited(
         let new = &expected.tasks[place];
         let pairs = pairs(&before.plan.tasks[place], new, expected.format);
         match expected.format {
-            PlanFormat::Checklist => {
+            PlanFormat::Checklist | PlanFormat::TaskList => {
                 let item = source.outline.items.get(place)?;
                 let is_done = new.status == TaskStatus::Done;
                 if item.checked != is_done {
-                    let mark = if is_done { "[x]" } else { "[ ]" };
+                    let mark = mark(is_done);
                     splices.push(Splice::new(item.mark.start, item.mark.end, mark));
                 }
             }
@@ -172,13 +177,44 @@ fn edited(
                 for (key, value) in pairs {
                     splices.push(key_splice(source.text, map, key, &value, json)?);
                 }
+                if format == PlanFormat::Rmplan && new.status == TaskStatus::Done {
+                    splices.extend(steps_done(source, map, json)?);
+                }
             }
         }
     }
+    splices.extend(parts_done(source, changed, expected));
     match expected.format {
         PlanFormat::Headings => Some(headings),
         _ => applied(source.text, splices),
     }
+}
+
+/// Marks the steps of a task of rmplan as done. A step that is a mere text has no place for it.
+fn steps_done(source: &Source<'_>, task: &Node, json: bool) -> Option<Vec<Splice>> {
+    let steps = task.get("steps").map(Node::items).unwrap_or_default();
+    let is_open = |step: &&Node| {
+        let done = step.get("done").and_then(Node::text);
+        matches!(step.value, Value::Map { .. }) && done != Some("true")
+    };
+    let done = |step: &Node| key_splice(source.text, step, "done", "true", json);
+    steps.iter().filter(is_open).map(done).collect()
+}
+
+/// Checks the boxes of the parts of tasks that are done.
+fn parts_done(source: &Source<'_>, changed: &HashSet<usize>, expected: &Plan) -> Vec<Splice> {
+    let own = &source.outline.items;
+    let is_own = |place: usize, start: usize| {
+        let items = expected.format != PlanFormat::Story;
+        items && own.get(place).is_some_and(|item| item.mark.start == start)
+    };
+    let is_done = |place: &usize| expected.tasks[*place].status == TaskStatus::Done;
+    let boxes = source.task_boxes().into_iter();
+    boxes
+        .filter(|(place, _)| changed.contains(place) && is_done(place))
+        .filter(|(place, part)| !part.checked && !is_own(*place, part.span.start))
+        .map(|(_, part)| Splice::new(part.span.start, part.span.end, mark(true)))
+        .collect()
 }
 
 /// The keys to be set, in their order.
@@ -310,8 +346,13 @@ fn holds(
     let Ok(mut after) = Read::new(name, edited) else {
         return false;
     };
-    for (task, known) in after.plan.tasks.iter_mut().zip(&expected.tasks) {
+    for (place, (task, known)) in after.plan.tasks.iter_mut().zip(&expected.tasks).enumerate() {
         task.line = known.line;
+        // They say less or more with what is done. That their text stays is told from the renderings.
+        if changed.contains(&place) {
+            task.title.clone_from(&known.title);
+            task.description.clone_from(&known.description);
+        }
     }
     let only = match expected.format {
         // The states of headings are compared as the plan's tasks.

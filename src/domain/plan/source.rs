@@ -1,7 +1,9 @@
 //! A plan's text taken apart: its tree, its Markdown body, and which format it is.
 
 use super::PlanFormat;
-use super::markdown::outline::Outline;
+use super::markdown::boxes::{self, Mark};
+use super::markdown::outline::{Item, Outline};
+use super::task_list::is_task_list;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{self, Node, Value};
 
@@ -52,7 +54,7 @@ impl<'a> Source<'a> {
         }
         let outline = Outline::of(&text[body_start..], body_start);
         let root = root.filter(|root| !root.is_null());
-        let format = format(name, container, root.as_ref(), &outline);
+        let format = format(name, text, container, root.as_ref(), &outline);
         Ok(Self {
             text,
             container,
@@ -68,9 +70,43 @@ impl<'a> Source<'a> {
         &self.text[self.body_start..]
     }
 
+    /// The checkboxes of the body that only Sprag sets, each with the place of its task, in their order.
+    pub fn task_boxes(&self) -> Vec<(usize, Mark)> {
+        let items = &self.outline.items;
+        let marks = || boxes::marks(self.body(), self.body_start).into_iter();
+        let item_of = |mark: &Mark| {
+            let begun = items.partition_point(|item| item.span.start <= mark.span.start);
+            let place = begun.checked_sub(1)?;
+            (mark.span.end <= items[place].span.end).then_some(place)
+        };
+        match self.format {
+            PlanFormat::Story => marks()
+                .filter(|mark| mark.is_under_tasks && !mark.is_criterion)
+                .map(|mark| (0, mark))
+                .collect(),
+            PlanFormat::TaskList => marks()
+                .filter_map(|mark| Some((item_of(&mark)?, mark)))
+                .filter(|(place, mark)| {
+                    !mark.is_criterion || items[*place].mark.start == mark.span.start
+                })
+                .collect(),
+            PlanFormat::Checklist => items.iter().map(own_mark).enumerate().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The list of tasks in the tree.
     pub fn tasks(&self) -> Option<&Node> {
         self.root.as_ref()?.get("tasks")
+    }
+}
+
+fn own_mark(item: &Item) -> Mark {
+    Mark {
+        span: item.mark.clone(),
+        checked: item.checked,
+        is_criterion: false,
+        is_under_tasks: false,
     }
 }
 
@@ -124,7 +160,13 @@ fn is_front_matter_with_text(text: &str) -> bool {
     !body.trim().is_empty() && !yaml::parse(body).is_ok_and(is_mapping)
 }
 
-fn format(name: &str, container: Container, root: Option<&Node>, outline: &Outline) -> PlanFormat {
+fn format(
+    name: &str,
+    text: &str,
+    container: Container,
+    root: Option<&Node>,
+    outline: &Outline,
+) -> PlanFormat {
     let has = |key: &str| root.is_some_and(|root| root.entry(key).is_some());
     let tasks = root.and_then(|root| root.get("tasks"));
     let task_has = |keys: &[&str]| {
@@ -139,8 +181,12 @@ fn format(name: &str, container: Container, root: Option<&Node>, outline: &Outli
         if is_story || has("implementation_complete") || has("research_complete") {
             return PlanFormat::Story;
         }
-        return if outline.items.is_empty() {
-            PlanFormat::Headings
+        let Some(first) = outline.items.first() else {
+            return PlanFormat::Headings;
+        };
+        let line = text[first.mark.end..].lines().next().unwrap_or_default();
+        return if is_task_list(name, line) {
+            PlanFormat::TaskList
         } else {
             PlanFormat::Checklist
         };

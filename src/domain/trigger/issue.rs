@@ -1,11 +1,12 @@
 //! A labelled issue, or a pull request's description, as a plan.
 
 use super::clean;
-use crate::plan::{self, Plan, PlanFormat, Task, TaskId, TaskStatus};
+use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskStatus};
 use crate::settings::{NAMES, Settings};
 use crate::text;
 use crate::yaml;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use std::collections::HashMap;
 
 /// The most tasks that one issue is taken for.
 pub const MAX_TASKS: usize = 50;
@@ -62,8 +63,9 @@ pub struct IssuePlan {
 
 /// The plan of an issue. Top-level checkboxes are the tasks, else `##` headings, else the whole
 /// issue is one task. Nothing in the issue configures anything: front matter and fenced blocks that
-/// look like a plan's settings are texts, and said to be.
-pub fn plan(title: &str, body: &str) -> IssuePlan {
+/// look like a plan's settings are texts, and said to be. `is_own` tells the titles of tasks that Sprag
+/// has done: a list with one of them is one of tasks, also when all of it is checked.
+pub fn plan(title: &str, body: &str, is_own: impl Fn(&str) -> bool) -> IssuePlan {
     let title = clean::clean_line(title, MAX_TITLE);
     let cleaned = clean::clean(body);
     let mut notes = Vec::new();
@@ -77,13 +79,18 @@ pub fn plan(title: &str, body: &str) -> IssuePlan {
             notes.push(dropped("code block", &keys));
         }
     }
-    let plan = listed(&title, body, &mut notes).unwrap_or_else(|| single(&title, body));
+    let plan = listed(&title, body, &is_own, &mut notes).unwrap_or_else(|| single(&title, body));
     notes.dedup();
     IssuePlan { plan, notes }
 }
 
 /// The plan of the issue's checkboxes or headings, where it has such.
-fn listed(title: &str, body: &str, notes: &mut Vec<String>) -> Option<Plan> {
+fn listed(
+    title: &str,
+    body: &str,
+    is_own: &dyn Fn(&str) -> bool,
+    notes: &mut Vec<String>,
+) -> Option<Plan> {
     let parsed = match plan::parse("issue.md", body.trim_start().as_bytes()) {
         Ok(parsed) => parsed.value,
         Err(error) => {
@@ -94,9 +101,10 @@ fn listed(title: &str, body: &str, notes: &mut Vec<String>) -> Option<Plan> {
         }
     };
     let done = |task: &Task| task.status == TaskStatus::Done;
-    // A form's "I have searched the issues" is no task, and neither is a list that is all done.
+    let is_open = |task: &Task| !done(task) || is_own(&clean::clean_line(&task.title, MAX_TITLE));
+    // A form's "I have searched the issues" is no task, and neither is a list that others have done.
     let usable = match parsed.format {
-        PlanFormat::Checklist => !parsed.tasks.iter().all(done),
+        PlanFormat::Checklist | PlanFormat::TaskList => parsed.tasks.iter().any(is_open),
         PlanFormat::Headings => parsed.tasks.len() > 1 && !is_report(&parsed.tasks),
         _ => false,
     };
@@ -120,6 +128,37 @@ fn listed(title: &str, body: &str, notes: &mut Vec<String>) -> Option<Plan> {
         tasks,
         ..empty(parsed.format, parsed.details)
     })
+}
+
+/// The issue's text with the boxes of those tasks checked that are done, every other byte as it is. `tasks`
+/// has the titles of all tasks in their order and whether each is done. A box of which it cannot be said
+/// whose it is, since several tasks have its title, stays as it is.
+pub fn with_done_checked(body: &str, tasks: &[(&str, bool)]) -> String {
+    let mut of_title: HashMap<&str, Vec<bool>> = HashMap::new();
+    for (title, done) in tasks {
+        of_title.entry(title).or_default().push(*done);
+    }
+    let boxes = plan::checkboxes(body);
+    let titled: Vec<(String, &Checkbox<'_>)> = boxes
+        .iter()
+        .map(|checkbox| {
+            let title = clean::clean_line(&clean::clean(checkbox.title), MAX_TITLE);
+            (title, checkbox)
+        })
+        .collect();
+    let is_done = |place: usize, title: &String| -> Option<bool> {
+        let done = of_title.get(title.as_str())?;
+        let same = |known: &&(String, _)| known.0 == *title;
+        match titled.iter().filter(same).count() == done.len() {
+            true => done
+                .get(titled[..place].iter().filter(same).count())
+                .copied(),
+            false => Some(done.iter().all(|done| *done)),
+        }
+    };
+    let all = titled.iter().enumerate();
+    let done = all.filter(|(place, (title, _))| is_done(*place, title) == Some(true));
+    plan::with_checked(body, done.map(|(_, (_, checkbox))| *checkbox))
 }
 
 /// A task with nothing but its texts, its place and whether it is done.
@@ -269,6 +308,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn plan(title: &str, body: &str) -> IssuePlan {
+        super::plan(title, body, |_| false)
+    }
+
     fn titles(plan: &IssuePlan) -> Vec<&str> {
         plan.plan
             .tasks
@@ -291,6 +334,39 @@ mod tests {
             ("CSV export", "Some words.")
         );
         assert_eq!(plan.notes, [""; 0]);
+    }
+
+    #[test]
+    fn boxes_of_done_tasks_are_checked_and_every_other_byte_stays() {
+        let body = "<!-- - [ ] One -->Words\u{200b}.\r\n\r\n- [ ] One <!-- x -->\r\n  - [ ] part\r\n* [ ]  Two {#two}\r\n- [x] Three\r\n- [ ] Four\r\n\r\n```\r\n- [ ] One\r\n```\r\n\r\nAcceptance:\r\n- [ ] Two\r\n";
+        let tasks = [
+            ("One", true),
+            ("Two", true),
+            ("Three", false),
+            ("Four", false),
+        ];
+        let expected = body
+            .replace("- [ ] One <!-- x", "- [x] One <!-- x")
+            .replace("* [ ]  Two", "* [x]  Two");
+        assert_eq!(with_done_checked(body, &tasks), expected);
+    }
+
+    #[test]
+    fn boxes_with_one_title_are_told_apart_by_their_order() {
+        let tasks = [("Same", false), ("Same", true)];
+        let body = "- [ ] Same\n- [ ] Same\n";
+        assert_eq!(with_done_checked(body, &tasks), "- [ ] Same\n- [x] Same\n");
+        assert_eq!(with_done_checked("- [ ] Same\n", &tasks), "- [ ] Same\n");
+        let all = [("Same", true), ("Same", true)];
+        assert_eq!(with_done_checked("- [ ] Same\n", &all), "- [x] Same\n");
+    }
+
+    #[test]
+    fn a_list_that_sprag_has_done_stays_a_list() {
+        let body = "- [x] One\n- [x] Two\n";
+        assert_eq!(titles(&plan("It", body)), ["It"]);
+        let own = super::super::issue::plan("It", body, |title| title == "One");
+        assert_eq!(titles(&own), ["One", "Two"]);
     }
 
     #[test]

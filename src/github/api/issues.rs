@@ -4,7 +4,10 @@ use super::call::Call;
 use super::client::Repo;
 use super::error::Error;
 use super::facts::Author;
+use super::policy::Kind;
+use hyper::Method;
 use serde::Deserialize;
+use serde_json::json;
 
 /// An issue, or a pull request seen as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +64,17 @@ pub(super) fn names(labels: Vec<Label>) -> Vec<String> {
 }
 
 impl Repo {
+    /// Writes the text of an issue anew.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn set_issue_body(&self, number: u64, body: &str) -> Result<(), Error> {
+        let path = self.path(&format!("/issues/{number}"));
+        let change = json!({ "body": body });
+        let call = Call::with_body(Method::PATCH, path, Kind::Change, &change)?;
+        self.client.answer(&call).await.map(drop)
+    }
+
     /// An issue or pull request by its number.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{self, RunStatus, TaskEnd};
-use crate::domain::summary::RunSummary;
+use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::run_name::RunName;
 use crate::github::api::{
@@ -147,8 +147,11 @@ impl CheckAndComment {
         state.note_run(&summary.run_id);
         if end.pushed.is_some() {
             let tasks = summary.tasks.iter();
+            // What was done before by somebody else is none of Sprag's.
+            let before = self.request.state.clone();
+            let is_own = |task: &&TaskSummary| task.reason.is_some() || before.is_done(&task.title);
             let done = tasks.filter(|task| task.status == TaskEnd::Done);
-            state.note_done(done.map(|task| task.title.as_str()));
+            state.note_done(done.filter(is_own).map(|task| task.title.as_str()));
         }
         state.check_run_id = self.known.check.as_ref().map(|check| check.id);
         self.show_comment(client, &repo, summary, &state).await;

@@ -1,8 +1,11 @@
 //! Runs that a label asks for, and `--issue`.
 
 use super::{own_comments, with_pull};
-use crate::support::github::Subject;
+use crate::support::github::{Fault, Subject, Trouble};
+use crate::support::proc::wait_until;
 use crate::support::runner::Runner;
+use std::fs;
+use std::process::Stdio;
 
 const BODY: &str = "Two things are wrong.\n\n- [x] `z.txt` was added\n- [ ] Write c.txt\n  with a word in it\n- [ ] Write d.txt\n";
 const WRITE: &str = "case $SPRAG_TASK_ID in t2) echo c > c.txt;; *) echo d > d.txt;; esac";
@@ -52,6 +55,81 @@ fn a_label_on_an_issue_brings_a_branch_a_draft_and_a_comment() {
         .map(|(_, ended)| ended)
         .collect();
     assert_eq!(ended, ["neutral", "success"]);
+}
+
+#[test]
+fn the_issues_boxes_are_checked_once_the_work_is_pushed() {
+    let mut runner = with_pull();
+    let body = "Intro <!-- hidden -->\r\n\r\n- [x] `z.txt` was added\r\n- [ ] Write c.txt\r\n  - [ ] a part\r\n* [ ] Write d.txt \r\n\r\n## Acceptance criteria\r\n- [ ] both are there\r\n";
+    let number = issue(&runner, body);
+    let event = serde_json::json!({ "repository": crate::support::runner::repository(), "inputs": {}, "ref": "refs/heads/main" });
+    runner.event("workflow_dispatch", "refs/heads/main", &event);
+    let agent = runner
+        .project
+        .agent("[ $SPRAG_TASK_ID = t2 ] && echo c > c.txt; true");
+    let named = number.to_string();
+    let args = [
+        "--issue",
+        &named,
+        "--agent-command",
+        &agent,
+        "--max-retries",
+        "0",
+    ];
+    runner.step(&args).expect(1);
+    let text = |runner: &Runner| runner.github.state().issues[&number].body.clone();
+    let first = body.replace("- [ ] Write c", "- [x] Write c");
+    assert_eq!(text(&runner), first);
+
+    // Somebody edits the text while the agent works: the boxes are looked for in it as it is then.
+    let edited = first
+        .replace("Intro", "Hello")
+        .replace("a part", "another part");
+    runner
+        .project
+        .agent("touch $OUT/begun; until [ -e $OUT/go ]; do sleep 0.02; done; echo d > d.txt");
+    runner.checkout("main");
+    let mut command = runner.command(&args);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let begun = runner.project.outside("begun");
+    wait_until("the agent works", || begun.exists());
+    edited.clone_into(&mut runner.github.state().issues.get_mut(&number).unwrap().body);
+    fs::write(runner.project.outside("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    runner.ended(&output).expect(0);
+    let all = edited.replace("* [ ] Write d", "* [x] Write d");
+    assert_eq!(text(&runner), all);
+
+    // What Sprag has done is no form that somebody has filled in.
+    runner.checkout("main");
+    let before = runner.project.calls();
+    runner.step(&args).expect(0);
+    runner.checkout("main");
+    runner.step(&args).expect(0);
+    assert_eq!(runner.project.calls(), before);
+    assert_eq!(text(&runner), all);
+    runner.checks();
+}
+
+#[test]
+fn a_token_that_may_not_write_issues_leaves_the_boxes_and_says_so() {
+    let mut runner = with_pull();
+    let number = issue(&runner, BODY);
+    runner.labelled(number, "grace");
+    let path = format!("/repos/acme/widget/issues/{number}");
+    let fault = Fault::every("PATCH", &path, Trouble::forbidden());
+    runner.github.fault(fault);
+    let agent = runner.project.agent(WRITE);
+    let step = runner.step(&["--agent-command", &agent]).expect(0);
+    let summary = fs::read_to_string(step.dir.unwrap().join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let warnings = summary["warnings"].to_string();
+    assert!(
+        warnings.contains(&format!("the checkboxes of issue #{number} stay: ")),
+        "{warnings}"
+    );
+    assert_eq!(runner.github.state().issues[&number].body, BODY);
 }
 
 /// The draft pull request of a branch that closes the issue; there is no other of that branch.

@@ -53,6 +53,85 @@ fn keep_going() {
 }
 
 #[test]
+fn a_story_has_the_boxes_of_its_tasks_checked_in_the_tasks_commit() {
+    let project = Project::new(&[]);
+    let story = "---\nid: S-0001\nstatus: ready\nverify: [ test -e made ]\n---\n# Make it\n\n## Acceptance Criteria\n\n- [ ] it is there\n\n## Tasks\n\n- [ ] make it\n  - [ ] with care\n\n## Review\n\n- [ ] look at it\n";
+    let path = ".ai-sdlc/stories/S-0001/story.md";
+    project.write(path, story);
+    project.commit_all("story");
+    let agent = project.agent("touch made; echo Done.");
+    let args = ["run", "--plan", path, "--agent-command", &agent];
+    project.sprag(&args).expect(0);
+    let expected = story
+        .replace("status: ready", "status: done")
+        .replace("- [ ] make", "- [x] make")
+        .replace("- [ ] with", "- [x] with");
+    assert_eq!(project.read(path), expected);
+    assert_eq!(files_of(&project, "HEAD"), [path, "made"]);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn steps_of_a_plan_of_rmplan_are_done_with_their_task() {
+    let project = Project::new(&[]);
+    let plan = "verify: [ test -e first ]\ntasks:\n  - title: Make first\n    done: false\n    steps:\n      - prompt: Touch it. # now\n        done: false\n  - title: Make second\n    steps:\n      - prompt: Touch that.\n        done: false\n";
+    project.write("p.plan.yml", plan);
+    project.commit_all("plan");
+    let agent = project.agent("[ $SPRAG_TASK_ID = t1 ] && touch first; echo Done.");
+    let args = [
+        "run",
+        "--plan",
+        "p.plan.yml",
+        "--agent-command",
+        &agent,
+        "--max-retries",
+        "0",
+    ];
+    project.sprag(&args).expect(1);
+    let expected = plan
+        .replacen("    done: false", "    done: true", 1)
+        .replacen("        done: false", "        done: true", 1);
+    assert_eq!(
+        project.git(&["show", "HEAD:p.plan.yml"]),
+        expected.trim_end()
+    );
+}
+
+#[test]
+fn a_task_list_is_worked_on_phase_by_phase() {
+    let project = Project::new(&[]);
+    let list = "---\ndescription: Tasks\nverify: [ test ! -e bad ]\n---\n# Tasks: Export\n\n## Phase 1: Setup\n\n- [x] T001 Create it\n- [ ] T002 [P] Lint it in lint.toml\n\n## Phase 2: User Story 1 - One\n\n- [ ] T003 [US1] Fail in src/a\n- [ ] T004 [US1] Never come to this\n\n## Phase 3: User Story 2 - Two\n\n- [ ] T005 [US2] Write src/b\n";
+    let path = "specs/001-export/tasks.md";
+    project.write(path, list);
+    project.commit_all("list");
+    let agent =
+        project.agent("[ $SPRAG_TASK_ID = T003 ] && touch bad; touch $SPRAG_TASK_ID; echo Done.");
+    let args = [
+        "run",
+        "--plan",
+        path,
+        "--agent-command",
+        &agent,
+        "--keep-going",
+        "--max-retries",
+        "0",
+    ];
+    let run = project.sprag(&args).expect(1);
+    let ends: Vec<_> = ends(&run).into_iter().map(|(status, _)| status).collect();
+    assert_eq!(ends, ["done", "done", "failed", "skipped", "done"]);
+    let expected = list
+        .replace("- [ ] T002", "- [x] T002")
+        .replace("- [ ] T005", "- [x] T005");
+    assert_eq!(project.read(path), expected);
+    assert!(
+        project.prompt(1).contains("Part of: Phase 1: Setup"),
+        "{}",
+        project.prompt(1)
+    );
+    assert_eq!(project.status(), "");
+}
+
+#[test]
 fn keep_going_skips_dependents() {
     let project = Project::new(&[]);
     let plan = "title: Example\nverify: [ test ! -e bad ]\nmax_retries: 0\ntasks:\n  - id: one\n    title: Make one\n  - id: two\n    title: Make two\n    depends_on: [ one ]\n  - id: three\n    title: Make three\n    depends_on: [ two ]\n  - id: four\n    title: Make four\n";

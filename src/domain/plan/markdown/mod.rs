@@ -1,5 +1,6 @@
 //! Plans in Markdown: a checklist, or headings.
 
+pub(super) mod boxes;
 pub(super) mod outline;
 
 use super::native::{Draft, owned, read_attempts, read_plan_keys};
@@ -108,7 +109,8 @@ fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
     Ok(())
 }
 
-fn checklist(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
+/// The top-level checkboxes as tasks, each with the place that it takes in the text.
+pub(super) fn checklist(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
     let mut lines = Lines::new(source.text);
     let drafts = source.outline.items.iter().map(|item| {
         let after = &source.text[item.mark.end..item.span.end.max(item.mark.end)];
@@ -164,7 +166,7 @@ fn draft(at: Position, title: &str, text: &str) -> Draft {
 }
 
 /// A title may end in the task's id: `Serve the report {#endpoint}`.
-fn title_and_id(title: &str) -> (&str, Option<&str>) {
+pub(super) fn title_and_id(title: &str) -> (&str, Option<&str>) {
     let marked = title
         .strip_suffix('}')
         .and_then(|rest| rest.rsplit_once("{#"));
@@ -175,7 +177,11 @@ fn title_and_id(title: &str) -> (&str, Option<&str>) {
 }
 
 /// The body without tasks and headline.
-fn without(source: &Source<'_>, tasks: Vec<Range<usize>>, headline: Option<&Heading>) -> String {
+pub(super) fn without(
+    source: &Source<'_>,
+    tasks: Vec<Range<usize>>,
+    headline: Option<&Heading>,
+) -> String {
     let mut removed = tasks;
     removed.extend(headline.map(|heading| heading.span.clone()));
     removed.sort_by_key(|range| range.start);

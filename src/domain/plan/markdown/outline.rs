@@ -89,16 +89,16 @@ impl Outline {
     }
 }
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES
 }
 
-fn level_of(level: HeadingLevel) -> u8 {
+pub(super) fn level_of(level: HeadingLevel) -> u8 {
     level as u8
 }
 
 /// Whether a heading, a line or an item announces acceptance criteria.
-fn is_acceptance(text: &str) -> bool {
+pub(super) fn is_acceptance(text: &str) -> bool {
     let words = text.trim().trim_end_matches(':').trim().to_lowercase();
     matches!(
         words.as_str(),

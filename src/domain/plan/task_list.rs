@@ -1,0 +1,245 @@
+//! Task lists of spec-kit and its like: checkboxes with ids, under headings that are phases.
+//!
+//! A phase needs the phases before it; the phases of user stories need only those before the first of
+//! them, and not one another. Within a phase a task needs those before it; one that is marked `[P]` needs
+//! none of its phase. A task that says `(depends on T012, T013)` needs these instead.
+
+use super::foreign::{ignored, plan_from};
+use super::markdown::{checklist, without};
+use super::native::Draft;
+use super::source::Source;
+use super::{Plan, empty_plan};
+use crate::text_error::{Fault, Position};
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// The most tasks that one list is taken for: each may depend on all of the phase before it.
+const MAX_TASKS: usize = 1000;
+
+/// The keys of the front matter that are known, besides `setup` and the settings.
+const KEYS: &[&str] = &["title", "description"];
+
+/// What a task's line begins with: `T012 [P] [US1] Create the model in src/model.py`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Label<'a> {
+    pub id: &'a str,
+    pub is_parallel: bool,
+    pub is_of_story: bool,
+    pub title: &'a str,
+}
+
+/// The label of a line that begins with an id of spec-kit, `T` and at least three digits.
+pub(super) fn label(line: &str) -> Option<Label<'_>> {
+    labelled(line, |id| {
+        let number = id.strip_prefix('T')?;
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let suffix = &number[digits..];
+        let is_suffix = suffix.len() <= 1 && suffix.bytes().all(|b| b.is_ascii_lowercase());
+        (digits >= 3 && is_suffix).then_some(id)
+    })
+}
+
+/// The label of a line that begins with a number, such as `2.` or `1.3`.
+fn numbered(line: &str) -> Option<Label<'_>> {
+    labelled(line, |id| {
+        let id = id.trim_end_matches('.');
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        id.split('.').all(is_number).then_some(id)
+    })
+}
+
+fn labelled<'a>(line: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -> Option<Label<'a>> {
+    let (first, rest) = line.trim().split_once(char::is_whitespace)?;
+    let id = id_of(first.trim_matches('*').trim_end_matches(':'))?;
+    let mut label = Label {
+        id,
+        is_parallel: false,
+        is_of_story: false,
+        title: rest.trim(),
+    };
+    while let Some((marker, title)) = marker(label.title) {
+        match marker {
+            "P" => label.is_parallel = true,
+            story => label.is_of_story |= is_story(story),
+        }
+        label.title = title;
+    }
+    (!label.title.is_empty()).then_some(label)
+}
+
+/// A `[P]` or `[US1]` at the beginning, and what follows.
+fn marker(text: &str) -> Option<(&str, &str)> {
+    let (marker, rest) = text.strip_prefix('[')?.split_once(']')?;
+    let is_marker = marker == "P" || is_story(marker);
+    is_marker.then_some((marker, rest.trim_start()))
+}
+
+fn is_story(marker: &str) -> bool {
+    let number = marker.strip_prefix("US").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a checklist is such a list, by the line of its first task. Plain numbers count only in a file
+/// that is named `tasks.md`.
+pub(super) fn is_task_list(name: &str, first: &str) -> bool {
+    let is_named = name.rsplit(['/', '\\']).next() == Some("tasks.md");
+    label(first).is_some() || (is_named && numbered(first).is_some())
+}
+
+pub(super) fn read(
+    source: &Source<'_>,
+    warnings: &mut Vec<Fault>,
+) -> Result<(Plan, Vec<Draft>), Fault> {
+    let mut plan = match &source.root {
+        Some(root) => {
+            warnings.extend(ignored(root, KEYS, &[]));
+            plan_from(source, root, (&["title"], KEYS))?
+        }
+        None => empty_plan(source.format),
+    };
+    let headings = &source.outline.headings;
+    let headline = headings.iter().find(|heading| heading.level == 1);
+    if let Some(headline) = headline.filter(|_| plan.title.is_empty()) {
+        plan.title.clone_from(&headline.text);
+    }
+    let (mut drafts, spans) = checklist(source);
+    if let Some(first) = drafts.get(MAX_TASKS) {
+        let message = format!("a task list has at most {MAX_TASKS} tasks: split it");
+        return Err(Fault::new(first.at.unwrap_or(Position::START), message));
+    }
+    let mut phases: Vec<Phase> = Vec::new();
+    let mut is_parallel = Vec::with_capacity(drafts.len());
+    for (place, (draft, span)) in drafts.iter_mut().zip(&spans).enumerate() {
+        let before = |start: usize| start < span.start;
+        let heading = headings
+            .iter()
+            .rposition(|heading| heading.level == 2 && before(heading.span.start));
+        if phases.last().is_none_or(|phase| phase.heading != heading) {
+            let text = heading.map_or("", |place| headings[place].text.as_str());
+            phases.push(Phase {
+                heading,
+                is_story: text.to_lowercase().contains("user story"),
+                tasks: place..place,
+            });
+        }
+        let of_story = take_label(draft, &mut is_parallel);
+        if let Some(phase) = phases.last_mut() {
+            phase.tasks.end = place + 1;
+            phase.is_story |= of_story;
+            if let Some(heading) = phase.heading {
+                let part = format!("Part of: {}", headings[heading].text);
+                draft.description = match draft.description.is_empty() {
+                    true => part,
+                    false => format!("{part}\n\n{}", draft.description),
+                };
+            }
+        }
+    }
+    depend(&mut drafts, &phases, &is_parallel);
+    plan.details = without(source, spans, headline);
+    Ok((plan, drafts))
+}
+
+/// Takes the label out of the title. Says whether the task belongs to a user story.
+fn take_label(draft: &mut Draft, is_parallel: &mut Vec<bool>) -> bool {
+    let title = draft.title.clone();
+    let known = label(&title).or_else(|| numbered(&title));
+    is_parallel.push(known.is_some_and(|label| label.is_parallel));
+    let Some(label) = known else {
+        return false;
+    };
+    if draft.id.is_none() {
+        draft.id = draft.at.map(|at| (label.id.to_owned(), at));
+    }
+    label.title.clone_into(&mut draft.title);
+    label.is_of_story
+}
+
+/// Tasks under one heading.
+struct Phase {
+    heading: Option<usize>,
+    is_story: bool,
+    tasks: Range<usize>,
+}
+
+/// Gives the tasks their dependencies. Lists without any spec-kit id have an order and no dependencies.
+fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
+    let has_ids = |draft: &Draft| {
+        let id = draft.id.as_ref().map_or("", |(id, _)| id.as_str());
+        id.starts_with('T')
+    };
+    if !drafts.iter().any(has_ids) {
+        return;
+    }
+    let ids: Vec<Option<String>> = drafts
+        .iter()
+        .map(|draft| draft.id.as_ref().map(|(id, _)| id.clone()))
+        .collect();
+    let mut shared: BTreeSet<usize> = BTreeSet::new();
+    let mut stories: BTreeSet<usize> = BTreeSet::new();
+    for phase in phases {
+        // The stories themselves need what is shared before them.
+        let needed = match phase.is_story || stories.is_empty() {
+            true => shared.clone(),
+            false => stories.clone(),
+        };
+        let ends = within_phase(drafts, &ids, phase, (&needed, is_parallel));
+        if phase.is_story {
+            stories.extend(ends);
+        } else {
+            shared = ends;
+            stories.clear();
+        }
+    }
+}
+
+/// The tasks of a phase on which none of its other tasks depends.
+fn within_phase(
+    drafts: &mut [Draft],
+    ids: &[Option<String>],
+    phase: &Phase,
+    (needed, is_parallel): (&BTreeSet<usize>, &[bool]),
+) -> BTreeSet<usize> {
+    let mut ends: BTreeSet<usize> = BTreeSet::new();
+    let mut before: BTreeSet<usize> = BTreeSet::new();
+    for place in phase.tasks.clone() {
+        let named = named_dependencies(&drafts[place].title);
+        let places = |id: &String| ids.iter().position(|known| known.as_ref() == Some(id));
+        let explicit: BTreeSet<usize> = named.iter().filter_map(places).collect();
+        let mut on = match (named.is_empty(), is_parallel[place]) {
+            (false, _) => explicit,
+            (true, true) => BTreeSet::new(),
+            (true, false) => before.clone(),
+        };
+        if !on.iter().any(|on| phase.tasks.contains(on)) {
+            on.extend(needed);
+        }
+        ends.retain(|end| !on.contains(end));
+        ends.insert(place);
+        if is_parallel[place] {
+            before.insert(place);
+        } else {
+            before = BTreeSet::from([place]);
+        }
+        let Some(at) = drafts[place].at else {
+            continue;
+        };
+        let unknown = named.into_iter().filter(|id| places(id).is_none());
+        let known = on.into_iter().filter_map(|on| ids[on].clone());
+        drafts[place].depends_on = known.chain(unknown).map(|id| (id, at)).collect();
+    }
+    ends
+}
+
+/// The ids after `depends on` in a task's line.
+fn named_dependencies(title: &str) -> Vec<String> {
+    const WORDS: &str = "depends on";
+    let at = title.to_ascii_lowercase().find(WORDS);
+    let after = at.and_then(|at| title.get(at + WORDS.len()..));
+    let after = after.unwrap_or_default();
+    let after = after.split(')').next().unwrap_or_default();
+    let parts = after.split(|c: char| !c.is_ascii_alphanumeric());
+    let line = |part: &str| format!("{part} -");
+    let ids = parts.filter(|part| label(&line(part)).is_some());
+    ids.map(str::to_owned).collect()
+}
