@@ -6,6 +6,7 @@ use super::assess::{AssessmentKind, message::FailedReport};
 use super::attempt::{BlamedTest, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
+use super::notes::Note;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::sandbox::SandboxLine;
 use super::snapshot::Snapshot;
@@ -116,6 +117,9 @@ pub struct TurnLine {
     pub usage: Usage,
     /// The `FAILED:` report.
     pub failed_report: Option<FailedReport>,
+    /// What it leaves for later tasks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// The session of the built-in agent in numbers, as it stood before any verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,

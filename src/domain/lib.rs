@@ -16,6 +16,7 @@ pub mod duration;
 pub mod event;
 pub mod kept_work;
 pub mod outcome;
+pub mod notes;
 mod pattern;
 pub mod plan;
 pub mod prompt;

@@ -11,6 +11,7 @@ use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::event::{
     Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine, TurnProgress,
 };
+use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
 use super::sandbox::SandboxLine;
 use schemars::JsonSchema;
@@ -71,6 +72,9 @@ pub struct RunSummary {
     pub push: Option<PushLine>,
     /// What a person should know.
     pub warnings: Vec<String>,
+    /// What the agents of tasks left for later ones, in the order of time; absent where there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     /// Tokens and cost of all turns; `null` where unknown.
     pub usage: RunUsage,
     /// Counts over all tasks.
@@ -300,6 +304,7 @@ impl Default for RunSummary {
             commits: Vec::new(),
             push: None,
             warnings: Vec::new(),
+            notes: Vec::new(),
             usage: RunUsage::default(),
             totals: Totals::default(),
             tasks: Vec::new(),
@@ -455,6 +460,12 @@ impl RunSummary {
 
     fn turn_assessed(&mut self, event: &Event, line: &TurnLine) {
         self.used(event, Some(&line.usage));
+        let told = |note: &Note| (note.task.clone(), note.text.clone());
+        for note in &line.notes {
+            if !self.notes.iter().any(|known| told(known) == told(note)) {
+                self.notes.push(note.clone());
+            }
+        }
         let Some(task) = self.task_mut(event) else {
             return;
         };

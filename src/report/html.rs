@@ -63,6 +63,7 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
                     (timeline(summary))
                     (table(summary))
                     @for task in summary.tasks.iter().filter(|task| !task.turns.is_empty()) { (section(task)) }
+                    (notes(summary))
                     (warnings(summary))
                     (files(sources))
                 }
@@ -407,6 +408,19 @@ fn turn(turn: &TurnSummary) -> Markup {
 
 fn pre(body: &str) -> Markup {
     html! { pre { (text::block(body)) } }
+}
+
+fn notes(summary: &RunSummary) -> Markup {
+    html! {
+        @if !summary.notes.is_empty() {
+            h2 { "Notes for later tasks" }
+            ul {
+                @for note in summary.notes.iter().rev().take(500) {
+                    li { code { (text::line(&note.task)) } ": " (text::line(&note.text)) }
+                }
+            }
+        }
+    }
 }
 
 fn warnings(summary: &RunSummary) -> Markup {

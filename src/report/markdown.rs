@@ -103,6 +103,7 @@ fn whole(summary: &RunSummary, limits: &Limits) -> String {
         next(summary),
         table(summary, limits),
         details::all(summary, limits),
+        notes(summary, limits),
         warnings(summary, limits),
     ])
 }
@@ -336,6 +337,24 @@ fn row(task: &TaskSummary, costs: bool) -> String {
         );
     }
     format!("| {} |", cells.join(" | "))
+}
+
+/// What the agents of tasks left for later ones, newest first.
+fn notes(summary: &RunSummary, limits: &Limits) -> String {
+    if summary.notes.is_empty() {
+        return String::new();
+    }
+    let most = limits.lines * 2;
+    let newest = summary.notes.iter().rev();
+    let mut lines: Vec<String> = newest
+        .take(most)
+        .map(|note| format!("- {}: {}", code(&note.task, 64), inline(&note.text, 500)))
+        .collect();
+    let more = summary.notes.len().saturating_sub(most);
+    if more > 0 {
+        lines.push(format!("- … and {} more", text::count(more as u64, "note")));
+    }
+    format!("### Notes for later tasks\n\n{}", lines.join("\n"))
 }
 
 fn warnings(summary: &RunSummary, limits: &Limits) -> String {

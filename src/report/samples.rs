@@ -175,6 +175,7 @@ impl Tape {
                 cost_usd: Some(0.061),
             },
             failed_report: None,
+            notes: Vec::new(),
             builtin: None,
         })))
     }

@@ -218,6 +218,9 @@ pub enum Body {
         /// The `FAILED:` report.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed_report: Option<WireFailedReport>,
+        /// What it leaves for later tasks: the texts of its `NOTE:` lines.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     /// A check began.
     #[serde(rename = "check.started")]

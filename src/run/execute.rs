@@ -26,6 +26,7 @@ use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::layout::RunFile;
 use crate::run::new_run::{Begun, begin_new, refuse_read_only};
+use crate::run::notes::Notes;
 use crate::run::orderly_end::changed_since_orderly_end;
 use crate::run::parts::Parts;
 use crate::run::plan_state::PlanState;
@@ -249,6 +250,14 @@ async fn work(
     if !has_agent {
         (started.agent, started.model) = ("none".to_owned(), None);
     }
+    if !taken_up && has_agent {
+        let elsewhere = parts.keeper.as_mut();
+        let elsewhere = elsewhere.and_then(|keeper| keeper.notes(&parts.tree));
+        let (run_dir, work_tree) = (&parts.setup.run_dir, parts.tree.repo.real().work_tree());
+        parts
+            .notes
+            .recall(context, work_tree, (run_dir, elsewhere))?;
+    }
     started.limits = limits;
     started.host = context.host();
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
@@ -426,6 +435,7 @@ fn parts<'e>(
             detector: detector(&context.env),
         },
     }
+        notes: Notes::of(&run_dir, &begun.run_id, &plan),
 }
 
 /// Takes up what an earlier process of the run has brought, if it left the repository as it is.

@@ -86,6 +86,8 @@ pub enum RunFile<'a> {
     FinalMessage,
     /// The session that a further turn can continue, with what it has used up.
     Session,
+    /// What tasks left for later ones, those of earlier runs included.
+    Notes,
     /// Untracked files that only the checks left behind.
     CheckArtifacts,
     /// The untracked files before the checks that are running.
@@ -139,7 +141,7 @@ const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the
 
 impl RunFile<'_> {
     /// One of each, with stand-ins for numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 29] = [
+    pub const ALL: [RunFile<'static>; 30] = [
         RunFile::Manifest,
         RunFile::History,
         RunFile::EventRecord,
@@ -151,6 +153,7 @@ impl RunFile<'_> {
         RunFile::TurnMark,
         RunFile::FinalMessage,
         RunFile::Session,
+        RunFile::Notes,
         RunFile::CheckArtifacts,
         RunFile::BeforeChecks,
         RunFile::SetupDone,
@@ -201,6 +204,7 @@ impl RunFile<'_> {
             | Self::EventRecord
             | Self::FinalMessage
             | Self::Session
+            | Self::Notes
             | Self::Prompt(_)
             | Self::TurnMessage(_)
             | Self::Patch(_)
@@ -241,6 +245,7 @@ impl RunFile<'_> {
             Self::TurnMark => whole("state/turn-mark.json", AS_TRUE),
             Self::FinalMessage => whole("state/final-message.md", AS_TRUE),
             Self::Session => whole("state/session", AS_TRUE),
+            Self::Notes => whole("state/notes.json", AS_TRUE),
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
             Self::SetupDone => whole("state/setup-done", AS_TRUE),

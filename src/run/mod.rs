@@ -23,6 +23,7 @@ pub mod layout;
 pub mod lock;
 pub mod new_run;
 mod orderly_end;
+pub mod notes;
 pub mod parts;
 pub mod past_runs;
 pub mod places;

@@ -2,6 +2,7 @@
 
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
+use crate::run::notes::Notes;
 use crate::run::recorder::Recorder;
 use crate::run::setup::Setup;
 use crate::run::work_keeper::WorkKeeper;
@@ -15,6 +16,8 @@ pub struct Parts<'e> {
     pub tree: WorkTree,
     /// What is kept count of.
     pub accounts: Accounts,
+    /// What tasks leave for later ones.
+    pub notes: Notes,
     /// Where events go.
     pub emit: Emitter<'e>,
     /// Takes the sessions of the built-in agent, where that is asked for.

@@ -46,7 +46,8 @@ pub(crate) async fn settle(
         Some(_) => ends_after(PATIENCE_OF_CANCELLED),
         None => stopped.clone(),
     };
-    if has_landed || (dirty.is_none() && !has_commits) {
+    let has_notes = parts.notes.has_own();
+    if has_landed || (dirty.is_none() && !has_commits && !has_notes) {
         if stopped.reason().is_none() {
             tidy(context, &mut keeper, parts, &cancel).await;
         }
@@ -63,7 +64,7 @@ pub(crate) async fn settle(
         }
         secrets.is_empty()
     });
-    if clean.is_none() && !has_commits {
+    if clean.is_none() && !has_commits && !has_notes {
         return;
     }
     let ended = parts.emit.last();

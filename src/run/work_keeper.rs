@@ -17,7 +17,7 @@ use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
 
 /// What is kept of the run directory.
-pub(crate) const KEPT_FILES: [RunFile<'static>; 7] = [
+pub(crate) const KEPT_FILES: [RunFile<'static>; 8] = [
     RunFile::Manifest,
     RunFile::History,
     RunFile::EventRecord,
@@ -25,6 +25,7 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 7] = [
     RunFile::Request,
     RunFile::StartCommit,
     RunFile::FinalMessage,
+    RunFile::Notes,
 ];
 
 /// The file that says how to fetch the rest.
@@ -133,6 +134,18 @@ impl WorkKeeper {
         pushed.map_err(|error| error.to_string())?;
         self.is_there = true;
         Ok(())
+    }
+
+    /// The notes that an earlier run of the same request has left. What cannot be fetched is none.
+    pub(crate) fn notes(&mut self, tree: &WorkTree) -> Option<Vec<u8>> {
+        let cancel = Cancel::new();
+        let fetched = tree
+            .repo
+            .fetch_kept_work(&self.remote, &self.name, 0, &cancel);
+        let work = fetched.ok().flatten()?;
+        self.is_there = true;
+        let name = RunFile::Notes.path();
+        tree.repo.file_of_kept_work(&work, &name).ok().flatten()
     }
 
     /// Removes what was kept.

@@ -238,6 +238,7 @@ fn turn_assessed(line: &TurnLine) -> Body {
             problems: report.problems.clone(),
             solutions: report.solutions.clone(),
         }),
+        notes: line.notes.iter().map(|note| note.text.clone()).collect(),
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Prompt {
 
 /// The prompt that a task begins with.
 pub fn first_prompt(state: &PlanState, task: &Task, instructions: Option<&str>) -> String {
-    prompt(&input(state, task, instructions, Purpose::Implement))
+    prompt(&input(state, task, (instructions, ""), Purpose::Implement))
 }
 
 /// Makes the prompt of a turn and keeps it.
@@ -42,7 +42,8 @@ pub(crate) fn write_prompt(
 ) -> anyhow::Result<Prompt> {
     parts.accounts.turns += 1;
     let number = parts.accounts.turns;
-    let text = prompt_text(&parts.tree.plan, run, purpose, resumed);
+    let notes = parts.notes.shown(run.task.id.as_str());
+    let text = prompt_text(&parts.tree.plan, run, (purpose, &notes), resumed);
     let file = RunFile::Prompt(number);
     let name = file.path().into_owned();
     let file = parts.setup.run_dir.write(file, text.as_bytes())?;
@@ -57,7 +58,7 @@ pub(crate) fn write_prompt(
 fn prompt_text(
     plan: &PlanState,
     run: &TaskRun<'_>,
-    purpose: &TurnPurpose,
+    (purpose, notes): (&TurnPurpose, &str),
     resumed: bool,
 ) -> String {
     let state = &run.journal.state;
@@ -74,7 +75,7 @@ fn prompt_text(
         TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
     };
     let instructions = run.config.settings.instructions.as_deref();
-    let input = input(plan, run.task, instructions, purpose);
+    let input = input(plan, run.task, (instructions, notes), purpose);
     if resumed {
         resumed_prompt(&input)
     } else {
@@ -85,7 +86,7 @@ fn prompt_text(
 fn input<'a>(
     state: &'a PlanState,
     task: &'a Task,
-    instructions: Option<&'a str>,
+    (instructions, notes): (Option<&'a str>, &'a str),
     purpose: Purpose<'a>,
 ) -> PromptInput<'a> {
     let plan = &state.plan;
@@ -111,6 +112,7 @@ fn input<'a>(
         },
         done: others(true),
         pending: others(false),
+        notes,
         instructions,
         purpose,
     }

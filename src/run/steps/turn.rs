@@ -7,6 +7,7 @@ use crate::domain::attempt::{
 };
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::event::{EventKind, TurnLine};
+use crate::domain::notes::Note;
 use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
@@ -69,6 +70,10 @@ pub async fn turn(
     let kept = conversation::keep_final_message(run_dir, run, number);
     parts.emit.unless_kept(kept);
     keep_session(parts, run);
+    let place = (&parts.setup.run_dir, &*parts.setup.redactor);
+    let message = run.final_message.as_deref();
+    let (notes, kept) = parts.notes.take(place, run.task.id.as_str(), message);
+    parts.emit.unless_kept(kept);
     let assessment = assess(&TurnFacts {
         before: &before,
         after: &after,
@@ -78,7 +83,8 @@ pub async fn turn(
         violations: &violations,
     });
     let states = (&before, &after);
-    tell(parts, run, (key, purpose), &assessment, states, &end, usage);
+    let said = (&assessment, notes);
+    tell(parts, run, (key, purpose), said, states, &end, usage);
     let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
     let tests = raw.as_deref().map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Box::new(TurnEnded {
@@ -174,7 +180,7 @@ fn tell(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     (key, purpose): (TurnKey, &TurnPurpose),
-    assessment: &Assessment,
+    (assessment, notes): (&Assessment, Vec<Note>),
     (before, after): (&Snapshot, &Snapshot),
     end: &AgentEnd,
     usage: Usage,
@@ -196,6 +202,7 @@ fn tell(
         elapsed_ms: end.elapsed_ms,
         usage,
         failed_report: assessment.failed_report.clone(),
+        notes,
         builtin: end.builtin.clone(),
     })));
     if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind) {
@@ -315,7 +322,7 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
 }
 
 /// The turn's own usage: some agents report the total of their session.
-fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
+pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     let usage = end.report.usage;
     let Some(session) = &end.report.session_id else {
         return usage;
@@ -340,7 +347,7 @@ fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     }
 }
 
-fn spend(usage: &Usage) -> Spend {
+pub(super) fn spend(usage: &Usage) -> Spend {
     Spend {
         tokens: usage
             .tokens_in

@@ -123,6 +123,38 @@ fn what_a_cancelled_job_has_half_done_is_there_when_it_is_continued() {
 }
 
 #[test]
+fn notes_of_a_scheduled_run_reach_the_next_one_on_another_machine() {
+    let mut runner = with_pull();
+    let plan = "title: Two steps\ntasks:\n  - { id: one, title: The first }\n  - { id: two, title: The second }\n";
+    runner.push("main", "plans/steps.yaml", plan);
+    let scheduled = |runner: &mut Runner, script: &str, code: i32| {
+        on_a_new_machine(runner);
+        let event = serde_json::json!({ "repository": crate::support::runner::repository(), "schedule": "0 3 * * *" });
+        runner.event("schedule", "refs/heads/main", &event);
+        step(runner, script, &["--queue", "plans"], code)
+    };
+    let fails = "[ $SPRAG_TASK_ID = one ] && { echo one > done.txt; exit; }\n\
+        printf 'FAILED: no key\\n\\nNOTE: the key is in the vault\\n'";
+    scheduled(&mut runner, fails, 3);
+    assert_eq!(kept(&runner).len(), 1);
+
+    runner.github.state().clock_ahead = 24 * 3600;
+    let calls = runner.project.calls();
+    let works = "echo $SPRAG_TASK_ID >> done.txt";
+    scheduled(&mut runner, works, 0);
+    let prompt = runner.project.prompt(calls + 1);
+    assert!(
+        prompt.contains("Z, task two: the key is in the vault\n"),
+        "{prompt}"
+    );
+    assert_eq!(
+        kept(&runner),
+        Vec::<String>::new(),
+        "what has landed needs them no more"
+    );
+}
+
+#[test]
 fn a_failed_task_goes_on_with_its_work_and_what_it_cost_is_remembered() {
     let mut runner = with_pull();
     runner.say(1, "grace", "/sprag make a.txt say fixed");

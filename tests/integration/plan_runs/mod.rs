@@ -2,6 +2,7 @@
 
 mod commits;
 mod messages;
+mod notes;
 mod plans;
 mod refusals;
 mod resume;
