@@ -43,6 +43,8 @@ pub enum Command {
     /// Run a plan or a prompt, task by task
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Have the agent draft a plan, check it and write it to a new file; commits nothing without --pull-request
+    Plan(Box<PlanArgs>),
     /// Show a whole run on a throw-away repository, without a key or a network
     Demo(DemoArgs),
     /// Check the configuration and a plan, and print what they come to
@@ -79,6 +81,7 @@ impl Command {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Run(args) => args.common.directory.as_deref(),
+            Self::Plan(args) => args.common.directory.as_deref(),
             Self::Check(args) => args.common.directory.as_deref(),
             Self::Doctor(args) => args.common.directory.as_deref(),
             Self::Publish(args) => args.common.directory.as_deref(),
@@ -107,6 +110,32 @@ pub struct DemoArgs {
 
 impl Chosen for DemoArgs {
     const KEYS: &'static [&'static str] = &["events", "color"];
+}
+
+/// `sprag plan`.
+#[derive(Debug, Clone, Args, Default)]
+pub struct PlanArgs {
+    /// What the plan is to be about: the same as --prompt
+    #[arg(value_name = "PROMPT", conflicts_with = "prompt")]
+    pub words: Option<String>,
+    /// What the plan is to be about
+    #[arg(long, value_name = "TEXT")]
+    pub prompt: Option<String>,
+    /// Issue that the plan is to be about
+    #[arg(long, value_name = "N")]
+    pub issue: Option<u64>,
+    /// New file for the plan, instead of one in .sprag/plans that is named after it
+    #[arg(long = "output", value_name = "FILE")]
+    pub output_file: Option<PathBuf>,
+    /// Where to work.
+    #[command(flatten)]
+    pub common: Common,
+    /// How much to print.
+    #[command(flatten)]
+    pub output: Output,
+    /// What else can be set.
+    #[command(flatten)]
+    pub settings: SettingFlags,
 }
 
 /// `sprag check`.

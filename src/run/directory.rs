@@ -65,6 +65,9 @@ pub struct Manifest {
     /// The flags that override settings, in the form of the command line.
     #[serde(default)]
     pub flags: serde_json::Value,
+    /// Whether it drafts a plan and works none off: such a run is not resumed.
+    #[serde(default)]
+    pub is_draft: bool,
 }
 
 /// The path of a plan.
@@ -324,6 +327,7 @@ pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)>
 pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
     let runs = runs_of_tree(parent, work_tree)
         .into_iter()
+        .filter(|(_, manifest)| !manifest.is_draft)
         .map(|(run, _)| run);
     runs.filter(|run| !run.join(&*RunFile::Finished.path()).exists())
         .max()

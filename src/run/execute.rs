@@ -40,10 +40,11 @@ use crate::run::run_plan::RunPlan;
 use crate::run::runner_files::RunnerFiles;
 use crate::run::setup::Setup;
 use crate::run::source;
-use crate::run::steps::{Services, keep_for_publish, record_plan_end, run_setup};
+use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
 use crate::run::take_up::{make_room_after, take_up_run};
 use crate::run::task::TaskStart;
 use crate::run::unfinished_work;
+use crate::run::wanted_draft::WantedDraft;
 use crate::run::work_keeper::WorkKeeper;
 use crate::run::work_tree::WorkTree;
 use crate::secrets::sources::{detector, redactor};
@@ -221,6 +222,7 @@ async fn work(
         shards,
         warnings,
         source,
+        draft,
         ..
     } = prepared;
     let no_changes = config.settings.if_no_changes;
@@ -291,7 +293,8 @@ async fn work(
     }
     // Setup, agent, checks and services run code that nobody has looked at.
     hide_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
-    let worked = work_off(context, &mut parts, &plan, &done, request, no_changes).await;
+    let asked = (request, draft.as_ref());
+    let worked = work_off(context, &mut parts, &plan, &done, asked, no_changes).await;
     restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let (outcomes, delivered) = worked?;
     Ok(end(&mut parts, &outcomes, no_changes, delivered))
@@ -303,28 +306,17 @@ async fn work_off(
     parts: &mut Parts<'_>,
     plan: &RunPlan,
     done: &[TaskConfig],
-    request: Option<&RunRequest>,
+    (request, draft): (Option<&RunRequest>, Option<&WantedDraft>),
     no_changes: OnFinding,
 ) -> Result<(BTreeMap<String, Outcome>, Delivered)> {
-    let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
-    let mut services = Services::default();
-    let stopped = match plan.tasks.is_empty() {
-        true => None,
-        false => run_setup(setup, tree, emit, &mut services).await?,
-    };
-    let outcomes = match stopped {
-        None if !plan.shards.is_empty() => integrate(context, parts, plan).await?,
-        None => {
-            let configs = plan.tasks.iter().map(|(_, start)| &start.config);
-            if let Err(error) = require_logins(context, configs) {
-                services.end(&parts.setup).await;
-                return Err(error);
-            }
-            crate::run::run(parts, plan).await?
+    let outcomes = match (draft, plan.tasks.first()) {
+        (Some(draft), Some(task)) => {
+            let outcome = draft_plan(parts, task, draft).await?;
+            parts.emit.at(None, None, None);
+            BTreeMap::from([(task.0.id.to_string(), outcome)])
         }
-        Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
+        _ => outcomes(context, parts, plan).await?,
     };
-    services.end(&parts.setup).await;
     // Nobody is left who could write there before Sprag does.
     for what in parts.setup.violations() {
         parts.emit.warn(what);
@@ -381,6 +373,34 @@ async fn answer_review(
     Ok(())
 }
 
+/// Works the tasks off, after the setup commands.
+async fn outcomes(
+    context: &Context,
+    parts: &mut Parts<'_>,
+    plan: &RunPlan,
+) -> Result<BTreeMap<String, Outcome>> {
+    let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
+    let mut services = Services::default();
+    let stopped = match plan.tasks.is_empty() {
+        true => None,
+        false => run_setup(setup, tree, emit, &mut services).await?,
+    };
+    let outcomes = match stopped {
+        None if !plan.shards.is_empty() => integrate(context, parts, plan).await?,
+        None => {
+            let configs = plan.tasks.iter().map(|(_, start)| &start.config);
+            if let Err(error) = require_logins(context, configs) {
+                services.end(&parts.setup).await;
+                return Err(error);
+            }
+            crate::run::run(parts, plan).await?
+        }
+        Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
+    };
+    services.end(&parts.setup).await;
+    Ok(outcomes)
+}
+
 /// Where there is nothing to push to, the commits of a job are kept for one that may.
 fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
     let is_wanted = context.in_actions() || parts.setup.config.settings.push == Some(false);
@@ -414,6 +434,7 @@ fn parts<'e>(
     let run_dir = begun.run_dir;
     let ignore = config.progress_ignore.clone();
     Parts {
+        notes: Notes::of(&run_dir, &begun.run_id, &plan),
         tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),
         accounts: Accounts::of(&run_dir),
         emit,
@@ -435,7 +456,6 @@ fn parts<'e>(
             detector: detector(&context.env),
         },
     }
-        notes: Notes::of(&run_dir, &begun.run_id, &plan),
 }
 
 /// Takes up what an earlier process of the run has brought, if it left the repository as it is.

@@ -140,6 +140,7 @@ fn record(
             .as_ref()
             .map(|path| context.cwd.join(path)),
         flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
+        is_draft: prepared.draft.is_some(),
     };
     run_dir.write(RunFile::Plan, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::run::plan_state::{PlanFile, PlanState};
 use crate::run::repository::repository;
+use crate::run::wanted_draft::WantedDraft;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -69,6 +70,8 @@ pub struct Prepared {
     pub shards: Vec<String>,
     /// What a person should know.
     pub warnings: Vec<String>,
+    /// The plan that is to be drafted instead.
+    pub draft: Option<WantedDraft>,
 }
 
 /// What of a plan is wanted.
@@ -218,6 +221,7 @@ pub fn prepare(
         named,
         shards: selection.shards.to_vec(),
         warnings,
+        draft: None,
     })
 }
 

@@ -100,6 +100,10 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
             real.work_tree().display()
         )));
     }
+    if manifest.is_draft {
+        let message = format!("{} drafts a plan and cannot be resumed", root.display());
+        return Err(Error::config(message).hint("start sprag plan again"));
+    }
     let lock = lock(context, &real)?;
     let request = request(&run_dir)?;
     taken_up(context, args, real, (run_dir, request), lock)

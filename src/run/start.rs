@@ -26,13 +26,7 @@ use tokio::runtime::Runtime;
 pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     process::hide_from_same_user().map_err(anyhow::Error::from)?;
     let args = &with_inputs(context, args)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
-    runtime
-        .block_on(async { process::survive_file_size_limit() })
-        .map_err(anyhow::Error::from)?;
+    let runtime = runtime()?;
     if args.resume && !args.from_remote {
         return go_on(context, args, reopen(context, args)?, runtime);
     }
@@ -103,6 +97,21 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         request
     });
     execute(context, args, prepared, request, None, runtime)
+}
+
+/// What a run works on: one thread.
+///
+/// # Errors
+/// When the system does not give it.
+pub(crate) fn runtime() -> Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)?;
+    runtime
+        .block_on(async { process::survive_file_size_limit() })
+        .map_err(anyhow::Error::from)?;
+    Ok(runtime)
 }
 
 fn go_on(context: &Context, args: &RunArgs, reopened: Reopened, runtime: Runtime) -> Result<u8> {

@@ -46,6 +46,7 @@ mod on_github;
 mod overhead;
 mod pid1;
 mod places;
+mod plan_drafts;
 mod plan_file;
 mod plan_runs;
 mod processes;

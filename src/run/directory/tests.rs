@@ -175,6 +175,7 @@ fn the_newest_twenty_runs_stay() {
         prompt: None,
         tasks: Vec::new(),
         config: None,
+        is_draft: false,
         flags: serde_json::Value::Null,
     };
     let mut last = None;

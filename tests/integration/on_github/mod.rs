@@ -13,6 +13,7 @@ mod enterprise;
 mod kept_work;
 mod labels;
 mod names;
+mod plans;
 mod pushes;
 mod queues;
 mod refusals;

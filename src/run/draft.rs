@@ -1,0 +1,270 @@
+//! A run that drafts a plan, from its command line to the file.
+
+use crate::cli::{PlanArgs, RunArgs, SettingFlags};
+use crate::context::Context;
+use crate::domain::draft::stem;
+use crate::domain::plan::{self, Plan};
+use crate::domain::settings::{PullRequest, Settings};
+use crate::domain::text::{first_line, one_line};
+use crate::error::{Error, Result};
+use crate::git::Real;
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api::Repo as GithubRepo;
+use crate::github::lookup;
+use crate::github::request::{RunRequest, WorkBranch};
+use crate::process;
+use crate::run::execute::execute;
+use crate::run::lock::{RunLock, lock};
+use crate::run::prepare::{Selection, Source, prepare};
+use crate::run::repository::repository;
+use crate::run::source::{of_issue, source_text};
+use crate::run::start::runtime;
+use crate::run::wanted_draft::{WantedDraft, Written};
+use crate::settings;
+use std::cell::RefCell;
+use std::io::stdout;
+use std::path::PathBuf;
+use std::rc::Rc;
+use tokio::runtime::Runtime;
+
+/// Branches of this run whose names are tried before it is given up.
+const BRANCHES: u32 = 50;
+
+/// What came of drafting a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drafted {
+    /// The process's exit code.
+    pub code: u8,
+    /// The plan, where there is one.
+    pub written: Option<Written>,
+}
+
+/// Has the agent draft a plan and writes it to a new file.
+///
+/// # Errors
+/// What keeps the run from beginning, or Sprag's own failure.
+pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
+    process::hide_from_same_user().map_err(anyhow::Error::from)?;
+    let runtime = runtime()?;
+    let real = repository(context)?;
+    let output = output(context, args)?;
+    let given = args.settings.settings()?.pull_request;
+    let above = settings::above(context, &args.settings)?;
+    if above.allow_dirty == Some(true) {
+        return Err(Error::usage("--allow-dirty does not go with sprag plan")
+            .hint("commit or stash your changes: what the agent changes is undone, and yours would be too"));
+    }
+    let kind = given.filter(|kind| *kind != PullRequest::None);
+    let text = match asked(context, (args, &above), &runtime)? {
+        Asked::Text(text) => text,
+        Asked::Over(ended) => {
+            let code = lookup::ended(context, &ended, &mut stdout());
+            return Ok(Drafted {
+                code,
+                written: None,
+            });
+        }
+    };
+    let name = match args.issue {
+        Some(number) => format!("issue-{number}"),
+        None => stem(&text),
+    };
+    if let Some(path) = output.as_ref().filter(|_| kind.is_some())
+        && (!real.contains(path) || real.ignores(path))
+    {
+        return Err(Error::usage(format!(
+            "--output {}: a plan for a pull request lies in the repository and is not ignored",
+            path.display()
+        )));
+    }
+    let (mut request, _lock) = match kind {
+        Some(_) => {
+            let (request, lock) = on_a_branch(context, args, &real, &name, &runtime)?;
+            (Some(request), lock)
+        }
+        None => (None, lock(context, &real)?),
+    };
+    let flags = args.settings.clone().and(match kind {
+        Some(_) => vec![("push", "true".to_owned()), ("report", "none".to_owned())],
+        None => vec![("push", "false".to_owned()), ("report", "none".to_owned())],
+    });
+    let run = run_args(args, flags);
+    let source = Source::Text(task(&text, args.issue));
+    let mut prepared = prepare(
+        context,
+        &run.common,
+        &run.settings,
+        Selection {
+            tasks: &[],
+            shards: &[],
+        },
+        source,
+        false,
+        None,
+    )?;
+    prepared.run.settings.allow_dirty = false;
+    // What is to be drafted is no work: nothing is set up for it, and no check judges it.
+    prepared.run.setup.clear();
+    for (_, config) in &mut prepared.tasks {
+        config.checks.clear();
+    }
+    let written: Rc<RefCell<Option<Written>>> = Rc::default();
+    prepared.draft = Some(WantedDraft {
+        request: text,
+        output,
+        commits: kind.is_some(),
+        written: Rc::clone(&written),
+    });
+    if let Some(request) = &mut request {
+        request.settle(&prepared.run.settings, context.in_actions(), true);
+    }
+    let code = execute(context, &run, prepared, request, None, runtime)?;
+    let written = written.borrow().clone();
+    Ok(Drafted { code, written })
+}
+
+/// The new file that is named.
+fn output(context: &Context, args: &PlanArgs) -> Result<Option<PathBuf>> {
+    let Some(path) = &args.output_file else {
+        return Ok(None);
+    };
+    let path = context.cwd.join(path);
+    if path.symlink_metadata().is_ok() {
+        let message = format!("--output {}: there is such a file already", path.display());
+        return Err(Error::usage(message).hint("name a new file, or remove that one"));
+    }
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    if !name.is_some_and(|name| name.ends_with(".yaml") || name.ends_with(".yml")) {
+        let message = format!("--output {}: a plan is a YAML file", path.display());
+        return Err(Error::usage(message).hint("name a file that ends in .yaml"));
+    }
+    Ok(Some(path))
+}
+
+enum Asked {
+    Text(String),
+    Over(lookup::Ended),
+}
+
+/// What the plan is to be about.
+fn asked(
+    context: &Context,
+    (args, above): (&PlanArgs, &Settings),
+    runtime: &Runtime,
+) -> Result<Asked> {
+    let prompt = args.words.as_ref().or(args.prompt.as_ref());
+    match (prompt, args.issue) {
+        (Some(text), None) if !text.trim().is_empty() => Ok(Asked::Text(text.trim().to_owned())),
+        (None, Some(number)) => {
+            let actions = github(context, "--issue")?;
+            let found = runtime.block_on(of_issue(context, &actions, above, number))?;
+            let wanted = match found.wanted(context) {
+                Ok(wanted) => wanted,
+                Err(ended) => return Ok(Asked::Over(ended)),
+            };
+            let text = source_text(&wanted.source).unwrap_or_default();
+            let read = plan::parse("issue.yaml", text.as_bytes()).map_err(settings::located)?;
+            Ok(Asked::Text(words(&read.value)))
+        }
+        (Some(_), Some(_)) => Err(Error::usage("--prompt and --issue were given together")
+            .hint("give exactly one of --prompt TEXT, --issue N")),
+        _ => Err(Error::usage("nothing to plan: no prompt was given")
+            .hint("give exactly one of --prompt TEXT, --issue N")),
+    }
+}
+
+/// The texts of an issue as it was read.
+fn words(plan: &Plan) -> String {
+    let mut parts = vec![plan.title.clone(), plan.details.clone()];
+    let is_one = plan.tasks.len() == 1 && plan.tasks[0].title == plan.title;
+    for task in &plan.tasks {
+        match is_one {
+            true => parts.push(task.description.clone()),
+            false => parts.push(format!("- {}\n  {}", task.title, task.description)),
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join("\n\n")
+}
+
+fn github(context: &Context, flag: &str) -> Result<ActionsEnvironment> {
+    ActionsEnvironment::of(context).ok_or_else(|| {
+        Error::environment(format!("{flag} needs GitHub, and there is no access to it"))
+            .hint("set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN")
+    })
+}
+
+/// A branch of its own for the plan, checked out.
+fn on_a_branch(
+    context: &Context,
+    args: &PlanArgs,
+    real: &Real,
+    name: &str,
+    runtime: &Runtime,
+) -> Result<(RunRequest, RunLock)> {
+    let actions = github(context, "--pull-request")?;
+    let asked = |error: crate::github::api::Error| Error::environment(error.to_string());
+    let request = runtime.block_on(async {
+        let client = actions.client().map_err(asked)?;
+        let repo = client.repo(&actions.place.repository).map_err(asked)?;
+        let mut request = lookup::at_the_ref(context, actions.place.clone());
+        if request.base_ref.is_none() {
+            request.base_ref = Some(repo.facts().await.map_err(asked)?.default_branch);
+        }
+        request.branch = Some(WorkBranch {
+            name: new_branch(&repo, name).await?,
+            at: None,
+        });
+        if let Some(number) = args.issue {
+            request.context.notes = vec![format!("This is a plan for issue {number}.")];
+        }
+        Ok::<_, Error>(request)
+    })?;
+    let lock = lock(context, real)?;
+    lookup::on_branch(context, &actions, real, &request)?;
+    Ok((request, lock))
+}
+
+/// The name of a branch that is not there yet.
+async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
+    for n in 1..=BRANCHES {
+        let branch = match n {
+            1 => format!("sprag/plan-{name}"),
+            n => format!("sprag/plan-{name}-{n}"),
+        };
+        let there = repo.branch(&branch).await;
+        if there
+            .map_err(|error| Error::environment(error.to_string()))?
+            .is_none()
+        {
+            return Ok(branch);
+        }
+    }
+    Err(Error::environment(format!(
+        "{BRANCHES} branches like sprag/plan-{name} are there already"
+    ))
+    .hint("remove those that are of no more use"))
+}
+
+/// The run's own plan: one task, which is to draft one.
+fn task(text: &str, issue: Option<u64>) -> String {
+    let about = match issue {
+        Some(number) => format!("issue {number}: {}", first_line(text)),
+        None => first_line(text).to_owned(),
+    };
+    let plan = serde_json::json!({
+        "title": one_line(&format!("Plan for {about}"), 100),
+        "tasks": [{ "id": "plan", "title": "Draft a plan", "description": text }],
+    });
+    plan.to_string()
+}
+
+/// The command line of a run with the same settings.
+fn run_args(args: &PlanArgs, settings: SettingFlags) -> RunArgs {
+    RunArgs {
+        common: args.common.clone(),
+        output: args.output,
+        settings,
+        ..RunArgs::default()
+    }
+}

@@ -1,0 +1,409 @@
+//! Has the agent draft a plan: turns that change nothing, and one file that Sprag writes.
+
+use crate::domain::assess::{AssessmentKind, TurnFacts, assess};
+use crate::domain::attempt::Interruption;
+use crate::domain::builtin::trajectory::TurnName;
+use crate::domain::commit_message::without_references;
+use crate::domain::draft::{Draft, MAX_DRAFTS, Problem, of_message, prompt, stem};
+use crate::domain::event::{EventKind, RetryKind, TurnLine};
+use crate::domain::outcome::{Outcome, short};
+use crate::domain::plan::Task;
+use crate::domain::protected_paths::ProtectedPaths;
+use crate::domain::snapshot::{RevId, Snapshot};
+use crate::domain::text::one_line;
+use crate::git::{PlanContent, RawSnapshot, display_path, display_paths, path_within};
+use crate::permit::Committable;
+use crate::run::directory::write_atomically;
+use crate::run::layout::RunFile;
+use crate::run::parts::Parts;
+use crate::run::setup::interruption;
+use crate::run::steps::agent_end::AgentEnd;
+use crate::run::steps::agent_files::run_agent_with_its_files;
+use crate::run::steps::finish_task::finish_task;
+use crate::run::steps::landing::{identity, land, stage};
+use crate::run::steps::prompt::Prompt;
+use crate::run::steps::start_task::start_task;
+use crate::run::steps::turn::{spend, turn_usage};
+use crate::run::task::{TaskRun, TaskStart};
+use crate::run::wanted_draft::{WantedDraft, Written};
+use crate::run::work_tree::{Seen, head_of};
+use anyhow::Context as _;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What a draft is called in messages about it.
+const NAME: &str = "plan.yaml";
+
+/// Where a plan is written to whose place nobody names: the first of these that is there, or else the first.
+const DIRECTORIES: [&str; 2] = [".sprag/plans", "plans"];
+
+/// No larger plan is read.
+const PLAN_LIMIT: u64 = 1 << 20;
+
+/// Has a plan drafted, checks it and writes it.
+///
+/// # Errors
+/// When the run's own state or the plan cannot be written.
+pub async fn draft_plan(
+    parts: &mut Parts<'_>,
+    (task, start): &(Task, TaskStart),
+    wanted: &WantedDraft,
+) -> anyhow::Result<Outcome> {
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
+    let mut run = start_task(setup, tree, accounts, emit, task, start)?;
+    let outcome = match drafted(parts, &run, wanted).await? {
+        Ok(draft) => Outcome::Verified {
+            commit: keep(parts, &draft, wanted)?,
+        },
+        Err(outcome) => outcome,
+    };
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
+    finish_task(setup, tree, accounts, emit, &mut run, &outcome)?;
+    Ok(outcome)
+}
+
+/// Asks for drafts until one is valid.
+async fn drafted(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    wanted: &WantedDraft,
+) -> anyhow::Result<Result<Draft, Outcome>> {
+    let mut problem: Option<Problem> = None;
+    let mut last = Outcome::VerificationFailed;
+    for number in 1..=MAX_DRAFTS {
+        parts
+            .emit
+            .at(Some(run.task.id.as_str()), Some(number), Some(number));
+        if let Some(by) = parts.setup.interruption() {
+            return Ok(Err(interrupted(by)));
+        }
+        if let Some(limit) = spent_all(parts) {
+            return Ok(Err(Outcome::Budget { message: limit }));
+        }
+        if let Some(problem) = &problem {
+            parts.emit.emit(EventKind::RetryScheduled {
+                how: RetryKind::Retry,
+                n: number - 1,
+                of: MAX_DRAFTS - 1,
+                reason: one_line(&problem.why, 500),
+                indicators: Vec::new(),
+                delay_ms: 0,
+            });
+        }
+        let text = prompt(&wanted.request, problem.as_ref());
+        match turn(parts, run, number, text).await? {
+            Turn::Draft(draft) => return Ok(Ok(*draft)),
+            Turn::Ended(outcome) => return Ok(Err(outcome)),
+            Turn::Invalid(found, outcome) => {
+                let why = one_line(&found.why, 500);
+                parts.emit.warn(format!(
+                    "draft {number} of {MAX_DRAFTS} is no valid plan: {why}"
+                ));
+                problem = Some(found);
+                last = outcome;
+            }
+        }
+    }
+    Ok(Err(last))
+}
+
+/// What came of one turn.
+enum Turn {
+    Draft(Box<Draft>),
+    /// There is no valid plan in it; and how the task ends where no further turn follows.
+    Invalid(Problem, Outcome),
+    Ended(Outcome),
+}
+
+async fn turn(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    number: u32,
+    text: String,
+) -> anyhow::Result<Turn> {
+    let (_, before) = parts.tree.snapshot(&mut parts.emit);
+    let mark = parts.tree.repo.mark_turn()?;
+    let prompt = written_prompt(parts, text)?;
+    let turn_number = prompt.number;
+    parts.emit.emit(EventKind::TurnStarted {
+        purpose: PURPOSE.into(),
+        agent: run.config.agent.name().into(),
+        prompt: prompt.name.clone(),
+    });
+    let name = TurnName {
+        task: run.task.id.to_string(),
+        attempt: number,
+        turn: number,
+        purpose: PURPOSE.to_owned(),
+    };
+    let end = run_agent_with_its_files(parts, run, &name, prompt).await?;
+    let inspected = parts.tree.repo.change().inspect_turn(&mark)?;
+    let (raw, after) = parts.tree.snapshot(&mut parts.emit);
+    let drafts = drafts_of(parts, &end, raw.as_deref());
+    undo(parts, run, (raw.as_deref(), &before))?;
+    for warning in &inspected.warnings {
+        parts.emit.warn(warning.clone());
+    }
+    let mut violations = parts.setup.violations();
+    violations.extend(inspected.violations.iter().map(ToString::to_string));
+    let said = end.report.final_message.clone().unwrap_or_default();
+    let file = RunFile::TurnMessage(turn_number);
+    let kept = parts.setup.run_dir.write(file, said.as_bytes());
+    parts.emit.unless_kept(kept.map(drop));
+    let assessment = assess(&TurnFacts {
+        before: &before,
+        after: &after,
+        exit: &end.exit,
+        report: &end.report,
+        agent: run.config.agent.name(),
+        violations: &violations,
+    });
+    let usage = turn_usage(&mut parts.accounts, &end);
+    parts.accounts.end_task(spend(&usage));
+    let is_told = matches!(
+        assessment.kind,
+        AssessmentKind::AgentUnavailable
+            | AssessmentKind::AgentTransient
+            | AssessmentKind::AgentCrashed
+            | AssessmentKind::TurnTimeout
+            | AssessmentKind::PolicyViolation
+            | AssessmentKind::FailedReport
+    ) && end.cancelled.is_none();
+    parts.emit.emit(EventKind::TurnEnded {
+        exit: end.exit.describe(),
+        elapsed_ms: end.elapsed_ms,
+        usage: (!is_told).then_some(usage),
+    });
+    if let Some(reason) = end.cancelled {
+        return Ok(Turn::Ended(interrupted(interruption(reason))));
+    }
+    if is_told {
+        parts.emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
+            turn: number,
+            purpose: PURPOSE.into(),
+            assessment: assessment.kind,
+            indicators: assessment.indicators.clone(),
+            detail: assessment.detail.clone(),
+            before,
+            after,
+            exit: end.exit.describe(),
+            elapsed_ms: end.elapsed_ms,
+            usage,
+            failed_report: assessment.failed_report.clone(),
+            notes: Vec::new(),
+            builtin: end.builtin.clone(),
+        })));
+    }
+    let message = assessment.detail;
+    let died = |outcome| {
+        let problem = Problem {
+            draft: String::new(),
+            why: message.clone(),
+        };
+        Turn::Invalid(problem, outcome)
+    };
+    Ok(match assessment.kind {
+        AssessmentKind::AgentUnavailable | AssessmentKind::AgentTransient => {
+            Turn::Ended(Outcome::AgentUnavailable { message })
+        }
+        AssessmentKind::PolicyViolation => Turn::Ended(Outcome::PolicyViolation { what: message }),
+        AssessmentKind::FailedReport => {
+            let summary = assessment.failed_report.map(|report| report.summary);
+            Turn::Ended(Outcome::FailedReport {
+                summary: summary.unwrap_or_default(),
+            })
+        }
+        AssessmentKind::AgentCrashed => died(Outcome::AgentCrashed {
+            message: message.clone(),
+        }),
+        AssessmentKind::TurnTimeout => died(Outcome::TurnTimeout),
+        _ => match drafts {
+            Ok(draft) => Turn::Draft(draft),
+            Err(problem) => Turn::Invalid(problem, Outcome::VerificationFailed),
+        },
+    })
+}
+
+/// How the turns are named to the agent and in the events.
+const PURPOSE: &str = "plan";
+
+fn interrupted(by: Interruption) -> Outcome {
+    match by {
+        Interruption::Cancel { signal } => Outcome::Cancelled { signal },
+        Interruption::Deadline => Outcome::Deadline,
+    }
+}
+
+/// The limit that the drafts so far have reached.
+fn spent_all(parts: &Parts<'_>) -> Option<String> {
+    let (spent, set) = (parts.accounts.spent, &parts.setup.config.settings);
+    if let Some(limit) = set.max_tokens.filter(|limit| spent.tokens >= *limit) {
+        return Some(format!("the limit of {limit} tokens is reached"));
+    }
+    let limit = set.max_cost_usd.filter(|limit| spent.cost_usd >= *limit)?;
+    Some(format!("the limit of {limit} dollars is reached"))
+}
+
+fn written_prompt(parts: &mut Parts<'_>, text: String) -> anyhow::Result<Prompt> {
+    parts.accounts.turns += 1;
+    let number = parts.accounts.turns;
+    let file = RunFile::Prompt(number);
+    let name = file.path().into_owned();
+    let file = parts.setup.run_dir.write(file, text.as_bytes())?;
+    Ok(Prompt {
+        number,
+        name,
+        file,
+        text,
+    })
+}
+
+/// The draft in the final message, or else in a file that the agent has written.
+fn drafts_of(
+    parts: &Parts<'_>,
+    end: &AgentEnd,
+    raw: Option<&RawSnapshot>,
+) -> Result<Box<Draft>, Problem> {
+    let said = end.report.final_message.as_deref().unwrap_or_default();
+    let why = match of_message(NAME, said) {
+        Ok(draft) => return Ok(Box::new(draft)),
+        Err(why) => why,
+    };
+    let changes = raw.map(|raw| raw.changes.as_slice()).unwrap_or_default();
+    let is_yaml = |path: &&[u8]| path.ends_with(b".yaml") || path.ends_with(b".yml");
+    let files = changes.iter().map(|change| change.path.as_slice());
+    let in_file = files.filter(is_yaml).find_map(|path| {
+        let bytes = parts.tree.repo.work_file(path, PLAN_LIMIT)?;
+        of_message(NAME, &String::from_utf8(bytes).ok()?).ok()
+    });
+    in_file.map(Box::new).ok_or_else(|| Problem {
+        draft: said.to_owned(),
+        why,
+    })
+}
+
+/// Takes back what the agent did to the repository, and says so.
+fn undo(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    (raw, before): (Option<&RawSnapshot>, &Snapshot),
+) -> anyhow::Result<()> {
+    let (id, task) = (&parts.setup.run_id, run.task.id.as_str());
+    if let Some(kept) = parts.tree.repo.change().set_aside(id, task)? {
+        parts.emit.warn(format!(
+            "the agent made commits while it drafted the plan; they are off the branch and kept under {kept}"
+        ));
+    }
+    let is_as_before = || -> bool {
+        let clean = raw.is_some_and(|raw| raw.changes.is_empty() && raw.uncounted.is_empty());
+        clean && before.tree().is_some()
+    };
+    if is_as_before() {
+        return Ok(());
+    }
+    let exempt = parts.tree.exempt();
+    let restored = parts.tree.repo.change().restore_tree(&exempt)?;
+    restored
+        .left
+        .iter()
+        .for_each(|left| parts.emit.warn_once(left));
+    let mut undone = restored.restored;
+    undone.extend(restored.removed);
+    undone.sort();
+    if !undone.is_empty() {
+        let names = display_paths(&undone);
+        parts.emit.warn(format!(
+            "the agent changed files while it drafted the plan, and that is undone: {names}"
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the plan, and commits it where that was asked for.
+fn keep(
+    parts: &mut Parts<'_>,
+    draft: &Draft,
+    wanted: &WantedDraft,
+) -> anyhow::Result<Option<RevId>> {
+    let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
+    let path = match &wanted.output {
+        Some(path) => path.clone(),
+        None => new_file(&work_tree, &draft.plan.title),
+    };
+    if let Some(parent) = path.parent() {
+        let made = fs::create_dir_all(parent);
+        made.with_context(|| format!("{} cannot be made", parent.display()))?;
+    }
+    let commit = match wanted.commits {
+        true => Some(commit(parts, draft, &path)?),
+        false => {
+            let written = write_atomically(&path, draft.text.as_bytes());
+            written.with_context(|| format!("{} cannot be written", path.display()))?;
+            None
+        }
+    };
+    let name = path_within(&path, &work_tree);
+    if !draft.settings.is_empty() {
+        let what = draft.settings.join(" and ");
+        parts.emit.warn(format!(
+            "the plan brings {what} along, which can start programs: read {name} before you run it"
+        ));
+    }
+    parts.accounts.changed_files.insert(name.clone());
+    *wanted.written.borrow_mut() = Some(Written {
+        path: name.clone(),
+        title: draft.plan.title.clone(),
+        tasks: draft.plan.tasks.len(),
+    });
+    Ok(commit)
+}
+
+/// A file that is not there yet, named after the plan.
+fn new_file(work_tree: &Path, title: &str) -> PathBuf {
+    let there = DIRECTORIES.iter().map(|name| work_tree.join(name));
+    let directory = there.clone().find(|path| path.is_dir());
+    let directory = directory.unwrap_or_else(|| work_tree.join(DIRECTORIES[0]));
+    let stem = stem(title);
+    let numbered = (2..).map(|n| format!("{stem}-{n}"));
+    let names = std::iter::once(stem.clone()).chain(numbered);
+    let mut paths = names.map(|name| directory.join(format!("{name}.yaml")));
+    paths
+        .find(|path| path.symlink_metadata().is_err())
+        .unwrap_or(directory)
+}
+
+/// Commits the plan's file and nothing else. The landing writes it into the work tree.
+fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<RevId> {
+    let in_tree = path
+        .strip_prefix(parts.tree.repo.real().work_tree())
+        .with_context(|| format!("{} lies outside of the repository", path.display()))?;
+    let in_tree = in_tree.as_os_str().as_bytes().to_vec();
+    let seen: Seen = parts.tree.snapshot(&mut parts.emit);
+    let raw = seen.0.context("the state of the work tree is not known")?;
+    let content = PlanContent {
+        path: in_tree.clone(),
+        content: draft.text.clone().into_bytes(),
+    };
+    // Nothing but the plan is in it, which no agent writes by itself.
+    let nothing = ProtectedPaths::default();
+    let (permit, policy) = ((Committable::plan_only(), &*raw), (&parts.setup, &nothing));
+    let tree = &mut parts.tree;
+    let staged = stage(tree, permit, policy, Some(content), head_of(&raw))?;
+    let staged = staged.with_context(|| format!("{} is ignored by git", path.display()))?;
+    let title = without_references(&one_line(&draft.plan.title, 200));
+    let run = parts.setup.run_link();
+    let message = format!("[sprag] Draft plan: {title}\n\nSprag-Run: {run}\n");
+    let identity = identity(&parts.setup, tree, &mut parts.emit);
+    let intent = tree.repo.commit_tree(staged, &message, &identity)?;
+    parts.setup.run_dir.write_json(RunFile::Landing, &intent)?;
+    land(tree, &mut parts.emit, &intent)?;
+    parts.emit.emit(EventKind::CommitCreated {
+        commit: intent.commit.0.clone(),
+        subject: format!("{} ({})", intent.subject, short(&intent.commit)),
+        files: vec![display_path(&in_tree)],
+    });
+    Ok(intent.commit)
+}
