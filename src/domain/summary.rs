@@ -84,6 +84,9 @@ pub struct RunSummary {
     /// The task being worked on.
     #[serde(skip)]
     pub current: Option<String>,
+    /// The prompt of the turn that was begun last.
+    #[serde(skip)]
+    pub prompt: Option<String>,
     /// The agent's own list of things to do, as it last stood.
     #[serde(skip)]
     pub todo: Vec<TodoItem>,
@@ -202,6 +205,9 @@ pub struct TurnSummary {
     pub attempt: u32,
     /// `implement`, `nudge` or `retry`.
     pub purpose: String,
+    /// What the agent was told, relative to the run directory; its number is that of the turn's other files too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// What it did.
     pub assessment: AssessmentKind,
     /// The phrases that decided.
@@ -309,6 +315,7 @@ impl Default for RunSummary {
             totals: Totals::default(),
             tasks: Vec::new(),
             current: None,
+            prompt: None,
             todo: Vec::new(),
             name: None,
             limits: None,
@@ -337,7 +344,10 @@ impl RunSummary {
         match &event.kind {
             EventKind::RunStarted(started) => self.started(started),
             EventKind::TaskStarted { .. } => self.task_started(event),
-            EventKind::TurnStarted { .. } => self.turn_started(event),
+            EventKind::TurnStarted { prompt, .. } => {
+                self.prompt = Some(prompt.clone());
+                self.turn_started(event);
+            }
             EventKind::TurnProgress(progress) => self.turn = Some(progress.clone()),
             EventKind::Agent(AgentEvent::Todo { items }) => self.todo.clone_from(items),
             EventKind::TurnEnded { usage, .. } => {
@@ -466,6 +476,7 @@ impl RunSummary {
                 self.notes.push(note.clone());
             }
         }
+        let prompt = self.prompt.take();
         let Some(task) = self.task_mut(event) else {
             return;
         };
@@ -475,7 +486,7 @@ impl RunSummary {
         let attempt = event.attempt.unwrap_or(task.attempts);
         // A run that died right after it told of a turn goes through that turn once more.
         task.turns.retain(|turn| turn.turn != line.turn);
-        task.turns.push(TurnSummary::new(line, attempt));
+        task.turns.push(TurnSummary::new(line, attempt, prompt));
     }
 
     fn check_ended(&mut self, event: &Event, result: &CheckResult) {

@@ -1,10 +1,15 @@
 //! The report as one HTML file: no script, nothing loaded from anywhere, light and dark.
 
+mod changes;
+mod files;
+
 use super::text;
 use super::{annotation, failure, sentence};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
+use files::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeSet;
 
 /// Most bytes of everything that is taken over from files.
 pub const SOURCES_BYTES: usize = 5 << 20;
@@ -20,10 +25,25 @@ pub enum SourceKind {
     Prompt,
     /// What the agent said and did.
     Transcript,
-    /// What changed.
+    /// What each commit changed.
+    Commits,
+    /// Unfinished work.
     Diff,
     /// What a check printed.
     Log,
+}
+
+impl SourceKind {
+    /// What the report calls it.
+    fn what(self) -> &'static str {
+        match self {
+            Self::Prompt => "Prompt",
+            Self::Transcript => "Transcript",
+            Self::Commits => "Commits",
+            Self::Diff => "Patch",
+            Self::Log => "Log",
+        }
+    }
 }
 
 /// A file of the run, as far as it is to be shown.
@@ -45,6 +65,7 @@ pub type Sources = Vec<Source>;
 /// The whole report. Of the sources the first ones are shown that fit in [`SOURCES_BYTES`].
 pub fn report(summary: &RunSummary, sources: &Sources) -> String {
     let title = super::markdown::title(summary);
+    let files = Files::new(sources);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -59,13 +80,13 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
             body {
                 (head(summary, &title))
                 main {
-                    (changes(sources))
+                    (changes::changes(sources))
                     (timeline(summary))
                     (table(summary))
-                    @for task in summary.tasks.iter().filter(|task| !task.turns.is_empty()) { (section(task)) }
+                    @for task in summary.tasks.iter().filter(|task| !task.turns.is_empty()) { (section(task, &files)) }
                     (notes(summary))
                     (warnings(summary))
-                    (files(sources))
+                    (files.others(summary))
                 }
             }
         }
@@ -123,52 +144,6 @@ fn failed(summary: &RunSummary) -> Markup {
                 }
             }
             @if all.len() > MOST_FAILURES { p { (text::count((all.len() - MOST_FAILURES) as u64, "failure")) " more below." } }
-        }
-    }
-}
-
-/// What changed: each diff, folded by file.
-fn changes(sources: &Sources) -> Markup {
-    let diffs: Vec<&Source> = sources
-        .iter()
-        .filter(|it| it.kind == SourceKind::Diff && !it.text.is_empty())
-        .collect();
-    html! {
-        @if !diffs.is_empty() {
-            h2 { "What changed" }
-            @for source in diffs {
-                h3 { code { (text::line(&source.name)) } @if source.cut { " (cut; the whole is in the run directory)" } }
-                @for part in by_file(&source.text) { (file(part)) }
-            }
-        }
-    }
-}
-
-/// The parts of a diff, one for each file.
-fn by_file(diff: &str) -> Vec<&str> {
-    let mut starts: Vec<usize> = diff
-        .match_indices("\ndiff --git ")
-        .map(|(at, _)| at + 1)
-        .collect();
-    starts.insert(0, 0);
-    starts.push(diff.len());
-    let parts = starts.windows(2).map(|pair| &diff[pair[0]..pair[1]]);
-    parts.filter(|part| !part.trim().is_empty()).collect()
-}
-
-fn file(part: &str) -> Markup {
-    let header = part.lines().next().unwrap_or_default();
-    let name = header.rsplit_once(" b/").map_or(header, |(_, name)| name);
-    let count = |sign: char, header: &str| {
-        let lines = part
-            .lines()
-            .filter(|line| line.starts_with(sign) && !line.starts_with(header));
-        lines.count()
-    };
-    html! {
-        details {
-            summary { code { (text::short_line(name, 200)) } " " span.add { "+" (count('+', "+++")) } " " span.del { "−" (count('-', "---")) } }
-            (diff(part))
         }
     }
 }
@@ -299,7 +274,7 @@ fn anchor(task: &TaskSummary) -> String {
     format!("task-{id}")
 }
 
-fn section(task: &TaskSummary) -> Markup {
+fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
     let failing: Vec<&CheckLine> = match task.status {
         TaskEnd::Done => Vec::new(),
         _ => annotation::last_failing(task).collect(),
@@ -322,15 +297,7 @@ fn section(task: &TaskSummary) -> Markup {
             }
             (proofs(task))
             (costs(task))
-            h3 { "Turns" }
-            ol { @for line in &task.turns { (turn(line)) } }
-            @if !task.history.is_empty() {
-                h3 { "Attempts" }
-                ul { @for entry in &task.history { li {
-                    "Attempt " (entry.attempt) ": " (text::some_of(&entry.changes, 20)) " → " (text::line(&entry.outcome.replace('_', " ")))
-                    @if !entry.errors.is_empty() { ul { @for error in &entry.errors { li { (text::short_line(error, 500)) } } } }
-                } } }
-            }
+            (attempts(task, files))
             @if !task.changed_files.is_empty() { p { "Changed: " (text::some_of(&task.changed_files, 100)) } }
             @if let Some(patch) = &task.patch { p { "Patch of the unfinished work: " code { (text::line(patch)) } } }
         }
@@ -353,6 +320,28 @@ fn proofs(task: &TaskSummary) -> Markup {
             ul { @for line in &task.proofs { li {
                 code { (line.proof.as_str()) } " in attempt " (line.attempt) ", " (text::duration(line.elapsed_ms)) ": " b { (line.result.as_str()) } ", " (text::short_line(&line.says(), 1_000))
             } } }
+        }
+    }
+}
+
+/// What was tried: the turns and the checks of each attempt with their files, and what came of it.
+fn attempts(task: &TaskSummary, files: &Files<'_>) -> Markup {
+    let numbers: BTreeSet<u32> = task.turns.iter().map(|turn| turn.attempt).collect();
+    html! {
+        @for number in numbers {
+            h3 { @match number { 0 => "Turns", _ => { "Attempt " (number) } } }
+            @for entry in task.history.iter().filter(|entry| entry.attempt == number) {
+                p { (text::some_of(&entry.changes, 20)) " → " (text::line(&entry.outcome.replace('_', " "))) }
+                @if !entry.errors.is_empty() { ul { @for error in &entry.errors { li { (text::short_line(error, 500)) } } } }
+            }
+            ol { @for line in task.turns.iter().filter(|turn| turn.attempt == number) { (turn(line, files)) } }
+            ul { @for check in task.checks.iter().filter(|check| check.attempt == number) {
+                li {
+                    "Check " code { (text::short_line(&check.name, 100)) } ": "
+                    span class=(if check.passed { "done" } else { "bad" }) { (text::line(&check.detail)) } ", " (text::duration(check.elapsed_ms))
+                    (files.of_check(check))
+                }
+            } }
         }
     }
 }
@@ -396,12 +385,13 @@ fn costs(task: &TaskSummary) -> Markup {
     }
 }
 
-fn turn(turn: &TurnSummary) -> Markup {
+fn turn(turn: &TurnSummary, files: &Files<'_>) -> Markup {
     let said = sentence::indicators(&turn.indicators);
     html! {
         li value=(turn.turn) {
             (text::line(&turn.purpose)) ", attempt " (turn.attempt) ": " b { (sentence::assessment(turn.assessment)) } ", " (text::duration(turn.elapsed_ms)) ", " (text::line(&turn.exit))
             @if !said.is_empty() { ": " @for words in &said { q { (words) } " " } }
+            (files.of_turn(turn))
         }
     }
 }
@@ -432,47 +422,6 @@ fn warnings(summary: &RunSummary) -> Markup {
     }
 }
 
-fn files(sources: &Sources) -> Markup {
-    let mut left = SOURCES_BYTES;
-    let mut shown: Vec<(&Source, &str)> = Vec::new();
-    for source in sources {
-        let kept = text::head_bytes(&source.text, SOURCE_BYTES.min(left));
-        left -= kept.len();
-        if !kept.is_empty() {
-            shown.push((source, kept));
-        }
-    }
-    let missing = sources
-        .iter()
-        .filter(|source| !source.text.is_empty())
-        .count()
-        - shown.len();
-    html! {
-        @for (kind, heading) in [(SourceKind::Prompt, "Prompts"), (SourceKind::Transcript, "Transcripts"), (SourceKind::Log, "Logs of the checks")] {
-            @if shown.iter().any(|(source, _)| source.kind == kind) {
-                h2 { (heading) }
-                @for (source, kept) in shown.iter().filter(|(source, _)| source.kind == kind) {
-                    details {
-                        summary { code { (text::line(&source.name)) } @if source.cut || kept.len() < source.text.len() { " (cut; the whole is in the run directory)" } }
-                        (pre(kept))
-                    }
-                }
-            }
-        }
-        @if missing > 0 { p { (text::count(missing as u64, "file")) " more in the run directory." } }
-    }
-}
-
-fn diff(body: &str) -> Markup {
-    let class = |line: &str| match line.chars().next() {
-        Some('+') => "add",
-        Some('-') => "del",
-        Some('@') => "hunk",
-        _ => "",
-    };
-    html! { pre { @for line in text::block(body).lines() { span class=(class(line)) { (line) "\n" } } } }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -498,7 +447,7 @@ mod tests {
             "<title>Sprag: partly done, 1 of 3 tasks done</title>",
             "git apply /runs/01H-run/patches/t2.patch",
             "class=\"failed\"",
-            "<span class=\"add\">+b\n</span>",
+            "<span class=\"add\">+b</span>",
             "Do it\nnow",
             "href=\"#task-t2\"",
             "id=\"task-t2\"",
@@ -528,10 +477,7 @@ mod tests {
             assert!(!page.contains(absent), "{absent}");
         }
         assert!(page.contains("&lt;script&gt;"));
-        assert_eq!(
-            page.matches("<pre>").count(),
-            page.matches("</pre>").count()
-        );
+        assert_eq!(page.matches("<pre").count(), page.matches("</pre>").count());
     }
 
     #[test]

@@ -9,14 +9,26 @@ use unicode_width::UnicodeWidthChar;
 /// are gone, line ends and tabs are spaces, the ends are trimmed. Everything that an agent, a plan or
 /// a check wrote passes through here, or through [`block`], before a person sees it.
 pub fn line(text: &str) -> String {
-    let unified = text.replace("\r\n", "\n");
-    let flat: Vec<String> = unified.split(is_line_end).map(visible).collect();
-    flat.join(" ").trim().to_owned()
+    beginning(text, usize::MAX)
 }
 
 /// As [`line`], at most `max` characters with an ellipsis where something was cut.
 pub fn short_line(text: &str, max: usize) -> String {
-    clip_chars(&line(text), max).into_owned()
+    clip_chars(&beginning(text, max), max).into_owned()
+}
+
+/// As [`line`], but of a long text only its first lines, which make more than `most` characters.
+fn beginning(text: &str, most: usize) -> String {
+    let unified = text.replace("\r\n", "\n");
+    let mut flat = String::new();
+    for part in unified.split(is_line_end) {
+        flat.push(' ');
+        flat.push_str(&visible(part));
+        if flat.len() > most && flat.trim().chars().nth(most).is_some() {
+            break;
+        }
+    }
+    flat.trim().to_owned()
 }
 
 /// Several lines of plain text, each cleaned as by [`line`] but with its indentation, tabs being
@@ -213,6 +225,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_short_line_is_the_line_cut(text in "(?s)[ a-z\r\n\t\u{200b}\u{1b}\\[]{0,60}", max in 0_usize..40) {
+            prop_assert_eq!(short_line(&text, max), clip_chars(&line(&text), max));
+        }
+
         #[test]
         fn lines_and_blocks_hold_nothing_invisible(text in any::<String>(), max in 0usize..40) {
             let one = line(&text);

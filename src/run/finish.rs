@@ -8,6 +8,7 @@ use crate::domain::snapshot::{Head, Snapshot};
 use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
 use crate::process::CancelReason;
+use crate::report::html::SOURCES_BYTES;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
 use crate::run::orderly_end::note_orderly_end;
@@ -35,6 +36,7 @@ pub(crate) fn end(
     }
     note_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
     name_check_artifacts(parts);
+    keep_commits(parts);
     let head = match parts.tree.last_snapshot(&mut parts.emit).1 {
         Snapshot::Known(known) => match known.head {
             Head::At(id) => Some(id.0),
@@ -68,6 +70,34 @@ const OF_TOOLS: &[&str] = &[
     "node_modules",
     "target",
 ];
+
+/// Keeps what the run's commits changed for the report, as much of it as that shows.
+fn keep_commits(parts: &mut Parts<'_>) {
+    let start = parts.setup.start_commit();
+    let Some(head) = parts
+        .tree
+        .repo
+        .base()
+        .filter(|head| Some(head) != start.as_ref())
+    else {
+        return;
+    };
+    let mut text = Vec::new();
+    let mut keep = |piece: &[u8]| {
+        let room = SOURCES_BYTES.saturating_sub(text.len());
+        text.extend_from_slice(&piece[..piece.len().min(room)]);
+    };
+    let written = parts
+        .tree
+        .repo
+        .write_commits(start.as_ref(), &head, &mut keep);
+    let kept = written.map_err(anyhow::Error::from);
+    if let Err(error) = kept.and_then(|()| parts.setup.run_dir.write(RunFile::Commits, &text)) {
+        parts
+            .emit
+            .warn(format!("the report does not show the commits: {error:#}"));
+    }
+}
 
 /// Names the files that only setup commands and checks made, which no run commits or counts as dirt.
 fn name_check_artifacts(parts: &mut Parts<'_>) {

@@ -108,6 +108,8 @@ pub enum RunFile<'a> {
     Patch(&'a str),
     /// The run in one of the formats of `sprag report`.
     Report(Format),
+    /// What the run's commits changed, for people.
+    Commits,
     /// The run's commits where they could not be pushed.
     Bundle,
     /// The number of the last event of a process that came to its end and told of it.
@@ -166,6 +168,7 @@ impl RunFile<'_> {
         RunFile::Report(Format::Md),
         RunFile::Report(Format::Json),
         RunFile::Report(Format::Html),
+        RunFile::Commits,
         RunFile::Bundle,
         RunFile::Ended,
         RunFile::Finished,
@@ -209,6 +212,7 @@ impl RunFile<'_> {
             | Self::TurnMessage(_)
             | Self::Patch(_)
             | Self::Report(_)
+            | Self::Commits
             | Self::Events
             | Self::Transcript(..)
             | Self::CheckLog(..) => false,
@@ -256,6 +260,7 @@ impl RunFile<'_> {
             Self::TurnMessage(number) => made(format!("turns/{number:02}-final.md"), BEFORE_EVENT),
             Self::Patch(task) => made(format!("patches/{task}.patch"), BEFORE_EVENT),
             Self::Report(format) => whole(format.file(), AT_END),
+            Self::Commits => derived("commits.patch".to_owned(), "at the end, before the report"),
             Self::Bundle => derived(
                 BUNDLE.to_owned(),
                 "at the end, where the commits are for another job or could not be pushed",

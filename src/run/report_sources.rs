@@ -1,7 +1,7 @@
 //! The files of a run that its HTML report shows.
 
 use crate::report::html::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, Sources};
-use crate::run::layout::Folder;
+use crate::run::layout::{Folder, RunFile};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -11,27 +11,31 @@ use std::path::{Path, PathBuf};
 /// What is shown of a run directory, as much of it as a report holds. What cannot be read is left
 /// out: the report never fails for it.
 pub fn sources(run_dir: &Path) -> Sources {
-    let mut left = SOURCES_BYTES;
-    let mut sources = Vec::new();
+    let mut files = vec![(SourceKind::Commits, run_dir.join(&*RunFile::Commits.path()))];
     for (kind, folder) in [
         (SourceKind::Diff, Folder::Patches),
         (SourceKind::Prompt, Folder::Prompts),
         (SourceKind::Log, Folder::Checks),
         (SourceKind::Transcript, Folder::Turns),
     ] {
-        for path in files_in(&run_dir.join(folder.name())) {
-            let Ok((text, cut)) = read(&path, kind, left.min(SOURCE_BYTES)) else {
-                continue;
-            };
-            left = left.saturating_sub(text.len());
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            sources.push(Source {
-                kind,
-                name: format!("{}/{name}", folder.name()),
-                text,
-                cut,
-            });
-        }
+        let found = files_in(&run_dir.join(folder.name()));
+        files.extend(found.into_iter().map(|path| (kind, path)));
+    }
+    let mut left = SOURCES_BYTES;
+    let mut sources = Vec::new();
+    for (kind, path) in files {
+        let Ok((text, cut)) = read(&path, kind, left.min(SOURCE_BYTES)) else {
+            continue;
+        };
+        left = left.saturating_sub(text.len());
+        let name = path.strip_prefix(run_dir).unwrap_or(&path);
+        let name = name.to_string_lossy().into_owned();
+        sources.push(Source {
+            kind,
+            name,
+            text,
+            cut,
+        });
     }
     sources
 }

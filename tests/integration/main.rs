@@ -14,6 +14,7 @@ mod agent_ends;
 mod architecture;
 mod attacks;
 mod bad_input;
+mod browser;
 mod builtin;
 mod builtin_cancel;
 mod builtin_context;

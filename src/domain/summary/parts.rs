@@ -123,11 +123,12 @@ impl TaskSummary {
 }
 
 impl TurnSummary {
-    pub(super) fn new(line: &TurnLine, attempt: u32) -> Self {
+    pub(super) fn new(line: &TurnLine, attempt: u32, prompt: Option<String>) -> Self {
         Self {
             turn: line.turn,
             attempt,
             purpose: line.purpose.clone(),
+            prompt,
             assessment: line.assessment,
             indicators: line.indicators.clone(),
             detail: line.detail.clone(),

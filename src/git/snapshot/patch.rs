@@ -1,5 +1,6 @@
 //! The difference from the base as a patch.
 
+use crate::domain::snapshot::RevId;
 use crate::git::commit::stage::{Target, committed};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write;
@@ -59,6 +60,30 @@ impl Repo {
             ])
             .stream(sink)?
             .expect_success("diff-index".to_owned())
+            .map(drop)
+    }
+
+    /// What each commit after `base` up to `head` changed, oldest first, handed to `sink` piece by piece:
+    /// a line `commit ID`, an empty line, the indented subject, an empty line, the difference from its
+    /// first parent. Without a base every commit up to `head`.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn write_commits(
+        &self,
+        base: Option<&RevId>,
+        head: &RevId,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GitError> {
+        let _open = self.unseal()?;
+        let range = base.map_or_else(|| head.0.clone(), |base| format!("{}..{}", base.0, head.0));
+        self.call()
+            .args(["log", "--reverse", "--topo-order", "--no-show-signature"])
+            .args(["--format=format:commit %H%n%n    %s%n", "--patch"])
+            .args(["--diff-merges=first-parent", "--no-notes"])
+            .args(["--no-ext-diff", "--no-textconv", "--no-color", &range, "--"])
+            .stream(sink)?
+            .expect_success("log".to_owned())
             .map(drop)
     }
 
