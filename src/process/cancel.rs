@@ -270,7 +270,7 @@ impl Handlers {
 }
 
 /// Whether SIGHUP is ignored, as far as the system tells.
-fn hangup_is_ignored() -> bool {
+pub(super) fn hangup_is_ignored() -> bool {
     let mask = std::fs::read_to_string("/proc/self/status")
         .ok()
         .and_then(|status| {
