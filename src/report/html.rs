@@ -152,35 +152,32 @@ fn fact(name: &str, value: &str) -> Markup {
     html! { @if !value.is_empty() { div { dt { (name) } dd { (text::short_line(value, 200)) } } } }
 }
 
-/// One bar for each turn and each check, as wide as it took long.
+/// One bar for each turn and each check, as wide as it took long; all tasks are on one scale.
 fn timeline(summary: &RunSummary) -> Markup {
-    let tasks: Vec<&TaskSummary> = summary
-        .tasks
-        .iter()
-        .filter(|task| !task.turns.is_empty())
+    let with_turns = summary.tasks.iter().filter(|task| !task.turns.is_empty());
+    let lanes: Vec<(&TaskSummary, Vec<Bar>)> = with_turns
+        .take(200)
+        .map(|task| (task, bars(task)))
         .collect();
-    let total: u64 = tasks
+    let length = |bars: &[Bar]| bars.iter().map(|bar| bar.ms).sum::<u64>();
+    let longest = lanes
         .iter()
-        .flat_map(|task| bars(task))
-        .map(|bar| bar.ms)
-        .sum();
-    let share = |ms: u64| {
-        format!(
-            "flex-grow:{}",
-            (ms.saturating_mul(1_000) / total.max(1)).max(3)
-        )
-    };
+        .map(|(_, bars)| length(bars))
+        .max()
+        .unwrap_or(0);
+    let share = |ms: u64| (ms.saturating_mul(1_000) / longest.max(1)).max(3);
     html! {
-        @if !tasks.is_empty() {
+        @if !lanes.is_empty() {
             h2 { "Timeline" }
             div.timeline {
-                @for task in tasks.iter().take(200) {
+                @for (task, bars) in &lanes {
                     div.lane {
                         a href=(format!("#{}", anchor(task))) { (text::short_line(&task.id, 30)) }
                         div.bars {
-                            @for bar in bars(task) {
-                                span class=(bar.class) style=(share(bar.ms)) title=(bar.title) {}
+                            @for bar in bars {
+                                span class=(bar.class) style=(format!("flex-grow:{}", share(bar.ms))) title=(bar.title) {}
                             }
+                            @if length(bars) < longest { span style=(format!("flex-grow:{}", share(longest - length(bars)))) {} }
                         }
                     }
                 }
@@ -370,7 +367,7 @@ fn costs(task: &TaskSummary) -> Markup {
     let most_time = attempts.iter().map(|it| it.1).max().unwrap_or(0).max(1);
     let most_tokens = attempts.iter().map(|it| it.2).max().unwrap_or(0).max(1);
     let width =
-        |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(100) / most).max(1));
+        |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(80) / most).max(1));
     html! {
         @if attempts.len() > 1 {
             h3 { "Time and tokens of each attempt" }

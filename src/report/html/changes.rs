@@ -82,7 +82,7 @@ fn files(diff: &str) -> Markup {
 fn file(part: &str) -> Markup {
     let header = part.lines().next().unwrap_or_default();
     let name = header.rsplit_once(" b/").map_or(header, |(_, name)| name);
-    let body: Vec<(Numbers, &str)> = numbered(part).collect();
+    let body: Vec<(Numbers, &str)> = numbered(part.trim_end_matches('\n')).collect();
     let count = |wanted: fn(&Numbers) -> bool| body.iter().filter(|(at, _)| wanted(at)).count();
     html! {
         details {
