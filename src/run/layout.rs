@@ -143,7 +143,7 @@ const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the
 
 impl RunFile<'_> {
     /// One of each, with stand-ins for numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 30] = [
+    pub const ALL: [RunFile<'static>; 31] = [
         RunFile::Manifest,
         RunFile::History,
         RunFile::EventRecord,
