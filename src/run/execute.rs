@@ -67,6 +67,7 @@ pub(crate) fn execute(
     let ready = runtime.block_on(confined(context, &prepared, taken_up.as_ref()));
     let begun = ready.and_then(|isolation| {
         let begun = begun(context, args, &prepared, taken_up)?;
+        isolation.make_directories();
         Ok((begun, isolation))
     });
     let begun = begun.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime));

@@ -46,6 +46,8 @@ pub struct Isolation {
     line: SandboxLine,
     policies: Option<Policies>,
     warnings: Vec<String>,
+    /// Directories that have to be there before a child starts.
+    missing: Vec<PathBuf>,
     /// Kept for its end: it removes the directory.
     temporary: Option<TempDir>,
 }
@@ -58,6 +60,15 @@ struct Policies {
 }
 
 impl Isolation {
+    /// Makes the directories that have to be there before a child starts: what is not there cannot be made
+    /// writable. To be called once it is certain that the run begins.
+    pub fn make_directories(&self) {
+        for path in &self.missing {
+            // One that cannot be made is one that cannot be written.
+            let _ = std::fs::create_dir_all(path);
+        }
+    }
+
     /// What reports tell.
     pub fn line(&self) -> &SandboxLine {
         &self.line
@@ -132,7 +143,7 @@ pub struct Scope<'a> {
     pub agents: Vec<&'a Agent>,
     /// The run's directory, where it is there already.
     pub run_dir: Option<&'a Path>,
-    /// Whether missing caches and a directory for temporary files are made.
+    /// Whether a directory for temporary files is made.
     pub makes: bool,
 }
 
@@ -236,6 +247,10 @@ async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
                     line: SandboxLine { level, missing },
                     warnings: form.warnings(&prepared),
                     policies: Some(policies),
+                    missing: match level {
+                        Level::Files | Level::Namespaces => prepared.missing,
+                        Level::Off | Level::Privileges => Vec::new(),
+                    },
                     temporary: prepared.temporary,
                 });
             }

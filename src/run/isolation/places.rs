@@ -60,9 +60,11 @@ pub(super) struct Prepared {
     pub(super) setup: Vec<PathBuf>,
     /// What the settings name.
     pub(super) named: Vec<PathBuf>,
+    /// Directories that are missing and have to be there before a child starts.
+    pub(super) missing: Vec<PathBuf>,
 }
 
-/// Finds the places, and makes those of the caches that are missing.
+/// Finds the places.
 ///
 /// # Errors
 /// When no directory for temporary files can be made.
@@ -71,10 +73,10 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let home = context.path_var("HOME").filter(|home| home.is_absolute());
     let home = home.as_deref();
     let is_there = |program: &str| context.find_program(program).is_some();
-    let makes = scope.makes;
-    let of = |table| made(sandbox::places(table, &context.env, home, is_there), makes);
+    let of = |table| sandbox::places(table, &context.env, home, is_there);
+    let mut missing = Vec::new();
     let named = named(scope, home);
-    let mut check = of(CACHES);
+    let mut check = found(of(CACHES), &mut missing);
     check.extend(named.iter().cloned());
     let shared = match is_strict {
         true => Vec::new(),
@@ -83,11 +85,13 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     check.extend(shared.iter().cloned());
     let mut agent = check.clone();
     for it in &scope.agents {
-        agent.extend(own_places(it, context, home, makes));
+        agent.extend(found(own_places(it, context, home), &mut missing));
     }
     let mut setup = check.clone();
-    setup.extend(of(TOOLS));
-    let temporary = match is_strict && makes {
+    if is_strict {
+        setup.extend(found(of(TOOLS), &mut missing));
+    }
+    let temporary = match is_strict && scope.makes {
         true => Some(own_temporary(context)?),
         false => None,
     };
@@ -106,6 +110,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
         check,
         setup,
         named,
+        missing,
     })
 }
 
@@ -122,13 +127,13 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
 }
 
 /// The directories of an agent's own. Which agent a command starts is not known, so it gets what is there.
-fn own_places(agent: &Agent, context: &Context, home: Option<&Path>, makes: bool) -> Vec<PathBuf> {
+fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<Place> {
     match agent {
-        Agent::Cli(CliAgent::Known(spec)) => made(spec.own_places(&context.env, home), makes),
+        Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&context.env, home),
         Agent::Cli(CliAgent::Command { .. }) => {
             let known = CLIS.iter();
             let places = known.flat_map(|spec| spec.own_places(&context.env, home));
-            made(places.collect(), false)
+            places.map(|it| Place { made: false, ..it }).collect()
         }
         Agent::Builtin(_) => Vec::new(),
     }
@@ -146,16 +151,17 @@ fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
     named.map(|path| resolved(&path)).collect()
 }
 
-/// The places that exist, or could be made, without links.
-fn made(places: Vec<Place>, makes: bool) -> Vec<PathBuf> {
+/// The places that exist or are to be made, without links; `missing` gets the latter.
+fn found(places: Vec<Place>, missing: &mut Vec<PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
-        if place.made && makes {
-            // One that cannot be made is one that cannot be written.
-            let _ = fs::create_dir_all(&place.path);
+        let path = resolved(&place.path);
+        let exists = path.exists();
+        if !exists && place.made {
+            missing.push(path.clone());
         }
-        if place.path.exists() {
-            found.push(resolved(&place.path));
+        if exists || place.made {
+            found.push(path);
         }
     }
     found

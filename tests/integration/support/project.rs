@@ -144,6 +144,8 @@ impl Project {
 
     /// Any program with these arguments in this environment, not yet started.
     pub fn program(&self, program: &str, args: &[&str]) -> Command {
+        let sandbox = std::env::var("SPRAG_TEST_SANDBOX");
+        let sandbox = sandbox.unwrap_or_else(|_| "off".into());
         let mut command = Command::new(program);
         let root = self.root.path();
         command
@@ -160,8 +162,9 @@ impl Project {
             .env("SPRAG_BASELINE", "off")
             .env("SPRAG_FLAKY_RERUNS", "0")
             .env("SPRAG_TEST_CHANGES", "warn")
-            // So do those about confinement, which costs a start of the program for each child.
-            .env("SPRAG_SANDBOX", "off")
+            // So do those about confinement, which costs a start of the program for each child. With
+            // SPRAG_TEST_SANDBOX=auto all tests run under the default.
+            .env("SPRAG_SANDBOX", sandbox)
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
