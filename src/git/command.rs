@@ -2,11 +2,13 @@
 
 use crate::git::error::GitError;
 use crate::git::special_files::special_files_in;
-use crate::process::{Cancel, is_executable};
+use crate::process::{Cancel, is_executable, while_nothing_starts};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use secrecy::{ExposeSecret as _, SecretString};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -39,6 +41,40 @@ pub(super) struct Output {
     pub(super) stderr: String,
 }
 
+/// A name and a password that git gets by a pipe when it asks for them.
+#[derive(Debug)]
+pub(super) struct Login {
+    /// For which server: scheme, host and port.
+    pub(super) server: String,
+    pub(super) user: String,
+    pub(super) password: SecretString,
+}
+
+impl Login {
+    /// The end of a pipe that holds the answer to git's question. Who has read it has emptied it, so that
+    /// nobody finds it in the environment or in a file of git's for as long as that runs.
+    fn pipe(&self) -> io::Result<OwnedFd> {
+        let (answer, mut told) = io::pipe()?;
+        let password = self.password.expose_secret();
+        write!(told, "username={}\npassword={password}\n", self.user)?;
+        Ok(answer.into())
+    }
+
+    /// The setting by which git asks there.
+    fn setting(&self, pipe: &OwnedFd) -> String {
+        let descriptors = match cfg!(target_os = "linux") {
+            true => "/proc/self/fd",
+            false => "/dev/fd",
+        };
+        // git adds what it asks for as a last word, which is none of the command's.
+        format!(
+            "credential.{}.helper=!cat {descriptors}/{} #",
+            self.server,
+            pipe.as_raw_fd()
+        )
+    }
+}
+
 /// One git command to be run.
 pub(super) struct Call<'a> {
     git: &'a GitProgram,
@@ -46,6 +82,7 @@ pub(super) struct Call<'a> {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     stdin: Vec<u8>,
+    login: Option<Login>,
     timeout: Duration,
     watched: Vec<PathBuf>,
     cancel: Option<Cancel>,
@@ -75,6 +112,7 @@ impl GitProgram {
             args: Vec::new(),
             env: Vec::new(),
             stdin: Vec::new(),
+            login: None,
             timeout: TIMEOUT,
             watched: Vec::new(),
             cancel: None,
@@ -131,6 +169,11 @@ impl<'a> Call<'a> {
 
     pub(super) fn stdin(mut self, bytes: Vec<u8>) -> Self {
         self.stdin = bytes;
+        self
+    }
+
+    pub(super) fn login(mut self, login: Option<Login>) -> Self {
+        self.login = login;
         self
     }
 
@@ -233,7 +276,17 @@ impl<'a> Call<'a> {
             true => Stdio::null(),
             false => Stdio::piped(),
         };
-        Command::new(&self.git.program)
+        let failed = |source| GitError::Spawn {
+            program: self.git.program.clone(),
+            source,
+        };
+        let mut command = Command::new(&self.git.program);
+        let pipe = self.login.as_ref().map(Login::pipe).transpose();
+        let pipe = pipe.map_err(failed)?;
+        if let (Some(login), Some(pipe)) = (&self.login, &pipe) {
+            command.args(["-c", &login.setting(pipe)]);
+        }
+        command
             .args(&self.args)
             .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
@@ -241,12 +294,17 @@ impl<'a> Call<'a> {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(|source| GitError::Spawn {
-                program: self.git.program.clone(),
-                source,
-            })
+            .process_group(0);
+        let Some(pipe) = pipe else {
+            return command.spawn().map_err(failed);
+        };
+        while_nothing_starts(|| {
+            fcntl_setfd(&pipe, FdFlags::empty())?;
+            let started = command.spawn();
+            drop(pipe);
+            started
+        })
+        .map_err(failed)
     }
 
     fn cut_off(&self, drained: Drained) -> GitError {
@@ -440,4 +498,46 @@ fn kill_group(child: &mut Child) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let _ = child.kill();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_told_once_and_to_its_server_and_stands_in_no_environment() {
+        let path = std::env::var_os("PATH").unwrap();
+        let git = GitProgram::find(&path, Path::new("/nonexistent")).unwrap();
+        let login = |host: &str| Login {
+            server: format!("https://{host}"),
+            user: "x-access-token".into(),
+            password: SecretString::from("s3cret-token"),
+        };
+        let ask = |login: Login, script: &str| {
+            let alias = format!("alias.look=!{script}");
+            let call = git.call(Path::new("/")).args(["-c", &alias, "look"]);
+            let output = call.login(Some(login)).status().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let fill = "printf 'protocol=https\\nhost=example.org\\n\\n' | git credential fill";
+        let told = ask(login("example.org"), fill);
+        let is_whole =
+            told.contains("username=x-access-token\n") && told.contains("password=s3cret-token\n");
+        assert!(is_whole, "{told}");
+        let twice = ask(
+            login("example.org"),
+            &format!("{fill} >/dev/null; {fill} 2>/dev/null; echo asked"),
+        );
+        assert_eq!(twice, "asked\n");
+        let elsewhere = ask(
+            login("example.net"),
+            &format!("{fill} 2>/dev/null; echo asked"),
+        );
+        assert_eq!(elsewhere, "asked\n");
+        let seen = ask(
+            login("example.org"),
+            "env; tr '\\0' '\\n' </proc/self/cmdline; echo seen",
+        );
+        assert!(seen.contains("seen") && !seen.contains("s3cret"), "{seen}");
+    }
 }

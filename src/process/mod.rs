@@ -38,7 +38,8 @@ pub use log::CappedLog;
 pub use marker::{PROCESS_ID, RUN_ID, kill_marked, outlast};
 pub use programs::{find_program, is_executable};
 pub use registry::{
-    Quiescence, become_subreaper, hide_from_same_user, kill_descendants, quiescence, take_survivors,
+    Quiescence, become_subreaper, hide_from_same_user, kill_descendants, quiescence,
+    take_survivors, while_nothing_starts,
 };
 pub use retain::{HeadTail, Tail};
 pub use service::Service;

@@ -199,6 +199,12 @@ pub(super) fn start<T, E>(
     ))
 }
 
+/// Does something while no child is started, which would inherit what is open for another one.
+pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
+    let _held = lock();
+    something()
+}
+
 /// What the processes that there are now are taken for by a child of this marker.
 pub(super) fn custody(procs: &[Proc], marker: &str) -> Custody {
     let mut registry = lock();

@@ -88,7 +88,8 @@ pub fn summary(project: &Project) -> serde_json::Value {
 
 #[test]
 fn every_output_has_its_name_and_value() {
-    let project = step("grep -qx fixed a.txt");
+    let mut project = step("grep -qx fixed a.txt");
+    project.env("SPRAG_SANDBOX", "off");
     let agent = r#"echo '{"event":"agent.usage","tokens_in":1200,"tokens_out":34,"cost_usd":0.25}'; test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done."#;
     run(&project, agent, &[]).expect(0);
     let dir = run_directory(&project);

@@ -4,7 +4,7 @@
 //! rewriting, proxy, credential helper or hook of the repository has a say in it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::command::Call;
+use crate::git::command::{Call, Login};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
 use crate::git::private::calls::{HOME, git_dir};
@@ -112,15 +112,16 @@ impl Remote {
         text
     }
 
-    fn settings(&self) -> Vec<(String, String)> {
-        let fixed = REMOTE_SETTINGS
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let header = self.credential.as_ref().map(|credential| {
-            let value = format!("AUTHORIZATION: basic {}", credential.basic());
-            (format!("http.{}.extraHeader", self.url), value)
-        });
-        fixed.chain(header).collect()
+    /// How git logs in there.
+    fn login(&self) -> Option<Login> {
+        let credential = self.credential.as_ref()?;
+        let (scheme, rest) = self.url.split_once("://")?;
+        let host = rest.split('/').next()?;
+        Some(Login {
+            server: format!("{scheme}://{host}"),
+            user: credential.user.clone(),
+            password: credential.token.clone(),
+        })
     }
 }
 
@@ -148,6 +149,8 @@ const REMOTE_SETTINGS: &[(&str, &str)] = &[
     ("http.lowSpeedTime", "60"),
     ("credential.helper", ""),
     ("core.alternateRefsCommand", "true"),
+    // Not only once the server has asked, where git knows this setting (2.46).
+    ("http.proactiveAuth", "basic"),
     ("core.askPass", "false"),
     ("fetch.recurseSubmodules", "false"),
     ("push.recurseSubmodules", "no"),
@@ -241,20 +244,19 @@ impl Repo {
     }
 
     /// A command that talks to `remote`: the private directory, no work tree, objects where the
-    /// repository has them, and the credential in the environment of this one process.
+    /// repository has them, and the credential in a pipe of this one process.
     pub(in crate::git) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
         let mut call = self.apart().cancelled_by(cancel);
         call = call.env("GIT_ALLOW_PROTOCOL", remote.protocols);
         for (name, value) in &remote.network {
             call = call.env(name, value);
         }
-        let settings = remote.settings();
-        call = call.env("GIT_CONFIG_COUNT", settings.len().to_string());
-        for (number, (key, value)) in settings.into_iter().enumerate() {
+        call = call.env("GIT_CONFIG_COUNT", REMOTE_SETTINGS.len().to_string());
+        for (number, (key, value)) in REMOTE_SETTINGS.iter().enumerate() {
             call = call.env(format!("GIT_CONFIG_KEY_{number}"), key);
             call = call.env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
-        call
+        call.login(remote.login())
     }
 
     /// A command in the private directory that sees no work tree and so no `.gitmodules`, attributes
@@ -343,9 +345,9 @@ mod tests {
             remote.clean(&said),
             "fatal: header AUTHORIZATION: basic *** for ***"
         );
-        let (key, value) = remote.settings().pop().unwrap();
-        assert_eq!(key, "http.https://example.org/o/r.git.extraHeader");
-        assert_eq!(value, format!("AUTHORIZATION: basic {basic}"));
+        let login = remote.login().unwrap();
+        assert_eq!(login.server, "https://example.org");
+        assert!(!format!("{login:?}").contains("s3cret"));
     }
 
     #[test]
