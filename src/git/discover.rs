@@ -292,15 +292,24 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         start,
         environment,
     };
-    asked.version()?;
     let Answers {
         work_tree,
         git_dir,
         common_dir,
         object_format,
     } = match asked.all_at_once() {
-        Some(answers) => answers,
-        None => asked.one_by_one()?,
+        Some((answers, Some(version))) => {
+            refuse_old(&version)?;
+            answers
+        }
+        Some((answers, None)) => {
+            asked.version()?;
+            answers
+        }
+        None => {
+            asked.version()?;
+            asked.one_by_one()?
+        }
     };
     let git = GitProgram::find(search_path, &work_tree).ok_or(PreflightError::NoGit)?;
     refuse_foreign_owner(&[&work_tree, &git_dir], &asked)?;
@@ -344,9 +353,9 @@ struct Answers {
 }
 
 impl Asked<'_> {
-    /// The answers of one git process, where everything is as usual: `None` tells neither what is
-    /// wrong nor which path has a line break in it.
-    fn all_at_once(&self) -> Option<Answers> {
+    /// The answers of one git process, where everything is as usual, and the version that it traces: `None`
+    /// tells neither what is wrong nor which path has a line break in it.
+    fn all_at_once(&self) -> Option<(Answers, Option<String>)> {
         let questions = [
             "--is-bare-repository",
             "--is-inside-git-dir",
@@ -356,21 +365,22 @@ impl Asked<'_> {
             "--git-common-dir",
         ];
         let args = ["-c", "safe.directory=*", "rev-parse"];
-        let call = self.git.call(self.start).args(args).args(questions);
-        let output = call.status().ok()?;
+        let call = self.git.call(self.start).env("GIT_TRACE2_EVENT", "2");
+        let output = call.args(args).args(questions).status().ok()?;
+        let version = traced_version(&output.stderr);
         let lines = output.stdout.strip_suffix(b"\n")?;
         let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').collect();
         let [b"false", b"false", format, top, git_dir, common] = lines.as_slice() else {
             return None;
         };
         let path = |answer: &[u8]| fs::canonicalize(self.start.join(as_path(answer))).ok();
-        Some(Answers {
+        let answers = Answers {
             work_tree: path(top)?,
             git_dir: path(git_dir)?,
             common_dir: path(common)?,
             object_format: String::from_utf8_lossy(format).into_owned(),
-        })
-        .filter(|_| output.status == Some(0))
+        };
+        (output.status == Some(0)).then_some((answers, version))
     }
 
     fn one_by_one(&self) -> Result<Answers, PreflightError> {
@@ -386,14 +396,7 @@ impl Asked<'_> {
 
     fn version(&self) -> Result<(), PreflightError> {
         let line = self.git.call(Path::new("/")).args(["--version"]).line()?;
-        let found = line.trim_start_matches("git version ").to_owned();
-        let mut numbers = found.split('.').map_while(|part| part.parse::<u32>().ok());
-        match (numbers.next(), numbers.next()) {
-            (Some(major), Some(minor)) if (major, minor) < OLDEST_GIT => {
-                Err(PreflightError::OldGit { found })
-            }
-            _ => Ok(()),
-        }
+        refuse_old(line.trim_start_matches("git version "))
     }
 
     fn refuse_bare(&self) -> Result<(), PreflightError> {
@@ -469,6 +472,27 @@ impl Asked<'_> {
             .collect();
         values.pop();
         Ok(values)
+    }
+}
+
+/// What git traces of itself (api-trace2(7)), in the first event.
+fn traced_version(stderr: &str) -> Option<String> {
+    let events = stderr.lines();
+    let mut events = events.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let version = events.find(|event| event["event"] == "version")?;
+    version["exe"].as_str().map(str::to_owned)
+}
+
+fn refuse_old(version: &str) -> Result<(), PreflightError> {
+    let mut numbers = version
+        .split('.')
+        .map_while(|part| part.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) < OLDEST_GIT => {
+            let found = version.to_owned();
+            Err(PreflightError::OldGit { found })
+        }
+        _ => Ok(()),
     }
 }
 

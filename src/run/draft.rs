@@ -98,7 +98,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
             tasks: &[],
             shards: &[],
         },
-        source,
+        (source, real.clone()),
         false,
         None,
     )?;

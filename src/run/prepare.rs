@@ -8,7 +8,6 @@ use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::run::plan_state::{PlanFile, PlanState};
-use crate::run::repository::repository;
 use crate::run::wanted_draft::WantedDraft;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
@@ -151,12 +150,11 @@ pub fn prepare(
     common: &Common,
     flags: &SettingFlags,
     selection: Selection<'_>,
-    source: Source,
+    (source, real): (Source, Real),
     is_foreign: bool,
     before: Option<Before<'_>>,
 ) -> Result<Prepared> {
     let above = settings::above(context, flags)?;
-    let real = repository(context)?;
     let mut warnings = Vec::new();
     let repo = before.map(|before| before.repo);
     let file = config_file(context, common, real.work_tree(), repo)?;

@@ -151,7 +151,7 @@ fn taken_up(
             tasks: &manifest.tasks,
             shards: &manifest.shards,
         },
-        source,
+        (source, repo.real().clone()),
         request
             .as_ref()
             .is_some_and(|request| request.context.report_only),

@@ -31,6 +31,7 @@ pub(crate) enum Start {
 /// A run's source and what it is for; its branch is checked out.
 pub(crate) struct Ready {
     pub(crate) source: Source,
+    pub(crate) real: Real,
     pub(crate) request: Option<RunRequest>,
     /// The configuration as it stood before the branch was checked out that the work is done on.
     pub(crate) config: Option<PathBuf>,
@@ -82,6 +83,7 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     };
     Ok(Start::Run(Box::new(Ready {
         source,
+        real,
         request,
         config,
         lock,

@@ -12,7 +12,6 @@ use crate::run::execute::{execute, not_begun};
 use crate::run::lock::lock;
 use crate::run::prepare::{Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
-use crate::run::repository::repository;
 use crate::run::restore::{self, restore};
 use crate::run::source::{self, Ready, Start};
 use crate::settings::inputs::with_inputs;
@@ -32,6 +31,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     }
     let Ready {
         source,
+        real,
         request,
         config,
         lock: held,
@@ -47,7 +47,6 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     if let Some(request) = &request
         && let Some(wanted) = restore::wanted(context, args, request)
     {
-        let real = repository(context)?;
         let found = restore(context, args, &real, (request, &source), wanted);
         let found =
             found.inspect_err(|error| not_begun(context, Some(request), error, &runtime))?;
@@ -77,7 +76,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
             tasks: &args.tasks,
             shards: &args.shards,
         },
-        source,
+        (source, real),
         is_foreign,
         None,
     );

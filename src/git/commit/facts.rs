@@ -4,6 +4,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
 use crate::git::commit::raw_commit::{RawCommit, Signature};
 use crate::git::error::GitError;
+use crate::git::objects::new_objects::NewObjects;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
@@ -62,6 +63,9 @@ pub enum NoLine {
     /// One cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// Parts of them are not what their ids say.
+    #[error("the object store holds something else under the ids {}", .0.join(", "))]
+    Unsound(Vec<String>),
 }
 
 impl Repo {
@@ -90,7 +94,24 @@ impl Repo {
     ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
         let (start, head) = (checked_id(start)?, checked_id(head)?);
         let _open = self.unseal()?;
-        Ok(self.commit_line(None, start, head)?)
+        let line = self.commit_line(None, start, head)?;
+        let Ok(line) = line else {
+            return Ok(line);
+        };
+        let mut ids = Vec::new();
+        for commit in &line.commits {
+            let tree = self.raw_commit(&commit.id.0)?.tree;
+            for parent in &commit.parents {
+                let diffs = self.diff_trees_and_subtrees(&parent.0, &commit.id.0)?;
+                let objects = NewObjects::of_tree(&tree, &diffs).and_commit(&commit.id.0);
+                ids.extend(objects.ids().map(str::to_owned));
+            }
+        }
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        Ok(match self.unsound_in_repository(&ids)? {
+            unsound if unsound.is_empty() => Ok(line),
+            unsound => Err(NoLine::Unsound(unsound)),
+        })
     }
 
     /// A command that sees the objects of this directory, too.

@@ -188,12 +188,13 @@ impl Repo {
     }
 
     fn finish(&mut self, intent: &LandingIntent, lock: IndexLock) -> Result<(), CommitError> {
-        if let Some(plan) = &intent.plan {
-            self.write_plan(&intent.commit.0, plan)?;
-        }
-        let index = self.stage_index();
         let staged = self.staged_tree.take();
         let staged = staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree));
+        if let Some(plan) = &intent.plan {
+            let content = staged.as_ref().and_then(|staged| staged.plan.clone());
+            self.write_plan(&intent.commit.0, plan, content)?;
+        }
+        let index = self.stage_index();
         if staged.is_some() && index.exists() {
             self.refresh_plan(&index, intent.plan.as_ref())?;
         } else {
@@ -255,7 +256,12 @@ impl Repo {
     }
 
     /// Writes the plan file as the commit has it, unless somebody changed it meanwhile.
-    fn write_plan(&self, commit: &str, plan: &PlanLanding) -> Result<(), GitError> {
+    fn write_plan(
+        &self,
+        commit: &str,
+        plan: &PlanLanding,
+        known: Option<Vec<u8>>,
+    ) -> Result<(), GitError> {
         let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
         let now = match seen.first() {
             Some(OnDisk::File { digest, .. }) => Some(hex(digest)),
@@ -266,12 +272,14 @@ impl Repo {
         if now != plan.before || !is_real {
             return Ok(());
         }
-        let wanted = [commit.as_bytes(), b":", &plan.path].concat();
-        let call = self
-            .call()
-            .args(["cat-file", "--filters"])
-            .args([as_path(&wanted)]);
-        let content = call.run()?.stdout;
+        let content = match known {
+            Some(content) => content,
+            None => {
+                let wanted = [commit.as_bytes(), b":", &plan.path].concat();
+                let call = self.call().args(["cat-file", "--filters"]);
+                call.args([as_path(&wanted)]).run()?.stdout
+            }
+        };
         let path = self.real.work_tree.join(as_path(&plan.path));
         let in_git_dir = replace_file(&path, &content, &self.real.git_dir);
         let parent = path.parent().unwrap_or(&self.real.work_tree);

@@ -114,6 +114,8 @@ pub(in crate::git) struct StagedTree {
     pub(in crate::git) changed: Vec<ChangedPath>,
     /// What it adds to the base.
     pub(in crate::git) objects: NewObjects,
+    /// The plan as it will lie in the work tree; `None` where there is none, or git may convert it.
+    pub(in crate::git) plan: Option<Vec<u8>>,
 }
 
 impl Staged {

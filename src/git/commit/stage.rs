@@ -8,8 +8,9 @@ use crate::git::commit::request::{
     StagedTree, hex,
 };
 use crate::git::discover::Operation;
-use crate::git::entries::{Looker, OnDisk, look_at, open_regular};
+use crate::git::entries::{Looker, OnDisk, look_at, open_regular, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::objects::loose::write_blob;
 use crate::git::private::directory::tree_of;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot};
@@ -63,6 +64,7 @@ impl Repo {
             tree,
             changed,
             objects,
+            ..
         } = staged.clone();
         let parent = request.parent.as_ref().map(|parent| parent.0.clone());
         let parent_tree = match &parent {
@@ -105,13 +107,18 @@ impl Repo {
             objects: self.own_objects(),
             durable: false,
         };
-        let left_out = self.stage_changes(&target, changes)?;
+        let is_converted = self.may_convert(changes)?;
+        let content = plan
+            .filter(|_| !is_converted)
+            .map(|plan| plan.content.clone());
+        let plan = plan
+            .map(|plan| self.store_plan(&target, plan, is_converted))
+            .transpose()?;
+        let (plan, entry) = plan.unzip();
+        let left_out = self.stage_with(&target, changes, entry)?;
         if !left_out.is_empty() {
             return Err(CommitError::Impossible(left_out));
         }
-        let plan = plan
-            .map(|plan| self.stage_plan(&target, plan))
-            .transpose()?;
         let write = ["write-tree", "--missing-ok"];
         let tree = self.staging(&target).args(write).line()?;
         let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
@@ -120,6 +127,7 @@ impl Repo {
             tree,
             changed,
             objects,
+            plan: content,
         };
         Ok((staged, plan))
     }
@@ -212,14 +220,28 @@ impl Repo {
         target: &Target<'_>,
         changes: &[&Change],
     ) -> Result<Vec<Vec<u8>>, GitError> {
+        self.stage_with(target, changes, None)
+    }
+
+    /// As [`Repo::stage_changes`], with one path that holds what its entry says, whatever lies there.
+    fn stage_with(
+        &self,
+        target: &Target<'_>,
+        changes: &[&Change],
+        entry: Option<PlanEntry>,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
         let mut looker = Looker::new(&self.real.work_tree);
         let (mut records, mut files) = (Vec::new(), Vec::new());
-        for change in changes {
+        let of_entry = |path: &[u8]| entry.as_ref().is_some_and(|entry| entry.path == path);
+        for change in changes.iter().filter(|change| !of_entry(&change.path)) {
             match self.shape(&mut looker, change) {
                 Shape::Gone => records.push(record(0, self.no_object(), &change.path)),
                 Shape::Submodule(head) => records.push(record(GITLINK, head, &change.path)),
                 Shape::File => files.push(change.path.as_slice()),
             }
+        }
+        if let Some(entry) = entry.as_ref().filter(|_| files.is_empty()) {
+            records.push(record(entry.mode, entry.oid.clone(), &entry.path));
         }
         if !records.is_empty() {
             let call = self
@@ -228,15 +250,13 @@ impl Repo {
             call.stdin(records.concat()).run()?;
         }
         if !files.is_empty() {
-            let args = [
-                "update-index",
-                "--add",
-                "--remove",
-                "--replace",
-                "-z",
-                "--stdin",
-            ];
-            let call = self.staging(target).args(args);
+            let args = ["update-index", "--add", "--remove", "--replace", "-z"];
+            let mut call = self.staging(target).args(args);
+            if let Some(PlanEntry { mode, oid, path }) = &entry {
+                let info = [format!("{mode:06o},{oid},").as_bytes(), path].concat();
+                call = call.args(["--cacheinfo"]).args([as_path(&info)]);
+            }
+            let call = call.args(["--stdin"]);
             let call = match (target.durable, self.has_big(&files)) {
                 (false, _) => call,
                 (true, true) => call.durably(),
@@ -266,7 +286,7 @@ impl Repo {
     }
 
     fn shape(&self, looker: &mut Looker<'_>, change: &Change) -> Shape {
-        let is_real = looker.is_real(crate::git::entries::split(&change.path).0);
+        let is_real = looker.is_real(split(&change.path).0);
         let path = self.real.work_tree.join(as_path(&change.path));
         match path.symlink_metadata() {
             _ if change.kind == ChangeKind::Deleted => Shape::Gone,
@@ -284,13 +304,25 @@ impl Repo {
 
     /// The plan goes into the commit with its new status while the file in the work tree keeps
     /// the old one: nothing is called done before the commit has landed.
-    fn stage_plan(&self, target: &Target<'_>, plan: &PlanContent) -> Result<PlanLanding, GitError> {
-        let path = [b"--path=", plan.path.as_slice()].concat();
-        let call = self.staging(target).args(["hash-object", "-w", "--stdin"]);
-        let oid = call
-            .args([as_path(&path)])
-            .stdin(plan.content.clone())
-            .line()?;
+    fn store_plan(
+        &self,
+        target: &Target<'_>,
+        plan: &PlanContent,
+        is_converted: bool,
+    ) -> Result<(PlanLanding, PlanEntry), GitError> {
+        let oid = match is_converted {
+            true => {
+                let path = [b"--path=", plan.path.as_slice()].concat();
+                let call = self.staging(target).args(["hash-object", "-w", "--stdin"]);
+                let call = call.args([as_path(&path)]);
+                call.stdin(plan.content.clone()).line()?
+            }
+            false => {
+                let length = self.private.state.base_tree.len();
+                write_blob(&target.objects, &plan.content, length)
+                    .map_err(io_error("write to", &target.objects))?
+            }
+        };
         let seen = look_at(&self.real.work_tree, &[plan.path.as_slice()]);
         let (mode, before) = match seen.first() {
             Some(OnDisk::File {
@@ -298,14 +330,20 @@ impl Repo {
             }) => (self.file_mode(*executable, None), Some(hex(digest))),
             _ => (0o100_644, None),
         };
-        let call = self
-            .staging(target)
-            .args(["update-index", "-z", "--index-info"]);
-        call.stdin(record(mode, oid, &plan.path)).run()?;
-        Ok(PlanLanding {
-            path: plan.path.clone(),
+        let path = plan.path.clone();
+        let landing = PlanLanding {
+            path: path.clone(),
             before,
-        })
+        };
+        Ok((landing, PlanEntry { mode, oid, path }))
+    }
+
+    /// Whether git may store other content than a file has.
+    fn may_convert(&self, changes: &[&Change]) -> Result<bool, GitError> {
+        let is_rule = |change: &&Change| split(&change.path).1 == b".gitattributes";
+        Ok(self.private.state.converts
+            || changes.iter().any(is_rule)
+            || !self.layout()?.attribute_files.is_empty())
     }
 
     fn refuse_conflicts(&self, snapshot: &RawSnapshot) -> Result<(), CommitError> {
@@ -337,6 +375,13 @@ impl Repo {
         let content = self.base_file(path)?.unwrap_or_default();
         Ok(has_conflict(content.as_slice()))
     }
+}
+
+/// The plan as it is staged.
+struct PlanEntry {
+    mode: u32,
+    oid: String,
+    path: Vec<u8>,
 }
 
 /// How a path is staged.

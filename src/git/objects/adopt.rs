@@ -4,7 +4,7 @@ use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::{look, remove};
 use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
-use crate::git::objects::loose::{loose_path, read_loose};
+use crate::git::objects::loose::{UNFINISHED, loose_path, read_loose};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
 use flate2::Compression;
@@ -18,8 +18,6 @@ use tempfile::TempPath;
 
 /// More files than these are put on the disk by one flush of the whole file system.
 const FLUSHED_ONE_BY_ONE: usize = 64;
-/// What git calls such a file while it is written. One that is left behind is removed by `git gc`.
-const UNFINISHED: &str = "tmp_obj_";
 
 impl Repo {
     /// Puts objects into the repository, over whatever lies there under their ids, and on the disk. A

@@ -2,18 +2,50 @@
 
 use crate::git::entries::Digest;
 use crate::git::objects::name::ObjectName;
-use flate2::{Decompress, FlushDecompress, Status};
-use std::io::{self, BufRead};
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Decompress, FlushDecompress, Status};
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// No header is longer: a kind, a number of 20 digits, a blank and a NUL.
 const HEADER_LIMIT: usize = 32;
 const CHUNK: usize = 64 * 1024;
+/// What git calls such a file while it is written. One that is left behind is removed by `git gc`.
+pub(in crate::git) const UNFINISHED: &str = "tmp_obj_";
 
 /// Where an object of its own file lies in a store.
 pub(in crate::git) fn loose_path(store: &Path, id: &str) -> PathBuf {
     let (fan_out, rest) = id.split_at_checked(2).unwrap_or((id, ""));
     store.join(fan_out).join(rest)
+}
+
+/// Writes a blob into a store, which no crash has to leave whole, and returns its id.
+///
+/// # Errors
+/// When it cannot be written.
+pub(in crate::git) fn write_blob(
+    store: &Path,
+    content: &[u8],
+    hex_length: usize,
+) -> io::Result<String> {
+    let mut name = ObjectName::of("blob", hex_length, content.len() as u64);
+    name.update(content);
+    let id = name.hex();
+    let path = loose_path(store, &id);
+    let dir = path.parent().unwrap_or(store);
+    fs::create_dir_all(dir)?;
+    let file = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .permissions(Permissions::from_mode(0o444))
+        .tempfile_in(dir)?;
+    let mut deflate = ZlibEncoder::new(file, Compression::fast());
+    write!(deflate, "blob {}\0", content.len())?;
+    deflate.write_all(content)?;
+    let file = deflate.finish()?;
+    file.persist(&path).map_err(|error| error.error)?;
+    Ok(id)
 }
 
 /// A part of an object, inflated.
@@ -151,9 +183,6 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
-    use flate2::write::ZlibEncoder;
-    use std::io::Write as _;
 
     const TEXT: &str = "8e27be7d6154a1f68ea9160ef0e18691d20560dc";
 

@@ -1,7 +1,7 @@
 //! Objects planted under the ids that a commit will have, and where the objects of a commit are until it lands.
 
 use super::support::*;
-use crate::git::{CommitError, Exempt, Hook, Repo, Stage, Staged, discover};
+use crate::git::{CommitError, Exempt, Hook, NoLine, Repo, Stage, Staged, discover};
 use sha1::{Digest as _, Sha1};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -330,4 +330,20 @@ fn what_cannot_be_put_right_is_named_and_not_committed() {
         "{refused}"
     );
     assert_eq!(g.head(), head);
+}
+
+#[test]
+fn commits_of_the_agents_own_are_not_kept_where_something_else_lies_under_their_ids() {
+    let g = Ground::new().start();
+    g.write("dir/c", "own\n");
+    g.git(&["commit", "-qam", "own"]);
+    let head = crate::domain::snapshot::RevId(g.head());
+    assert!(g.repo.commits_since_base(&head).unwrap().is_ok());
+    let id = g.git(&["rev-parse", "HEAD:dir/c"]);
+    plant(&g, (&id, "blob"), How::Loose);
+    let line = g.repo.commits_since_base(&head).unwrap();
+    assert!(
+        matches!(&line, Err(NoLine::Unsound(ids)) if *ids == [id]),
+        "{line:?}"
+    );
 }
