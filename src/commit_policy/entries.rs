@@ -115,7 +115,7 @@ pub fn is_protected(entry: &ChangedPath, rules: &Rules<'_>) -> bool {
         .as_ref()
         .is_some_and(|plan| plan.path == entry.path);
     let leads_elsewhere = [GITLINK, SYMLINK].contains(&entry.after);
-    !(is_plan && !leads_elsewhere) && rules.protected.cover(&entry.path, leads_elsewhere)
+    (!is_plan || leads_elsewhere) && rules.protected.cover(&entry.path, leads_elsewhere)
 }
 
 /// Says what is wrong with these entries.
