@@ -44,18 +44,21 @@ pub struct TurnFacts<'a> {
     pub turn: u32,
     /// What the turn is for (`implement`, `review` …).
     pub purpose: &'a str,
+    /// The role (`implementer`, `reviewer` …).
+    pub role: &'a str,
 }
 
 /// The variables that tell a command about its turn.
 pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
     let numbers = (turn.attempt.to_string(), turn.turn.to_string());
-    let pairs: [(&str, &OsStr); 6] = [
+    let pairs: [(&str, &OsStr); 7] = [
         ("SPRAG_PROMPT_FILE", turn.prompt_file.as_os_str()),
         ("SPRAG_FINAL_FILE", turn.final_file.as_os_str()),
         ("SPRAG_TASK_ID", turn.task_id.as_ref()),
         ("SPRAG_ATTEMPT", numbers.0.as_ref()),
         ("SPRAG_TURN", numbers.1.as_ref()),
         ("SPRAG_PURPOSE", turn.purpose.as_ref()),
+        ("SPRAG_ROLE", turn.role.as_ref()),
     ];
     pairs
         .map(|(name, value)| (name.into(), value.into()))

@@ -3,11 +3,12 @@
 
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
-use super::attempt::{BlamedTest, Proof, ProofLine};
+use super::attempt::{BlamedTest, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::notes::Note;
 use super::outcome::{Outcome, Reason, RunStatus};
+use super::review::{Finding, ReviewVerdict};
 use super::sandbox::SandboxLine;
 use super::snapshot::Snapshot;
 use schemars::JsonSchema;
@@ -31,6 +32,9 @@ pub struct Event {
     /// The proof in which it happened, where it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
+    /// The phase in which it happened, where its task has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseName>,
     /// What happened.
     pub kind: EventKind,
 }
@@ -97,7 +101,7 @@ pub struct RunStarted {
 pub struct TurnLine {
     /// The turn's number in the task.
     pub turn: u32,
-    /// `implement`, `nudge` or `retry`.
+    /// `implement`, `nudge`, `retry`, or the word of the phase that begins.
     pub purpose: String,
     /// What the turn did.
     pub assessment: AssessmentKind,
@@ -123,6 +127,19 @@ pub struct TurnLine {
     /// The session of the built-in agent in numbers, as it stood before any verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,
+}
+
+/// A review that came to a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewLine {
+    /// Which review of the task, from 1.
+    pub round: u32,
+    /// How many there may be.
+    pub of: u32,
+    /// What it came to.
+    pub verdict: ReviewVerdict,
+    /// What all reviews of the task have found so far.
+    pub findings: Vec<Finding>,
 }
 
 /// How far a turn has come, as far as the agent tells.
@@ -238,7 +255,7 @@ pub enum EventKind {
     },
     /// A turn began.
     TurnStarted {
-        /// `implement`, `nudge` or `retry`.
+        /// `implement`, `nudge`, `retry`, or the word of the phase that begins.
         purpose: String,
         /// The agent's name.
         agent: String,
@@ -262,6 +279,8 @@ pub enum EventKind {
     },
     /// A turn was assessed.
     TurnAssessed(Box<TurnLine>),
+    /// A review came to a verdict.
+    ReviewEnded(Box<ReviewLine>),
     /// A check began.
     CheckStarted {
         /// Its name.

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod prompt;
 pub mod protected_paths;
 pub mod queue;
+pub mod review;
 pub mod sandbox;
 pub mod schedule;
 pub mod settings;

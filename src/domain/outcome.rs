@@ -3,6 +3,7 @@
 
 use super::settings::OnFinding;
 use super::snapshot::RevId;
+use super::text::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,18 @@ pub enum Outcome {
         /// The report's summary.
         summary: String,
     },
+    /// The reviewer still finds something to fix, and no round is left.
+    ReviewFindings {
+        /// Findings that are not resolved.
+        findings: u32,
+        /// Reviews that were made.
+        reviews: u32,
+    },
+    /// Tests were to be written that fail, and none did.
+    TddViolation {
+        /// What came instead.
+        what: String,
+    },
     /// The agent did what the policy forbids.
     PolicyViolation {
         /// What it did.
@@ -172,6 +185,8 @@ pub enum Reason {
     RepeatingFailure,
     FailedReport,
     PolicyViolation,
+    ReviewFindings,
+    TddViolation,
     AgentUnavailable,
     AgentCrashed,
     TurnTimeout,
@@ -254,6 +269,8 @@ impl Outcome {
             | Self::AgentUnavailable { .. }
             | Self::AgentCrashed { .. }
             | Self::TurnTimeout
+            | Self::ReviewFindings { .. }
+            | Self::TddViolation { .. }
             | Self::CommitRejected { .. } => TaskEnd::Failed,
             Self::FailedReport { .. }
             | Self::PolicyViolation { .. }
@@ -281,6 +298,8 @@ impl Outcome {
             Self::VerificationFailed | Self::UnprovenTests { .. } => Reason::VerificationFailed,
             Self::RepeatingFailure { .. } => Reason::RepeatingFailure,
             Self::FailedReport { .. } => Reason::FailedReport,
+            Self::ReviewFindings { .. } => Reason::ReviewFindings,
+            Self::TddViolation { .. } => Reason::TddViolation,
             Self::PolicyViolation { .. } => Reason::PolicyViolation,
             Self::AgentUnavailable { .. } => Reason::AgentUnavailable,
             Self::AgentCrashed { .. } => Reason::AgentCrashed,
@@ -320,6 +339,8 @@ impl Outcome {
             | Self::RepeatingFailure { .. }
             | Self::AgentCrashed { .. }
             | Self::TurnTimeout
+            | Self::ReviewFindings { .. }
+            | Self::TddViolation { .. }
             | Self::CommitRejected { .. }
             | Self::DependencyFailed { .. } => RunStatus::Failed,
             Self::FailedReport { .. }
@@ -409,6 +430,15 @@ impl Outcome {
                 "the agent reported that it cannot do the task".into()
             }
             Self::FailedReport { summary } => format!("the agent reported: {summary}"),
+            Self::ReviewFindings { findings, reviews } => format!(
+                "{} after {}",
+                match findings {
+                    0 => "the reviewer does not accept the work".to_owned(),
+                    n => format!("{} unresolved", count(u64::from(*n), "review finding")),
+                },
+                count(u64::from(*reviews), "review")
+            ),
+            Self::TddViolation { what } => what.clone(),
             Self::PolicyViolation { what } => what.clone(),
             Self::AgentUnavailable { message } => message.clone(),
             Self::AgentCrashed { message } => message.clone(),
@@ -587,6 +617,8 @@ impl Reason {
             Self::RepeatingFailure => "repeating_failure",
             Self::FailedReport => "failed_report",
             Self::PolicyViolation => "policy_violation",
+            Self::ReviewFindings => "review_findings",
+            Self::TddViolation => "tdd_violation",
             Self::AgentUnavailable => "agent_unavailable",
             Self::AgentCrashed => "agent_crashed",
             Self::TurnTimeout => "turn_timeout",

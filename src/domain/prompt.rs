@@ -1,8 +1,13 @@
 //! What the agent is told. The exact sentences are a contract that users and tests rely on.
 
+mod part;
+
+pub use part::{FixPart, Part, ReviewPart};
+
 use super::attempt::{Blame, BlamedTest};
 use super::checks;
 use super::checks::verdict::{HISTORY_ERRORS, HistoryEntry, MAX_ERROR, MAX_EXCERPT};
+use super::review::Finding;
 use super::text::{self, fenced, one_line};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +39,8 @@ pub struct PromptInput<'a> {
     pub notes: &'a str,
     /// The project's own text for every prompt.
     pub instructions: Option<&'a str>,
+    /// What the agent has to do for the task.
+    pub part: Part<'a>,
     /// Why the agent is called this time.
     pub purpose: Purpose<'a>,
 }
@@ -94,12 +101,40 @@ pub enum NudgeKind {
     ClaimsDone,
     /// It said nothing.
     Empty,
+    /// It fixed nothing of what a review has found.
+    Findings,
+    /// It wrote no test where one was to be written.
+    NoTests,
+    /// It changed something else where only tests may change.
+    OnlyTests,
+    /// It wrote tests that do not fail.
+    TestsPass,
 }
 
 impl NudgeKind {
     /// Whether this nudge shows the agent its unchanged tree: it is given once an attempt.
     pub fn shows_unchanged(self) -> bool {
         matches!(self, Self::ClaimsDone | Self::Blocked)
+    }
+
+    /// What a turn did that is nudged so, where its assessment does not tell.
+    pub const fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Findings => Some("fixed nothing of what the review found"),
+            Self::NoTests => Some("wrote no test"),
+            Self::OnlyTests => Some("changed files that are no tests, which was undone"),
+            Self::TestsPass => Some("wrote tests that do not fail"),
+            Self::Planning
+            | Self::AwaitingInput
+            | Self::Blocked
+            | Self::ClaimsDone
+            | Self::Empty => None,
+        }
+    }
+
+    /// Whether it asks for tests that fail, and not for the work.
+    pub const fn is_about_tests(self) -> bool {
+        matches!(self, Self::NoTests | Self::OnlyTests | Self::TestsPass)
     }
 }
 
@@ -137,7 +172,8 @@ pub fn prompt(input: &PromptInput<'_>) -> String {
             .instructions
             .and_then(|text| titled("## Instructions", text)),
     );
-    sections.push(RULES.to_owned());
+    sections.push(rules(&input.part));
+    sections.extend(part::sections(&input.part));
     sections.extend(purpose(&input.purpose));
     finish(&sections)
 }
@@ -145,7 +181,11 @@ pub fn prompt(input: &PromptInput<'_>) -> String {
 /// The short prompt for a session of the agent that goes on and has read the whole one: the task's
 /// heading and what is new. Where nothing is new it is the whole prompt.
 pub fn resumed_prompt(input: &PromptInput<'_>) -> String {
-    let news = purpose(&input.purpose);
+    let news = match input.purpose {
+        // The session of a phase has read what its part is.
+        Purpose::Implement => part::sections(&input.part),
+        _ => purpose(&input.purpose),
+    };
     if news.is_empty() {
         return prompt(input);
     }
@@ -171,9 +211,20 @@ const RULES: &str = "\
   SUGGESTED_COMMIT_MESSAGE: <message>
 - What later tasks should know, say anywhere in your final message in lines of this form: NOTE: <one line>
 - If the task cannot be done, make no half of it. Begin your final message with this line, followed by the sections `Requirements:`, `Problems:` and `Possible solutions:`:
-  FAILED: <summary in one line>
+  FAILED: <summary in one line>";
+
+/// For who begins on a task of which nothing is done.
+const SATISFIED: &str = "\
 - If everything that the task asks for is already there, change nothing and begin your final message with this line:
   ALREADY_SATISFIED: <why>";
+
+fn rules(part: &Part<'_>) -> String {
+    match part {
+        Part::Implement | Part::Red | Part::Green(_) => format!("{RULES}\n{SATISFIED}"),
+        Part::Test | Part::Fix(_) | Part::Refactor => RULES.to_owned(),
+        Part::Review(_) => part::REVIEWERS_RULES.to_owned(),
+    }
+}
 
 fn finish(sections: &[String]) -> String {
     text::plain(&sections.join("\n\n")).trim_end().to_owned()
@@ -181,6 +232,18 @@ fn finish(sections: &[String]) -> String {
 
 fn heading(input: &PromptInput<'_>) -> String {
     format!("# Task {}: {}", input.task.id, input.task.title.trim())
+}
+
+/// Findings, one a line.
+fn finding_list(findings: &[Finding]) -> String {
+    let lines = findings.iter().map(|finding| {
+        let state = match finding.resolved {
+            true => "resolved",
+            false => "open",
+        };
+        format!("- {} ({state}, review {})", finding.says(), finding.round)
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn titled(title: &str, body: &str) -> Option<String> {
@@ -242,13 +305,16 @@ fn purpose(purpose: &Purpose<'_>) -> Vec<String> {
         } => {
             let mut sections = during.as_ref().map(retry).unwrap_or_default();
             sections.push(explanation(*kind, &one_line(status, MAX_STATUS)));
-            sections.push(nudge(*number).to_owned());
+            sections.push(nudge(*number, *kind).to_owned());
             sections
         }
     }
 }
 
-const fn nudge(number: u32) -> &'static str {
+const fn nudge(number: u32, kind: NudgeKind) -> &'static str {
+    if kind.is_about_tests() {
+        return "Write the failing tests now, and nothing else.";
+    }
     match number {
         0 | 1 => "Please implement the changes now, not just plan them.",
         2 => "IMPORTANT: Execute the actual code changes immediately.",
@@ -257,6 +323,19 @@ const fn nudge(number: u32) -> &'static str {
 }
 
 fn explanation(kind: NudgeKind, status: &str) -> String {
+    match kind {
+        NudgeKind::OnlyTests => {
+            return "Your last turn changed files that are no tests, and these changes were undone. \
+                    Only tests may change until they fail; the task is done after that."
+                .to_owned();
+        }
+        NudgeKind::TestsPass => {
+            return "The checks do not fail in the new tests: they pass, or they fail only where they \
+                    failed before. A test that passes before the task is done proves nothing of it."
+                .to_owned();
+        }
+        _ => {}
+    }
     let unchanged = format!("Your last turn changed nothing in the repository ({status}).");
     let rest = match kind {
         NudgeKind::Planning => "It only said what would be done.",
@@ -269,6 +348,13 @@ fn explanation(kind: NudgeKind, status: &str) -> String {
             "It said that it cannot go on. Either do the work after all, or begin your final \
              message with `FAILED: <summary in one line>` and say what is required, what the \
              problems are and which solutions are possible."
+        }
+        NudgeKind::Findings => {
+            "Fix what the review has found. Where a finding is wrong, say why in your final message: \
+             the reviewer reads it."
+        }
+        NudgeKind::NoTests | NudgeKind::OnlyTests | NudgeKind::TestsPass => {
+            "No test was written. The tests of this task come before it is done, and have to fail."
         }
         NudgeKind::ClaimsDone => {
             "If something is still to be done, do it in the files now. There are two ways to end \

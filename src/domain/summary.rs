@@ -5,17 +5,20 @@ mod parts;
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
-use super::attempt::{BlamedTest, Proof, ProofLine};
+use super::attempt::{BlamedTest, Phase, PhaseName, Proof, ProofLine};
 use super::builtin::session::Telemetry;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
 use super::event::{
-    Event, EventKind, PushLine, RetryKind, RunStarted, TaskEnded, TurnLine, TurnProgress,
+    Event, EventKind, PushLine, RetryKind, ReviewLine, RunStarted, TaskEnded, TurnLine,
+    TurnProgress,
 };
 use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
+use super::review::{Finding, ReviewVerdict};
 use super::sandbox::SandboxLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A run, as far as it has come. Serialised it is `summary.json`, a public interface: fields may be
 /// added, none removed.
@@ -169,6 +172,12 @@ pub struct TaskSummary {
     /// The tests that failed last, and whom each failure is to be blamed on.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
+    /// What its reviews came to, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviews: Vec<ReviewSummary>,
+    /// What its reviews have found.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
     /// The agent's `FAILED:` report.
     pub failed_report: Option<FailedReport>,
     /// Whether the task left any change; `null` for a task that was not worked on.
@@ -193,6 +202,41 @@ pub struct TaskSummary {
     pub line: Option<u32>,
     /// Whether the run was to work on it.
     pub selected: bool,
+    /// What is counted in each of its phases.
+    #[serde(skip)]
+    pub counted: Counted,
+}
+
+/// What is counted in each phase of a task. Only the fold needs it, so that two summaries that say the
+/// same are equal whatever is in here.
+#[derive(Debug, Clone, Default)]
+pub struct Counted(BTreeMap<(u32, Phase), PhaseCounts>);
+
+impl PartialEq for Counted {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// What is counted in a phase.
+#[derive(Debug, Clone, Copy, Default)]
+struct PhaseCounts {
+    attempts: u32,
+    retries: u32,
+    nudges: u32,
+}
+
+/// One review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewSummary {
+    /// Which review of the task, from 1.
+    pub round: u32,
+    /// How many there may be.
+    pub of: u32,
+    /// What it came to.
+    pub verdict: ReviewVerdict,
+    /// Findings that were open after it.
+    pub open: u32,
 }
 
 /// One turn.
@@ -203,11 +247,14 @@ pub struct TurnSummary {
     /// The attempt that it belongs to; 0 where an older record does not tell.
     #[serde(default)]
     pub attempt: u32,
-    /// `implement`, `nudge` or `retry`.
+    /// `implement`, `nudge`, `retry`, or the word of the phase that begins.
     pub purpose: String,
     /// What the agent was told, relative to the run directory; its number is that of the turn's other files too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Role, cycle and phase, where the task has several phases.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PhaseName>,
     /// What it did.
     pub assessment: AssessmentKind,
     /// The phrases that decided.
@@ -246,6 +293,9 @@ pub struct StateLine {
 pub struct HistoryLine {
     /// Its number.
     pub attempt: u32,
+    /// Role, cycle and phase, where the task has several phases.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PhaseName>,
     /// Files changed since the task began.
     pub changes: Vec<String>,
     /// How it ended.
@@ -355,6 +405,7 @@ impl RunSummary {
                 self.used(event, usage.as_ref());
             }
             EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
+            EventKind::ReviewEnded(line) => self.review_ended(event, line),
             EventKind::CheckEnded(result) => self.check_ended(event, result),
             EventKind::RetryScheduled { how, n, .. } => self.retry_scheduled(event, *how, *n),
             EventKind::ProofEnded(line) => {
@@ -450,13 +501,39 @@ impl RunSummary {
 
     fn turn_started(&mut self, event: &Event) {
         self.totals.turns += 1;
-        let Some(attempt) = event.attempt else { return };
+        // A review belongs to the attempt that it judges.
+        let part = match event.phase {
+            None => Some((1, Phase::Implement)),
+            Some(name) => name.counted_in(),
+        };
+        let (Some(attempt), Some(part)) = (event.attempt, part) else {
+            return;
+        };
         let Some(task) = self.task_mut(event) else {
             return;
         };
-        let begun = attempt.saturating_sub(task.attempts);
-        task.attempts = task.attempts.max(attempt);
+        let counted = task.counted.0.entry(part).or_default();
+        let begun = attempt.saturating_sub(counted.attempts);
+        counted.attempts += begun;
+        task.attempts += begun;
         self.totals.attempts += begun;
+    }
+
+    /// A run that died right after it told of a review tells of it once more.
+    fn review_ended(&mut self, event: &Event, line: &ReviewLine) {
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        let open = line.findings.iter().filter(|finding| !finding.resolved);
+        let review = ReviewSummary {
+            round: line.round,
+            of: line.of,
+            verdict: line.verdict,
+            open: u32::try_from(open.count()).unwrap_or(u32::MAX),
+        };
+        task.reviews.retain(|before| before.round != review.round);
+        task.reviews.push(review);
+        task.findings.clone_from(&line.findings);
     }
 
     /// A turn that was cut short has no line among the turns, but it has its price.
@@ -486,7 +563,8 @@ impl RunSummary {
         let attempt = event.attempt.unwrap_or(task.attempts);
         // A run that died right after it told of a turn goes through that turn once more.
         task.turns.retain(|turn| turn.turn != line.turn);
-        task.turns.push(TurnSummary::new(line, attempt, prompt));
+        task.turns
+            .push(TurnSummary::new(line, attempt, (prompt, event.phase)));
     }
 
     fn check_ended(&mut self, event: &Event, result: &CheckResult) {
@@ -508,21 +586,34 @@ impl RunSummary {
 
     /// A run that died right after it told of a retry tells of it once more, by the same number.
     fn retry_scheduled(&mut self, event: &Event, how: RetryKind, n: u32) {
-        let Some(task) = self.task_mut(event) else {
-            return;
+        let id = event.task.as_deref();
+        let task = self
+            .tasks
+            .iter_mut()
+            .find(|task| Some(task.id.as_str()) == id);
+        let Some(task) = task else { return };
+        let (cycle, phase) = match event.phase {
+            None => (1, Phase::Implement),
+            Some(name) => (name.cycle, name.phase),
         };
-        let count = match how {
-            RetryKind::Nudge => &mut task.nudges,
-            RetryKind::Retry => &mut task.retries,
+        let counted = task.counted.0.entry((cycle, phase)).or_default();
+        let (count, of_task, of_run) = match how {
+            RetryKind::Nudge => (
+                &mut counted.nudges,
+                &mut task.nudges,
+                &mut self.totals.nudges,
+            ),
+            RetryKind::Retry => (
+                &mut counted.retries,
+                &mut task.retries,
+                &mut self.totals.retries,
+            ),
             RetryKind::Wait => return,
         };
         let more = n.saturating_sub(*count);
         *count += more;
-        match how {
-            RetryKind::Nudge => self.totals.nudges += more,
-            RetryKind::Retry => self.totals.retries += more,
-            RetryKind::Wait => {}
-        }
+        *of_task += more;
+        *of_run += more;
     }
 
     fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {

@@ -124,6 +124,7 @@ fn shows(kind: &EventKind) -> bool {
         | EventKind::TurnStarted { .. }
         | EventKind::TurnProgress(_)
         | EventKind::TurnAssessed(_)
+        | EventKind::ReviewEnded(_)
         | EventKind::CheckEnded(_)
         | EventKind::RetryScheduled { .. }
         | EventKind::TaskEnded(_) => true,

@@ -75,6 +75,9 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
         notes.extend(blamed(task, &notes));
     }
     for task in &summary.tasks {
+        notes.extend(found(task));
+    }
+    for task in &summary.tasks {
         notes.extend(ended(summary, task));
     }
     for task in &summary.tasks {
@@ -173,6 +176,19 @@ fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
         })
     });
     made.collect()
+}
+
+/// What a review has found and nobody has resolved, on its lines.
+fn found(task: &TaskSummary) -> impl Iterator<Item = Annotation> + '_ {
+    let open = task.findings.iter().filter(|finding| !finding.resolved);
+    open.map(|finding| Annotation {
+        level: Level::Error,
+        path: text::line(&finding.path),
+        line: Some(finding.line),
+        title: text::short_line(&format!("Review finding ({})", task.id), TITLE_CHARS),
+        message: bounded(&finding.text),
+        ..Annotation::default()
+    })
 }
 
 fn ended(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {

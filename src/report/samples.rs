@@ -61,6 +61,7 @@ pub fn event(seq: u64, kind: EventKind) -> Event {
         attempt: None,
         turn: None,
         proof: None,
+        phase: None,
         kind,
     }
 }
@@ -315,6 +316,7 @@ pub fn attempt(attempt: u32, changes: &[&str], errors: &[&str]) -> HistoryEntry 
             _ => AttemptOutcome::FailedTests,
         },
         errors: errors.iter().map(|&text| text.into()).collect(),
+        phase: None,
     }
 }
 

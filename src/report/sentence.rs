@@ -2,10 +2,11 @@
 
 use super::text;
 use crate::domain::assess::AssessmentKind;
-use crate::domain::attempt::{Blame, BlamedTest};
+use crate::domain::attempt::{Blame, BlamedTest, Phase, PhaseName, Role};
 use crate::domain::event::{RetryKind, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
-use crate::domain::summary::{RunSummary, RunUsage, TaskSummary};
+use crate::domain::review::ReviewVerdict;
+use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
 
 /// Most indicators shown with one turn.
 pub const MOST_INDICATORS: usize = 5;
@@ -23,13 +24,16 @@ pub fn indicators(all: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// A scheduled nudge, retry or wait in one way of counting. `last` is what the task's last turn did.
+/// What the task's last turn did, and the phase that it was in, where the task has several.
+pub type LastTurn = (Option<AssessmentKind>, Option<PhaseName>);
+
+/// A scheduled nudge, retry or wait in one way of counting.
 pub fn counted(
     how: RetryKind,
     (n, of): (u32, u32),
     reason: &str,
     delay_ms: u64,
-    last: Option<AssessmentKind>,
+    last: LastTurn,
 ) -> String {
     match how {
         RetryKind::Retry => format!("retry {n} of {of}"),
@@ -41,13 +45,13 @@ pub fn counted(
     }
 }
 
-/// A scheduled nudge, retry or wait as events and the detailed log say it. `last` is what the task's last turn did.
+/// A scheduled nudge, retry or wait as events and the detailed log say it.
 pub fn scheduled(
     how: RetryKind,
     (n, of): (u32, u32),
     reason: &str,
     delay_ms: u64,
-    last: Option<AssessmentKind>,
+    last: LastTurn,
 ) -> String {
     match how {
         RetryKind::Retry => format!("Implementation retry {n}/{of}"),
@@ -104,8 +108,16 @@ pub fn last_unchanged(summary: &RunSummary, task: Option<&str>) -> Option<Assess
     turns.find(|kind| *kind != AssessmentKind::Changed)
 }
 
-fn instead_of_work(last: Option<AssessmentKind>, reason: &str) -> String {
-    let known = match last {
+fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
+    let who = match place.map(|place| place.role) {
+        None | Some(Role::Implementer) => "Implementer",
+        Some(Role::Tester) => "Tester",
+        Some(Role::Reviewer) => "Reviewer",
+        Some(Role::Fixer) => "Fixer",
+    };
+    // There the reason says what was wanted.
+    let is_asked_for = place.is_some_and(|it| matches!(it.phase, Phase::Red | Phase::Fix));
+    let known = match last.filter(|_| !is_asked_for) {
         Some(AssessmentKind::PlanningOnly) => "appears to have planned but not executed",
         Some(AssessmentKind::AwaitingInput) => "asked instead of executing",
         Some(AssessmentKind::ReportsBlocked) => {
@@ -120,12 +132,27 @@ fn instead_of_work(last: Option<AssessmentKind>, reason: &str) -> String {
         _ => {
             let reason = text::short_line(reason, 200);
             return match reason.is_empty() {
-                true => "Implementer changed no file".into(),
-                false => format!("Implementer: {}", reason.trim_end_matches('.')),
+                true => format!("{who} changed no file"),
+                false => format!("{who}: {}", reason.trim_end_matches('.')),
             };
         }
     };
-    format!("Implementer {known}")
+    format!("{who} {known}")
+}
+
+/// A review in one line.
+pub fn review(review: &ReviewSummary) -> String {
+    let verdict = review.verdict.as_str();
+    let found = match (review.verdict, review.open) {
+        (ReviewVerdict::Acceptable, _) => String::new(),
+        (ReviewVerdict::NeedsFixes, open) => {
+            format!(", {} open", text::count(u64::from(open), "finding"))
+        }
+    };
+    format!(
+        "review {} of at most {}: {verdict}{found}",
+        review.round, review.of
+    )
 }
 
 /// What a turn did, in words.
@@ -179,6 +206,8 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::RepeatingFailure => "the same failure came back again and again",
         Reason::FailedReport => "the agent reported that it cannot do the task",
         Reason::PolicyViolation => "the agent did what the policy forbids",
+        Reason::ReviewFindings => "a review still finds something to fix",
+        Reason::TddViolation => "no test failed before the work was done",
         Reason::AgentUnavailable => "there is no agent to work with",
         Reason::AgentCrashed => "the agent crashed",
         Reason::TurnTimeout => "the agent's turn hit its time limit",
@@ -393,6 +422,12 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             "make the checks leave files that git tracks as they are, or commit what they write",
         ),
         Reason::PolicyViolation => Some("read what the agent did before you run the task again"),
+        Reason::ReviewFindings => {
+            Some("read what the review found: fix it, or say in the task why it is right as it is")
+        }
+        Reason::TddViolation => Some(
+            "say in the task what a test can see of it, or run it without --tdd where no test can",
+        ),
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")
         }

@@ -4,10 +4,11 @@
 mod convert;
 
 use crate::domain::assess::AssessmentKind;
-use crate::domain::attempt::{Proof, ProofWord};
+use crate::domain::attempt::{PhaseName, Proof, ProofWord};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::{Event, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
 use schemars::JsonSchema;
@@ -40,6 +41,9 @@ pub struct WireEvent {
     /// The proof of which it is a part, where it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
+    /// Role, cycle and phase, where the task has several phases.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub place: Option<PhaseName>,
 }
 
 /// What happened, by name.
@@ -86,7 +90,7 @@ pub enum Body {
     /// A turn began.
     #[serde(rename = "turn.started")]
     TurnStarted {
-        /// `implement`, `nudge` or `retry`.
+        /// `implement`, `nudge`, `retry`, or the word of the phase that begins: `test`, `review`, `fix`, `red`, `green`, `refactor`.
         purpose: String,
         /// The agent's name.
         agent: String,
@@ -197,7 +201,7 @@ pub enum Body {
     /// It was decided what a turn did.
     #[serde(rename = "turn.assessed")]
     TurnAssessed {
-        /// `implement`, `nudge` or `retry`.
+        /// `implement`, `nudge`, `retry`, or the word of the phase that begins: `test`, `review`, `fix`, `red`, `green`, `refactor`.
         purpose: String,
         /// What it did.
         assessment: AssessmentKind,
@@ -221,6 +225,18 @@ pub enum Body {
         /// What it leaves for later tasks: the texts of its `NOTE:` lines.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
+    },
+    /// A review came to a verdict.
+    #[serde(rename = "review.ended")]
+    ReviewEnded {
+        /// Which review of the task, from 1.
+        round: u32,
+        /// How many there may be.
+        of: u32,
+        /// What it came to.
+        verdict: ReviewVerdict,
+        /// What all reviews of the task have found so far.
+        findings: Vec<Finding>,
     },
     /// A check began.
     #[serde(rename = "check.started")]
@@ -520,6 +536,7 @@ impl WireEvent {
             attempt: event.attempt,
             turn: event.turn,
             proof: event.proof,
+            place: event.phase,
         }
     }
 }

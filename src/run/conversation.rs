@@ -13,6 +13,13 @@ struct Session {
     id: String,
     /// What it had used up at the end of the last turn, where the agent tells that and not the turn's.
     used: Option<Usage>,
+    /// The index of the phase that it belongs to.
+    #[serde(default, skip_serializing_if = "is_first")]
+    phase: usize,
+}
+
+fn is_first(phase: &usize) -> bool {
+    *phase == 0
 }
 
 /// Forgets both: what an agent said in an earlier task is none of the next one's.
@@ -31,7 +38,8 @@ pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashM
     run.final_message = kept(run_dir, RunFile::FinalMessage);
     let session = kept(run_dir, RunFile::Session);
     let session = session.and_then(|text| serde_json::from_str::<Session>(&text).ok());
-    if let Some(Session { id, used }) = session {
+    if let Some(Session { id, used, phase }) = session {
+        run.session_phase = phase;
         session_usage.extend(used.map(|used| (id.clone(), used)));
         run.session = Some(id);
     }
@@ -71,6 +79,7 @@ pub fn keep_session(
     let session = run.session.clone().map(|id| Session {
         used: session_usage.get(&id).copied(),
         id,
+        phase: run.session_phase,
     });
     let session = session
         .map(|session| serde_json::to_string(&session))

@@ -1,6 +1,6 @@
 //! Gives every event its number, time and place.
 
-use crate::domain::attempt::Proof;
+use crate::domain::attempt::{PhaseName, Proof};
 use crate::domain::duration::millis;
 use crate::domain::event::{Event, EventKind};
 use std::collections::HashSet;
@@ -17,6 +17,7 @@ pub struct Emitter<'a> {
     attempt: Option<u32>,
     turn: Option<u32>,
     proof: Option<Proof>,
+    phase: Option<PhaseName>,
     warned: HashSet<String>,
 }
 
@@ -38,6 +39,7 @@ impl<'a> Emitter<'a> {
             attempt: None,
             turn: None,
             proof: None,
+            phase: None,
             warned: HashSet::new(),
         }
     }
@@ -53,6 +55,7 @@ impl<'a> Emitter<'a> {
             attempt: self.attempt,
             turn: self.turn,
             proof: self.proof,
+            phase: self.phase,
             kind,
         };
         if let Err(error) = (self.sink)(event) {
@@ -106,6 +109,12 @@ impl<'a> Emitter<'a> {
         self.attempt = attempt;
         self.turn = turn;
         self.proof = None;
+        self.phase = None;
+    }
+
+    /// The phase that the following events belong to, until they are about something else.
+    pub fn in_phase(&mut self, phase: Option<PhaseName>) {
+        self.phase = phase;
     }
 
     /// The proof that the following events belong to.

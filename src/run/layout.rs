@@ -82,6 +82,8 @@ pub enum RunFile<'a> {
     StartCommit,
     /// HEAD and refs at the start of the open turn.
     TurnMark,
+    /// HEAD and tree at the start of the phase, where something of it may have to be undone.
+    PhaseStart,
     /// What the agent said last.
     FinalMessage,
     /// The session that a further turn can continue, with what it has used up.
@@ -143,7 +145,7 @@ const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the
 
 impl RunFile<'_> {
     /// One of each, with stand-ins for numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 31] = [
+    pub const ALL: [RunFile<'static>; 32] = [
         RunFile::Manifest,
         RunFile::History,
         RunFile::EventRecord,
@@ -153,6 +155,7 @@ impl RunFile<'_> {
         RunFile::Request,
         RunFile::StartCommit,
         RunFile::TurnMark,
+        RunFile::PhaseStart,
         RunFile::FinalMessage,
         RunFile::Session,
         RunFile::Notes,
@@ -193,6 +196,7 @@ impl RunFile<'_> {
             | Self::Request
             | Self::StartCommit
             | Self::TurnMark
+            | Self::PhaseStart
             | Self::CheckArtifacts
             | Self::BeforeChecks
             | Self::SetupDone
@@ -247,6 +251,7 @@ impl RunFile<'_> {
             Self::Request => whole("state/request.json", "before the first event"),
             Self::StartCommit => whole("state/began-at", "before the first event"),
             Self::TurnMark => whole("state/turn-mark.json", AS_TRUE),
+            Self::PhaseStart => whole("state/phase-start.json", AS_TRUE),
             Self::FinalMessage => whole("state/final-message.md", AS_TRUE),
             Self::Session => whole("state/session", AS_TRUE),
             Self::Notes => whole("state/notes.json", AS_TRUE),

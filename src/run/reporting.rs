@@ -281,6 +281,7 @@ impl Reporting {
                 attempt: None,
                 turn: None,
                 proof: None,
+                phase: None,
                 kind,
             });
         }
@@ -472,6 +473,7 @@ fn is_milestone(kind: &EventKind) -> bool {
         kind,
         EventKind::TurnEnded { usage: Some(_), .. }
             | EventKind::TurnAssessed(_)
+            | EventKind::ReviewEnded(_)
             | EventKind::CommitCreated { .. }
             | EventKind::TaskEnded(_)
             | EventKind::RunEnded { .. }

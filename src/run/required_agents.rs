@@ -34,10 +34,10 @@ pub fn require_logins<'t>(
     tasks: impl Iterator<Item = &'t TaskConfig>,
 ) -> Result<()> {
     for (spec, task) in known(tasks) {
-        if with_login_sources(context, task, |sources| spec.login(sources)) != Login::Nothing {
+        if with_login_sources(context, &task, |sources| spec.login(sources)) != Login::Nothing {
             continue;
         }
-        let file = with_login_sources(context, task, |sources| spec.login_file(sources));
+        let file = with_login_sources(context, &task, |sources| spec.login_file(sources));
         let file = file.map(|path| format!(" ({} is not there)", path.display()));
         let message = format!(
             "the agent {} cannot work: {} is not set, and it is not logged in{}",
@@ -70,11 +70,12 @@ fn with_login_sources<T>(
     })
 }
 
-/// The agent CLIs of these tasks.
+/// The agent CLIs of these tasks, in every role, each with the settings that hold for it.
 fn known<'t>(
     tasks: impl Iterator<Item = &'t TaskConfig>,
-) -> impl Iterator<Item = (&'static CliSpec, &'t TaskConfig)> {
-    tasks.filter_map(|task| match &task.agent {
+) -> impl Iterator<Item = (&'static CliSpec, TaskConfig)> {
+    let in_roles = tasks.flat_map(TaskConfig::in_each_role);
+    in_roles.filter_map(|task| match &task.agent {
         Agent::Cli(CliAgent::Known(spec)) => Some((*spec, task)),
         _ => None,
     })

@@ -1,7 +1,7 @@
 //! What is fixed for the whole run: where it keeps what it leaves behind, its settings, its
 //! surroundings, and what asks it to stop.
 
-use crate::domain::attempt::{Expect, Interruption, PhaseSpec, Policy, Role, Spend};
+use crate::domain::attempt::{Interruption, Policy, Spend, phases};
 use crate::domain::duration::{self, millis};
 use crate::domain::settings::IfUnverified;
 use crate::domain::snapshot::RevId;
@@ -110,12 +110,7 @@ impl Setup {
     /// What is allowed for a task with these settings, after tasks that have spent this much.
     pub fn policy(&self, config: &TaskConfig, spent_before: Spend) -> Policy {
         Policy {
-            phases: vec![PhaseSpec {
-                role: Role::Implement,
-                expect: Expect::Pass,
-                retries: config.settings.max_retries,
-            }],
-            nudges: config.settings.nudges,
+            phases: phases(config.phases_asked()),
             identical_failures: config.settings.identical_failures,
             waits: WAITS,
             has_checks: !config.checks.is_empty(),

@@ -1,6 +1,6 @@
 //! A task of a run: what it begins with, and what is known of it while it is worked on.
 
-use crate::domain::attempt::{Policy, Record};
+use crate::domain::attempt::{PhaseSpec, Policy, Record, Role, TurnKey};
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
@@ -22,7 +22,7 @@ pub struct TaskStart {
 pub struct TaskRun<'t> {
     /// The task.
     pub task: &'t Task,
-    /// Its settings.
+    /// Its settings, with the agent of the role at work.
     pub config: TaskConfig,
     /// What is allowed.
     pub policy: Policy,
@@ -32,6 +32,8 @@ pub struct TaskRun<'t> {
     pub final_message: Option<String>,
     /// The session that a further turn can continue.
     pub session: Option<String>,
+    /// The index of the phase that the session belongs to.
+    pub session_phase: usize,
     /// The permit to commit that the last run of the checks gave.
     pub permit: Option<Committable>,
     /// The tree on which the last run of the checks failed, without a change by them.
@@ -40,4 +42,27 @@ pub struct TaskRun<'t> {
     pub agent_commits: Vec<String>,
     /// When the task began, on the run's clock.
     pub began_ms: u64,
+}
+
+impl TaskRun<'_> {
+    /// Has the agent work whose role it is in this turn. Nobody goes on with the session of another phase.
+    pub fn begin_turn(&mut self, key: TurnKey) {
+        self.config
+            .take_role(key.name.map_or(Role::Implementer, |name| name.role));
+        if self.session_phase != key.phase {
+            self.session = None;
+            self.session_phase = key.phase;
+        }
+    }
+
+    /// The row of a phase.
+    pub fn row(&self, key: TurnKey) -> PhaseSpec {
+        let row = self.policy.phases.get(key.phase).copied();
+        row.unwrap_or(PhaseSpec::PLAIN)
+    }
+
+    /// Whether the task has several phases.
+    pub fn has_phases(&self) -> bool {
+        self.policy.phases.len() > 1
+    }
 }

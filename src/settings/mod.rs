@@ -9,6 +9,7 @@ pub mod recording;
 use crate::agents::builtin::{self, Builtin, NoAccess, Options, Tape};
 use crate::agents::{self, Agent, CliAgent};
 use crate::context::Context;
+use crate::domain::attempt::{PhasesAsked, Role, phases};
 use crate::domain::checks::verdict::Check;
 use crate::domain::plan::{self, Plan, Task};
 use crate::domain::protected_paths::ProtectedPaths;
@@ -18,7 +19,7 @@ use crate::error::{Error, Place, Result};
 use args::SettingFlags;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -80,8 +81,12 @@ impl Sources {
 
     /// The recording whose responses are taken. Only who begins a run may name one, and not what the
     /// repository says of itself: a recording decides what the agent does.
-    fn tape(&self, name: &Path) -> Result<Arc<Tape>> {
-        if self.above.agent_args.is_none() {
+    fn tape(&self, name: &Path, of_role: bool) -> Result<Arc<Tape>> {
+        let is_named_above = match of_role {
+            true => self.above.roles.is_some(),
+            false => self.above.agent_args.is_some(),
+        };
+        if !is_named_above {
             return Err(Error::config(
                 "--replay stands in the agent_args of a plan or a configuration file",
             )
@@ -133,12 +138,54 @@ impl RunConfig {
 pub struct TaskConfig {
     /// What is set.
     pub settings: Resolved,
-    /// The agent.
+    /// The agent of the role at work; the implementer's until [`Self::take_role`].
     pub agent: Agent,
+    /// The agents of all roles that the task calls for.
+    agents: Vec<(Role, RoleAgent)>,
     /// The checks, each with its limit.
     pub checks: Vec<Check>,
     /// Paths that the task may not change.
     pub protected_paths: Arc<ProtectedPaths>,
+}
+
+/// An agent, and what is set for it.
+#[derive(Debug, Clone)]
+struct RoleAgent {
+    agent: Agent,
+    model: Option<String>,
+    agent_args: Vec<String>,
+}
+
+impl TaskConfig {
+    /// Has the agent of this role work, with its model and its arguments.
+    pub fn take_role(&mut self, role: Role) {
+        let mut agents = self.agents.iter();
+        if let Some((_, of_role)) = agents.find(|(known, _)| *known == role) {
+            self.agent = of_role.agent.clone();
+            self.settings.model.clone_from(&of_role.model);
+            self.settings.agent_args.clone_from(&of_role.agent_args);
+        }
+    }
+
+    /// These settings once for each role that the task calls for.
+    pub fn in_each_role(&self) -> impl Iterator<Item = Self> + '_ {
+        self.agents.iter().map(|(role, _)| {
+            let mut config = self.clone();
+            config.take_role(*role);
+            config
+        })
+    }
+
+    /// What the phases of the task follow from.
+    pub fn phases_asked(&self) -> PhasesAsked {
+        PhasesAsked {
+            tdd: self.settings.tdd,
+            review: self.settings.review,
+            tester: self.settings.roles.get(Role::Tester).is_some(),
+            retries: self.settings.max_retries,
+            nudges: self.settings.nudges,
+        }
+    }
 }
 
 /// Flags over action inputs over `SPRAG_*` variables.
@@ -252,25 +299,55 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         .or(task.settings.clone())
         .or(sources.below.clone())
         .resolve(sources.in_actions);
-    Ok(TaskConfig {
-        agent: agent(&settings, sources)?,
+    if settings.tdd && settings.verify.is_empty() {
+        return Err(Error::config(format!(
+            "task {} is to have its tests written first (tdd), and no check is configured that runs them",
+            task.id
+        ))
+        .hint("name one: --verify 'COMMAND', or `verify` in plan or configuration"));
+    }
+    let mut config = TaskConfig {
+        agent: agent(&settings, sources, false)?,
+        agents: Vec::new(),
         checks: settings.checks(),
         protected_paths: sources.set_of(&settings.protected_paths)?,
         settings,
-    })
+    };
+    config.agents = role_agents(&config, sources)?;
+    Ok(config)
+}
+
+/// The agent of every role that has a phase.
+fn role_agents(config: &TaskConfig, sources: &Sources) -> Result<Vec<(Role, RoleAgent)>> {
+    let rows = phases(config.phases_asked());
+    let roles: BTreeSet<Role> = rows.iter().map(|row| row.role).collect();
+    let of_role = |role| {
+        let settings = config.settings.of_role(role);
+        let own = config.settings.roles.get(role);
+        let has_own_args = own.is_some_and(|own| own.agent_args.is_some());
+        Ok((
+            role,
+            RoleAgent {
+                agent: agent(&settings, sources, has_own_args)?,
+                model: settings.model,
+                agent_args: settings.agent_args,
+            },
+        ))
+    };
+    roles.into_iter().map(of_role).collect()
 }
 
 /// The agent that the settings choose; without a choice, the built-in one where a model can be
-/// reached.
-fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
+/// reached. `of_role` is whether its arguments are those of a role.
+fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
     match (all.agent.as_str(), all.agent_command.as_deref()) {
         (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
             command: command.to_owned(),
         })),
-        (agents::BUILTIN, _) => built_in(all, sources)?.map_err(no_access),
+        (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(no_access),
         (agents::COMMAND, None) => Err(Error::config("agent `command` needs a command")
             .hint("give one with --agent-command, or agent_command in plan or configuration")),
-        ("auto", None) => built_in(all, sources)?.map_err(|missing| {
+        ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
             let none = Error::environment("no agent is configured").hint(format!(
                 "name one: {}; or set `agent` in {DEFAULT_FILE}",
                 agent_flags()
@@ -296,12 +373,16 @@ fn agent_flags() -> String {
 }
 
 /// The built-in agent, or why its model cannot be reached.
-fn built_in(all: &Resolved, sources: &Sources) -> Result<std::result::Result<Agent, NoAccess>> {
+fn built_in(
+    all: &Resolved,
+    sources: &Sources,
+    of_role: bool,
+) -> Result<std::result::Result<Agent, NoAccess>> {
     let read = Options::read(&all.agent_args).map_err(Error::config);
     if let Ok(options) = &read
         && let Some(name) = &options.replay
     {
-        let source = builtin::Source::Recording(sources.tape(name)?);
+        let source = builtin::Source::Recording(sources.tape(name, of_role)?);
         let options = options.clone();
         return Ok(Ok(Agent::Builtin(Box::new(Builtin { source, options }))));
     }

@@ -86,6 +86,53 @@ esac"#,
     code: 3,
 };
 
+/// A reviewer that changes what it may not, finds something and then accepts the fix.
+const REVIEWED: Story = Story {
+    name: "reviewed",
+    plan: "title: Example
+review: true
+roles: { tester: {} }
+verify:
+  - { name: test, run: '! grep -q broken a.txt', kind: test }
+tasks:
+  - id: one
+    title: Mend a.txt
+",
+    agent: r#"rm -f .git/*.lock .git/refs/heads/*.lock
+case "$SPRAG_ROLE-$SPRAG_PURPOSE" in
+  implementer-implement) echo broken > a.txt; echo Done. ;;
+  implementer-retry) echo better > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Mend it' ;;
+  tester-*) mkdir -p tests; echo true > tests/t.sh; echo Done. ;;
+  fixer-*) echo good > a.txt; echo Done. ;;
+  reviewer-*) if grep -q good a.txt; then verdict=ACCEPTABLE; else verdict=NEEDS_FIXES; echo '- a.txt:1: weak'; fi
+    echo mine > a.txt; echo x > x.txt; git add -A; git commit -q -m own > /dev/null 2>&1; echo "VERDICT: $verdict" ;;
+esac"#,
+    flags: &[],
+    code: 0,
+};
+
+/// A test that fails, the work, and an improvement that is undone.
+const TESTS_FIRST: Story = Story {
+    name: "tests first",
+    plan: "title: Example
+tdd: true
+verify:
+  - { name: test, run: 'for t in tests/*.sh; do sh $t || exit 1; done', kind: test }
+tasks:
+  - id: one
+    title: Mend a.txt
+",
+    agent: r#"rm -f .git/*.lock
+case "$SPRAG_PURPOSE" in
+  red) mkdir -p tests; echo 'grep -q good a.txt' > tests/t.sh; echo bad > a.txt; echo Done. ;;
+  nudge) echo 'The test is there.' ;;
+  green) echo good > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Mend it' ;;
+  refactor) echo worse > a.txt; echo x > x.txt; echo Done. ;;
+esac"#,
+    flags: &[],
+    code: 0,
+};
+
 impl Story {
     fn project(&self) -> (Project, String) {
         let project = Project::new(&[("a.txt", "old\n"), ("plan.yaml", self.plan)]);
@@ -196,6 +243,16 @@ fn killed_at_every_record() {
 #[test]
 fn killed_at_every_record_and_kept_going() {
     killed_at_each_line(&KEPT_GOING, 0, "history.jsonl", 1);
+}
+
+#[test]
+fn killed_at_every_record_and_reviewed() {
+    killed_at_each_line(&REVIEWED, 0, "history.jsonl", 1);
+}
+
+#[test]
+fn killed_at_every_record_with_tests_first() {
+    killed_at_each_line(&TESTS_FIRST, 0, "history.jsonl", 1);
 }
 
 /// At every event in the full run of the tests, at some in the default one.

@@ -229,6 +229,7 @@ fn the_turns_variables() {
         attempt: 2,
         turn: 5,
         purpose: "implement",
+        role: "implementer",
     };
     assert_eq!(
         turn_env(&facts),
@@ -239,6 +240,7 @@ fn the_turns_variables() {
             ("SPRAG_ATTEMPT", "2"),
             ("SPRAG_TURN", "5"),
             ("SPRAG_PURPOSE", "implement"),
+            ("SPRAG_ROLE", "implementer"),
         ])
     );
 }

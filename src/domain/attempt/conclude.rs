@@ -4,6 +4,7 @@ use super::decide::{
     after_evidence, is_back_at_start, no_progress, prove, retry, retry_or, untouched, verify,
     verify_or_accept,
 };
+use super::phases::{after_checks_of_tests, go_on, is_as_it_began, row, undo, without_tests};
 use super::{
     Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
     VerifyPurpose, names,
@@ -33,7 +34,12 @@ pub(super) fn after_verification(
     if let Some(step) = recheck(state, purpose, ended) {
         return step;
     }
-    match met(policy, state, &ended.verdict) {
+    let is_satisfied =
+        purpose == VerifyPurpose::Satisfied && ended.verdict == Verdict::Passed && untouched(state);
+    if row(policy, state).expect == Expect::Fail && !is_satisfied {
+        return after_checks_of_tests(policy, state, ended);
+    }
+    match met(&ended.verdict) {
         Met::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
             Step::Finish(Outcome::AlreadySatisfied { verified: true })
         }
@@ -61,18 +67,12 @@ enum Met {
     Aborted,
 }
 
-fn met(policy: &Policy, state: &TaskState, verdict: &Verdict) -> Met {
-    let expect = state
-        .key
-        .and_then(|key| policy.phases.get(key.phase))
-        .map_or(Expect::Pass, |phase| phase.expect);
-    match (verdict, expect) {
-        (Verdict::Passed, Expect::Pass) | (Verdict::Failed { .. }, Expect::Fail) => Met::Yes,
-        (Verdict::Failed { .. }, Expect::Pass)
-        | (Verdict::Passed, Expect::Fail)
-        | (Verdict::TimedOut { .. } | Verdict::CannotStart { .. }, _) => Met::No,
-        (Verdict::NotRun, _) => Met::NotRun,
-        (Verdict::Aborted, _) => Met::Aborted,
+fn met(verdict: &Verdict) -> Met {
+    match verdict {
+        Verdict::Passed => Met::Yes,
+        Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. } => Met::No,
+        Verdict::NotRun => Met::NotRun,
+        Verdict::Aborted => Met::Aborted,
     }
 }
 
@@ -133,6 +133,12 @@ pub(super) fn after_baseline(baseline: &ProofResult) -> Option<Outcome> {
     }
 }
 
+/// What failed before the agent came is looked up once, before a failure is judged.
+pub(super) fn look_up_baseline(policy: &Policy, state: &TaskState) -> Option<Step> {
+    let is_open = state.proofs.baseline.is_none() && policy.baseline != Baseline::Off;
+    is_open.then(|| prove(state, Proof::Baseline))
+}
+
 /// What failed before the agent came is looked up once, and taken where the policy says so.
 fn known_failures(
     policy: &Policy,
@@ -143,8 +149,8 @@ fn known_failures(
     let Verdict::Failed { build, .. } = ended.verdict else {
         return None;
     };
-    if state.proofs.baseline.is_none() && policy.baseline != Baseline::Off {
-        return Some(prove(state, Proof::Baseline));
+    if let Some(step) = look_up_baseline(policy, state) {
+        return Some(step);
     }
     // A failed build skips the other checks, so that nothing is known of them.
     let tolerated = policy.known_failures == KnownFailures::Tolerate
@@ -167,6 +173,9 @@ fn back_at_start(state: &TaskState) -> Outcome {
 }
 
 fn failed(policy: &Policy, state: &TaskState) -> Step {
+    if row(policy, state).optional && !state.undone && !is_as_it_began(state) {
+        return undo(policy, state);
+    }
     if let Some((_, times)) = &state.failure
         && *times >= policy.identical_failures
     {
@@ -178,12 +187,24 @@ fn failed(policy: &Policy, state: &TaskState) -> Step {
 /// Takes the tree in front, once what is to be proved of its tests is proved.
 pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     match tests_to_prove(policy, state) {
-        _ if grounds == Grounds::Unchecked => commit(policy, state, grounds),
-        Tests::Settled => take(policy, state, grounds),
+        _ if grounds == Grounds::Unchecked => settle(policy, state, grounds),
+        Tests::Settled => settle(policy, state, grounds),
         Tests::Prove(proof) => prove(state, proof),
         Tests::Refused(end) => Step::Finish(end),
         Tests::ProveNothing(end) => retry(policy, state, None).unwrap_or(Step::Finish(end)),
     }
+}
+
+/// Goes on with work that is good on these grounds: with the next phase, or by committing it.
+fn settle(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
+    if let Some(step) = without_tests(policy, state) {
+        return step;
+    }
+    let committed = || match grounds {
+        Grounds::Unchecked => commit(policy, state, grounds),
+        Grounds::Passed | Grounds::KnownFailures => take(policy, state, grounds),
+    };
+    go_on(policy, state, grounds).unwrap_or_else(committed)
 }
 
 /// What is known of the tests that the tree in front changes or adds.
@@ -228,8 +249,11 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
 /// Commits the tree in front. A permit does not outlive the process that ran the checks.
 fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
+    let is_as_said = state.has_passed == (grounds == Grounds::Passed);
     match (tree, &state.last) {
-        (Some(_), _) if state.judged.as_ref() == tree => commit(policy, state, grounds),
+        (Some(_), _) if state.judged.as_ref() == tree && is_as_said => {
+            commit(policy, state, grounds)
+        }
         // Nothing is permitted for it: the commit reads it once more, and says what keeps it from that.
         (None, Last::Verified(..)) if policy.commits => commit(policy, state, grounds),
         (None, Last::Verified(..)) => Step::Finish(Outcome::CommitRejected {
@@ -307,7 +331,7 @@ pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step 
     }
     if state.proofs.passed_again.as_ref() == tree {
         return match tests_to_prove(policy, state) {
-            Tests::Settled => take(policy, state, Grounds::Passed),
+            Tests::Settled => settle(policy, state, Grounds::Passed),
             Tests::Prove(proof) => prove(state, proof),
             Tests::Refused(end) | Tests::ProveNothing(end) => Step::Finish(end),
         };

@@ -1,9 +1,13 @@
 //! What comes next inside one task.
 
 use super::conclude::{accept, after_baseline, after_commit, after_verification, give_up};
+use super::phases::{
+    after_turn_of_row, after_undo, before_checks_of_tests, hand_on, next_attempt,
+    rework_after_failure, row, row_at,
+};
 use super::{
-    Grounds, Interruption, Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState, TurnEnded,
-    TurnKey, TurnPurpose, VerifyPurpose, same_tree,
+    Expect, Grounds, Interruption, Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState,
+    TurnEnded, TurnKey, TurnPurpose, VerifyPurpose, same_tree,
 };
 use crate::assess::{AssessmentKind, CutOff};
 use crate::outcome::Outcome;
@@ -31,6 +35,7 @@ pub fn decide(policy: &Policy, state: &TaskState) -> Step {
         Last::Begin => first_turn(policy, state),
         Last::Turn(turn) => after_turn(policy, state, turn),
         Last::Verified(purpose, ended) => after_verification(policy, state, *purpose, ended),
+        Last::Undone => after_undo(policy, state),
         Last::Committed(commit, grounds) => {
             Step::Finish(after_commit(state, *grounds, commit.clone()))
         }
@@ -62,14 +67,21 @@ fn first_turn(policy: &Policy, state: &TaskState) -> Step {
         }
         Some(baseline) => match after_baseline(baseline) {
             Some(end) => Step::Finish(end),
-            None => run_agent(policy, state, 1, TurnPurpose::Implement),
+            None => run_agent(policy, state, 1, first_purpose(policy)),
         },
-        None => run_agent(policy, state, 1, TurnPurpose::Implement),
+        None => run_agent(policy, state, 1, first_purpose(policy)),
     }
+}
+
+fn first_purpose(policy: &Policy) -> TurnPurpose {
+    row_at(policy, 0).phase.purpose(None)
 }
 
 fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     use AssessmentKind as K;
+    if let Some(step) = after_turn_of_row(policy, state, turn) {
+        return step;
+    }
     let detail = || turn.assessment.detail.clone();
     match turn.assessment.kind {
         K::AgentUnavailable => {
@@ -93,7 +105,7 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         K::AwaitingInput => nudge(policy, state, NudgeKind::AwaitingInput),
         K::PlanningOnly => nudge(policy, state, NudgeKind::Planning),
         K::Empty => nudge(policy, state, NudgeKind::Empty),
-        K::ReportsBlocked if !state.shown_unchanged && state.nudges < policy.nudges => {
+        K::ReportsBlocked if !state.shown_unchanged && state.nudges < row(policy, state).nudges => {
             give_nudge(policy, state, NudgeKind::Blocked)
         }
         K::AlreadySatisfied if untouched(state) => satisfied(policy, state),
@@ -113,7 +125,7 @@ fn cut_off(policy: &Policy, state: &TaskState, why: String, end: Outcome) -> Ste
 
 /// An unchanged turn that calls for the work itself: nudge while the budget lasts.
 fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
-    if state.nudges < policy.nudges {
+    if state.nudges < row(policy, state).nudges {
         return give_nudge(policy, state, kind);
     }
     if attempt_has_work(state) {
@@ -131,7 +143,7 @@ fn claims(policy: &Policy, state: &TaskState) -> Step {
     if state.attempt() > 1 || attempt_has_work(state) {
         return examine(policy, state);
     }
-    if !state.shown_unchanged && state.nudges < policy.nudges {
+    if !state.shown_unchanged && state.nudges < row(policy, state).nudges {
         return give_nudge(policy, state, NudgeKind::ClaimsDone);
     }
     evidence(policy, state, false)
@@ -146,18 +158,17 @@ fn satisfied(policy: &Policy, state: &TaskState) -> Step {
 }
 
 /// The pre-flight check, then verification.
-fn examine(policy: &Policy, state: &TaskState) -> Step {
+pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
     if let Some(outcome) = preflight(state) {
         return give_up(policy, state, outcome);
     }
-    verify_or_accept(policy, state, VerifyPurpose::Attempt)
+    hand_on(policy, state)
+        .or_else(|| before_checks_of_tests(policy, state))
+        .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt))
 }
 
 /// From the second attempt on, a tree that has already failed is not verified again.
 fn preflight(state: &TaskState) -> Option<Outcome> {
-    if state.attempt() < 2 {
-        return None;
-    }
     let current = state.current.as_ref()?;
     if let (Some(rejected), Some(message)) = (&state.rejected, &state.hook_message)
         && same_tree(rejected, current)
@@ -165,6 +176,9 @@ fn preflight(state: &TaskState) -> Option<Outcome> {
         return Some(Outcome::CommitRejected {
             message: message.clone(),
         });
+    }
+    if state.attempt() < 2 {
+        return None;
     }
     let tree = current.tree()?;
     let failed = state
@@ -224,16 +238,15 @@ pub(super) fn retry_or(
 
 /// A further attempt, while any is left.
 pub(super) fn retry(policy: &Policy, state: &TaskState, cut_off: Option<String>) -> Option<Step> {
-    let retries = state
-        .key
-        .and_then(|key| policy.phases.get(key.phase))
-        .map_or(0, |phase| phase.retries);
-    let attempt = state.attempt();
-    (attempt <= retries)
-        .then(|| run_agent(policy, state, attempt + 1, TurnPurpose::Retry { cut_off }))
+    if row(policy, state).expect == Expect::Acceptable {
+        return rework_after_failure(policy, state);
+    }
+    let (phase, attempt) = next_attempt(policy, state, cut_off.is_some())?;
+    let purpose = TurnPurpose::Retry { cut_off };
+    Some(run_agent_in(policy, state, phase, attempt, purpose))
 }
 
-fn give_nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
+pub(super) fn give_nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     let purpose = TurnPurpose::Nudge {
         n: state.nudges + 1,
         kind,
@@ -271,7 +284,8 @@ fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step
 
 /// The turn that was answered by a transient error, once more, in the same attempt.
 fn same_attempt(policy: &Policy, state: &TaskState) -> Step {
-    let purpose = state.purpose.clone().unwrap_or(TurnPurpose::Implement);
+    let purpose = state.purpose.clone();
+    let purpose = purpose.unwrap_or_else(|| first_purpose(policy));
     run_agent(policy, state, state.attempt(), purpose)
 }
 
@@ -280,26 +294,40 @@ fn after_resume(policy: &Policy, state: &TaskState, open: &Step) -> Step {
     match open {
         Step::RunAgent { .. } => within_limits(policy, state).unwrap_or_else(|| open.clone()),
         Step::Wait { .. } => same_attempt(policy, state),
-        Step::Verify { .. } | Step::Prove { .. } | Step::Commit { .. } | Step::Finish(_) => {
-            open.clone()
-        }
+        Step::Verify { .. }
+        | Step::Prove { .. }
+        | Step::Undo { .. }
+        | Step::Commit { .. }
+        | Step::Finish(_) => open.clone(),
     }
 }
 
 fn run_agent(policy: &Policy, state: &TaskState, attempt: u32, purpose: TurnPurpose) -> Step {
+    let phase = state.key.map_or(0, |key| key.phase);
+    run_agent_in(policy, state, phase, attempt, purpose)
+}
+
+pub(super) fn run_agent_in(
+    policy: &Policy,
+    state: &TaskState,
+    phase: usize,
+    attempt: u32,
+    purpose: TurnPurpose,
+) -> Step {
     within_limits(policy, state).unwrap_or_else(|| {
-        let phase = state.key.map_or(0, |key| key.phase);
+        let has_several = policy.phases.len() > 1;
         let key = TurnKey {
             phase,
             attempt,
             turn: state.turns() + 1,
+            name: has_several.then(|| row_at(policy, phase).name()),
         };
         Step::RunAgent { key, purpose }
     })
 }
 
 /// The end of the task when a limit of the run is reached.
-fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> {
+pub(super) fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> {
     if policy
         .deadline_ms
         .is_some_and(|deadline| state.elapsed_ms >= deadline)

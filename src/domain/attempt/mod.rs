@@ -5,6 +5,8 @@
 
 mod conclude;
 mod decide;
+mod phase;
+mod phases;
 mod proof;
 mod state;
 
@@ -12,6 +14,7 @@ mod state;
 mod explore;
 
 pub use decide::decide;
+pub use phase::{Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, phases};
 pub use proof::{
     Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,
     TestChanges, names,
@@ -22,6 +25,7 @@ use super::assess::Assessment;
 use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
 use super::prompt::NudgeKind;
+use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -32,10 +36,8 @@ pub const NO_FILE_CHANGES: &str = "No progress detected - agent made no file cha
 /// What is allowed and wanted for one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// The phases of a task in order. At present one: implement.
+    /// The phases of a task in order, at least one.
     pub phases: Vec<PhaseSpec>,
-    /// Nudges for the whole task.
-    pub nudges: u32,
     /// Identical failures in a row that end a task.
     pub identical_failures: u32,
     /// Waits for a transient error before the agent counts as unavailable.
@@ -68,34 +70,6 @@ pub struct Policy {
     pub wait_base_ms: u64,
 }
 
-/// One phase of a task as data: further roles are further rows, not further code.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PhaseSpec {
-    /// What the agent is in this phase.
-    pub role: Role,
-    /// What verification must say for the phase to be over.
-    pub expect: Expect,
-    /// Retries after the first attempt.
-    pub retries: u32,
-}
-
-/// What the agent is in a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Does the task.
-    Implement,
-}
-
-/// What verification must say for a phase to be over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
-    /// The checks pass.
-    Pass,
-    /// The checks fail (a test written first).
-    Fail,
-}
-
 /// Names one turn within a task. All numbers but `phase` count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnKey {
@@ -105,6 +79,9 @@ pub struct TurnKey {
     pub attempt: u32,
     /// Turn within the task.
     pub turn: u32,
+    /// The phase, where a task has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<PhaseName>,
 }
 
 impl TurnKey {
@@ -113,6 +90,7 @@ impl TurnKey {
         phase: 0,
         attempt: 1,
         turn: 1,
+        name: None,
     };
 }
 
@@ -122,9 +100,17 @@ impl TurnKey {
 pub enum TurnPurpose {
     /// The first turn of a task.
     Implement,
+    /// The first turn of another phase than that.
+    Phase {
+        /// Which.
+        phase: Phase,
+        /// On what grounds the work is good on which it begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grounds: Option<Grounds>,
+    },
     /// Nothing was done: the same again, more clearly.
     Nudge {
-        /// Which nudge of the task, from 1.
+        /// Which nudge of the phase, from 1.
         n: u32,
         /// What the agent did instead.
         kind: NudgeKind,
@@ -141,6 +127,7 @@ impl TurnPurpose {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Implement => "implement",
+            Self::Phase { phase, .. } => phase.as_str(),
             Self::Nudge { .. } => "nudge",
             Self::Retry { .. } => "retry",
         }
@@ -203,6 +190,11 @@ pub enum Step {
         /// What is to be proved.
         proof: Proof,
     },
+    /// Bring the work tree back to where the phase began.
+    Undo {
+        /// Which attempt.
+        key: TurnKey,
+    },
     /// Commit the tree that was just verified.
     Commit {
         /// Why it may be committed.
@@ -241,6 +233,15 @@ pub enum Observation {
     Verified(Box<VerificationEnded>),
     /// A proof ended.
     Proved(Box<Proved>),
+    /// The work tree was brought back to where the phase began, as far as it could be.
+    Undone {
+        /// HEAD and tree afterwards.
+        after: Snapshot,
+        /// Files changed since the task began.
+        changes: Vec<String>,
+        /// Test files among them.
+        tests: TestChanges,
+    },
     /// The commit object exists; the branch may not have it yet.
     CommitPrepared {
         /// The commit.
@@ -322,6 +323,15 @@ pub struct TurnEnded {
     pub spend: Spend,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
+    /// Files whose changes were undone, since the phase may not change them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<String>,
+    /// The end of the agent's final message, where a task has several phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// What a reviewer says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Review>,
 }
 
 /// A verification that ended.
@@ -372,7 +382,10 @@ impl Step {
     /// Whether the last thing that happened calls for this step whenever it is looked at, so that a
     /// step that was cut short need not be kept.
     fn follows_from_the_last_thing(&self) -> bool {
-        matches!(self, Self::Prove { .. } | Self::Commit { .. })
+        matches!(
+            self,
+            Self::Prove { .. } | Self::Undo { .. } | Self::Commit { .. }
+        )
     }
 }
 

@@ -242,6 +242,11 @@ pub struct TestChanges {
 }
 
 impl TestChanges {
+    /// Whether a test was changed or added.
+    pub fn are_tests_touched(&self) -> bool {
+        !self.changed.is_empty() || !self.added.is_empty()
+    }
+
     /// Whether the checks may pass only because something that they are made of is not as it was.
     pub fn touch_what_was_there(&self) -> bool {
         !self.changed.is_empty() || !self.definitions.is_empty()

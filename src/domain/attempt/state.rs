@@ -1,14 +1,18 @@
 //! The state of a task: a linear fold over its history.
 
 use super::{
-    FailedTree, Grounds, Interruption, Observation, Proof, ProofResult, Proofs, Proved, Record,
-    Step, TestChanges, TurnEnded, TurnKey, TurnPurpose, VerificationEnded, VerifyPurpose,
+    FailedTree, Grounds, Interruption, Observation, Phase, PhaseName, Proof, ProofResult, Proofs,
+    Proved, Record, Role, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose, VerificationEnded,
+    VerifyPurpose,
 };
 use crate::assess::AssessmentKind;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
+use crate::commit_message::suggested_commit_message;
+use crate::review::{Finding, Review, ReviewVerdict, take_review};
 use crate::snapshot::{Fingerprint, RevId, Snapshot};
 use crate::text;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tokens and dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +40,8 @@ pub enum Last {
     Turn(Box<TurnEnded>),
     /// A verification ended.
     Verified(VerifyPurpose, Box<VerificationEnded>),
+    /// The work tree was brought back to where the phase began.
+    Undone,
     /// The commit landed.
     Committed(Option<RevId>, Grounds),
     /// A hook refused the commit.
@@ -70,8 +76,34 @@ pub struct TaskState {
     pub key: Option<TurnKey>,
     /// Why it was begun.
     pub purpose: Option<TurnPurpose>,
-    /// Nudges given in the task.
+    /// Nudges given in the phase.
     pub nudges: u32,
+    /// Nudges given in the other phases, by their index.
+    pub nudges_elsewhere: BTreeMap<usize, u32>,
+    /// Attempts begun, by the cycle and the phase that they are counted in.
+    pub attempts: BTreeMap<(u32, Phase), u32>,
+    /// The phases that were begun, by their index.
+    pub begun: BTreeSet<usize>,
+    /// The phase that the present attempt is counted in, where the task has several.
+    pub counted: Option<PhaseName>,
+    /// Where the phase began.
+    pub phase_start: Option<Snapshot>,
+    /// On what grounds the work is good on which the phase began.
+    pub grounds: Option<Grounds>,
+    /// Turns of the phase that were cut off.
+    pub lost_turns: u32,
+    /// Whether the work tree was brought back to where the phase began.
+    pub undone: bool,
+    /// What the last reviewer says; nothing while the next one is at work.
+    pub review: Option<Review>,
+    /// The tree that a reviewer has accepted, or that a commit hook has made of it.
+    pub accepted: Option<Fingerprint>,
+    /// What the reviews have found.
+    pub findings: Vec<Finding>,
+    /// The last final message of implementer or fixer that suggests a message for the commit.
+    pub suggestion: Option<String>,
+    /// The last final message of anybody but a reviewer, where a task has several phases.
+    pub answer: Option<String>,
     /// Whether this attempt has had the nudge that shows the unchanged tree.
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
@@ -101,6 +133,8 @@ pub struct TaskState {
     /// The tree on which this process has run the checks last, to their end and without a change by
     /// them. A permit to commit does not outlive the process, so this is forgotten with it.
     pub judged: Option<Fingerprint>,
+    /// Whether the checks passed then.
+    pub has_passed: bool,
     /// Spend of this task.
     pub spend: Spend,
     /// The run's clock at the last observation, in milliseconds.
@@ -123,6 +157,31 @@ impl TaskState {
         self.key.map_or(1, |key| key.attempt)
     }
 
+    /// Attempts begun in all phases.
+    pub fn all_attempts(&self) -> u32 {
+        match self.attempts.is_empty() {
+            true => self.attempt(),
+            false => self.attempts.values().sum(),
+        }
+    }
+
+    /// Nudges given in all phases.
+    pub fn all_nudges(&self) -> u32 {
+        self.nudges_elsewhere.values().sum::<u32>() + self.nudges
+    }
+
+    /// What the agent is in the present phase.
+    pub fn role(&self) -> Role {
+        let name = self.key.and_then(|key| key.name);
+        name.map_or(Role::Implementer, |name| name.role)
+    }
+
+    /// What the attempts of the present phase came to.
+    pub fn history_of_phase(&self) -> impl Iterator<Item = &HistoryEntry> {
+        let all = self.history.iter();
+        all.filter(|entry| entry.phase == self.counted)
+    }
+
     /// Turns begun so far.
     pub fn turns(&self) -> u32 {
         self.key.map_or(0, |key| key.turn)
@@ -139,9 +198,16 @@ impl TaskState {
 
     fn intend(&mut self, step: &Step) {
         if let Step::RunAgent { key, purpose } = step {
-            if key.attempt != self.attempt() || self.key.is_none() {
+            let is_moved = self.key.is_some_and(|last| last.phase != key.phase);
+            let joins = key.name.is_some_and(|name| name.phase == Phase::Test);
+            if is_moved {
+                self.count_nudges(key);
+                self.begin_phase(purpose);
+            }
+            if key.attempt != self.attempt() || self.key.is_none() || (is_moved && !joins) {
                 self.begin_attempt();
             }
+            self.count_attempt(key);
             if self.key.is_none_or(|last| last.turn != key.turn) {
                 self.turn_start = None;
             }
@@ -153,6 +219,49 @@ impl TaskState {
             self.purpose = Some(purpose.clone());
         }
         self.open = Some(Box::new(step.clone()));
+    }
+
+    /// What is counted in a phase begins anew. What a retry comes back to goes on, as does what a phase
+    /// joins.
+    fn begin_phase(&mut self, purpose: &TurnPurpose) {
+        self.shown_unchanged = false;
+        self.lost_turns = 0;
+        self.undone = false;
+        let TurnPurpose::Phase { phase, grounds } = purpose else {
+            return;
+        };
+        self.grounds = grounds.or(self.grounds);
+        if *phase == Phase::Review {
+            self.review = None;
+            self.accepted = None;
+        }
+        if *phase != Phase::Test {
+            self.failed_trees.clear();
+            self.failure = None;
+            self.idle_cuts = 0;
+            self.phase_start.clone_from(&self.current);
+        }
+    }
+
+    /// The nudges of a phase go on where a retry comes back to it.
+    fn count_nudges(&mut self, to: &TurnKey) {
+        if let Some(from) = self.key {
+            self.nudges_elsewhere.insert(from.phase, self.nudges);
+        }
+        self.nudges = self.nudges_elsewhere.remove(&to.phase).unwrap_or(0);
+    }
+
+    fn count_attempt(&mut self, key: &TurnKey) {
+        self.begun.insert(key.phase);
+        let counted = match key.name {
+            None => Some((1, Phase::Implement)),
+            Some(name) => name.counted_in(),
+        };
+        let Some(counted) = counted else { return };
+        self.attempts.insert(counted, key.attempt);
+        if let Some(name) = key.name.filter(|name| name.phase != Phase::Test) {
+            self.counted = Some(name);
+        }
     }
 
     fn begin_attempt(&mut self) {
@@ -167,6 +276,7 @@ impl TaskState {
             Observation::TaskStarted { start, elapsed_ms } => {
                 self.elapsed_ms = *elapsed_ms;
                 self.task_start = Some(start.clone());
+                self.phase_start = Some(start.clone());
                 self.attempt_start = Some(start.clone());
                 self.current = Some(start.clone());
                 return;
@@ -178,6 +288,17 @@ impl TaskState {
             Observation::TurnEnded(turn) => self.turn_ended(turn),
             Observation::Verified(ended) => self.verified(ended),
             Observation::Proved(proved) => self.proved(proved),
+            Observation::Undone {
+                after,
+                changes,
+                tests,
+            } => {
+                self.current = Some(after.clone());
+                self.changes.clone_from(changes);
+                self.tests.clone_from(tests);
+                self.undone = true;
+                self.last = Last::Undone;
+            }
             Observation::Committed { commit } => {
                 let grounds = match self.open.as_deref() {
                     Some(Step::Commit { grounds }) => *grounds,
@@ -198,6 +319,9 @@ impl TaskState {
             Observation::HookChangedTree { after } => {
                 let again = std::mem::replace(&mut self.hook_changed, true);
                 self.current = Some(after.clone());
+                if self.accepted.is_some() {
+                    self.accepted = after.tree().cloned();
+                }
                 self.last = Last::HookChanged { again };
             }
             Observation::CommitFailed { message } => {
@@ -282,6 +406,7 @@ impl TaskState {
         if proved.proof == Proof::Flake {
             self.verifications += 1;
             self.judged.clone_from(&proved.tree);
+            self.has_passed = proved.result == ProofResult::Passed;
         }
     }
 
@@ -297,7 +422,14 @@ impl TaskState {
             }
             _ => 0,
         };
+        self.heard(turn);
         match turn.assessment.kind {
+            // The attempt is that of the work, and it is as it was.
+            AssessmentKind::AgentCrashed | AssessmentKind::TurnTimeout
+                if self.role() == Role::Reviewer =>
+            {
+                self.lost_turns += 1;
+            }
             AssessmentKind::AgentCrashed => {
                 let untouched = self
                     .turn_start
@@ -320,12 +452,31 @@ impl TaskState {
         self.last = Last::Turn(Box::new(turn.clone()));
     }
 
+    /// Takes in what the agent said, where a task has several phases.
+    fn heard(&mut self, turn: &TurnEnded) {
+        if let (Some(review), Some(name)) = (&turn.review, self.key.and_then(|key| key.name)) {
+            take_review(&mut self.findings, name.cycle, review);
+            self.review = Some(review.clone());
+            let accepts = review.verdict == ReviewVerdict::Acceptable;
+            self.accepted = turn.after.tree().filter(|_| accepts).cloned();
+        }
+        let Some(message) = &turn.message else { return };
+        if self.role() == Role::Reviewer {
+            return;
+        }
+        self.answer = Some(message.clone());
+        if self.role() != Role::Tester && suggested_commit_message(message).is_some() {
+            self.suggestion = Some(message.clone());
+        }
+    }
+
     fn verified(&mut self, ended: &VerificationEnded) {
         self.verifications += 1;
         self.elapsed_ms = ended.elapsed_ms;
         self.current = Some(ended.after.clone());
         self.tests.clone_from(&ended.tests);
         self.judged = ended.judged().cloned();
+        self.has_passed = ended.verdict == Verdict::Passed;
         let purpose = match self.open.as_deref() {
             Some(Step::Verify { purpose, .. }) => *purpose,
             _ => VerifyPurpose::Attempt,
@@ -400,9 +551,12 @@ impl TaskState {
             changes: self.changes.clone(),
             outcome,
             errors: errors.iter().take(2).cloned().collect(),
+            phase: self.counted,
         };
         match self.history.last_mut() {
-            Some(last) if last.attempt == entry.attempt => *last = entry,
+            Some(last) if last.attempt == entry.attempt && last.phase == entry.phase => {
+                *last = entry;
+            }
             _ => self.history.push(entry),
         }
     }

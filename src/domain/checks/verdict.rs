@@ -6,7 +6,7 @@ use super::counts::{Counts, counts};
 use super::diagnostic::{self, Diagnostic};
 use super::junit::Report;
 use super::{FailingCheck, FailingTest, Matcher};
-use crate::attempt::FailedCheck;
+use crate::attempt::{FailedCheck, PhaseName};
 use crate::text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -489,6 +489,9 @@ pub struct HistoryEntry {
     pub outcome: AttemptOutcome,
     /// Its first errors, one line each.
     pub errors: Vec<String>,
+    /// The phase in which it was, where the task has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseName>,
 }
 
 impl HistoryEntry {
@@ -507,6 +510,7 @@ impl HistoryEntry {
             changes,
             outcome,
             errors,
+            phase: None,
         })
     }
 }

@@ -23,6 +23,7 @@ fn input(purpose: Purpose<'_>) -> PromptInput<'_> {
         }],
         notes: "",
         instructions: Some("Speak British English."),
+        part: Part::Implement,
         purpose,
     }
 }
@@ -34,6 +35,7 @@ fn entry(attempt: u32, changes: &[&str], outcome: AttemptOutcome, errors: &[&str
         changes: owned(changes),
         outcome,
         errors: owned(errors),
+        phase: None,
     }
 }
 

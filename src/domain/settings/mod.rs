@@ -8,16 +8,19 @@
 pub mod check;
 pub mod choice;
 pub mod kind;
+pub mod roles;
 pub mod table;
 
 pub use choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    OnFinding, OnProtected, OnReview, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
     TestChangePolicy,
 };
 pub use kind::Progress;
+pub use roles::{RoleAgent, Roles};
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};
 
+use super::attempt::Role;
 use super::suggest::did_you_mean;
 use super::text_error::Fault;
 use super::yaml::{Entry, Node, read};
@@ -47,6 +50,8 @@ pub enum Group {
     Agent,
     /// How a tree is verified.
     Checks,
+    /// Who works on a task, one after the other.
+    Phases,
     /// When a turn, a task or the run is given up.
     Limits,
     /// What children may reach.
@@ -67,6 +72,7 @@ impl Group {
         match self {
             Self::Agent => "Agent",
             Self::Checks => "Checks",
+            Self::Phases => "Review and tests first",
             Self::Limits => "Limits",
             Self::Isolation => "Sandbox",
             Self::Commits => "Tasks and commits",
@@ -254,6 +260,29 @@ impl Settings {
 }
 
 impl Resolved {
+    /// These settings with the agent of a role. As everywhere, an agent does not get the command, the
+    /// arguments or the model of another.
+    #[must_use]
+    pub fn of_role(&self, role: Role) -> Self {
+        let Some(own) = self.roles.get(role) else {
+            return self.clone();
+        };
+        let merged = own.settings().or(Settings {
+            agent: Some(self.agent.clone()),
+            agent_command: self.agent_command.clone(),
+            agent_args: Some(self.agent_args.clone()),
+            model: self.model.clone(),
+            ..Settings::default()
+        });
+        Self {
+            agent: merged.agent.unwrap_or_else(|| self.agent.clone()),
+            agent_command: merged.agent_command,
+            agent_args: merged.agent_args.unwrap_or_default(),
+            model: merged.model,
+            ..self.clone()
+        }
+    }
+
     /// The checks, each with the limit that holds for it.
     pub fn checks(&self) -> Vec<super::checks::verdict::Check> {
         let limit = self.verify_timeout;

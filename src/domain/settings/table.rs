@@ -10,13 +10,14 @@
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    OnFinding, OnProtected, OnReview, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
     TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
     Whole,
 };
+use super::roles::{Roles, RolesKind};
 use super::{Group, Key, KeyDefault, Scope};
 use crate::text_error::Fault;
 use crate::yaml::Node;
@@ -197,6 +198,16 @@ settings! {
         test_changes: TestChangePolicy = Choice::<TestChangePolicy>::kind(), Task, is TestChangePolicy::Prove;
         /// Whether new tests have to fail without the work.
         prove_new_tests: ProveNewTests = Choice::<ProveNewTests>::kind(), Task, is ProveNewTests::Off;
+    }
+    Phases {
+        /// Have work reviewed before it is committed, and what the review finds fixed and reviewed again, in at most 5 rounds. What a reviewer does not accept is not committed.
+        review: bool = Truth, Task, is false;
+        /// Agents of the roles: `tester`, `reviewer` and `fixer`, each with `agent`, `agent_command`, `agent_args` and `model`; what a role does not set is as for the task. With `review`, a `tester` adds tests before the checks run.
+        roles: Roles = RolesKind, Task, is Roles::default();
+        /// Have the tests written first: tests that fail, then the work that makes them pass, then one turn to improve it.
+        tdd: bool = Truth, Task, is false;
+        /// What the check run says where `--review-only` finds something that has to be fixed. The exit code is 1 either way.
+        review_findings: OnReview = Choice::<OnReview>::kind(), Run, is OnReview::Neutral;
     }
     Limits {
         /// Attempts after the first, each after a failed verification.

@@ -1,8 +1,9 @@
 //! How the parts of a summary come from the values of events.
 
-use super::{CheckLine, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
+use super::{CheckLine, Counted, HistoryLine, RunUsage, StateLine, TaskSummary, TurnSummary};
 use crate::agent::Usage;
 use crate::assess::AssessmentKind;
+use crate::attempt::PhaseName;
 use crate::checks::verdict::{CheckOutcome, CheckResult, HistoryEntry};
 use crate::event::{TaskEnded, TaskLine, TurnLine};
 use crate::outcome::{Outcome, TaskEnd};
@@ -103,6 +104,8 @@ impl TaskSummary {
             checks: Vec::new(),
             proofs: Vec::new(),
             failing_tests: Vec::new(),
+            reviews: Vec::new(),
+            findings: Vec::new(),
             failed_report: None,
             changes_made: None,
             changed_files: Vec::new(),
@@ -118,17 +121,23 @@ impl TaskSummary {
             usage: RunUsage::default(),
             line: line.line,
             selected: line.selected,
+            counted: Counted::default(),
         }
     }
 }
 
 impl TurnSummary {
-    pub(super) fn new(line: &TurnLine, attempt: u32, prompt: Option<String>) -> Self {
+    pub(super) fn new(
+        line: &TurnLine,
+        attempt: u32,
+        (prompt, place): (Option<String>, Option<PhaseName>),
+    ) -> Self {
         Self {
             turn: line.turn,
             attempt,
             purpose: line.purpose.clone(),
             prompt,
+            place,
             assessment: line.assessment,
             indicators: line.indicators.clone(),
             detail: line.detail.clone(),
@@ -170,6 +179,7 @@ impl From<&HistoryEntry> for HistoryLine {
     fn from(entry: &HistoryEntry) -> Self {
         Self {
             attempt: entry.attempt,
+            place: entry.phase,
             changes: entry.changes.clone(),
             outcome: entry.outcome.as_str().to_owned(),
             errors: entry.errors.clone(),

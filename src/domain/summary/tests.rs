@@ -11,6 +11,7 @@ fn event(kind: EventKind) -> Event {
         attempt: Some(1),
         turn: None,
         proof: None,
+        phase: None,
         kind,
     }
 }

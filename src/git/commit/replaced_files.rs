@@ -4,7 +4,7 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
-use crate::git::commit::swap::SwapError;
+use crate::git::commit::swap::{SwapError, TreeId};
 use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
@@ -84,17 +84,31 @@ impl Repo {
         snapshot: &RawSnapshot,
         these: impl Fn(&[u8]) -> bool,
     ) -> Result<(), SwapError> {
+        let base = self.base_tree();
+        self.bring_back(snapshot, &base, these).map(drop)
+    }
+
+    /// The same to what another tree has there, and the paths that differed.
+    ///
+    /// # Errors
+    /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
+    pub fn bring_back(
+        &mut self,
+        snapshot: &RawSnapshot,
+        to: &TreeId,
+        these: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, SwapError> {
         let _open = self.unseal()?;
         let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
-        let base = self.base_tree();
-        let mut diffs = self.diff_trees(now.as_str(), base.as_str())?;
+        let mut diffs = self.diff_trees(now.as_str(), to.as_str())?;
         diffs.retain(|diff| these(&diff.path));
         let bad = self.unswappable(&diffs);
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
-        let index = self.index_with(base.as_str(), &self.private.index())?;
-        Ok(self.exchange(&diffs, &index)?)
+        let index = self.index_with(to.as_str(), &self.private.index())?;
+        self.exchange(&diffs, &index)?;
+        Ok(diffs.into_iter().map(|diff| diff.path).collect())
     }
 
     /// Puts back what [`Repo::replace_files`] replaced, and says which of the files that lay in its place

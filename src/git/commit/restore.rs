@@ -1,5 +1,6 @@
 //! Putting the work tree, the index and HEAD back to the base.
 
+use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path, nul_joined};
 use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::is_absence;
@@ -102,6 +103,16 @@ impl Repo {
             .run()?;
         self.point_head_to(self.private.state.base.as_deref())?;
         Ok(Some(kept))
+    }
+
+    /// Puts HEAD, and the branch that it is on, at a commit; `None` before the first one. Index and work
+    /// tree stay as they are.
+    ///
+    /// # Errors
+    /// When git fails; then nothing has moved.
+    pub fn put_head_back(&mut self, commit: Option<&RevId>) -> Result<(), GitError> {
+        let _open = self.unseal()?;
+        self.point_head_to(commit.map(|commit| commit.0.as_str()))
     }
 
     /// The agent's commits are on the branch from the base to this one.

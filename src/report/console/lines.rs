@@ -5,10 +5,13 @@ use super::line::{Line, Tone, mark, place};
 use super::{Style, Verbosity};
 use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::assess::AssessmentKind;
-use crate::domain::attempt::{Blame, ProofWord};
+use crate::domain::attempt::{Blame, Phase, ProofWord};
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
-use crate::domain::event::{Event, EventKind, PushLine, RunStarted, TaskEnded, TurnLine};
+use crate::domain::event::{
+    Event, EventKind, PushLine, ReviewLine, RunStarted, TaskEnded, TurnLine,
+};
 use crate::domain::outcome::{Reason, TaskEnd, signal_name};
+use crate::domain::review::ReviewVerdict;
 use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
@@ -17,6 +20,8 @@ use crate::report::{sentence, text};
 const LINE_CHARS: usize = 2_000;
 /// Most failing tests that are named at the end of a task.
 const MOST_TESTS: usize = 20;
+/// Most findings of a review that are named.
+const MOST_FINDINGS: usize = 20;
 /// Most lines of one message of the agent.
 const MESSAGE_LINES: usize = 40;
 
@@ -49,8 +54,10 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
         ],
         EventKind::TurnStarted { purpose, agent, .. } => {
             let (turn, agent) = (event.turn.unwrap_or(0), text::short_line(agent, 60));
+            let who = event.phase.map(|place| place.role.as_str());
+            let who = who.map_or_else(String::new, |role| format!(", {role}"));
             plain(format!(
-                "  turn {turn} ({}): {agent} is working",
+                "  turn {turn} ({}{who}): {agent} is working",
                 text::short_line(purpose, 20)
             ))
         }
@@ -69,7 +76,8 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             );
             vec![Line::new(Tone::Dim, text)]
         }
-        EventKind::TurnAssessed(line) => assessed(line, verbosity),
+        EventKind::TurnAssessed(line) => assessed(event, line, verbosity),
+        EventKind::ReviewEnded(line) => reviewed(line, summary, task),
         EventKind::CheckStarted { name, .. } => {
             plain(format!("  check {}: running", text::short_line(name, 100)))
         }
@@ -103,7 +111,7 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
                 true => sentence::scheduled,
                 false => sentence::counted,
             };
-            let message = say(*how, (*n, *of), reason, *delay_ms, last);
+            let message = say(*how, (*n, *of), reason, *delay_ms, (last, event.phase));
             let said = sentence::indicators(indicators);
             let first = Line::new(Tone::Warn, format!("  {message}"));
             std::iter::once(first)
@@ -217,9 +225,42 @@ fn task_heading(event: &Event, summary: &RunSummary, title: &str) -> String {
     )
 }
 
-fn assessed(line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
+/// A review, and what is open after it.
+fn reviewed(line: &ReviewLine, summary: &RunSummary, task: Option<&str>) -> Vec<Line> {
+    let known = task.and_then(|id| summary.task(id)?.reviews.last());
+    let says = known.map_or_else(String::new, sentence::review);
+    let tone = match line.verdict {
+        ReviewVerdict::Acceptable => Tone::Good,
+        ReviewVerdict::NeedsFixes => Tone::Warn,
+    };
+    let open = line.findings.iter().filter(|finding| !finding.resolved);
+    let open: Vec<Line> = open
+        .map(|finding| indicator(&text::short_line(&finding.says(), LINE_CHARS)))
+        .collect();
+    let more = open.len().saturating_sub(MOST_FINDINGS);
+    let more = (more > 0).then(|| indicator(&format!("and {more} more")));
+    std::iter::once(Line::new(tone, format!("  {says}")))
+        .chain(open.into_iter().take(MOST_FINDINGS))
+        .chain(more)
+        .collect()
+}
+
+fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
     let what = sentence::assessment(line.assessment);
-    let tone = if line.assessment == AssessmentKind::Changed {
+    let is_review = event
+        .phase
+        .is_some_and(|place| place.phase == Phase::Review);
+    let what = match line.assessment {
+        AssessmentKind::AgentUnavailable
+        | AssessmentKind::AgentTransient
+        | AssessmentKind::AgentCrashed
+        | AssessmentKind::TurnTimeout
+        | AssessmentKind::PolicyViolation
+        | AssessmentKind::FailedReport => what,
+        _ if is_review => "reviewed",
+        _ => what,
+    };
+    let tone = if line.assessment == AssessmentKind::Changed || what == "reviewed" {
         Tone::Plain
     } else {
         Tone::Warn

@@ -5,7 +5,10 @@ use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
 use crate::domain::attempt::{Proof, ProofLine, ProofWord};
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
-use crate::domain::event::{Event, EventKind, PullRequestLine, PushLine, RetryKind, TurnProgress};
+use crate::domain::event::{
+    Event, EventKind, PullRequestLine, PushLine, RetryKind, ReviewLine, TurnProgress,
+};
+use crate::domain::review::{Finding, ReviewVerdict};
 
 /// Two commits that arrived.
 pub fn pushed() -> PushLine {
@@ -83,6 +86,17 @@ pub fn agent_events() -> Vec<AgentEvent> {
     ]
 }
 
+/// What a review has found.
+pub fn finding(resolved: bool) -> Finding {
+    Finding {
+        path: "src/report.rs".into(),
+        line: 12,
+        text: "the header is written twice".into(),
+        round: 1,
+        resolved,
+    }
+}
+
 /// At least one event of every kind.
 pub fn every_event() -> Vec<Event> {
     let mut tape = success_tape();
@@ -125,6 +139,12 @@ pub fn every_event() -> Vec<Event> {
         details: vec!["tests::total".into()],
         attempt: 1,
         elapsed_ms: 700,
+    })));
+    tape.push(EventKind::ReviewEnded(Box::new(ReviewLine {
+        round: 1,
+        of: 6,
+        verdict: ReviewVerdict::NeedsFixes,
+        findings: vec![finding(false)],
     })));
     tape.schedule(RetryKind::Wait, 1, 5, &[]);
     tape.push(EventKind::VerificationSkipped {

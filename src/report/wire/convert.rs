@@ -45,6 +45,12 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             usage: usage.map(WireUsage::from),
         },
         EventKind::TurnAssessed(line) => turn_assessed(line),
+        EventKind::ReviewEnded(line) => Body::ReviewEnded {
+            round: line.round,
+            of: line.of,
+            verdict: line.verdict,
+            findings: line.findings.clone(),
+        },
         EventKind::CheckStarted { name, check } => Body::CheckStarted {
             name: name.clone(),
             kind: *check,
@@ -66,7 +72,13 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
                 reason: reason.clone(),
                 indicators: sentence::indicators(indicators),
                 delay_ms: *delay_ms,
-                message: sentence::scheduled(*how, (*n, *of), reason, *delay_ms, last),
+                message: sentence::scheduled(
+                    *how,
+                    (*n, *of),
+                    reason,
+                    *delay_ms,
+                    (last, event.phase),
+                ),
             }
         }
         EventKind::NudgeResolved { k, of } => {

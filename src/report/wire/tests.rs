@@ -6,7 +6,7 @@ use crate::report::samples;
 use std::collections::BTreeSet;
 
 /// The names of the contract, `agent.*` and `commit.*` written out.
-const NAMES: [&str; 28] = [
+const NAMES: [&str; 29] = [
     "run.started",
     "task.started",
     "turn.started",
@@ -22,6 +22,7 @@ const NAMES: [&str; 28] = [
     "turn.progress",
     "turn.ended",
     "turn.assessed",
+    "review.ended",
     "check.started",
     "check.ended",
     "proof.started",
@@ -158,9 +159,10 @@ fn the_samples_hold_every_kind_of_event() {
             EventKind::ProofStarted { .. } => 28,
             EventKind::ProofEnded(_) => 29,
             EventKind::TurnProgress(_) => 30,
+            EventKind::ReviewEnded(_) => 31,
         })
         .collect();
-    assert_eq!(kinds, (0..31).collect());
+    assert_eq!(kinds, (0..32).collect());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::agents::command::{TurnFacts, turn_env};
 use crate::agents::{Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest};
 use crate::domain::assess::TurnExit;
+use crate::domain::attempt::Role;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
@@ -63,7 +64,7 @@ pub(crate) async fn run_agent(
         max_cost_usd: parts
             .accounts
             .cost_left(&parts.setup.config, run.journal.state.spend),
-        may_write: true,
+        may_write: run.journal.state.role() != Role::Reviewer,
         own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
             // A child that is confined like this may mount nothing, which an agent's own sandbox needs.
             true => OwnSandbox::Off,
@@ -169,6 +170,7 @@ fn agent_spec(
             attempt: name.attempt,
             turn: name.turn,
             purpose: &name.purpose,
+            role: run.journal.state.role().as_str(),
         }));
     }
     CommandSpec {

@@ -15,12 +15,17 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
         Step::RunAgent { key, .. } => (key.attempt, key.turn),
         _ => (state.attempt(), state.turns()),
     };
+    let phase = match step {
+        Step::RunAgent { key, .. } => key.name,
+        _ => state.key.and_then(|key| key.name),
+    };
     // What is scheduled belongs to the attempt that made it necessary.
     emit.at(
         Some(run.task.id.as_str()),
         Some(state.attempt()),
         Some(state.turns()),
     );
+    emit.in_phase(phase);
     if let Some(kind) = scheduled(run, step) {
         emit.emit(kind);
     }
@@ -29,6 +34,7 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
         Some(attempt),
         (turn > 0).then_some(turn),
     );
+    emit.in_phase(phase);
     if let Step::Finish(Outcome::Cancelled { signal }) = step {
         emit.emit(EventKind::CancelRequested { signal: *signal });
     }
@@ -51,13 +57,13 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
     };
     match step {
         Step::RunAgent {
-            purpose: TurnPurpose::Nudge { n, .. },
-            ..
+            key,
+            purpose: TurnPurpose::Nudge { n, kind },
         } => Some(EventKind::RetryScheduled {
             how: RetryKind::Nudge,
             n: *n,
-            of: nudges_of(run, *n),
-            reason,
+            of: nudges_of(run, key.phase, *n),
+            reason: kind.reason().map_or(reason, str::to_owned),
             indicators,
             delay_ms: 0,
         }),
@@ -86,7 +92,7 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
 
 /// How many nudges there can be when this one is given: a turn that claims something is nudged only
 /// once, any other until the budget of the task is spent.
-fn nudges_of(run: &TaskRun<'_>, n: u32) -> u32 {
+fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32) -> u32 {
     let last = match &run.journal.state.last {
         Last::Turn(turn) => Some(turn.assessment.kind),
         _ => None,
@@ -98,7 +104,7 @@ fn nudges_of(run: &TaskRun<'_>, n: u32) -> u32 {
             | AssessmentKind::AlreadySatisfied
             | AssessmentKind::ReportsBlocked,
         ) => n,
-        _ => run.config.settings.nudges,
+        _ => run.policy.phases.get(phase).map_or(n, |row| row.nudges),
     }
 }
 

@@ -226,13 +226,17 @@ fn carry_verdict(tree: &mut WorkTree, accounts: &mut Accounts, run: &TaskRun<'_>
 fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
     StatusUpdate {
         status: TaskStatus::Done,
-        attempts: Some(run.journal.state.attempt()),
+        attempts: Some(run.journal.state.all_attempts()),
         completed_at: Some(completed_at()),
     }
 }
 
 fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
-    let said = run.final_message.as_deref();
+    // Where others have the last word, that of those who did the work counts.
+    let said = match run.has_phases() {
+        true => run.journal.state.suggestion.as_deref(),
+        false => run.final_message.as_deref(),
+    };
     let suggested = said.and_then(suggested_commit_message).or_else(|| {
         let message = tree.repo.message_of(squashed?).ok()?;
         suggested_by_commit(&message)

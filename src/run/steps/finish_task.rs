@@ -53,7 +53,7 @@ pub fn finish_task(
     emit.all_kept()?;
     run.journal.finish(outcome.clone())?;
     if outcome.task_end() != TaskEnd::Done {
-        let attempts = run.journal.state.attempt();
+        let attempts = run.journal.state.all_attempts();
         make_room(
             setup,
             tree,
@@ -77,7 +77,7 @@ fn finish_done(
     if matches!(outcome, Outcome::AlreadySatisfied { .. }) {
         let update = StatusUpdate {
             status: TaskStatus::Done,
-            attempts: Some(run.journal.state.attempt()),
+            attempts: Some(run.journal.state.all_attempts()),
             completed_at: None,
         };
         tree.plan.set(&run.task.id, update);
@@ -241,9 +241,9 @@ fn ended(
         left
     };
     TaskEnded {
-        attempts: state.attempt(),
+        attempts: state.all_attempts(),
         turns: state.turns(),
-        nudges: state.nudges,
+        nudges: state.all_nudges(),
         verifications: state.verifications,
         history: history(state, outcome),
         changes_made: changes_made(state, &now, outcome),
@@ -280,13 +280,14 @@ fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
     if idle
         && history
             .last()
-            .is_none_or(|last| last.attempt < state.attempt())
+            .is_none_or(|last| last.phase != state.counted || last.attempt < state.attempt())
     {
         history.push(HistoryEntry {
             attempt: state.attempt(),
             changes: Vec::new(),
             outcome: AttemptOutcome::NoChange,
             errors: Vec::new(),
+            phase: state.counted,
         });
     }
     history

@@ -24,6 +24,7 @@ mod push;
 mod setup_commands;
 mod start_task;
 mod turn;
+mod undo;
 mod verify;
 
 pub use announce::announce;
@@ -40,6 +41,7 @@ pub use push::{PushRequest, follow_remote, keep_for_publish, push_work};
 pub use setup_commands::{Services, run_setup};
 pub use start_task::start_task;
 pub use turn::turn;
+pub use undo::undo;
 pub use verify::{run_checks, verify};
 
 use crate::domain::attempt::{Observation, Step};
@@ -74,6 +76,7 @@ pub async fn perform(
             let proved = prove(setup, tree, memory, emit, run, *proof).await?;
             Ok(unless_violated(setup, emit, proved))
         }
+        Step::Undo { key } => Ok(undo(setup, tree, emit, run, *key)),
         Step::Commit { grounds } => commit(setup, tree, accounts, emit, run, *grounds).await,
         Step::Wait { ms, .. } => Ok(wait(setup, *ms).await),
         Step::Finish(_) => Ok(Observation::Waited),

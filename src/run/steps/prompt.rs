@@ -1,17 +1,24 @@
 //! The prompt of a turn, made of the plan and of what has happened.
 
-use crate::domain::attempt::TurnPurpose;
+use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
+use crate::domain::checks::verdict::HistoryEntry;
 use crate::domain::outcome::short;
 use crate::domain::plan::Task;
 use crate::domain::prompt::{
-    PromptInput, Purpose, Retry, TaskName, TaskText, prompt, resumed_prompt,
+    FixPart, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText, prompt,
+    resumed_prompt,
 };
+use crate::domain::review::ReviewVerdict;
 use crate::domain::snapshot::{Head, Snapshot};
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
 use crate::run::plan_state::PlanState;
 use crate::run::task::TaskRun;
+use crate::run::work_tree::changed_paths;
 use std::path::PathBuf;
+
+/// How much of the work a reviewer is shown as a patch.
+const DIFF_BYTES: usize = 60_000;
 
 /// A prompt that is kept in the run directory.
 #[derive(Debug)]
@@ -27,7 +34,9 @@ pub(crate) struct Prompt {
 
 /// The prompt that a task begins with.
 pub fn first_prompt(state: &PlanState, task: &Task, instructions: Option<&str>) -> String {
-    prompt(&input(state, task, (instructions, ""), Purpose::Implement))
+    let part = Part::Implement;
+    let purpose = Purpose::Implement;
+    prompt(&input(state, task, (instructions, ""), (part, purpose)))
 }
 
 /// Makes the prompt of a turn and keeps it.
@@ -37,13 +46,23 @@ pub fn first_prompt(state: &PlanState, task: &Task, instructions: Option<&str>) 
 pub(crate) fn write_prompt(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    purpose: &TurnPurpose,
+    (key, purpose): (TurnKey, &TurnPurpose),
     resumed: bool,
 ) -> anyhow::Result<Prompt> {
     parts.accounts.turns += 1;
     let number = parts.accounts.turns;
     let notes = parts.notes.shown(run.task.id.as_str());
-    let text = prompt_text(&parts.tree.plan, run, (purpose, &notes), resumed);
+    let diff = match run.row(key).expect {
+        Expect::Acceptable => diff(parts),
+        Expect::Pass | Expect::Fail => Diff::default(),
+    };
+    let text = prompt_text(
+        &parts.tree.plan,
+        run,
+        (key, purpose),
+        (&notes, &diff),
+        resumed,
+    );
     let file = RunFile::Prompt(number);
     let name = file.path().into_owned();
     let file = parts.setup.run_dir.write(file, text.as_bytes())?;
@@ -58,14 +77,16 @@ pub(crate) fn write_prompt(
 fn prompt_text(
     plan: &PlanState,
     run: &TaskRun<'_>,
-    (purpose, notes): (&TurnPurpose, &str),
+    (key, purpose): (TurnKey, &TurnPurpose),
+    (notes, diff): (&str, &Diff),
     resumed: bool,
 ) -> String {
     let state = &run.journal.state;
     let status = unchanged_status(state.current.as_ref(), &state.changes);
-    let retry = retry(run, purpose);
+    let history: Vec<HistoryEntry> = state.history_of_phase().cloned().collect();
+    let retry = retry(run, purpose, &history);
     let purpose = match purpose {
-        TurnPurpose::Implement => Purpose::Implement,
+        TurnPurpose::Implement | TurnPurpose::Phase { .. } => Purpose::Implement,
         TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
             number: *n,
             kind: *kind,
@@ -75,7 +96,8 @@ fn prompt_text(
         TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
     };
     let instructions = run.config.settings.instructions.as_deref();
-    let input = input(plan, run.task, (instructions, notes), purpose);
+    let part = part(run, key, diff);
+    let input = input(plan, run.task, (instructions, notes), (part, purpose));
     if resumed {
         resumed_prompt(&input)
     } else {
@@ -87,7 +109,7 @@ fn input<'a>(
     state: &'a PlanState,
     task: &'a Task,
     (instructions, notes): (Option<&'a str>, &'a str),
-    purpose: Purpose<'a>,
+    (part, purpose): (Part<'a>, Purpose<'a>),
 ) -> PromptInput<'a> {
     let plan = &state.plan;
     let others = |done: bool| -> Vec<TaskName<'a>> {
@@ -114,15 +136,107 @@ fn input<'a>(
         pending: others(false),
         notes,
         instructions,
+        part,
         purpose,
     }
 }
 
-fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>> {
+/// What a reviewer is shown of the work.
+#[derive(Debug, Default)]
+struct Diff {
+    text: String,
+    is_cut: bool,
+    files: Vec<String>,
+}
+
+/// The work of the task as a patch, within its budget.
+fn diff(parts: &mut Parts<'_>) -> Diff {
+    let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
+    let Some(raw) = raw else {
+        return Diff::default();
+    };
+    let patch = match parts.tree.repo.patch(&raw) {
+        Ok(patch) => patch,
+        Err(error) => {
+            parts.emit.warn(format!(
+                "the reviewer is not shown the diff, which could not be made: {error}"
+            ));
+            Vec::new()
+        }
+    };
+    let is_cut = patch.len() > DIFF_BYTES;
+    let shown = patch.get(..DIFF_BYTES).unwrap_or(&patch);
+    Diff {
+        text: String::from_utf8_lossy(shown).into_owned(),
+        is_cut,
+        files: changed_paths(&raw),
+    }
+}
+
+/// What the agent has to do in this phase.
+fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
+    let state = &run.journal.state;
+    let failing = || {
+        let failure = state.last_failure.as_deref();
+        failure.map_or("", |failure| failure.failing_output.as_str())
+    };
+    match run.row(key).phase {
+        Phase::Implement => Part::Implement,
+        Phase::Test => Part::Test,
+        Phase::Red => Part::Red,
+        Phase::Green => Part::Green(failing()),
+        Phase::Refactor => Part::Refactor,
+        Phase::Review => Part::Review(ReviewPart {
+            diff: &diff.text,
+            is_cut: diff.is_cut,
+            files: &diff.files,
+            checks: run
+                .config
+                .checks
+                .iter()
+                .map(|check| check.name.as_str())
+                .collect(),
+            grounds: state.grounds,
+            findings: &state.findings,
+            answer: state.answer.as_deref().filter(|_| key_cycle(key) > 1),
+            round: (key_cycle(key), last_cycle(run)),
+        }),
+        Phase::Fix => {
+            let verdict = state.review.as_ref().map(|review| review.verdict);
+            let was_accepted = verdict == Some(ReviewVerdict::Acceptable);
+            Part::Fix(FixPart {
+                findings: &state.findings,
+                review: state
+                    .review
+                    .as_ref()
+                    .map_or("", |review| review.text.as_str()),
+                hook: state.hook_message.as_deref(),
+                failing: match was_accepted && state.hook_message.is_none() {
+                    true => failing(),
+                    false => "",
+                },
+            })
+        }
+    }
+}
+
+fn key_cycle(key: TurnKey) -> u32 {
+    key.name.map_or(1, |name| name.cycle)
+}
+
+fn last_cycle(run: &TaskRun<'_>) -> u32 {
+    run.policy.phases.last().map_or(1, |row| row.cycle)
+}
+
+fn retry<'a>(
+    run: &'a TaskRun<'_>,
+    purpose: &'a TurnPurpose,
+    history: &'a [HistoryEntry],
+) -> Option<Retry<'a>> {
     let state = &run.journal.state;
     let number = match purpose {
         TurnPurpose::Retry { .. } => state.attempt().max(1),
-        _ if state.attempt() > 1 => state.attempt(),
+        TurnPurpose::Nudge { .. } if state.attempt() > 1 => state.attempt(),
         _ => return None,
     };
     let failure = state.last_failure.as_deref();
@@ -145,7 +259,7 @@ fn retry<'a>(run: &'a TaskRun<'_>, purpose: &'a TurnPurpose) -> Option<Retry<'a>
             .map(|failure| failure.hints.clone())
             .unwrap_or_default(),
         commit_rejected: state.hook_message.as_deref(),
-        history: &state.history,
+        history,
     })
 }
 

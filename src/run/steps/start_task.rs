@@ -9,6 +9,7 @@ use crate::run::emitter::Emitter;
 use crate::run::journal::Journal;
 use crate::run::setup::Setup;
 use crate::run::steps::commit::recover_commit;
+use crate::run::steps::undo;
 use crate::run::task::{TaskRun, TaskStart};
 use crate::run::work_tree::WorkTree;
 
@@ -32,6 +33,7 @@ pub fn start_task<'t>(
         journal: Journal::new(task.id.as_str(), history, &start.earlier),
         final_message: None,
         session: None,
+        session_phase: 0,
         permit: None,
         failed_on: None,
         agent_commits: Vec::new(),
@@ -40,6 +42,7 @@ pub fn start_task<'t>(
     emit.at(Some(task.id.as_str()), None, None);
     if run.journal.state.task_start.is_none() {
         conversation::forget(&setup.run_dir)?;
+        undo::forget(&setup.run_dir);
         let (_, start) = tree.last_snapshot(emit);
         accounts.begin_task(&start);
         let elapsed_ms = emit.elapsed_ms();
@@ -66,6 +69,7 @@ fn take_up(
     if run.journal.state.key.is_none() {
         // It was only just begun, or it failed and is taken again with fresh counts.
         conversation::forget(&setup.run_dir)?;
+        undo::forget(&setup.run_dir);
         emit.emit(EventKind::TaskStarted {
             title: run.task.title.clone(),
         });

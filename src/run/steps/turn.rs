@@ -3,11 +3,12 @@
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{
-    Last, Observation, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+    Expect, Last, Observation, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
 };
 use crate::domain::builtin::trajectory::TurnName;
-use crate::domain::event::{EventKind, TurnLine};
+use crate::domain::event::{EventKind, ReviewLine, TurnLine};
 use crate::domain::notes::Note;
+use crate::domain::review::{Review, read_review, take_review};
 use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
@@ -23,8 +24,12 @@ use crate::run::steps::hold::hold_protected;
 use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::policy::{of_own_commit, of_work_paths, secrets_in};
 use crate::run::steps::prompt::write_prompt;
+use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::changed_paths;
+
+/// How much of the end of a final message the history keeps.
+const MESSAGE_BYTES: usize = 32 * 1024;
 
 /// Lets the agent work once and says what came of it.
 ///
@@ -36,6 +41,7 @@ pub async fn turn(
     key: TurnKey,
     purpose: &TurnPurpose,
 ) -> anyhow::Result<Observation> {
+    run.begin_turn(key);
     let (_, now) = parts.tree.last_snapshot(&mut parts.emit);
     run.journal.observe(Observation::TurnStarted {
         before: now.clone(),
@@ -43,10 +49,12 @@ pub async fn turn(
     // A turn that a crash cut short goes on from where it began, not from where it stopped.
     let before = run.journal.state.turn_start.clone().unwrap_or(now);
     let mark = turn_mark(parts, run, key);
+    keep_phase_start(parts, run, key);
     let is_taken_up = matches!(run.journal.state.last, Last::Resumed(_));
     let plan = PlanBefore::read(&parts.tree, is_taken_up);
     let (number, end, usage) = call_agent(parts, run, key, purpose, &before).await?;
-    let inspected = inspect(parts, mark);
+    let mut inspected = inspect(parts, mark);
+    let undone = undo_what_may_not_change(parts, run, key, &mut inspected);
     let mut seen = parts.tree.snapshot(&mut parts.emit);
     if end.cancelled.is_none() {
         seen = hold_protected(parts, run, number, seen);
@@ -85,6 +93,7 @@ pub async fn turn(
     let states = (&before, &after);
     let said = (&assessment, notes);
     tell(parts, run, (key, purpose), said, states, &end, usage);
+    let review = review(parts, run, key, assessment.kind);
     let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
     let tests = raw.as_deref().map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Box::new(TurnEnded {
@@ -94,7 +103,52 @@ pub async fn turn(
         tests: tests.unwrap_or_default(),
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
+        undone,
+        message: run.has_phases().then(|| message(run)).flatten(),
+        review,
     })))
+}
+
+/// The end of the final message.
+fn message(run: &TaskRun<'_>) -> Option<String> {
+    let text = run.final_message.as_deref()?;
+    let from = text.len().saturating_sub(MESSAGE_BYTES);
+    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at))?;
+    text.get(from..).map(str::to_owned)
+}
+
+/// What a reviewer says, which is told; `None` where its turn has no such answer.
+fn review(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    key: TurnKey,
+    kind: AssessmentKind,
+) -> Option<Review> {
+    let is_answer = !matches!(
+        kind,
+        AssessmentKind::AgentUnavailable
+            | AssessmentKind::AgentTransient
+            | AssessmentKind::AgentCrashed
+            | AssessmentKind::TurnTimeout
+            | AssessmentKind::FailedReport
+            | AssessmentKind::PolicyViolation
+    );
+    let row = run.row(key);
+    if row.expect != Expect::Acceptable || !is_answer {
+        return None;
+    }
+    let review = read_review(run.final_message.as_deref().unwrap_or_default());
+    let mut findings = run.journal.state.findings.clone();
+    take_review(&mut findings, row.cycle, &review);
+    let rows = run.policy.phases.iter();
+    let last = rows.filter(|row| row.expect == Expect::Acceptable).last();
+    parts.emit.emit(EventKind::ReviewEnded(Box::new(ReviewLine {
+        round: row.cycle,
+        of: last.map_or(row.cycle, |last| last.cycle),
+        verdict: review.verdict,
+        findings,
+    })));
+    Some(review)
 }
 
 /// Calls the agent, and once more without its session where it seems to have lost that. Returns
@@ -106,7 +160,7 @@ async fn call_agent(
     purpose: &TurnPurpose,
     before: &Snapshot,
 ) -> anyhow::Result<(u32, AgentEnd, Usage)> {
-    let prompt = write_prompt(parts, run, purpose, run.session.is_some())?;
+    let prompt = write_prompt(parts, run, (key, purpose), run.session.is_some())?;
     let mut number = prompt.number;
     let name = TurnName {
         task: run.task.id.to_string(),
@@ -124,7 +178,7 @@ async fn call_agent(
         && parts.tree.snapshot(&mut parts.emit).1.same_as(before) == Some(true)
     {
         run.session = None;
-        let prompt = write_prompt(parts, run, purpose, false)?;
+        let prompt = write_prompt(parts, run, (key, purpose), false)?;
         number = prompt.number;
         end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     }
@@ -208,7 +262,7 @@ fn tell(
     if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind) {
         parts.emit.emit(EventKind::NudgeResolved {
             k: n + 1,
-            of: run.config.settings.nudges + 1,
+            of: run.row(key).nudges + 1,
         });
     }
 }

@@ -1,7 +1,10 @@
 //! A run that dies at any record and is taken up comes to the same end, in a world that answers the
 //! same each time it is asked.
 
-use super::world::{at, failed, failure, policy, proved, turn, verification, with_proofs};
+use super::world::{
+    at, brought_back, failed, failure, in_phases, policy, proved, reviewed, turn, undone,
+    verification, with_proofs,
+};
 use super::*;
 
 /// A world without chance: what comes of a turn depends on its number, what the checks say on the
@@ -15,6 +18,8 @@ struct Script {
     old_tests_fail: bool,
     new_tests_fail: bool,
     hook: Hook,
+    /// The round in which the reviewer accepts the work.
+    accepts: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +56,19 @@ impl Played<'_> {
             },
         };
         match step {
+            Step::RunAgent { key, .. } if key.name.is_some_and(|it| it.phase == Phase::Review) => {
+                let name = key.name.unwrap();
+                reviewed(name.cycle >= self.script.accepts, current)
+            }
+            Step::RunAgent { key, .. } if key.name.is_some_and(|it| it.phase == Phase::Red) => {
+                // Only tree `b` has a test; what else is changed is undone.
+                match self.script.turns.get(key.turn as usize - 1) {
+                    Some((_, "b")) if tree != "b" => turn(K::Changed, at("h0", "b")),
+                    Some((_, "a")) => undone(K::NoChange, current),
+                    _ => turn(K::ClaimsDone, current),
+                }
+            }
+            Step::Undo { .. } => brought_back(state.phase_start.clone().unwrap()),
             Step::RunAgent { key, .. } => {
                 let scripted = self.script.turns.get(key.turn as usize - 1);
                 let (kind, to) = *scripted.unwrap_or(&(K::ClaimsDone, ""));
@@ -164,15 +182,16 @@ fn script(tolerates: bool) -> impl Strategy<Value = Script> {
     ]);
     let turns = prop::collection::vec((kinds, trees), 1..8);
     let answers = any::<(bool, bool, bool)>();
-    (turns, [fails.clone(), fails], answers, hook).prop_map(|(turns, fails, answers, hook)| {
-        Script {
-            turns,
-            fails,
-            start_fails: answers.0,
-            old_tests_fail: answers.1,
-            new_tests_fail: answers.2,
-            hook,
-        }
+    let accepts = 1u32..=4;
+    let parts = (turns, [fails.clone(), fails], answers, hook, accepts);
+    parts.prop_map(|(turns, fails, answers, hook, accepts)| Script {
+        accepts,
+        turns,
+        fails,
+        start_fails: answers.0,
+        old_tests_fail: answers.1,
+        new_tests_fail: answers.2,
+        hook,
     })
 }
 
@@ -191,6 +210,15 @@ proptest! {
     #[test]
     fn a_run_that_died_comes_to_the_same_end(retries in 0u32..=3, script in script(false)) {
         same_end(&with_proofs(policy(retries, 1, true)), &script)?;
+    }
+
+    #[test]
+    fn a_run_with_several_phases_that_died_comes_to_the_same_end(
+        retries in 0u32..=2,
+        asked in prop::sample::select(vec!["review", "tester review", "tdd", "tdd review"]),
+        script in script(true),
+    ) {
+        same_end(&with_proofs(in_phases(policy(retries, 1, true), asked, 3)), &script)?;
     }
 
     #[test]

@@ -12,7 +12,7 @@ use properties::{Witness, check};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use world::{World, at, observations, policy, start, turn, with_proofs};
+use world::{World, at, in_phases, observations, policy, start, turn, with_proofs};
 
 /// One value for all states that have the same futures. Every field is named, so that a new one is
 /// thought of here: what no decision reads is left out.
@@ -25,6 +25,19 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
         key,
         purpose: _,
         nudges,
+        nudges_elsewhere,
+        attempts,
+        begun,
+        counted: _,
+        phase_start,
+        grounds,
+        lost_turns,
+        undone,
+        review,
+        accepted,
+        findings: _,
+        suggestion: _,
+        answer: _,
         shown_unchanged,
         waits,
         idle_cuts,
@@ -39,6 +52,7 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
         tests,
         proofs,
         judged,
+        has_passed,
         spend: _,
         elapsed_ms: _,
         verifications: _,
@@ -49,7 +63,11 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     } = state;
     let mut hasher = DefaultHasher::new();
     (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
-    (key.map(|key| key.attempt), nudges, shown_unchanged, waits).hash(&mut hasher);
+    let key = key.map(|key| (key.phase, key.attempt));
+    (key, nudges, shown_unchanged, waits).hash(&mut hasher);
+    let verdict = review.as_ref().map(|review| review.verdict);
+    (attempts, begun, phase_start, grounds, nudges_elsewhere).hash(&mut hasher);
+    (lost_turns, undone, verdict, accepted, has_passed).hash(&mut hasher);
     // Beyond the limit every number of identical failures is alike.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
     (idle_cuts, failed_trees, failure, hook_message, hook_changed).hash(&mut hasher);
@@ -73,8 +91,10 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
 fn hash_last(last: &Last, hasher: &mut DefaultHasher) {
     std::mem::discriminant(last).hash(hasher);
     match last {
-        Last::Begin | Last::Waited => {}
-        Last::Turn(turn) => (turn.assessment.kind, turn.assessment.cut_off).hash(hasher),
+        Last::Begin | Last::Waited | Last::Undone => {}
+        Last::Turn(turn) => {
+            (turn.assessment.kind, turn.assessment.cut_off, &turn.undone).hash(hasher);
+        }
         Last::Verified(purpose, ended) => {
             (purpose, &ended.before, &ended.after, &ended.failed).hash(hasher);
             std::mem::discriminant(&ended.verdict).hash(hasher);
@@ -109,7 +129,10 @@ fn explore(policy: &Policy, world: World) -> usize {
     let mut frontier = Frontier::default();
     frontier.push(start(), Witness::default(), 0);
     while let Some((state, witness, depth)) = frontier.queue.pop_front() {
-        assert!(depth < 80, "a task without an end: {state:?}");
+        assert!(
+            depth < 60 + 30 * policy.phases.len() as u32,
+            "a task without an end: {state:?}"
+        );
         let step = decide(policy, &state);
         check(policy, &state, &witness, &step);
         let mut open = state.clone();
@@ -147,7 +170,7 @@ fn explore(policy: &Policy, world: World) -> usize {
         for observation in observations(world, &state, &step) {
             let mut next = open.clone();
             let mut witness = witness.clone();
-            witness.sees(&observation);
+            witness.sees(&state, &step, &observation);
             next.apply(&Record::Observed { id: 1, observation });
             frontier.push(next, witness, depth + 1);
         }
@@ -184,6 +207,7 @@ fn taken_up(step: &Step) -> &'static str {
         Step::Verify { .. } => "verification",
         Step::Commit { grounds } if *grounds != Grounds::Unchecked => "verification",
         Step::Prove { proof, .. } => proof.as_str(),
+        Step::Undo { .. } => "undo",
         Step::Commit { .. } => "commit",
         Step::Finish(_) => "end",
     }
@@ -212,6 +236,12 @@ explored! {
         known_failures: KnownFailures::Tolerate,
         ..with_proofs(policy(0, 0, true))
     }, Crashes, 1_000;
+    with_a_review: in_phases(policy(0, 0, true), "review", 2), Crashes, 1_000;
+    with_a_review_and_a_retry: in_phases(policy(1, 0, true), "review", 1), Crashes, 1_000;
+    with_reviews_and_no_check: in_phases(policy(0, 1, false), "review", 3), Crashes, 1_000;
+    with_a_tester_and_a_review: in_phases(policy(1, 0, true), "tester review", 1), Crashes, 1_000;
+    with_tests_first: in_phases(policy(0, 1, true), "tdd", 0), Crashes, 1_000;
+    with_tests_first_and_a_review: in_phases(policy(0, 0, true), "tdd review", 2), Crashes, 1_000;
     with_every_proof_required: Policy {
         baseline: Baseline::First,
         test_changes: TestChangePolicy::Fail,
@@ -236,7 +266,7 @@ fn without_commits_nothing_is_ever_committed() {
         for observation in observations(World::Crashes, &state, &step) {
             let mut next = state.clone();
             let mut witness = witness.clone();
-            witness.sees(&observation);
+            witness.sees(&state, &step, &observation);
             next.apply(&Record::Intent {
                 id: 1,
                 step: step.clone(),
@@ -267,7 +297,7 @@ fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Optio
         }
         let possible = observations(World::Whole, &state, &step);
         let observation = possible[choice.index(possible.len())].clone();
-        witness.sees(&observation);
+        witness.sees(&state, &step, &observation);
         history.push(Record::Intent { id, step });
         history.push(Record::Observed { id, observation });
     }
@@ -318,9 +348,10 @@ proptest! {
         nudges in 0u32..=3,
         has_checks: bool,
         proofs: bool,
-        choices in prop::collection::vec(any::<prop::sample::Index>(), 250),
+        asked in prop::sample::select(vec!["", "review", "tester review", "tdd", "tdd review"]),
+        choices in prop::collection::vec(any::<prop::sample::Index>(), 900),
     ) {
-        let plain = policy(retries, nudges, has_checks);
+        let plain = in_phases(policy(retries, nudges, has_checks), asked, 6);
         let policy = if proofs { with_proofs(plain) } else { plain };
         let (history, outcome) = play(&policy, &choices);
         prop_assert!(outcome.is_some(), "no end after {} records", history.len());

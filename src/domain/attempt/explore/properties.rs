@@ -2,6 +2,7 @@
 
 use super::super::*;
 use crate::outcome::TaskEnd;
+use crate::review::ReviewVerdict;
 use crate::settings::{KnownFailures, ProveNewTests, TestChangePolicy};
 
 /// What has really been run, kept beside the machine's own state.
@@ -12,15 +13,35 @@ pub(super) struct Witness {
     pub(super) run: Option<(Fingerprint, bool)>,
     /// Runs of the checks on a tree that had failed.
     pub(super) reruns: u32,
+    /// Reviews that came to a verdict.
+    pub(super) reviews: u32,
+    /// The tree that a reviewer accepted last, or that a hook made of it.
+    pub(super) accepted: Option<Fingerprint>,
+    /// Whether tests that were written first have failed.
+    pub(super) red: bool,
 }
 
 impl Witness {
-    pub(super) fn sees(&mut self, observation: &Observation) {
+    pub(super) fn sees(&mut self, state: &TaskState, step: &Step, observation: &Observation) {
+        let phase = state.key.and_then(|key| key.name).map(|name| name.phase);
         match observation {
+            Observation::TurnEnded(turn) => {
+                if let Some(review) = &turn.review {
+                    self.reviews += 1;
+                    let accepts = review.verdict == ReviewVerdict::Acceptable;
+                    self.accepted = turn.after.tree().filter(|_| accepts).cloned();
+                }
+            }
+            Observation::HookChangedTree { after } if self.accepted.is_some() => {
+                self.accepted = after.tree().cloned();
+            }
             Observation::Verified(ended) => {
                 let one_tree = ended.before.same_as(&ended.after) == Some(true);
                 let tree = ended.after.tree().filter(|_| one_tree);
                 self.run = tree.map(|tree| (tree.clone(), ended.verdict == Verdict::Passed));
+                let failed = matches!(ended.verdict, Verdict::Failed { .. });
+                let tests_first = matches!(step, Step::Verify { .. }) && phase == Some(Phase::Red);
+                self.red |= failed && tests_first && ended.tests.are_tests_touched();
             }
             Observation::Proved(proved) if proved.proof == Proof::Flake => {
                 self.reruns += 1;
@@ -34,8 +55,7 @@ impl Witness {
 }
 
 pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step: &Step) {
-    assert!(state.attempt() <= policy.phases[0].retries + 1, "{state:?}");
-    assert!(state.nudges <= policy.nudges, "{state:?}");
+    check_phase(policy, state, witness, step);
     assert!(witness.reruns <= policy.flaky_reruns, "{state:?}");
     let interrupted = state.interrupted.is_some();
     match step {
@@ -43,11 +63,47 @@ pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step:
         _ => assert!(!interrupted, "{step:?} after a cancel"),
     }
     match step {
-        Step::RunAgent { key, .. } => assert!(key.attempt <= policy.phases[0].retries + 1),
+        Step::RunAgent { .. } => {}
+        Step::Undo { key } => {
+            assert!(policy.phases[key.phase].optional);
+            assert!(!state.undone, "undone twice: {state:?}");
+        }
         Step::Commit { grounds } => check_commit(policy, state, witness, *grounds),
         Step::Prove { proof, .. } => check_proof(policy, state, witness, *proof),
         Step::Verify { .. } | Step::Wait { .. } | Step::Finish(_) => {}
     }
+}
+
+/// Retries, nudges and reviews stay within what their rows allow, and every turn has a row.
+fn check_phase(policy: &Policy, state: &TaskState, witness: &Witness, step: &Step) {
+    let most = policy
+        .phases
+        .iter()
+        .map(|row| row.retries)
+        .max()
+        .unwrap_or(0);
+    assert!(state.attempt() <= most + 1, "{state:?}");
+    let row = &policy.phases[state.key.map_or(0, |key| key.phase)];
+    assert!(state.nudges <= row.nudges, "{state:?}");
+    let reviews = policy
+        .phases
+        .iter()
+        .filter(|row| row.expect == Expect::Acceptable);
+    let reviews = u32::try_from(reviews.count()).unwrap();
+    assert!(witness.reviews <= reviews, "{state:?}");
+    if let Step::RunAgent { key, purpose } = step {
+        let row = &policy.phases[key.phase];
+        let name = (policy.phases.len() > 1).then(|| row.name());
+        assert_eq!(key.name, name);
+        assert_eq!(key.turn, state.turns() + 1 - u32::from(is_taken_up(state)));
+        if let TurnPurpose::Phase { phase, .. } = purpose {
+            assert_eq!(*phase, row.phase);
+        }
+    }
+}
+
+fn is_taken_up(state: &TaskState) -> bool {
+    matches!(&state.last, Last::Resumed(step) if matches!(**step, Step::RunAgent { .. }))
 }
 
 /// A proof is only asked for where it is still open, and where there is something to prove.
@@ -87,6 +143,26 @@ fn check_commit(policy: &Policy, state: &TaskState, witness: &Witness, grounds: 
         "commits what equals the task's start"
     );
     let tree = state.current.as_ref().unwrap().tree();
+    if policy
+        .phases
+        .iter()
+        .any(|row| row.expect == Expect::Acceptable)
+        && tree.is_some()
+    {
+        assert_eq!(
+            witness.accepted.as_ref(),
+            tree,
+            "commits what no reviewer accepted: {state:?}"
+        );
+    }
+    if policy.phases.iter().any(|row| row.expect == Expect::Fail) {
+        assert!(
+            witness.red,
+            "commits without tests that failed first: {state:?}"
+        );
+        let has_tests = tree.is_none() || state.tests.are_tests_touched();
+        assert!(has_tests, "commits without a test: {state:?}");
+    }
     let run = witness.run.as_ref().filter(|(of, _)| Some(of) == tree);
     match (grounds, run) {
         (Grounds::Unchecked, _) | (Grounds::Passed, Some((_, true))) => {}

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use crate::assess::{AssessmentKind as K, CutOff};
+use crate::review::read_review;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Head, KnownSnapshot};
 
@@ -19,12 +20,11 @@ pub(super) enum World {
 
 pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
     Policy {
-        phases: vec![PhaseSpec {
-            role: Role::Implement,
-            expect: Expect::Pass,
+        phases: phases(PhasesAsked {
             retries,
-        }],
-        nudges,
+            nudges,
+            ..PhasesAsked::default()
+        }),
         identical_failures: 3,
         waits: 1,
         has_checks,
@@ -51,6 +51,20 @@ pub(super) fn with_proofs(policy: Policy) -> Policy {
         test_changes: TestChangePolicy::Prove,
         ..policy
     }
+}
+
+/// The same with the phases of these words, and as many reviews.
+pub(super) fn in_phases(policy: Policy, words: &str, reviews: u32) -> Policy {
+    let asked = PhasesAsked {
+        tdd: words.contains("tdd"),
+        review: words.contains("review"),
+        tester: words.contains("tester"),
+        retries: policy.phases[0].retries,
+        nudges: policy.phases[0].nudges,
+    };
+    let mut phases = phases(asked);
+    phases.retain(|row| row.cycle <= reviews.max(1));
+    Policy { phases, ..policy }
 }
 
 pub(super) fn at(head: &str, tree: &str) -> Snapshot {
@@ -103,7 +117,40 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
         changes: Vec::new(),
         spend: Spend::default(),
         elapsed_ms: 0,
+        undone: Vec::new(),
+        message: None,
+        review: None,
     }))
+}
+
+/// What a reviewer says after a turn that left this state.
+pub(super) fn reviewed(accepts: bool, after: Snapshot) -> Observation {
+    let word = if accepts { "ACCEPTABLE" } else { "NEEDS_FIXES" };
+    let review = read_review(&format!("- a:1: wrong\nVERDICT: {word}"));
+    with(turn(K::NoChange, after), |turn| turn.review = Some(review))
+}
+
+pub(super) fn brought_back(after: Snapshot) -> Observation {
+    Observation::Undone {
+        tests: tests_of(&after),
+        after,
+        changes: Vec::new(),
+    }
+}
+
+/// A turn of which something was undone.
+pub(super) fn undone(kind: K, after: Snapshot) -> Observation {
+    with(turn(kind, after), |turn| turn.undone = vec!["x".into()])
+}
+
+fn with(turn: Observation, change: impl FnOnce(&mut TurnEnded)) -> Observation {
+    match turn {
+        Observation::TurnEnded(mut ended) => {
+            change(&mut ended);
+            Observation::TurnEnded(ended)
+        }
+        other => other,
+    }
 }
 
 pub(super) fn verification(verdict: Verdict, before: &Snapshot, after: Snapshot) -> Observation {
@@ -166,9 +213,18 @@ fn unknown() -> Snapshot {
 pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<Observation> {
     let current = state.current.clone().unwrap();
     let mut all = vec![Observation::interrupted(Interruption::Cancel { signal: 2 })];
+    let began = || state.phase_start.clone().unwrap();
     match step {
-        Step::RunAgent { .. } if world == World::Crashes => few_turns(&current, &mut all),
-        Step::RunAgent { .. } => turns(&current, &mut all),
+        Step::RunAgent { key, .. } => match key.name.map(|name| name.phase) {
+            Some(Phase::Review) => reviews(&current, &mut all),
+            Some(Phase::Red) => tests(&current, &mut all),
+            _ if world == World::Crashes => few_turns(&current, &mut all),
+            _ => turns(&current, &mut all),
+        },
+        Step::Undo { .. } => {
+            all.push(brought_back(began()));
+            all.push(brought_back(current));
+        }
         Step::Verify { .. } => verifications(world, &current, &mut all),
         Step::Prove { proof, .. } => proofs(*proof, &current, &mut all),
         Step::Commit { .. } if current.tree().is_none() => {
@@ -231,6 +287,37 @@ fn turns(current: &Snapshot, all: &mut Vec<Observation>) {
     all.push(turn(K::PolicyViolation, current.clone()));
     all.push(turn(K::Unknown, unknown()));
     all.push(Observation::interrupted(Interruption::Deadline));
+}
+
+fn reviews(current: &Snapshot, all: &mut Vec<Observation>) {
+    for accepts in [true, false] {
+        all.push(reviewed(accepts, current.clone()));
+    }
+    let other = match current.tree() {
+        Some(tree) if tree.0 == "b" => at("h0", "a"),
+        _ => at("h0", "b"),
+    };
+    // What the reviewer changed could not be undone, or is not known.
+    all.push(reviewed(true, other));
+    all.push(reviewed(true, unknown()));
+    let ends = [K::AgentCrashed, K::TurnTimeout, K::FailedReport];
+    all.extend(ends.iter().map(|kind| turn(*kind, current.clone())));
+}
+
+/// Only tree `b` has a test.
+fn tests(current: &Snapshot, all: &mut Vec<Observation>) {
+    for after in [current.clone(), at("h0", "b")] {
+        let kind = match current.same_as(&after) {
+            Some(true) => K::ClaimsDone,
+            _ => K::Changed,
+        };
+        all.push(turn(kind, after.clone()));
+        all.push(undone(kind, after.clone()));
+        all.push(turn(K::AgentCrashed, after));
+    }
+    all.push(turn(K::PlanningOnly, current.clone()));
+    all.push(turn(K::AlreadySatisfied, current.clone()));
+    all.push(turn(K::Unknown, unknown()));
 }
 
 fn few_turns(current: &Snapshot, all: &mut Vec<Observation>) {

@@ -184,6 +184,7 @@ fn the_history_takes_one_error_of_each_check_first() {
         changes: vec!["src/a.rs".to_owned()],
         outcome: AttemptOutcome::FailedTests,
         errors: vec!["a1".to_owned(), "b1".to_owned()],
+        phase: None,
     };
     assert_eq!(entry, Some(expected));
     assert_eq!(HistoryEntry::verified(2, vec![], &[]), None);

@@ -1,0 +1,298 @@
+//! The phases of a task as rows: a further role is a row here, and what its agent is told.
+
+use super::{Grounds, TurnPurpose};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Rounds of fixing and reviewing after the first review.
+pub const ROUNDS: u32 = 5;
+
+/// Nudges of a tester and of a fixer that change nothing.
+const NUDGES_OF_HELPERS: u32 = 1;
+
+/// What the agent is in a phase.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Does the task.
+    Implementer,
+    /// Adds the tests that the task calls for.
+    Tester,
+    /// Reads the work, changes nothing, and says whether it is acceptable.
+    Reviewer,
+    /// Fixes what a reviewer has found.
+    Fixer,
+}
+
+impl Role {
+    /// The word used in events, reports and `SPRAG_ROLE`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Implementer => "implementer",
+            Self::Tester => "tester",
+            Self::Reviewer => "reviewer",
+            Self::Fixer => "fixer",
+        }
+    }
+}
+
+/// What is done in a phase.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The task is done.
+    Implement,
+    /// Tests are added to it.
+    Test,
+    /// It is reviewed.
+    Review,
+    /// What a review has found is fixed.
+    Fix,
+    /// Tests are written that fail.
+    Red,
+    /// They are made to pass.
+    Green,
+    /// The result is improved, and they still pass.
+    Refactor,
+}
+
+impl Phase {
+    /// The word used in events, reports and `SPRAG_PURPOSE`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Implement => "implement",
+            Self::Test => "test",
+            Self::Review => "review",
+            Self::Fix => "fix",
+            Self::Red => "red",
+            Self::Green => "green",
+            Self::Refactor => "refactor",
+        }
+    }
+
+    /// Why the agent is run when the phase begins on work that is good on these grounds, where any is
+    /// there.
+    pub fn purpose(self, grounds: Option<Grounds>) -> TurnPurpose {
+        match self {
+            Self::Implement => TurnPurpose::Implement,
+            phase => TurnPurpose::Phase { phase, grounds },
+        }
+    }
+}
+
+/// What a turn of a phase may change. Whatever else it changes is undone and told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// What the policy allows.
+    Anything,
+    /// Tests.
+    Tests,
+    /// Nothing.
+    Nothing,
+}
+
+/// What ends a phase well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// The checks pass.
+    Pass,
+    /// The checks fail in tests that are new.
+    Fail,
+    /// The agent's verdict is that the work is acceptable.
+    Acceptable,
+}
+
+/// One phase of a task as data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseSpec {
+    /// What is done in it.
+    pub phase: Phase,
+    /// What the agent is in it.
+    pub role: Role,
+    /// The round that it belongs to, from 1; each ends with a review.
+    pub cycle: u32,
+    /// What its turns may change.
+    pub writes: Writes,
+    /// What ends it well.
+    pub expect: Expect,
+    /// Whether it goes on with the attempt of the row before it, whose first turn with changes leads here
+    /// instead of to the checks. When the checks fail, the row before it has the next attempt.
+    pub joins: bool,
+    /// Whether nothing is lost without it: a turn that changes nothing ends it, and what the checks do not
+    /// pass is undone without a retry.
+    pub optional: bool,
+    /// Retries after the first attempt.
+    pub retries: u32,
+    /// Nudges in it.
+    pub nudges: u32,
+}
+
+/// Names the phase that an event, a turn or an attempt belongs to.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub struct PhaseName {
+    /// What the agent is.
+    pub role: Role,
+    /// The round, from 1.
+    pub cycle: u32,
+    /// What is done.
+    pub phase: Phase,
+}
+
+impl PhaseName {
+    /// The cycle and the phase that its attempts are counted in; `None` for a review, which belongs to
+    /// the attempt that it judges.
+    pub fn counted_in(self) -> Option<(u32, Phase)> {
+        match self.phase {
+            Phase::Review => None,
+            Phase::Test => Some((self.cycle, Phase::Implement)),
+            phase => Some((self.cycle, phase)),
+        }
+    }
+}
+
+/// What a task's phases follow from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhasesAsked {
+    /// Whether tests are written before the work.
+    pub tdd: bool,
+    /// Whether the work is reviewed before it is committed.
+    pub review: bool,
+    /// Whether there is a tester.
+    pub tester: bool,
+    /// Retries of a phase.
+    pub retries: u32,
+    /// Nudges of a phase.
+    pub nudges: u32,
+}
+
+/// The phases of a task, in order.
+pub fn phases(asked: PhasesAsked) -> Vec<PhaseSpec> {
+    let row = |phase, cycle| PhaseSpec::new(phase, cycle, &asked);
+    let mut rows = match (asked.tdd, asked.review && asked.tester) {
+        (true, _) => [Phase::Red, Phase::Green, Phase::Refactor]
+            .map(|phase| row(phase, 1))
+            .into(),
+        (false, true) => vec![row(Phase::Implement, 1), row(Phase::Test, 1)],
+        (false, false) => vec![row(Phase::Implement, 1)],
+    };
+    if asked.review {
+        rows.push(row(Phase::Review, 1));
+        for cycle in 2..=ROUNDS + 1 {
+            rows.extend([row(Phase::Fix, cycle), row(Phase::Review, cycle)]);
+        }
+    }
+    rows
+}
+
+impl PhaseSpec {
+    /// One attempt at the task.
+    pub const PLAIN: Self = Self {
+        phase: Phase::Implement,
+        role: Role::Implementer,
+        cycle: 1,
+        writes: Writes::Anything,
+        expect: Expect::Pass,
+        joins: false,
+        optional: false,
+        retries: 0,
+        nudges: 0,
+    };
+
+    fn new(phase: Phase, cycle: u32, asked: &PhasesAsked) -> Self {
+        let plain = Self {
+            phase,
+            cycle,
+            retries: asked.retries,
+            nudges: asked.nudges,
+            ..Self::PLAIN
+        };
+        match phase {
+            Phase::Implement | Phase::Green => plain,
+            Phase::Test => Self {
+                role: Role::Tester,
+                joins: true,
+                nudges: asked.nudges.min(NUDGES_OF_HELPERS),
+                ..plain
+            },
+            Phase::Review => Self {
+                role: Role::Reviewer,
+                writes: Writes::Nothing,
+                expect: Expect::Acceptable,
+                retries: 0,
+                nudges: 0,
+                ..plain
+            },
+            Phase::Fix => Self {
+                role: Role::Fixer,
+                nudges: asked.nudges.min(NUDGES_OF_HELPERS),
+                ..plain
+            },
+            Phase::Red => Self {
+                role: match asked.tester {
+                    true => Role::Tester,
+                    false => Role::Implementer,
+                },
+                writes: Writes::Tests,
+                expect: Expect::Fail,
+                ..plain
+            },
+            Phase::Refactor => Self {
+                optional: true,
+                retries: 0,
+                nudges: 0,
+                ..plain
+            },
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> PhaseName {
+        PhaseName {
+            role: self.role,
+            cycle: self.cycle,
+            phase: self.phase,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(asked: PhasesAsked) -> String {
+        let rows = phases(asked);
+        let words = rows
+            .iter()
+            .map(|row| format!("{}{}", row.phase.as_str(), row.cycle));
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn without_being_asked_for_anything_there_is_one_phase() {
+        assert_eq!(words(PhasesAsked::default()), "implement1");
+        let tester = PhasesAsked {
+            tester: true,
+            ..PhasesAsked::default()
+        };
+        assert_eq!(words(tester), "implement1");
+    }
+
+    #[test]
+    fn there_are_at_most_six_reviews() {
+        let asked = PhasesAsked {
+            review: true,
+            tester: true,
+            ..PhasesAsked::default()
+        };
+        let rounds = "review1 fix2 review2 fix3 review3 fix4 review4 fix5 review5 fix6 review6";
+        assert_eq!(words(asked), format!("implement1 test1 {rounds}"));
+        let asked = PhasesAsked { tdd: true, ..asked };
+        assert_eq!(words(asked), format!("red1 green1 refactor1 {rounds}"));
+    }
+}

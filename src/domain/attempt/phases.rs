@@ -1,0 +1,348 @@
+//! From one phase of a task to the next: what follows from a turn or a verdict depends on the row of the
+//! phase, and never on its name.
+
+use super::conclude::{accept, give_up, look_up_baseline};
+use super::decide::{
+    examine, give_nudge, retry, run_agent_in, untouched, verify_or_accept, within_limits,
+};
+use super::{
+    Blame, Expect, Grounds, PhaseSpec, Policy, Role, Step, TaskState, TurnEnded, VerificationEnded,
+    VerifyPurpose, Writes, same_tree,
+};
+use crate::assess::AssessmentKind;
+use crate::checks::verdict::Verdict;
+use crate::outcome::Outcome;
+use crate::prompt::NudgeKind;
+use crate::review::ReviewVerdict;
+
+/// How often a reviewer whose turn is cut off is asked.
+const ASKED: u32 = 2;
+
+/// The index of the present phase.
+pub(super) fn index(state: &TaskState) -> usize {
+    state.key.map_or(0, |key| key.phase)
+}
+
+/// The row of the present phase.
+pub(super) fn row(policy: &Policy, state: &TaskState) -> PhaseSpec {
+    row_at(policy, index(state))
+}
+
+/// A row; a policy without it allows one attempt.
+pub(super) fn row_at(policy: &Policy, index: usize) -> PhaseSpec {
+    policy
+        .phases
+        .get(index)
+        .copied()
+        .unwrap_or(PhaseSpec::PLAIN)
+}
+
+/// Begins a phase on work that is good on these grounds, where it is.
+fn begin(policy: &Policy, state: &TaskState, index: usize, grounds: Option<Grounds>) -> Step {
+    let row = row_at(policy, index);
+    let attempt = match row.joins || row.expect == Expect::Acceptable {
+        true => state.attempt(),
+        false => 1,
+    };
+    run_agent_in(policy, state, index, attempt, row.phase.purpose(grounds))
+}
+
+/// The phase after the present one, where work has come to its end in this one.
+pub(super) fn next(policy: &Policy, state: &TaskState) -> Option<usize> {
+    let is_next = |index: &usize| {
+        let row = row_at(policy, *index);
+        !row.joins && !(row.optional && state.begun.contains(index))
+    };
+    (index(state) + 1..policy.phases.len()).find(is_next)
+}
+
+/// Goes on with the next phase, where there is one. `None` where the work is to be committed.
+pub(super) fn go_on(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
+    if row(policy, state).expect == Expect::Acceptable {
+        return review_of_this_tree(policy, state, grounds);
+    }
+    next(policy, state).map(|index| begin(policy, state, index, Some(grounds)))
+}
+
+/// What a reviewer has accepted is done. Any other tree is reviewed, while a review is left.
+fn review_of_this_tree(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
+    let tree = state.current.as_ref().and_then(|current| current.tree());
+    if tree.is_none() || state.accepted.as_ref() == tree {
+        return None;
+    }
+    let now = index(state);
+    let is_review = |index: &usize| row_at(policy, *index).expect == Expect::Acceptable;
+    let then = match state.review {
+        None => Some(now),
+        Some(_) => (now + 1..policy.phases.len()).find(is_review),
+    };
+    let end = Outcome::ReviewFindings {
+        findings: unresolved(state),
+        reviews: row(policy, state).cycle,
+    };
+    Some(then.map_or(Step::Finish(end), |then| {
+        begin(policy, state, then, Some(grounds))
+    }))
+}
+
+/// Where tests are written first, work without any of them is not taken. `None` where there are some.
+pub(super) fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
+    let tests_first = policy.phases.iter().any(|row| row.expect == Expect::Fail);
+    let is_known = state
+        .current
+        .as_ref()
+        .is_some_and(|now| now.tree().is_some());
+    if !tests_first || !is_known || state.tests.are_tests_touched() {
+        return None;
+    }
+    if row(policy, state).optional && !state.undone && !is_as_it_began(state) {
+        return Some(undo(policy, state));
+    }
+    let end = invalid("the tests that were written first are gone");
+    Some(retry(policy, state, None).unwrap_or(end))
+}
+
+/// The row that has the next attempt, and which one that is, where the row allows it.
+pub(super) fn next_attempt(
+    policy: &Policy,
+    state: &TaskState,
+    cut_off: bool,
+) -> Option<(usize, u32)> {
+    let mut index = index(state);
+    let goes_back = |row: PhaseSpec| (row.joins && !cut_off) || row.optional;
+    while index > 0 && goes_back(row_at(policy, index)) {
+        index -= 1;
+    }
+    let row = row_at(policy, index);
+    let begun = row.name().counted_in();
+    let begun = begun.and_then(|counted| state.attempts.get(&counted));
+    let begun = begun.copied().unwrap_or_else(|| state.attempt());
+    (begun <= row.retries).then_some((index, begun + 1))
+}
+
+/// The step with which a row differs from the plain one, after a turn.
+pub(super) fn after_turn_of_row(
+    policy: &Policy,
+    state: &TaskState,
+    turn: &TurnEnded,
+) -> Option<Step> {
+    use AssessmentKind as K;
+    let row = row(policy, state);
+    let kind = turn.assessment.kind;
+    match kind {
+        K::AgentUnavailable | K::AgentTransient | K::PolicyViolation | K::FailedReport => None,
+        K::AgentCrashed | K::TurnTimeout => lost(policy, state, turn, row),
+        _ if row.expect == Expect::Acceptable => Some(after_review(policy, state)),
+        _ if row.writes == Writes::Tests && !turn.undone.is_empty() => {
+            Some(only_tests(policy, state))
+        }
+        K::Changed | K::Unknown => None,
+        _ if row.optional => Some(go_on_or_accept(policy, state)),
+        K::AlreadySatisfied if untouched(state) => None,
+        _ if row.writes == Writes::Tests => Some(no_tests(policy, state, kind)),
+        _ if matches!(row.role, Role::Tester | Role::Fixer) => {
+            Some(idle_helper(policy, state, row, kind))
+        }
+        _ => None,
+    }
+}
+
+/// A turn that was cut off in a phase that nothing hangs on but an answer, or nothing at all.
+fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) -> Option<Step> {
+    if row.optional {
+        return Some(within_limits(policy, state).unwrap_or_else(|| undo(policy, state)));
+    }
+    if row.expect != Expect::Acceptable {
+        return None;
+    }
+    if state.lost_turns < ASKED {
+        let purpose = row.phase.purpose(state.grounds);
+        let attempt = state.attempt();
+        return Some(run_agent_in(policy, state, index(state), attempt, purpose));
+    }
+    let end = match turn.assessment.kind {
+        AssessmentKind::TurnTimeout => Outcome::TurnTimeout,
+        _ => Outcome::AgentCrashed {
+            message: format!("the reviewer: {}", turn.assessment.detail),
+        },
+    };
+    Some(within_limits(policy, state).unwrap_or(Step::Finish(end)))
+}
+
+/// Work that is to be checked goes to the row that joins its attempt first, once.
+pub(super) fn hand_on(policy: &Policy, state: &TaskState) -> Option<Step> {
+    let then = index(state) + 1;
+    let joins = policy.phases.get(then).is_some_and(|next| next.joins);
+    (joins && !state.begun.contains(&then)).then(|| begin(policy, state, then, None))
+}
+
+/// A tester or fixer that changed nothing: asked once, and then the work goes on as it is. A tester may say
+/// that nothing is missing.
+fn idle_helper(policy: &Policy, state: &TaskState, row: PhaseSpec, kind: AssessmentKind) -> Step {
+    use AssessmentKind as K;
+    let kind = match kind {
+        K::PlanningOnly => Some(NudgeKind::Planning),
+        K::AwaitingInput => Some(NudgeKind::AwaitingInput),
+        K::Empty => Some(NudgeKind::Empty),
+        _ => (row.role == Role::Fixer).then_some(NudgeKind::Findings),
+    };
+    match kind.filter(|_| state.nudges < row.nudges) {
+        Some(kind) => give_nudge(policy, state, kind),
+        None => examine(policy, state),
+    }
+}
+
+/// What a reviewer says decides: done, or one more round.
+fn after_review(policy: &Policy, state: &TaskState) -> Step {
+    let start = state.phase_start.as_ref().zip(state.current.as_ref());
+    if start.and_then(|(start, now)| start.same_as(now)) == Some(false) {
+        let what = "what the reviewer changed could not be undone".to_owned();
+        return Step::Finish(Outcome::PolicyViolation { what });
+    }
+    let verdict = state.review.as_ref().map(|review| review.verdict);
+    match verdict {
+        Some(ReviewVerdict::Acceptable) => go_on_or_accept(policy, state),
+        Some(ReviewVerdict::NeedsFixes) | None => {
+            let end = Outcome::ReviewFindings {
+                findings: unresolved(state),
+                reviews: row(policy, state).cycle,
+            };
+            rework(policy, state).unwrap_or(Step::Finish(end))
+        }
+    }
+}
+
+fn unresolved(state: &TaskState) -> u32 {
+    let open = state.findings.iter().filter(|finding| !finding.resolved);
+    u32::try_from(open.count()).unwrap_or(u32::MAX)
+}
+
+/// The next round, while one is left.
+fn rework(policy: &Policy, state: &TaskState) -> Option<Step> {
+    let then = index(state) + 1;
+    policy.phases.get(then)?;
+    Some(begin(policy, state, then, None))
+}
+
+/// Work that a reviewer accepted and that failed afterwards: what a reviewer has not seen is not
+/// committed, so that it takes a round.
+pub(super) fn rework_after_failure(policy: &Policy, state: &TaskState) -> Option<Step> {
+    let next = policy.phases.get(index(state) + 1)?;
+    (next.retries > 0).then(|| rework(policy, state)).flatten()
+}
+
+/// Work that was good when the phase began, and is as it was.
+fn go_on_or_accept(policy: &Policy, state: &TaskState) -> Step {
+    accept(policy, state, state.grounds.unwrap_or(Grounds::Passed))
+}
+
+/// Brings the work back to where the phase began, once.
+pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
+    if is_as_it_began(state) {
+        return go_on_or_accept(policy, state);
+    }
+    match state.key {
+        Some(key) if !state.undone => Step::Undo { key },
+        _ => give_up(policy, state, Outcome::VerificationFailed),
+    }
+}
+
+/// After the work was brought back.
+pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
+    match is_as_it_began(state) {
+        true => go_on_or_accept(policy, state),
+        false => verify_or_accept(policy, state, VerifyPurpose::Attempt),
+    }
+}
+
+pub(super) fn is_as_it_began(state: &TaskState) -> bool {
+    let start = state.phase_start.as_ref().zip(state.current.as_ref());
+    start.is_some_and(|(start, now)| same_tree(start, now))
+}
+
+/// Where only tests may change, something else was, and is as before.
+fn only_tests(policy: &Policy, state: &TaskState) -> Step {
+    if state.nudges < row(policy, state).nudges {
+        return give_nudge(policy, state, NudgeKind::OnlyTests);
+    }
+    match state.tests.are_tests_touched() {
+        true => examine(policy, state),
+        false => invalid("only tests may change before they fail, and no test did"),
+    }
+}
+
+/// Where tests are to be written, a turn changed nothing.
+fn no_tests(policy: &Policy, state: &TaskState, kind: AssessmentKind) -> Step {
+    use AssessmentKind as K;
+    if state.tests.are_tests_touched() {
+        return examine(policy, state);
+    }
+    let kind = match kind {
+        K::AwaitingInput => NudgeKind::AwaitingInput,
+        K::PlanningOnly => NudgeKind::Planning,
+        K::Empty => NudgeKind::Empty,
+        _ => NudgeKind::NoTests,
+    };
+    match state.nudges < row(policy, state).nudges {
+        true => give_nudge(policy, state, kind),
+        false => invalid("no test was written"),
+    }
+}
+
+/// Before the checks run where they are to fail: `None` where they are run.
+pub(super) fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
+    if row(policy, state).expect != Expect::Fail {
+        return None;
+    }
+    if !policy.has_checks {
+        return Some(invalid("no check is configured, so that no test can fail"));
+    }
+    let is_known = state
+        .current
+        .as_ref()
+        .is_some_and(|now| now.tree().is_some());
+    match is_known && !state.tests.are_tests_touched() {
+        true => Some(no_tests(policy, state, AssessmentKind::NoChange)),
+        false => None,
+    }
+}
+
+/// The checks have judged tests that are to fail.
+pub(super) fn after_checks_of_tests(
+    policy: &Policy,
+    state: &TaskState,
+    ended: &VerificationEnded,
+) -> Step {
+    let what = match &ended.verdict {
+        Verdict::Aborted => return Step::Finish(Outcome::Deadline),
+        Verdict::NotRun => return invalid("no check is configured, so that no test can fail"),
+        Verdict::Failed { .. } if !state.tests.are_tests_touched() => "no test was written",
+        Verdict::Failed { .. } => {
+            if let Some(step) = look_up_baseline(policy, state) {
+                return step;
+            }
+            let blamed = state.proofs.blame(&ended.failed);
+            let is_new = |blame| matches!(blame, Blame::New | Blame::Unknown);
+            if blamed.is_empty() || blamed.iter().any(|test| is_new(test.blame)) {
+                let then = next(policy, state);
+                return match then {
+                    Some(then) => begin(policy, state, then, None),
+                    None => invalid("nothing makes the new tests pass"),
+                };
+            }
+            "the checks fail only where they failed before the new tests"
+        }
+        Verdict::Passed => "the new tests pass before the work is done",
+        Verdict::TimedOut { .. } => "a check timed out, so that no new test is known to fail",
+        Verdict::CannotStart { .. } => "a check cannot start with the new tests",
+    };
+    match state.nudges < row(policy, state).nudges {
+        true => give_nudge(policy, state, NudgeKind::TestsPass),
+        false => invalid(what),
+    }
+}
+
+fn invalid(what: &str) -> Step {
+    let what = what.to_owned();
+    Step::Finish(Outcome::TddViolation { what })
+}

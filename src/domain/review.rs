@@ -1,0 +1,222 @@
+//! What a reviewer says: a verdict, and findings on lines of files.
+
+use crate::pattern::{Pattern, group};
+use crate::text::{cap_chars, one_line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Findings of one review that are read.
+const MOST_FINDINGS: usize = 100;
+
+/// Characters of a finding's path, and of its text.
+const MAX_PATH: usize = 500;
+const MAX_FINDING: usize = 1_000;
+
+/// Characters of a review that are kept for who fixes what it found.
+const MAX_TEXT: usize = 16_000;
+
+/// What a reviewer makes of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewVerdict {
+    /// It may be committed as it is.
+    Acceptable,
+    /// Something has to be fixed first.
+    NeedsFixes,
+}
+
+impl ReviewVerdict {
+    /// The word of the protocol.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Acceptable => "ACCEPTABLE",
+            Self::NeedsFixes => "NEEDS_FIXES",
+        }
+    }
+}
+
+/// A remark on a line of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Remark {
+    /// The file, as the reviewer names it.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What is wrong there, in one line.
+    pub text: String,
+}
+
+/// What a reviewer's final message says.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Review {
+    /// Whether the work is acceptable.
+    pub verdict: ReviewVerdict,
+    /// What was found.
+    pub remarks: Vec<Remark>,
+    /// The message, bounded.
+    pub text: String,
+}
+
+/// Something that a review has found.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The file, as the reviewer names it.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What is wrong there, in one line.
+    pub text: String,
+    /// The review that found it first, from 1.
+    pub round: u32,
+    /// Whether a later review has not found it again, or has accepted the work.
+    pub resolved: bool,
+}
+
+impl Finding {
+    /// `path:line: text`.
+    pub fn says(&self) -> String {
+        format!("{}:{}: {}", self.path, self.line, self.text)
+    }
+}
+
+static VERDICT: Pattern = Pattern::new(r"^VERDICT\s*:\s*(ACCEPTABLE|NEEDS_FIXES)$");
+static REMARK: Pattern =
+    Pattern::new(r"^[-*]\s+`?([^\s`][^`]*?)`?:(\d{1,9})(?::\d+)?`?:\s+(\S.*)$");
+
+/// Reads a reviewer's final message. The verdict is the last line that is only one; where there is none,
+/// the work needs fixes.
+pub fn read_review(message: &str) -> Review {
+    let mut verdicts = message.lines().rev().filter_map(verdict);
+    let remarks = message.lines().filter_map(remark).take(MOST_FINDINGS);
+    Review {
+        verdict: verdicts.next().unwrap_or(ReviewVerdict::NeedsFixes),
+        remarks: remarks.collect(),
+        text: cap_chars(message.trim(), MAX_TEXT).into_owned(),
+    }
+}
+
+/// The verdict of a line that is nothing else, bold or not.
+fn verdict(line: &str) -> Option<ReviewVerdict> {
+    let plain = line.replace("**", "").replace("__", "");
+    let found = VERDICT.captures(plain.trim())?;
+    match group(&found, 1) {
+        "ACCEPTABLE" => Some(ReviewVerdict::Acceptable),
+        _ => Some(ReviewVerdict::NeedsFixes),
+    }
+}
+
+fn remark(line: &str) -> Option<Remark> {
+    let plain = line.replace("**", "");
+    let found = REMARK.captures(plain.trim())?;
+    let path = group(&found, 1).trim();
+    let line = group(&found, 2).parse().ok().filter(|line| *line > 0)?;
+    let is_address = path.contains("://") || path.ends_with("//");
+    (!is_address).then(|| Remark {
+        path: one_line(path, MAX_PATH),
+        line,
+        text: one_line(group(&found, 3), MAX_FINDING),
+    })
+}
+
+/// Takes the review of a round into what the earlier ones have found: what is not found again is resolved,
+/// and everything is where the work is accepted.
+pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
+    let accepted = review.verdict == ReviewVerdict::Acceptable;
+    let mut new: Vec<&Remark> = review.remarks.iter().collect();
+    for finding in findings.iter_mut().filter(|finding| !finding.resolved) {
+        let again = |remark: &&Remark| remark.path == finding.path && remark.text == finding.text;
+        match new.iter().position(again) {
+            Some(at) if !accepted => finding.line = new.remove(at).line,
+            _ => finding.resolved = true,
+        }
+    }
+    findings.extend(new.into_iter().map(|remark| Finding {
+        path: remark.path.clone(),
+        line: remark.line,
+        text: remark.text.clone(),
+        round,
+        resolved: accepted,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReviewVerdict::{Acceptable, NeedsFixes};
+    use super::*;
+
+    #[test]
+    fn the_last_line_that_is_only_a_verdict_counts() {
+        for (message, expected) in [
+            ("VERDICT: ACCEPTABLE", Acceptable),
+            ("fine\n\n**VERDICT: ACCEPTABLE**\n", Acceptable),
+            ("**VERDICT:** ACCEPTABLE", Acceptable),
+            ("**VERDICT**: ACCEPTABLE", Acceptable),
+            ("VERDICT: **ACCEPTABLE**", Acceptable),
+            ("  VERDICT:ACCEPTABLE  ", Acceptable),
+            ("VERDICT: NEEDS_FIXES", NeedsFixes),
+            ("VERDICT: NEEDS_FIXES\nVERDICT: ACCEPTABLE", Acceptable),
+            ("VERDICT: ACCEPTABLE\nVERDICT: NEEDS_FIXES", NeedsFixes),
+            ("VERDICT: ACCEPTABLE\nand that is all", Acceptable),
+            ("VERDICT: ACCEPTABLE or VERDICT: NEEDS_FIXES", NeedsFixes),
+            (
+                "VERDICT: ACCEPTABLE\nVERDICT: ACCEPTABLE NEEDS_FIXES",
+                Acceptable,
+            ),
+            ("My VERDICT: ACCEPTABLE", NeedsFixes),
+            ("VERDICT: ACCEPTABLE, I think", NeedsFixes),
+            ("VERDICT:", NeedsFixes),
+            ("looks good", NeedsFixes),
+            ("", NeedsFixes),
+        ] {
+            assert_eq!(read_review(message).verdict, expected, "{message:?}");
+        }
+    }
+
+    #[test]
+    fn a_finding_is_a_line_with_path_and_line() {
+        let message = "\
+- src/a.rs:3: off by one
+* `src/b c.rs:10:4`: **wrong** name
+  - `c.rs`:7: late
+- src/a.rs: no line
+- see http://localhost:80: no file
+src/a.rs:3: no item
+- d.rs:0: no such line";
+        let found = read_review(message).remarks;
+        let found: Vec<(&str, u32, &str)> = found
+            .iter()
+            .map(|it| (it.path.as_str(), it.line, it.text.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("src/a.rs", 3, "off by one"),
+                ("src/b c.rs", 10, "wrong name"),
+                ("c.rs", 7, "late"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_found_again_is_resolved() {
+        let mut findings = Vec::new();
+        let first = read_review("- a:1: x\n- b:2: y\nVERDICT: NEEDS_FIXES");
+        take_review(&mut findings, 1, &first);
+        let second = read_review("- b:5: y\n- c:1: z");
+        take_review(&mut findings, 2, &second);
+        let told: Vec<(String, u32, bool)> = findings
+            .iter()
+            .map(|it| (it.says(), it.round, it.resolved))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("a:1: x".to_owned(), 1, true),
+                ("b:5: y".to_owned(), 1, false),
+                ("c:1: z".to_owned(), 2, false),
+            ]
+        );
+        take_review(&mut findings, 3, &read_review("VERDICT: ACCEPTABLE"));
+        assert!(findings.iter().all(|it| it.resolved));
+    }
+}

@@ -1,0 +1,190 @@
+//! `roles`: the agents of the roles besides the implementer's.
+
+use super::Form;
+use super::kind::{Kind, OneOf, Text, Texts, text_schema, texts_schema};
+use super::{AGENTS, Settings};
+use crate::attempt::Role;
+use crate::suggest::did_you_mean;
+use crate::text_error::Fault;
+use crate::yaml::{Node, read};
+use serde_json::{Value as Json, json};
+
+/// What is set for a role; what is absent is as for the implementer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoleAgent {
+    /// The agent.
+    pub agent: Option<String>,
+    /// Its command line, where it is a command.
+    pub agent_command: Option<String>,
+    /// Arguments added to its command line.
+    pub agent_args: Option<Vec<String>>,
+    /// The model that it is told to use.
+    pub model: Option<String>,
+}
+
+impl RoleAgent {
+    /// These settings, to be put in front of those of the implementer.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            agent: self.agent.clone(),
+            agent_command: self.agent_command.clone(),
+            agent_args: self.agent_args.clone(),
+            model: self.model.clone(),
+            ..Settings::default()
+        }
+    }
+}
+
+/// The roles that have settings of their own, in the order of their names in the table below.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles(Vec<(Role, RoleAgent)>);
+
+impl Roles {
+    /// The roles that can be set.
+    pub const ALL: [Role; 3] = [Role::Tester, Role::Reviewer, Role::Fixer];
+
+    /// What is set for a role, if anything is.
+    pub fn get(&self, role: Role) -> Option<&RoleAgent> {
+        let mut set = self.0.iter();
+        set.find(|(set, _)| *set == role).map(|(_, agent)| agent)
+    }
+
+    /// Every role that is set.
+    pub fn iter(&self) -> impl Iterator<Item = (Role, &RoleAgent)> {
+        self.0.iter().map(|(role, agent)| (*role, agent))
+    }
+}
+
+const PARTS: [&str; 4] = ["agent", "agent_command", "agent_args", "model"];
+
+/// [`Roles`].
+pub struct RolesKind;
+
+impl Kind for RolesKind {
+    type Out = Roles;
+    fn form(&self) -> Form {
+        Form::Tree
+    }
+    fn schema(&self) -> Json {
+        let role = json!({
+            "type": ["object", "null"],
+            "properties": {
+                "agent": OneOf(AGENTS).schema(),
+                "agent_command": text_schema(),
+                "agent_args": texts_schema(),
+                "model": text_schema(),
+            },
+            "additionalProperties": false,
+        });
+        let roles = Roles::ALL.map(|name| (name.as_str().to_owned(), role.clone()));
+        let roles: serde_json::Map<String, Json> = roles.into_iter().collect();
+        json!({"type": "object", "properties": roles, "additionalProperties": false})
+    }
+    fn value_name(&self) -> &'static str {
+        "YAML"
+    }
+    fn words(&self, value: &Roles) -> String {
+        let set: Vec<String> = value
+            .iter()
+            .map(|(role, _)| format!("`{}`", role.as_str()))
+            .collect();
+        match set.is_empty() {
+            true => "none".to_owned(),
+            false => set.join(", "),
+        }
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<Roles, Fault> {
+        let names = Roles::ALL.map(Role::as_str);
+        let expected = format!("a mapping with the keys {}", names.join(", "));
+        let mut roles = Roles::default();
+        for entry in read::entries(key, &expected, node)? {
+            let part = format!("{key}.{}", entry.key);
+            let role = Roles::ALL
+                .into_iter()
+                .find(|role| role.as_str() == entry.key);
+            let Some(role) = role else {
+                let nearest = did_you_mean(&entry.key, names);
+                let message = format!(
+                    "{key} has no part `{}`, only {}{nearest}",
+                    entry.key,
+                    names.join(", ")
+                );
+                return Err(Fault::new(entry.key_at, message));
+            };
+            if !entry.value.is_null() {
+                roles.0.push((role, role_agent(&part, &entry.value)?));
+            }
+        }
+        Ok(roles)
+    }
+}
+
+fn role_agent(key: &str, node: &Node) -> Result<RoleAgent, Fault> {
+    let mut agent = RoleAgent::default();
+    let expected = format!("a mapping with the keys {}", PARTS.join(", "));
+    for entry in read::entries(key, &expected, node)? {
+        if entry.value.is_null() {
+            continue;
+        }
+        let part = format!("{key}.{}", entry.key);
+        let value = &entry.value;
+        match entry.key.as_str() {
+            "agent" => agent.agent = Some(OneOf(AGENTS).read(&part, value)?),
+            "agent_command" => {
+                agent.agent_command = Some(Text("COMMAND").read(&part, value)?);
+            }
+            "agent_args" => {
+                agent.agent_args = Some(Texts::arguments("ARG").read(&part, value)?);
+            }
+            "model" => agent.model = Some(Text("MODEL").read(&part, value)?),
+            other => {
+                let nearest = did_you_mean(other, PARTS);
+                let message = format!(
+                    "{key} has no part `{other}`, only {}{nearest}",
+                    PARTS.join(", ")
+                );
+                return Err(Fault::new(entry.key_at, message));
+            }
+        }
+    }
+    Ok(agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Roles, String> {
+        let mut settings = Settings::default();
+        settings.set_from_text("roles", text)?;
+        Ok(settings.roles.unwrap_or_default())
+    }
+
+    #[test]
+    fn each_role_has_an_agent_of_its_own() {
+        let text =
+            "{reviewer: {agent: claude, model: m, agent_args: [a, b]}, tester: {}, fixer: null}";
+        let roles = read(text).unwrap();
+        let reviewer = roles.get(Role::Reviewer).unwrap();
+        assert_eq!(reviewer.agent.as_deref(), Some("claude"));
+        assert_eq!(
+            reviewer.agent_args.as_deref(),
+            Some(&["a".to_owned(), "b".to_owned()][..])
+        );
+        assert_eq!(roles.get(Role::Tester), Some(&RoleAgent::default()));
+        assert_eq!(roles.get(Role::Fixer), None);
+    }
+
+    #[test]
+    fn what_is_no_role_or_no_part_of_one_is_refused_by_name() {
+        let unknown = read("{reviwer: {}}").unwrap_err();
+        assert!(unknown.contains("reviewer"), "{unknown}");
+        let part = read("{reviewer: {modle: x}}").unwrap_err();
+        assert!(
+            part.contains("roles.reviewer") && part.contains("`model`"),
+            "{part}"
+        );
+        assert!(read("{reviewer: {agent: nobody}}").is_err());
+        assert!(read("reviewer").is_err());
+    }
+}

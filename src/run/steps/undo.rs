@@ -1,0 +1,164 @@
+//! What a phase may not change, or what the checks do not pass in a phase that may be left out, is brought
+//! back to where the phase began.
+
+use crate::domain::attempt::{Observation, TurnKey, Writes};
+use crate::domain::snapshot::RevId;
+use crate::git::{GitError, RawSnapshot, TreeId, TurnReport, display_path, display_paths};
+use crate::run::check_changes::check_changes;
+use crate::run::directory::RunDir;
+use crate::run::emitter::Emitter;
+use crate::run::layout::RunFile;
+use crate::run::parts::Parts;
+use crate::run::setup::Setup;
+use crate::run::task::TaskRun;
+use crate::run::work_tree::{WorkTree, changed_paths, head_of};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Where a phase began.
+#[derive(Debug, Serialize, Deserialize)]
+struct PhaseStart {
+    task: String,
+    phase: usize,
+    tree: TreeId,
+    head: Option<RevId>,
+}
+
+/// Forgets where phases of an earlier task began.
+pub(crate) fn forget(run_dir: &RunDir) {
+    run_dir.remove(RunFile::PhaseStart);
+}
+
+/// Keeps where a phase begins of which something may have to be undone. A phase that goes on began where
+/// its first turn did.
+pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) {
+    let row = run.row(key);
+    let may_be_undone = row.writes != Writes::Anything || row.optional;
+    if !may_be_undone || phase_start(&parts.setup, run, key).is_some() {
+        return;
+    }
+    let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
+    let Some(raw) = raw else { return };
+    let kept = match parts.tree.repo.write_snapshot_tree(&raw) {
+        Ok(tree) => parts.setup.run_dir.write_json(
+            RunFile::PhaseStart,
+            &PhaseStart {
+                task: run.task.id.to_string(),
+                phase: key.phase,
+                tree,
+                head: head_of(&raw),
+            },
+        ),
+        Err(error) => Err(error.into()),
+    };
+    parts.emit.unless_kept(kept);
+}
+
+fn phase_start(setup: &Setup, run: &TaskRun<'_>, key: TurnKey) -> Option<PhaseStart> {
+    let start: PhaseStart = setup.run_dir.read_json(RunFile::PhaseStart)?;
+    (start.task == run.task.id.as_str() && start.phase == key.phase).then_some(start)
+}
+
+/// Undoes what a turn changed and its phase may not, and names the files. Commits go with it.
+pub(crate) fn undo_what_may_not_change(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    key: TurnKey,
+    inspected: &mut Result<TurnReport, GitError>,
+) -> Vec<String> {
+    let row = run.row(key);
+    if row.writes == Writes::Anything {
+        return Vec::new();
+    }
+    let Some(start) = phase_start(&parts.setup, run, key) else {
+        return Vec::new();
+    };
+    let (raw, _) = parts.tree.snapshot(&mut parts.emit);
+    let Some(raw) = raw else { return Vec::new() };
+    let began = run.journal.state.phase_start.as_ref();
+    let is_unchanged = began.and_then(|began| began.tree()) == Some(raw.fingerprint());
+    if is_unchanged && head_of(&raw) == start.head {
+        return Vec::new();
+    }
+    let tests = match row.writes {
+        Writes::Tests => {
+            let tests = check_changes(&parts.tree.repo, &raw, &run.config.checks).tests;
+            tests.changed.into_iter().chain(tests.added).collect()
+        }
+        Writes::Anything | Writes::Nothing => BTreeSet::new(),
+    };
+    let may_change = |path: &[u8]| tests.contains(&display_path(path));
+    let undone = bring_back(&mut parts.tree, &raw, &start, may_change);
+    let who = format!("the {} of task {}", row.role.as_str(), run.task.id);
+    let undone = match undone {
+        Ok(undone) => undone,
+        Err(error) => {
+            parts.emit.warn(format!(
+                "{who} changed what it may not change now, and that could not be undone: {error:#}"
+            ));
+            return Vec::new();
+        }
+    };
+    if let Ok(report) = inspected {
+        let made = std::mem::take(&mut report.agent_commits);
+        let ids: Vec<&str> = made.iter().map(|commit| commit.id.0.as_str()).collect();
+        if !ids.is_empty() {
+            parts.emit.warn(format!(
+                "{who} made commits, which it may not now; they were taken off the branch: {}",
+                ids.join(", ")
+            ));
+        }
+    }
+    if !undone.is_empty() {
+        parts.emit.warn(format!(
+            "{who} changed files that it may not change now; the changes were undone: {}",
+            display_paths(&undone)
+        ));
+    }
+    undone.iter().map(|path| display_path(path)).collect()
+}
+
+/// Brings the work back to where the phase began.
+pub fn undo(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    emit: &mut Emitter<'_>,
+    run: &TaskRun<'_>,
+    key: TurnKey,
+) -> Observation {
+    let (raw, _) = tree.snapshot(emit);
+    if let (Some(raw), Some(start)) = (raw, phase_start(setup, run, key)) {
+        match bring_back(tree, &raw, &start, |_| false) {
+            Ok(undone) => emit.warn(format!(
+                "the work of task {} is as before its last turn, which did not pass: {}",
+                run.task.id,
+                display_paths(&undone)
+            )),
+            Err(error) => emit.warn(format!("the last turn could not be undone: {error:#}")),
+        }
+    }
+    let (raw, after) = tree.snapshot(emit);
+    let raw = raw.as_deref();
+    let tests = raw.map(|raw| check_changes(&tree.repo, raw, &run.config.checks).tests);
+    Observation::Undone {
+        after,
+        changes: raw.map(changed_paths).unwrap_or_default(),
+        tests: tests.unwrap_or_default(),
+    }
+}
+
+/// The plan is left to those who read what changes in it.
+fn bring_back(
+    tree: &mut WorkTree,
+    raw: &RawSnapshot,
+    start: &PhaseStart,
+    may_change: impl Fn(&[u8]) -> bool,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let file = tree.plan.file.as_ref();
+    let plan = file.and_then(|file| file.in_tree.clone());
+    let goes_back = |path: &[u8]| Some(path) != plan.as_deref() && !may_change(path);
+    let repo = tree.repo.change();
+    let undone = repo.bring_back(raw, &start.tree, goes_back)?;
+    repo.put_head_back(start.head.as_ref())?;
+    Ok(undone)
+}

@@ -1,0 +1,295 @@
+//! `--tdd`: tests that fail, then the work that makes them pass, then one turn to improve it.
+
+use crate::support::project::{Project, Run};
+use serde_json::{Value, json};
+
+const NOTE: &str = "echo $SPRAG_ROLE:$SPRAG_PURPOSE:$SPRAG_ATTEMPT >> $OUT/order\n";
+
+/// The check runs every script in `tests`.
+fn project() -> Project {
+    let project = Project::new(&[("a.txt", "old\n"), ("tests/base.sh", "[ -f a.txt ]\n")]);
+    let check = project.check("for t in tests/*.sh; do echo $t; sh $t || exit 1; done");
+    let check = serde_json::to_string(&check).unwrap();
+    let text = format!(
+        "title: Example\nverify: [ {{ name: test, run: {check}, kind: test }} ]\ntasks:\n  - id: t\n    title: T\n"
+    );
+    project.write("plan.yaml", &text);
+    project.commit_all("plan");
+    project
+}
+
+fn tests_first(project: &Project, script: &str, args: &[&str]) -> Run {
+    let agent = project.agent(&format!("{NOTE}{script}"));
+    let args: Vec<&str> = ["--tdd"].iter().chain(args).copied().collect();
+    project.run(&agent, &args)
+}
+
+fn phases(run: &Run) -> Vec<String> {
+    let turns = run.task(0)["turns"].as_array().unwrap().iter();
+    turns
+        .map(|turn| {
+            format!(
+                "{}-{}",
+                turn["phase"].as_str().unwrap(),
+                turn["purpose"].as_str().unwrap()
+            )
+        })
+        .collect()
+}
+
+fn has_warning(run: &Run, part: &str) -> bool {
+    let warnings = run.summary["warnings"].as_array().unwrap();
+    warnings
+        .iter()
+        .any(|one| one.as_str().unwrap().contains(part))
+}
+
+const RED: &str = "echo 'grep -q new a.txt' > tests/new.sh; echo 'Wrote the test.'";
+
+#[test]
+fn a_test_that_fails_then_the_work_then_a_turn_to_improve_it_are_one_commit() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  green) echo new > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Make it new' ;;
+  refactor) echo 'new and tidy' > a.txt; echo tidied ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &[]).expect(0);
+    assert_eq!(
+        phases(&run),
+        ["red-red", "green-green", "refactor-refactor"]
+    );
+    let order = [
+        "implementer:red:1",
+        "implementer:green:1",
+        "implementer:refactor:1",
+    ];
+    assert_eq!(project.notes("order"), order);
+    assert_eq!((project.commits(), project.checks()), (3, 3));
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "new and tidy");
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%s"]).trim(),
+        "Make it new"
+    );
+    let task = run.task(0);
+    assert_eq!(
+        (&task["reason"], &task["attempts"], &task["retries"]),
+        (&json!("verified"), &json!(3), &json!(0))
+    );
+    assert!(
+        project.prompt(1).contains("Only tests may change"),
+        "{}",
+        project.prompt(1)
+    );
+    assert!(
+        project.prompt(2).contains("tests/new.sh"),
+        "{}",
+        project.prompt(2)
+    );
+    assert!(
+        project.prompt(3).contains("Improve the code"),
+        "{}",
+        project.prompt(3)
+    );
+}
+
+#[test]
+fn tests_that_pass_at_once_are_nudged_and_never_valid() {
+    let project = project();
+    let script = "echo 'grep -q old a.txt' > tests/new.sh; echo \"turn $SPRAG_TURN\" >> tests/new.sh.txt; echo done";
+    let run = tests_first(&project, script, &["--nudges", "2"]).expect(1);
+    assert_eq!(phases(&run), ["red-red", "red-nudge", "red-nudge"]);
+    let task = run.task(0);
+    assert_eq!(
+        (&task["status"], &task["reason"]),
+        (&json!("failed"), &json!("tdd_violation"))
+    );
+    assert_eq!(task["nudges"], 2);
+    assert_eq!(project.commits(), 2);
+    let prompt = project.prompt(2);
+    assert!(
+        prompt.contains("proves nothing") && prompt.contains("Write the failing tests now"),
+        "{prompt}"
+    );
+}
+
+#[test]
+fn a_failure_that_was_there_before_is_no_failing_test() {
+    let mut project = Project::new(&[
+        ("a.txt", "old\n"),
+        ("tests/base.sh", "echo 'not ok 1 - base'; false\n"),
+    ]);
+    let text = "title: Example\nverify: [ { name: test, run: 'for t in tests/*.sh; do sh $t || bad=1; done; [ -z \"$bad\" ]', kind: test } ]\ntasks:\n  - id: t\n    title: T\n";
+    project.write("plan.yaml", text);
+    project.commit_all("plan");
+    project.env("SPRAG_BASELINE", "on-failure");
+    let run = tests_first(
+        &project,
+        "echo true > tests/new.sh; echo done",
+        &["--nudges", "0"],
+    )
+    .expect(1);
+    assert_eq!(run.task(0)["reason"], "tdd_violation");
+    assert_eq!(run.task(0)["proofs"][0]["proof"], "baseline");
+    assert!(
+        run.stdout.contains("failed before the new tests"),
+        "{}",
+        run.stdout
+    );
+}
+
+#[test]
+fn what_is_no_test_is_undone_where_only_tests_may_change() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED}; echo new > a.txt; echo x > x.txt; git add -A; git commit -qm own ;;
+  nudge) echo 'The test is there.' ;;
+  green) echo 'new at last' > a.txt; echo done ;;
+  refactor) echo 'Nothing to improve.' ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &[]).expect(0);
+    assert_eq!(
+        phases(&run),
+        ["red-red", "red-nudge", "green-green", "refactor-refactor"]
+    );
+    assert_eq!(run.task(0)["reason"], "verified");
+    for part in ["a.txt", "x.txt", "taken off the branch"] {
+        assert!(
+            has_warning(&run, part),
+            "{part}: {}",
+            run.summary["warnings"]
+        );
+    }
+    assert_eq!(project.commits(), 3);
+    let files = project.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
+    assert!(
+        files.contains("tests/new.sh") && !files.contains("x.txt"),
+        "{files}"
+    );
+    let only = tests_first(
+        &self::project(),
+        "echo new > a.txt; echo done",
+        &["--nudges", "1"],
+    );
+    assert_eq!(only.code, 1);
+    assert_eq!(only.task(0)["reason"], "tdd_violation");
+    assert_eq!(only.task(0)["nudges"], 1);
+}
+
+#[test]
+fn work_that_fails_is_retried_and_an_improvement_that_fails_is_undone() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  green) echo almost > a.txt; echo done ;;
+  retry) echo new > a.txt; echo done ;;
+  refactor) echo worse > a.txt; mkdir d; echo x > d/x.txt; git rm -q --cached a.txt; echo done ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &[]).expect(0);
+    assert_eq!(
+        phases(&run),
+        ["red-red", "green-green", "green-retry", "refactor-refactor"]
+    );
+    let task = run.task(0);
+    assert_eq!(
+        (&task["reason"], &task["retries"]),
+        (&json!("verified"), &json!(1))
+    );
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "new");
+    assert_eq!(project.status(), "");
+    assert!(!project.repo().join("d").exists());
+    assert!(
+        has_warning(&run, "as before its last turn"),
+        "{}",
+        run.summary["warnings"]
+    );
+}
+
+#[test]
+fn tests_that_are_taken_away_again_prove_nothing() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  *) rm -f tests/new.sh; echo \"$SPRAG_TURN\" > a.txt; echo done ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &["--max-retries", "1"]).expect(1);
+    assert_eq!(run.task(0)["reason"], "tdd_violation");
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_review_comes_after_the_improvement() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  green) echo new > a.txt; echo done ;;
+  refactor) echo 'Nothing to improve.' ;;
+  review) echo 'VERDICT: ACCEPTABLE' ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &["--review"]).expect(0);
+    assert_eq!(
+        phases(&run),
+        [
+            "red-red",
+            "green-green",
+            "refactor-refactor",
+            "review-review"
+        ]
+    );
+    assert_eq!(project.commits(), 3);
+}
+
+#[test]
+fn without_a_check_there_is_nothing_that_could_fail() {
+    let project = Project::new(&[("plan.yaml", "title: E\ntasks:\n  - id: t\n    title: T\n")]);
+    let run = tests_first(&project, "true", &[]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("no check is configured"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(project.calls(), 0);
+}
+
+/// What is known of turns and phases at the end, for comparison.
+#[test]
+fn counts_are_those_of_each_phase() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE-$SPRAG_TURN in
+  red-*) echo 'Plan: write a test.' ;;
+  nudge-2) {RED} ;;
+  green-*) echo 'Plan: write it.' ;;
+  nudge-4) echo new > a.txt; echo done ;;
+  refactor-*) echo 'Nothing to improve.' ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &["--nudges", "1"]).expect(0);
+    assert_eq!(
+        phases(&run),
+        [
+            "red-red",
+            "red-nudge",
+            "green-green",
+            "green-nudge",
+            "refactor-refactor"
+        ]
+    );
+    assert_eq!(run.task(0)["nudges"], 2);
+    let totals: &Value = &run.summary["totals"];
+    assert_eq!(
+        (&totals["nudges"], &totals["turns"]),
+        (&json!(2), &json!(5))
+    );
+}
