@@ -104,13 +104,13 @@ pub async fn turn(
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
         undone,
-        message: run.has_phases().then(|| message(run)).flatten(),
+        message: run.has_phases().then(|| end_of_message(run)).flatten(),
         review,
     })))
 }
 
 /// The end of the final message.
-fn message(run: &TaskRun<'_>) -> Option<String> {
+fn end_of_message(run: &TaskRun<'_>) -> Option<String> {
     let text = run.final_message.as_deref()?;
     let from = text.len().saturating_sub(MESSAGE_BYTES);
     let from = (from..=text.len()).find(|at| text.is_char_boundary(*at))?;
