@@ -505,6 +505,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "tests read PATH to find git")]
     fn a_login_is_told_once_and_to_its_server_and_stands_in_no_environment() {
         let path = std::env::var_os("PATH").unwrap();
         let git = GitProgram::find(&path, Path::new("/nonexistent")).unwrap();

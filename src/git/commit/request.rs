@@ -85,6 +85,10 @@ pub enum CommitError {
 
 /// What staging came to.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, which is taken apart at once"
+)]
 pub enum Stage {
     /// The parent has this tree already: nothing to commit, which is a success.
     Nothing,
