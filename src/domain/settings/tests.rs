@@ -308,6 +308,7 @@ fn every_key_takes_a_value_and_sets_nothing_else() {
             (_, _, Some((least, _))) => least.to_string(),
             (Form::Truth, ..) => "true".to_owned(),
             (Form::Word, ..) => "1".to_owned(),
+            (Form::Tree, ..) if key.name == "roles" => "reviewer: {model: m}".to_owned(),
             (Form::Tree, ..) => "ignore: [a]".to_owned(),
             _ => "A_B".to_owned(),
         };
