@@ -2,7 +2,7 @@
 
 use crate::checks::Verification;
 use crate::domain::agent::Usage;
-use crate::domain::attempt::Spend;
+use crate::domain::attempt::{Role, Spend};
 use crate::domain::checks::Matcher;
 use crate::domain::snapshot::{Fingerprint, Snapshot};
 use crate::run::directory::RunDir;
@@ -21,6 +21,8 @@ pub struct Accounts {
     pub session_usage: HashMap<String, Usage>,
     /// Files that the run's commits changed.
     pub changed_files: BTreeSet<String>,
+    /// The roles whose agents were unavailable, so that another one works for the rest of the run.
+    pub unavailable: Vec<Role>,
     /// What is known of the checks.
     pub checks: CheckMemory,
 }

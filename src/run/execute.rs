@@ -35,7 +35,7 @@ use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
 use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent, spent_of};
 use crate::run::reporting::Reporting;
-use crate::run::required_agents::{require_logins, require_programs};
+use crate::run::required_agents::{fall_back, require_logins, require_programs};
 use crate::run::run_plan::RunPlan;
 use crate::run::runner_files::RunnerFiles;
 use crate::run::setup::Setup;
@@ -64,6 +64,11 @@ pub(crate) fn execute(
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
+    let mut prepared = prepared;
+    let logins = prepared.run.setup.is_empty();
+    let configs = prepared.tasks.iter_mut().map(|(_, config)| config);
+    let replaced = fall_back(context, configs, logins);
+    prepared.warnings.extend(replaced);
     let ready = runtime.block_on(confined(context, &prepared, taken_up.as_ref()));
     let begun = ready.and_then(|isolation| {
         let begun = begun(context, args, &prepared, taken_up)?;

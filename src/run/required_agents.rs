@@ -6,6 +6,39 @@ use crate::error::{Error, Result};
 use crate::settings::TaskConfig;
 use std::ffi::OsStr;
 
+/// Has the fallback of a task work from the beginning where its own agent has no program here or, if `logins`
+/// are looked at, neither a key nor a login. Says which were replaced.
+pub fn fall_back<'t>(
+    context: &Context,
+    tasks: impl Iterator<Item = &'t mut TaskConfig>,
+    logins: bool,
+) -> Vec<String> {
+    let mut told = Vec::new();
+    for task in tasks.filter(|task| task.has_fallback()) {
+        let Agent::Cli(CliAgent::Known(spec)) = &task.agent else {
+            continue;
+        };
+        let (spec, one) = (*spec, [&*task]);
+        let missing = match require_programs(context, one.into_iter()) {
+            Ok(()) if logins => require_logins(context, one.into_iter()),
+            found => found,
+        };
+        let Err(missing) = missing else { continue };
+        if task.begin_with_fallback() {
+            let line = format!(
+                "{}, and `fallback` works instead of {}: {}",
+                missing.message,
+                spec.name,
+                task.agent.name()
+            );
+            if !told.contains(&line) {
+                told.push(line);
+            }
+        }
+    }
+    told
+}
+
 /// Fails where an agent's program is not to be found.
 ///
 /// # Errors

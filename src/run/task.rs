@@ -1,6 +1,7 @@
 //! A task of a run: what it begins with, and what is known of it while it is worked on.
 
 use crate::domain::attempt::{PhaseSpec, Policy, Record, Role, TurnKey};
+use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
@@ -42,16 +43,55 @@ pub struct TaskRun<'t> {
     pub agent_commits: Vec<String>,
     /// When the task began, on the run's clock.
     pub began_ms: u64,
+    /// Who works in place of the task's own agent.
+    pub stand_in: Option<StandIn>,
+    /// The roles whose agents were unavailable.
+    pub unavailable: Vec<Role>,
+}
+
+/// Who works in place of the task's own agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StandIn {
+    /// One of `escalate`, from 1.
+    Escalation(usize),
+    /// The `fallback`.
+    Fallback,
 }
 
 impl TaskRun<'_> {
     /// Has the agent work whose role it is in this turn. Nobody goes on with the session of another phase.
     pub fn begin_turn(&mut self, key: TurnKey) {
-        self.config
-            .take_role(key.name.map_or(Role::Implementer, |name| name.role));
+        let role = key.name.map_or(Role::Implementer, |name| name.role);
+        self.config.take_role(role);
+        let stand_in = self.take_stand_in(role);
+        let is_other = std::mem::replace(&mut self.stand_in, stand_in) != stand_in;
+        if is_other {
+            self.session = None;
+        }
         if self.session_phase != key.phase {
             self.session = None;
             self.session_phase = key.phase;
+        }
+    }
+
+    /// Has another agent work where this one was unavailable or its work failed verification.
+    fn take_stand_in(&mut self, role: Role) -> Option<StandIn> {
+        if self.unavailable.contains(&role) && self.config.take_fallback() {
+            return Some(StandIn::Fallback);
+        }
+        let failed = |entry: &&HistoryEntry| {
+            matches!(
+                entry.outcome,
+                AttemptOutcome::FailedTests | AttemptOutcome::FailedBuild
+            )
+        };
+        let failures = self.journal.state.history.iter().filter(failed).count();
+        match role {
+            Role::Implementer => self
+                .config
+                .take_escalation(failures)
+                .map(StandIn::Escalation),
+            _ => None,
         }
     }
 

@@ -83,7 +83,10 @@ impl Sources {
     /// repository says of itself: a recording decides what the agent does.
     fn tape(&self, name: &Path, of_role: bool) -> Result<Arc<Tape>> {
         let is_named_above = match of_role {
-            true => self.above.roles.is_some(),
+            true => {
+                let above = &self.above;
+                above.roles.is_some() || above.escalate.is_some() || above.fallback.is_some()
+            }
             false => self.above.agent_args.is_some(),
         };
         if !is_named_above {
@@ -142,6 +145,10 @@ pub struct TaskConfig {
     pub agent: Agent,
     /// The agents of all roles that the task calls for.
     agents: Vec<(Role, RoleAgent)>,
+    /// The agents for the attempts after a failed verification.
+    escalate: Vec<RoleAgent>,
+    /// The agent that takes over where another is unavailable.
+    fallback: Option<RoleAgent>,
     /// The checks, each with its limit.
     pub checks: Vec<Check>,
     /// Paths that the task may not change.
@@ -161,10 +168,51 @@ impl TaskConfig {
     pub fn take_role(&mut self, role: Role) {
         let mut agents = self.agents.iter();
         if let Some((_, of_role)) = agents.find(|(known, _)| *known == role) {
-            self.agent = of_role.agent.clone();
-            self.settings.model.clone_from(&of_role.model);
-            self.settings.agent_args.clone_from(&of_role.agent_args);
+            self.take(&of_role.clone());
         }
+    }
+
+    /// Has the agent work that is for the attempt after so many failed verifications; the number of the one of
+    /// `escalate`, from 1, where that is another one than the task's own.
+    pub fn take_escalation(&mut self, failures: usize) -> Option<usize> {
+        let number = failures.min(self.escalate.len());
+        let other = self.escalate.get(number.checked_sub(1)?)?.clone();
+        self.take(&other);
+        Some(number)
+    }
+
+    /// Has the agent work that takes over where another is unavailable. Says whether there is one.
+    pub fn take_fallback(&mut self) -> bool {
+        let fallback = self.fallback.clone();
+        if let Some(other) = &fallback {
+            self.take(other);
+        }
+        fallback.is_some()
+    }
+
+    /// Whether an agent takes over where another is unavailable.
+    pub fn has_fallback(&self) -> bool {
+        self.fallback.is_some()
+    }
+
+    /// Makes the fallback the task's own agent. Says whether there is one.
+    pub fn begin_with_fallback(&mut self) -> bool {
+        let Some(other) = self.fallback.take() else {
+            return false;
+        };
+        self.take(&other);
+        let own = self
+            .agents
+            .iter_mut()
+            .filter(|(role, _)| *role == Role::Implementer);
+        own.for_each(|(_, agent)| *agent = other.clone());
+        true
+    }
+
+    fn take(&mut self, other: &RoleAgent) {
+        self.agent = other.agent.clone();
+        self.settings.model.clone_from(&other.model);
+        self.settings.agent_args.clone_from(&other.agent_args);
     }
 
     /// These settings once for each role that the task calls for.
@@ -306,9 +354,19 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         ))
         .hint("name one: --verify 'COMMAND', or `verify` in plan or configuration"));
     }
+    let other = |choice: &settings::RoleAgent| {
+        let settings = settings.with_agent(choice);
+        Ok(RoleAgent {
+            agent: agent(&settings, sources, choice.agent_args.is_some())?,
+            model: settings.model,
+            agent_args: settings.agent_args,
+        })
+    };
     let mut config = TaskConfig {
         agent: agent(&settings, sources, false)?,
         agents: Vec::new(),
+        escalate: settings.escalate.iter().map(other).collect::<Result<_>>()?,
+        fallback: settings.fallback.as_ref().map(other).transpose()?,
         checks: settings.checks(),
         protected_paths: sources.set_of(&settings.protected_paths)?,
         settings,

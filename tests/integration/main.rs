@@ -64,6 +64,7 @@ mod runner_files;
 mod sandbox;
 mod secrets;
 mod several_runs;
+mod stand_ins;
 mod stdio;
 mod support;
 mod taken_up;

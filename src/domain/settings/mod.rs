@@ -264,9 +264,16 @@ impl Resolved {
     /// arguments or the model of another.
     #[must_use]
     pub fn of_role(&self, role: Role) -> Self {
-        let Some(own) = self.roles.get(role) else {
-            return self.clone();
-        };
+        match self.roles.get(role) {
+            Some(own) => self.with_agent(own),
+            None => self.clone(),
+        }
+    }
+
+    /// These settings with another agent, which does not get the command, the arguments or the model of this
+    /// one.
+    #[must_use]
+    pub fn with_agent(&self, own: &RoleAgent) -> Self {
         let merged = own.settings().or(Settings {
             agent: Some(self.agent.clone()),
             agent_command: self.agent_command.clone(),

@@ -9,7 +9,8 @@ use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
 
-/// What is set for a role; what is absent is as for the implementer.
+/// What is set for the agent of a role, or of one that works in place of another; what is absent is as for the
+/// task's own agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleAgent {
     /// The agent.
@@ -23,6 +24,20 @@ pub struct RoleAgent {
 }
 
 impl RoleAgent {
+    /// In a word or two, for a person.
+    pub fn shown(&self) -> String {
+        let agent = self
+            .agent
+            .as_deref()
+            .or(self.agent_command.as_ref().map(|_| "command"));
+        match (agent, self.model.as_deref()) {
+            (Some(agent), Some(model)) => format!("{agent} with the model {model}"),
+            (Some(agent), None) => agent.to_owned(),
+            (None, Some(model)) => format!("the model {model}"),
+            (None, None) => "other arguments".to_owned(),
+        }
+    }
+
     /// These settings, to be put in front of those of the implementer.
     pub fn settings(&self) -> Settings {
         Settings {
@@ -66,16 +81,7 @@ impl Kind for RolesKind {
         Form::Tree
     }
     fn schema(&self) -> Json {
-        let role = json!({
-            "type": ["object", "null"],
-            "properties": {
-                "agent": OneOf(AGENTS).schema(),
-                "agent_command": text_schema(),
-                "agent_args": texts_schema(),
-                "model": text_schema(),
-            },
-            "additionalProperties": false,
-        });
+        let role = agent_schema(&["object", "null"]);
         let roles = Roles::ALL.map(|name| (name.as_str().to_owned(), role.clone()));
         let roles: serde_json::Map<String, Json> = roles.into_iter().collect();
         json!({"type": "object", "properties": roles, "additionalProperties": false})
@@ -116,6 +122,77 @@ impl Kind for RolesKind {
             }
         }
         Ok(roles)
+    }
+}
+
+fn agent_schema(kinds: &[&str]) -> Json {
+    json!({
+        "type": kinds,
+        "properties": {
+            "agent": OneOf(AGENTS).schema(),
+            "agent_command": text_schema(),
+            "agent_args": texts_schema(),
+            "model": text_schema(),
+        },
+        "additionalProperties": false,
+    })
+}
+
+/// One agent.
+pub struct OneAgent;
+
+impl Kind for OneAgent {
+    type Out = RoleAgent;
+    fn form(&self) -> Form {
+        Form::Tree
+    }
+    fn schema(&self) -> Json {
+        agent_schema(&["object"])
+    }
+    fn value_name(&self) -> &'static str {
+        "YAML"
+    }
+    fn words(&self, value: &RoleAgent) -> String {
+        format!("`{}`", value.shown())
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<RoleAgent, Fault> {
+        let agent = role_agent(key, node)?;
+        match agent == RoleAgent::default() {
+            true => Err(read::unexpected(
+                key,
+                "an agent that differs from the task's own",
+                node,
+            )),
+            false => Ok(agent),
+        }
+    }
+}
+
+/// Agents in order.
+pub struct AgentList;
+
+impl Kind for AgentList {
+    type Out = Vec<RoleAgent>;
+    fn form(&self) -> Form {
+        Form::Tree
+    }
+    fn schema(&self) -> Json {
+        json!({"type": "array", "items": OneAgent.schema()})
+    }
+    fn value_name(&self) -> &'static str {
+        "YAML"
+    }
+    fn words(&self, value: &Vec<RoleAgent>) -> String {
+        let shown: Vec<String> = value.iter().map(|agent| OneAgent.words(agent)).collect();
+        match shown.is_empty() {
+            true => "none".to_owned(),
+            false => shown.join(", "),
+        }
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<Vec<RoleAgent>, Fault> {
+        let items = read::items(key, "a list of agents", node)?.into_iter();
+        let item = |(at, item)| OneAgent.read(&format!("{key}[{at}]"), item);
+        items.enumerate().map(item).collect()
     }
 }
 
@@ -173,6 +250,32 @@ mod tests {
         );
         assert_eq!(roles.get(Role::Tester), Some(&RoleAgent::default()));
         assert_eq!(roles.get(Role::Fixer), None);
+    }
+
+    #[test]
+    fn agents_that_take_over_are_read_in_order() {
+        let mut settings = Settings::default();
+        let text = "[{model: large}, {agent: claude, model: m}]";
+        settings.set_from_text("escalate", text).unwrap();
+        let list = settings.escalate.clone().unwrap_or_default();
+        let shown: Vec<String> = list.iter().map(RoleAgent::shown).collect();
+        assert_eq!(shown, ["the model large", "claude with the model m"]);
+        settings
+            .set_from_text("fallback", "{agent_command: ./other}")
+            .unwrap();
+        assert_eq!(
+            settings.fallback.map(|it| it.shown()).as_deref(),
+            Some("command")
+        );
+        for (key, wrong) in [
+            ("escalate", "[{}]"),
+            ("fallback", "{}"),
+            ("escalate", "[{modle: x}]"),
+            ("fallback", "x"),
+        ] {
+            let refused = Settings::default().set_from_text(key, wrong).unwrap_err();
+            assert!(refused.contains(key), "{refused}");
+        }
     }
 
     #[test]

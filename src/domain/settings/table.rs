@@ -17,7 +17,7 @@ use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
     Whole,
 };
-use super::roles::{Roles, RolesKind};
+use super::roles::{AgentList, OneAgent, RoleAgent, Roles, RolesKind};
 use super::{Group, Key, KeyDefault, Scope};
 use crate::text_error::Fault;
 use crate::yaml::Node;
@@ -172,6 +172,10 @@ settings! {
         agent_args: Vec<String> = Texts::arguments("ARG"), Task, is Vec::new();
         /// The model that the agent is told to use.
         model: String = Text("MODEL"), Task, unset "the agent's own";
+        /// Agents for the attempts after a failed verification, the first for the first of them and so on; the last one stays. Each has `agent`, `agent_command`, `agent_args` and `model`; what it does not set is as for the task.
+        escalate: Vec<RoleAgent> = AgentList, Task, is Vec::new();
+        /// The agent that takes over where the task's own is unavailable, with the keys of `escalate`.
+        fallback: RoleAgent = OneAgent, Task, unset "none";
         /// Text that is added to every prompt.
         instructions: String = Text("TEXT"), Task, unset "none";
         /// Where the files of the repository that configure an agent come from while it works (`CLAUDE.md`, `AGENTS.md`, `.claude/`, `.codex/`, `.mcp.json` and the like): the tip of the `base` branch, the `head` that is worked on, or `none`.

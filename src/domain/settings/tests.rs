@@ -308,8 +308,12 @@ fn every_key_takes_a_value_and_sets_nothing_else() {
             (_, _, Some((least, _))) => least.to_string(),
             (Form::Truth, ..) => "true".to_owned(),
             (Form::Word, ..) => "1".to_owned(),
-            (Form::Tree, ..) if key.name == "roles" => "reviewer: {model: m}".to_owned(),
-            (Form::Tree, ..) => "ignore: [a]".to_owned(),
+            (Form::Tree, ..) => match key.name {
+                "progress" => "ignore: [a]".to_owned(),
+                "roles" => "reviewer: {model: m}".to_owned(),
+                "escalate" => "[{model: m}]".to_owned(),
+                _ => "model: m".to_owned(),
+            },
             _ => "A_B".to_owned(),
         };
         let mut settings = Settings::default();

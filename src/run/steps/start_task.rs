@@ -38,6 +38,8 @@ pub fn start_task<'t>(
         failed_on: None,
         agent_commits: Vec::new(),
         began_ms: emit.elapsed_ms(),
+        stand_in: None,
+        unavailable: accounts.unavailable.clone(),
     };
     emit.at(Some(task.id.as_str()), None, None);
     if run.journal.state.task_start.is_none() {

@@ -3,7 +3,7 @@
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::attempt::{
-    Expect, Last, Observation, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+    Expect, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
 };
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::event::{EventKind, ReviewLine, TurnLine};
@@ -25,7 +25,7 @@ use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::policy::{of_own_commit, of_work_paths, secrets_in};
 use crate::run::steps::prompt::write_prompt;
 use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
-use crate::run::task::TaskRun;
+use crate::run::task::{StandIn, TaskRun};
 use crate::run::work_tree::changed_paths;
 
 /// How much of the end of a final message the history keeps.
@@ -41,7 +41,9 @@ pub async fn turn(
     key: TurnKey,
     purpose: &TurnPurpose,
 ) -> anyhow::Result<Observation> {
+    let before = run.stand_in;
     run.begin_turn(key);
+    tell_stand_in(parts, run, before);
     let (_, now) = parts.tree.last_snapshot(&mut parts.emit);
     run.journal.observe(Observation::TurnStarted {
         before: now.clone(),
@@ -93,6 +95,9 @@ pub async fn turn(
     let states = (&before, &after);
     let said = (&assessment, notes);
     tell(parts, run, (key, purpose), said, states, &end, usage);
+    if falls_back(parts, run, key, &assessment) {
+        return turn_of_fallback(parts, run, key, purpose, spend(&usage)).await;
+    }
     let review = review(parts, run, key, assessment.kind);
     let changes = raw.as_deref().map(changed_paths).unwrap_or_default();
     let tests = raw.as_deref().map(|raw| tests_changed(parts, run, raw));
@@ -107,6 +112,74 @@ pub async fn turn(
         message: run.has_phases().then(|| end_of_message(run)).flatten(),
         review,
     })))
+}
+
+/// Says who works from now on, where that is another agent than before.
+fn tell_stand_in(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<StandIn>) {
+    let why = match run.stand_in {
+        now if now == before => return,
+        Some(StandIn::Escalation(number)) => format!(
+            "verification has failed, and `escalate` {number} of {} takes over",
+            run.config.settings.escalate.len()
+        ),
+        Some(StandIn::Fallback) => "the agent is unavailable, and `fallback` takes over".to_owned(),
+        None => "the task's own agent works again".to_owned(),
+    };
+    let agent = run.config.agent.name();
+    let model = run.config.settings.model.as_deref();
+    let model = model.map_or(String::new(), |model| format!(" with the model {model}"));
+    parts
+        .emit
+        .warn(format!("task {}: {why}: {agent}{model}", run.task.id));
+}
+
+/// Whether another agent does the turn again, because this one is unavailable: it says so, or the waits for it
+/// have run out.
+fn falls_back(
+    parts: &mut Parts<'_>,
+    run: &mut TaskRun<'_>,
+    key: TurnKey,
+    assessment: &Assessment,
+) -> bool {
+    let role = key.name.map_or(Role::Implementer, |name| name.role);
+    let is_unavailable = match assessment.kind {
+        AssessmentKind::AgentUnavailable => true,
+        AssessmentKind::AgentTransient => run.journal.state.waits >= run.policy.waits,
+        _ => false,
+    };
+    if !is_unavailable || !run.config.has_fallback() || run.unavailable.contains(&role) {
+        return false;
+    }
+    parts.emit.warn(format!(
+        "task {}: the agent {} is unavailable: {}",
+        run.task.id,
+        run.config.agent.name(),
+        assessment.detail
+    ));
+    run.unavailable.push(role);
+    parts.accounts.unavailable.clone_from(&run.unavailable);
+    true
+}
+
+/// The same turn once more, by the fallback. What the first agent cost counts.
+async fn turn_of_fallback(
+    parts: &mut Parts<'_>,
+    run: &mut TaskRun<'_>,
+    key: TurnKey,
+    purpose: &TurnPurpose,
+    lost: Spend,
+) -> anyhow::Result<Observation> {
+    let mut ended = Box::pin(turn(parts, run, key, purpose)).await?;
+    let spend = match &mut ended {
+        Observation::TurnEnded(ended) => Some(&mut ended.spend),
+        Observation::Interrupted { spend, .. } => Some(spend),
+        _ => None,
+    };
+    if let Some(spend) = spend {
+        spend.tokens = spend.tokens.saturating_add(lost.tokens);
+        spend.cost_usd += lost.cost_usd;
+    }
+    Ok(ended)
 }
 
 /// The end of the final message.
