@@ -95,9 +95,10 @@ pub fn read_review(message: &str) -> Review {
     }
 }
 
-/// The verdict of a line that is nothing else, bold or not.
+/// The verdict of a line that is nothing else, whatever Markdown makes of it: bold, code, a heading.
 fn verdict(line: &str) -> Option<ReviewVerdict> {
-    let plain = line.replace("**", "").replace("__", "");
+    let plain = line.replace("**", "").replace("__", "").replace('`', "");
+    let plain = plain.trim().trim_start_matches('#').trim_end_matches('.');
     let found = VERDICT.captures(plain.trim())?;
     match group(&found, 1) {
         "ACCEPTABLE" => Some(ReviewVerdict::Acceptable),
@@ -153,6 +154,9 @@ mod tests {
             ("**VERDICT**: ACCEPTABLE", Acceptable),
             ("VERDICT: **ACCEPTABLE**", Acceptable),
             ("  VERDICT:ACCEPTABLE  ", Acceptable),
+            ("## VERDICT: ACCEPTABLE", Acceptable),
+            ("`VERDICT: ACCEPTABLE`", Acceptable),
+            ("VERDICT: ACCEPTABLE.", Acceptable),
             ("VERDICT: NEEDS_FIXES", NeedsFixes),
             ("VERDICT: NEEDS_FIXES\nVERDICT: ACCEPTABLE", Acceptable),
             ("VERDICT: ACCEPTABLE\nVERDICT: NEEDS_FIXES", NeedsFixes),

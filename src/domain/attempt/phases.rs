@@ -51,7 +51,7 @@ fn begin(policy: &Policy, state: &TaskState, index: usize, grounds: Option<Groun
 pub(super) fn next(policy: &Policy, state: &TaskState) -> Option<usize> {
     let is_next = |index: &usize| {
         let row = row_at(policy, *index);
-        !row.joins && !(row.optional && state.begun.contains(index))
+        !(row.joins || row.optional && state.begun.contains(index))
     };
     (index(state) + 1..policy.phases.len()).find(is_next)
 }

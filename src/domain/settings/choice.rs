@@ -114,15 +114,6 @@ choice! {
     }
 }
 choice! {
-    /// What the check run of a review alone says where something has to be fixed.
-    OnReview {
-        /// It fails.
-        Fail = "fail",
-        /// It is neutral.
-        Neutral = "neutral",
-    }
-}
-choice! {
     /// What becomes of a task without any check.
     IfUnverified {
         /// It is committed and ends `unverified`.

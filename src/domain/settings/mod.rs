@@ -13,7 +13,7 @@ pub mod table;
 
 pub use choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, OnReview, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
     TestChangePolicy,
 };
 pub use kind::Progress;

@@ -10,7 +10,7 @@
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, OnReview, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
     TestChangePolicy,
 };
 use super::kind::{
@@ -210,8 +210,6 @@ settings! {
         roles: Roles = RolesKind, Task, is Roles::default();
         /// Have the tests written first: tests that fail, then the work that makes them pass, then one turn to improve it.
         tdd: bool = Truth, Task, is false;
-        /// What the check run says where `--review-only` finds something that has to be fixed. The exit code is 1 either way.
-        review_findings: OnReview = Choice::<OnReview>::kind(), Run, is OnReview::Neutral;
     }
     Limits {
         /// Attempts after the first, each after a failed verification.
