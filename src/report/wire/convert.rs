@@ -7,7 +7,7 @@ use super::{
 use crate::domain::agent::{AgentEvent, TodoStatus, Usage};
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
-    Event, EventKind, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
+    Event, EventKind, RetryKind, ReviewLine, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
 use crate::domain::outcome::signal_name;
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
@@ -45,12 +45,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             usage: usage.map(WireUsage::from),
         },
         EventKind::TurnAssessed(line) => turn_assessed(line),
-        EventKind::ReviewEnded(line) => Body::ReviewEnded {
-            round: line.round,
-            of: line.of,
-            verdict: line.verdict,
-            findings: line.findings.clone(),
-        },
+        EventKind::ReviewEnded(line) => review_ended(line),
         EventKind::CheckStarted { name, check } => Body::CheckStarted {
             name: name.clone(),
             kind: *check,
@@ -83,13 +78,9 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         }
         EventKind::NudgeResolved { k, of } => {
             let unchanged = sentence::last_unchanged(summary, event.task.as_deref());
-            let message = sentence::resolved((*k, *of), unchanged);
-            note(
-                message,
-                WireNote::NudgeResolved,
-                Some((*k, *of)),
-                Vec::new(),
-            )
+            let counts = (*k, *of);
+            let message = sentence::resolved(counts, unchanged);
+            note(message, WireNote::NudgeResolved, Some(counts), Vec::new())
         }
         EventKind::ProofStarted { .. } => Body::ProofStarted {},
         EventKind::ProofEnded(line) => Body::ProofEnded {
@@ -141,6 +132,15 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             head: head.clone(),
             changed_files: changed_files.clone(),
         },
+    }
+}
+
+fn review_ended(line: &ReviewLine) -> Body {
+    Body::ReviewEnded {
+        round: line.round,
+        of: line.of,
+        verdict: line.verdict,
+        findings: line.findings.clone(),
     }
 }
 

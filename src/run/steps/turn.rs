@@ -213,8 +213,8 @@ fn review(
     let review = read_review(run.final_message.as_deref().unwrap_or_default());
     let mut findings = run.journal.state.findings.clone();
     take_review(&mut findings, row.cycle, &review);
-    let rows = run.policy.phases.iter();
-    let last = rows.filter(|row| row.expect == Expect::Acceptable).last();
+    let mut rows = run.policy.phases.iter().rev();
+    let last = rows.find(|row| row.expect == Expect::Acceptable);
     parts.emit.emit(EventKind::ReviewEnded(Box::new(ReviewLine {
         round: row.cycle,
         of: last.map_or(row.cycle, |last| last.cycle),
