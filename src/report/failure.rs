@@ -12,13 +12,13 @@ const LINE_CHARS: usize = 300;
 /// Most lines of what else a tool printed.
 const MORE_LINES: usize = 8;
 
-/// One failure of a check.
+/// One failure of a check, or what a review has found and nobody has fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The task.
     pub task: String,
-    /// The check.
-    pub check: String,
+    /// The check; none where a review says so.
+    pub check: Option<String>,
     /// File, line and column, where the tool names them.
     pub place: Option<String>,
     /// The first line of the message.
@@ -47,9 +47,16 @@ pub fn failures(summary: &RunSummary) -> Vec<Failure> {
 }
 
 fn of_task(task: &TaskSummary) -> Vec<Failure> {
-    annotation::last_failing(task)
-        .flat_map(|check| of_check(task, check))
-        .collect()
+    let found = task.findings.iter().filter(|finding| !finding.resolved);
+    let found = found.take(MOST_OF_A_CHECK).map(|finding| Failure {
+        task: task.id.clone(),
+        check: None,
+        place: Some(format!("{}:{}", text::line(&finding.path), finding.line)),
+        message: text::short_line(&finding.text, LINE_CHARS),
+        more: String::new(),
+    });
+    let failing = annotation::last_failing(task).flat_map(|check| of_check(task, check));
+    failing.chain(found).collect()
 }
 
 fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
@@ -59,7 +66,7 @@ fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
         let more = lines.chain(details.lines()).take(MORE_LINES);
         Failure {
             task: task.id.clone(),
-            check: check.name.clone(),
+            check: Some(check.name.clone()),
             place,
             message,
             more: more.collect::<Vec<_>>().join("\n"),
@@ -105,7 +112,7 @@ mod tests {
     fn the_failure_of_a_task_that_is_not_done_is_told_with_its_message() {
         let told = failures(&samples::partial());
         assert_eq!(told[0].task, "t2");
-        assert_eq!(told[0].check, "test");
+        assert_eq!(told[0].check.as_deref(), Some("test"));
         assert!(!told[0].message.is_empty());
         assert_eq!(failures(&samples::success()), []);
     }

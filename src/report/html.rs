@@ -138,7 +138,7 @@ fn failed(summary: &RunSummary) -> Markup {
                     p {
                         @if let Some(place) = &it.place { code { (place) } " " }
                         b { (it.message) }
-                        span.soft { " · check " (text::short_line(&it.check, 60)) " of " (text::short_line(&it.task, 60)) }
+                        span.soft { " · " @match &it.check { Some(check) => { "check " (text::short_line(check, 60)) }, None => "review" } " of " (text::short_line(&it.task, 60)) }
                     }
                     @if !it.more.trim().is_empty() { (pre(&it.more)) }
                 }
@@ -292,11 +292,31 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
                 @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
             }
+            (reviews(task))
             (proofs(task))
             (costs(task))
             (attempts(task, files))
             @if !task.changed_files.is_empty() { p { "Changed: " (text::some_of(&task.changed_files, 100)) } }
             @if let Some(patch) = &task.patch { p { "Patch of the unfinished work: " code { (text::line(patch)) } } }
+        }
+    }
+}
+
+/// What each review came to, and what they have found: what is still open first.
+fn reviews(task: &TaskSummary) -> Markup {
+    let open = task.findings.iter().filter(|finding| !finding.resolved);
+    let resolved = task.findings.iter().filter(|finding| finding.resolved);
+    html! {
+        @if !task.reviews.is_empty() {
+            h3 { "Reviews" }
+            ol { @for review in &task.reviews { li value=(review.round) { (sentence::review(review)) } } }
+        }
+        @if !task.findings.is_empty() {
+            h3 { "Findings" }
+            ul { @for finding in open.chain(resolved).take(200) { li {
+                code { (text::short_line(&finding.path, 300)) ":" (finding.line) } " " (text::short_line(&finding.text, 1_000)) " "
+                span class=(if finding.resolved { "soft" } else { "bad" }) { (sentence::finding_state(finding)) }
+            } } }
         }
     }
 }

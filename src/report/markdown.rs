@@ -163,7 +163,8 @@ fn failed(summary: &RunSummary) -> String {
         .iter()
         .take(MOST_FAILURES)
         .map(|it| {
-            let place = it.place.as_deref().unwrap_or(&it.check);
+            let place = it.place.as_deref().or(it.check.as_deref());
+            let place = place.unwrap_or("review");
             format!("- {}: {}", code(place, 200), inline(&it.message, 300))
         })
         .collect();

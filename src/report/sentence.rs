@@ -5,7 +5,7 @@ use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, Phase, PhaseName, Role};
 use crate::domain::event::{RetryKind, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
-use crate::domain::review::ReviewVerdict;
+use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
 
 /// Most indicators shown with one turn.
@@ -138,6 +138,14 @@ fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
         }
     };
     format!("{who} {known}")
+}
+
+/// Whether a finding is open, and since when.
+pub fn finding_state(finding: &Finding) -> String {
+    match finding.resolved {
+        true => "resolved".to_owned(),
+        false => format!("open since review {}", finding.round),
+    }
 }
 
 /// A review in one line.

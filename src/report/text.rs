@@ -21,12 +21,22 @@ pub fn short_line(text: &str, max: usize) -> String {
 fn beginning(text: &str, most: usize) -> String {
     let unified = text.replace("\r\n", "\n");
     let mut flat = String::new();
-    for part in unified.split(is_line_end) {
-        flat.push(' ');
-        flat.push_str(&visible(part));
-        if flat.len() > most && flat.trim().chars().nth(most).is_some() {
+    let mut length = 0;
+    for line in unified.split(is_line_end).map(visible) {
+        let line = match flat.is_empty() {
+            true => line.trim_start(),
+            false => {
+                flat.push(' ');
+                length += 1;
+                line.as_str()
+            }
+        };
+        flat.push_str(line);
+        let words = line.trim_end();
+        if !words.is_empty() && length + words.chars().count() > most {
             break;
         }
+        length += line.chars().count();
     }
     flat.trim().to_owned()
 }

@@ -102,9 +102,9 @@ fn check_prints_the_configuration_that_is_in_force() {
         without_agent.contains("agent: none (name one: "),
         "{without_agent}"
     );
-    let refused = check("agent: claude\ntdd: true\n", 2).stderr;
+    let refused = check("agent: claude\nspeed: high\n", 2).stderr;
     assert!(
-        refused.contains(".sprag/config.yaml:2:1: `tdd` is not a key of the configuration"),
+        refused.contains(".sprag/config.yaml:2:1: `speed` is not a key of the configuration"),
         "{refused}"
     );
 }

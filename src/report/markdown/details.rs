@@ -54,21 +54,26 @@ pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
         .iter()
         .filter(|task| sentence::is_undone(task));
     let undone = undone.filter(|task| !task.turns.is_empty());
-    let done = summary.tasks.iter().filter(|task| {
-        task.status == TaskEnd::Done && (!task.proofs.is_empty() || !task.failing_tests.is_empty())
-    });
+    let shown = |task: &&TaskSummary| {
+        !task.proofs.is_empty() || !task.failing_tests.is_empty() || !task.reviews.is_empty()
+    };
+    let done = summary
+        .tasks
+        .iter()
+        .filter(|task| task.status == TaskEnd::Done);
     let undone = undone.map(|task| {
         let parts = [
             failures(task, limits),
+            reviews(task, limits),
             proofs(task, limits),
             course(task, limits),
         ];
         fold(task, &parts)
     });
-    let blocks: Vec<String> = undone
-        .chain(done.map(|task| fold(task, &[proofs(task, limits)])))
-        .take(limits.details)
-        .collect();
+    let done = done
+        .filter(shown)
+        .map(|task| fold(task, &[reviews(task, limits), proofs(task, limits)]));
+    let blocks: Vec<String> = undone.chain(done).take(limits.details).collect();
     blocks.join("\n\n")
 }
 
@@ -83,6 +88,7 @@ fn section(task: &TaskSummary, limits: &Limits) -> String {
         message,
         failed_report(task.failed_report.as_ref(), limits),
         failures(task, limits),
+        reviews(task, limits),
         proofs(task, limits),
         course(task, limits),
     ];
@@ -160,6 +166,31 @@ fn failures(task: &TaskSummary, limits: &Limits) -> String {
         .map(|check| failure(check, each))
         .collect();
     blocks.join("\n\n")
+}
+
+/// What each review came to, and what they have found: what is still open first.
+fn reviews(task: &TaskSummary, limits: &Limits) -> String {
+    let reviews = task
+        .reviews
+        .iter()
+        .map(|review| format!("- {}", sentence::review(review)));
+    let open = task.findings.iter().filter(|finding| !finding.resolved);
+    let resolved = task.findings.iter().filter(|finding| finding.resolved);
+    let findings = open.chain(resolved).map(|finding| {
+        let (place, state) = (
+            format!("{}:{}", finding.path, finding.line),
+            sentence::finding_state(finding),
+        );
+        format!(
+            "- {} {} ({state})",
+            code(&place, 200),
+            inline(&finding.text, 500)
+        )
+    });
+    joined(&[
+        list("Reviews", reviews.collect(), limits),
+        list("Findings", findings.collect(), limits),
+    ])
 }
 
 /// What further runs of the checks said, and whom each failing test is to be blamed on.

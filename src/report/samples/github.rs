@@ -6,7 +6,8 @@ use super::{
 };
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
 use crate::domain::assess::AssessmentKind;
-use crate::domain::event::{EventKind, PullRequestLine, PushLine, RetryKind};
+use crate::domain::event::{EventKind, PullRequestLine, PushLine, RetryKind, ReviewLine};
+use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::RunSummary;
 use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::report::markdown::ReportContext;
@@ -152,6 +153,7 @@ pub fn every_text(text: &str) -> RunSummary {
         "test",
         Some((text, 2)),
     ))));
+    tape.push(reviewed(text));
     tape.push(warning(text));
     let items = vec![TodoItem {
         text: text.into(),
@@ -196,6 +198,22 @@ pub fn every_text(text: &str) -> RunSummary {
         line.pull_request = push(FIRST).pull_request;
     }
     summary
+}
+
+/// A review with one open finding.
+fn reviewed(text: &str) -> EventKind {
+    EventKind::ReviewEnded(Box::new(ReviewLine {
+        round: 1,
+        of: 6,
+        verdict: ReviewVerdict::NeedsFixes,
+        findings: vec![Finding {
+            path: text.into(),
+            line: 7,
+            text: text.into(),
+            round: 1,
+            resolved: false,
+        }],
+    }))
 }
 
 /// Where a JSON value has texts, as JSON pointers.

@@ -2,6 +2,8 @@
 
 use super::{alive, hostile};
 use crate::domain::check_run::CheckOutput;
+use crate::domain::review::{Finding, ReviewVerdict};
+use crate::domain::summary::ReviewSummary;
 use crate::report::markdown::*;
 use crate::report::samples;
 use proptest::prelude::*;
@@ -124,6 +126,40 @@ fn large_runs_fit_every_limit_and_point_to_the_rest() {
     }
     assert!(check.title.len() <= 255);
     assert!(check.text.ends_with("artifacts/3).*"), "{}", check.text);
+}
+
+#[test]
+fn what_reviews_came_to_and_found_is_told_with_what_is_open_first() {
+    let mut summary = samples::partial();
+    let finding = |line, resolved| Finding {
+        path: "src/csv.rs".into(),
+        line,
+        text: "a field is not quoted".into(),
+        round: 1,
+        resolved,
+    };
+    summary.tasks[1].findings = vec![finding(3, true), finding(9, false)];
+    summary.tasks[1].reviews = vec![ReviewSummary {
+        round: 2,
+        of: 6,
+        verdict: ReviewVerdict::NeedsFixes,
+        open: 1,
+    }];
+    let around = samples::context();
+    let page = crate::report::html::report(&summary, &Vec::new());
+    for text in [
+        step_summary(&summary, STEP_SUMMARY_BYTES),
+        comment(&summary, &around),
+        check_run(&summary, &around).text,
+        page,
+    ] {
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+        assert!(
+            text.contains("review 2 of at most 6: NEEDS_FIXES"),
+            "{text}"
+        );
+        assert!(at("open since review 1") < at("resolved"), "{text}");
+    }
 }
 
 #[test]
