@@ -35,6 +35,8 @@ const SETTLE: Duration = Duration::from_millis(200);
 /// missed by one, and not by all.
 const QUIET_LOOKS: u32 = 3;
 const QUIET_PAUSE: Duration = Duration::from_millis(1);
+/// Looks for what the first process of a namespace says is left.
+const LOOKS: u32 = 32;
 /// How long killing is tried, and the time between two rounds.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 const KILL_PAUSE: Duration = Duration::from_millis(5);
@@ -325,6 +327,24 @@ impl<'a> Live<'a> {
         true
     }
 
+    /// Those that are left, but for the first process of a namespace, which stays while there are any. Who starts a
+    /// successor and ends in that moment is missed by one look, so that several are taken then.
+    fn others(&mut self, left: &[Proc]) -> Vec<Proc> {
+        let first = self.first_process;
+        let but_first = |procs: &[Proc]| -> Vec<Proc> {
+            let others = procs.iter().filter(|proc| Some(proc.pid) != first);
+            others.copied().collect()
+        };
+        let is_alive = left.iter().any(|proc| proc.state != State::Dead);
+        let mut others = but_first(left);
+        let mut looks = 0;
+        while is_alive && others.is_empty() && looks < LOOKS {
+            others = but_first(&self.tree.members());
+            looks += 1;
+        }
+        others
+    }
+
     /// Ends the descendants that outlived the child. Returns them if the child ended by itself.
     async fn sweep(
         &mut self,
@@ -333,9 +353,7 @@ impl<'a> Live<'a> {
         grace: Duration,
     ) -> Vec<Leaked> {
         let mut described = if ended_by_itself {
-            let is_own = |proc: &&Proc| Some(proc.pid) != self.first_process;
-            let left: Vec<Proc> = left.iter().filter(is_own).copied().collect();
-            marker::describe(&left)
+            marker::describe(&self.others(&left))
         } else {
             Vec::new()
         };
