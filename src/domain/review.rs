@@ -79,6 +79,16 @@ impl Finding {
     }
 }
 
+/// Those that nobody has fixed yet.
+pub fn open(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    findings.iter().filter(|finding| !finding.resolved)
+}
+
+/// All of them, those first that nobody has fixed yet.
+pub fn open_first(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
+    open(findings).chain(findings.iter().filter(|finding| finding.resolved))
+}
+
 static VERDICT: Pattern = Pattern::new(r"^VERDICT\s*:\s*(ACCEPTABLE|NEEDS_FIXES)$");
 static REMARK: Pattern =
     Pattern::new(r"^[-*]\s+`?([^\s`][^`]*?)`?:(\d{1,9})(?::\d+)?`?:\s+(\S.*)$");

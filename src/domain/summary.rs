@@ -14,7 +14,7 @@ use super::event::{
 };
 use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
-use super::review::{Finding, ReviewVerdict};
+use super::review::{self, Finding, ReviewVerdict};
 use super::sandbox::SandboxLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -524,7 +524,7 @@ impl RunSummary {
         let Some(task) = self.task_mut(event) else {
             return;
         };
-        let open = line.findings.iter().filter(|finding| !finding.resolved);
+        let open = review::open(&line.findings);
         let review = ReviewSummary {
             round: line.round,
             of: line.of,

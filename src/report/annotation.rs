@@ -4,6 +4,7 @@ use super::{sentence, text};
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
@@ -180,8 +181,7 @@ fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
 
 /// What a review has found and nobody has resolved, on its lines.
 fn found(task: &TaskSummary) -> impl Iterator<Item = Annotation> + '_ {
-    let open = task.findings.iter().filter(|finding| !finding.resolved);
-    open.map(|finding| Annotation {
+    review::open(&task.findings).map(|finding| Annotation {
         level: Level::Error,
         path: text::line(&finding.path),
         line: Some(finding.line),

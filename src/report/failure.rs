@@ -2,6 +2,7 @@
 
 use super::{annotation, text};
 use crate::domain::outcome::TaskEnd;
+use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::BTreeSet;
 
@@ -47,14 +48,15 @@ pub fn failures(summary: &RunSummary) -> Vec<Failure> {
 }
 
 fn of_task(task: &TaskSummary) -> Vec<Failure> {
-    let found = task.findings.iter().filter(|finding| !finding.resolved);
-    let found = found.take(MOST_OF_A_CHECK).map(|finding| Failure {
-        task: task.id.clone(),
-        check: None,
-        place: Some(format!("{}:{}", text::line(&finding.path), finding.line)),
-        message: text::short_line(&finding.text, LINE_CHARS),
-        more: String::new(),
-    });
+    let found = review::open(&task.findings)
+        .take(MOST_OF_A_CHECK)
+        .map(|finding| Failure {
+            task: task.id.clone(),
+            check: None,
+            place: Some(format!("{}:{}", text::line(&finding.path), finding.line)),
+            message: text::short_line(&finding.text, LINE_CHARS),
+            more: String::new(),
+        });
     let failing = annotation::last_failing(task).flat_map(|check| of_check(task, check));
     failing.chain(found).collect()
 }

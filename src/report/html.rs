@@ -6,6 +6,7 @@ mod files;
 use super::text;
 use super::{annotation, failure, sentence};
 use crate::domain::outcome::TaskEnd;
+use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
 use files::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -304,8 +305,6 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
 
 /// What each review came to, and what they have found: what is still open first.
 fn reviews(task: &TaskSummary) -> Markup {
-    let open = task.findings.iter().filter(|finding| !finding.resolved);
-    let resolved = task.findings.iter().filter(|finding| finding.resolved);
     html! {
         @if !task.reviews.is_empty() {
             h3 { "Reviews" }
@@ -313,7 +312,7 @@ fn reviews(task: &TaskSummary) -> Markup {
         }
         @if !task.findings.is_empty() {
             h3 { "Findings" }
-            ul { @for finding in open.chain(resolved).take(200) { li {
+            ul { @for finding in review::open_first(&task.findings).take(200) { li {
                 code { (text::short_line(&finding.path, 300)) ":" (finding.line) } " " (text::short_line(&finding.text, 1_000)) " "
                 span class=(if finding.resolved { "soft" } else { "bad" }) { (sentence::finding_state(finding)) }
             } } }

@@ -17,7 +17,7 @@ use crate::run::execute::execute;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{Selection, Source, prepare};
 use crate::run::repository::repository;
-use crate::run::source::{of_issue, source_text};
+use crate::run::source::{no_access, of_issue, source_text};
 use crate::run::start::runtime;
 use crate::run::wanted_draft::{WantedDraft, Written};
 use crate::settings;
@@ -188,10 +188,7 @@ fn words(plan: &Plan) -> String {
 }
 
 fn github(context: &Context, flag: &str) -> Result<ActionsEnvironment> {
-    ActionsEnvironment::of(context).ok_or_else(|| {
-        Error::environment(format!("{flag} needs GitHub, and there is no access to it"))
-            .hint("set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN")
-    })
+    ActionsEnvironment::of(context).ok_or_else(|| no_access(context, flag))
 }
 
 /// A branch of its own for the plan, checked out.

@@ -6,12 +6,11 @@ use crate::domain::summary::RunSummary;
 use crate::error::{Error, Place, Result};
 use crate::report::text;
 use crate::run::layout::{BUNDLE, SUMMARY};
+use crate::run::plain_file;
 use crate::secrets::redact::Redactor;
-use rustix::fs::OFlags;
 use serde::Deserialize;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a summary that are read. One of a hundred tasks with every retry has two million.
@@ -73,22 +72,12 @@ fn read_regular(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Opens a file that is no link, and never waits for the other end of a pipe.
+/// As [`plain_file::open`], with words for a link that say what it is not.
 fn open_regular(path: &Path) -> io::Result<File> {
-    let not_regular = || io::Error::other("it is not a regular file");
-    let about = fs::symlink_metadata(path)?;
-    if !about.is_file() {
-        return Err(not_regular());
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
     }
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(not_regular()),
-    }
+    plain_file::open(path)
 }
 
 fn bundle_in(dir: &Path) -> Result<Option<PathBuf>> {

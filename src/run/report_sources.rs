@@ -2,10 +2,9 @@
 
 use crate::report::html::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, Sources};
 use crate::run::layout::{Folder, RunFile};
-use rustix::fs::OFlags;
-use std::fs::{self, File, OpenOptions};
+use crate::run::plain_file;
+use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// What is shown of a run directory, as much of it as a report holds. What cannot be read is left
@@ -49,16 +48,8 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
 
 /// The beginning of a file, or the end of a log: failures stand there.
 fn read(path: &Path, kind: SourceKind, most: usize) -> io::Result<(String, bool)> {
-    // A pipe in the place of a file must hold nobody up.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let mut file: File = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
+    let mut file = plain_file::open(path)?;
     let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
     let most = most as u64;
     if kind == SourceKind::Log {
         file.seek(SeekFrom::Start(about.len().saturating_sub(most)))?;

@@ -2,14 +2,14 @@
 
 use crate::context::Context;
 use crate::report::append::{no_follow, no_wait};
-use anyhow::{Context as _, bail};
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use crate::run::plain_file;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// The variables that name them.
-const VARIABLES: &[&str] = &[
+pub(crate) const VARIABLES: &[&str] = &[
     "GITHUB_ENV",
     "GITHUB_PATH",
     "GITHUB_OUTPUT",
@@ -129,20 +129,10 @@ fn remove(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A plain file's content; nobody is waited for and no link followed.
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(no_follow() | no_wait())
-        .open(path)?;
-    read_plain(file).with_context(|| path.display().to_string())
-}
-
-fn read_plain(file: File) -> anyhow::Result<Vec<u8>> {
-    if !file.metadata()?.is_file() {
-        bail!("no plain file");
-    }
+/// A plain file's content, and no more of it than is kept.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
+    let file = plain_file::open(path)?;
     file.take(LIMIT + 1).read_to_end(&mut content)?;
     Ok(content)
 }

@@ -270,16 +270,18 @@ fn reaches_out(settings: &Settings) -> bool {
     settings.report == Some(Report::Github) || settings.push == Some(true)
 }
 
-fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
-    let missing = |what: &str| {
-        let error =
-            Error::environment(format!("{what} needs GitHub, and there is no access to it"));
-        let remedy = match actions_environment::place(context) {
-            Some(_) => "give the step the input github-token, or set GITHUB_TOKEN",
-            None => "set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN",
-        };
-        error.hint(remedy)
+/// The error of something that needs GitHub where there is no access to it.
+pub(crate) fn no_access(context: &Context, what: &str) -> Error {
+    let error = Error::environment(format!("{what} needs GitHub, and there is no access to it"));
+    let remedy = match actions_environment::place(context) {
+        Some(_) => "give the step the input github-token, or set GITHUB_TOKEN",
+        None => "set GITHUB_REPOSITORY (OWNER/NAME) and GITHUB_TOKEN",
     };
+    error.hint(remedy)
+}
+
+fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Result<Found> {
+    let missing = |what: &str| no_access(context, what);
     match asked {
         Asked::Source(_) if settings.push == Some(true) => Err(missing("--push")),
         Asked::Source(_) if settings.report == Some(Report::Github) => {

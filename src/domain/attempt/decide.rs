@@ -6,8 +6,8 @@ use super::phases::{
     rework_after_failure, row, row_at,
 };
 use super::{
-    Expect, Grounds, Interruption, Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState,
-    TurnEnded, TurnKey, TurnPurpose, VerifyPurpose, same_tree,
+    Expect, Grounds, Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState, TurnEnded, TurnKey,
+    TurnPurpose, VerifyPurpose, same_tree,
 };
 use crate::assess::{AssessmentKind, CutOff};
 use crate::outcome::Outcome;
@@ -24,12 +24,8 @@ const IDLE_CUTS: u32 = 2;
 
 /// The next step of a task.
 pub fn decide(policy: &Policy, state: &TaskState) -> Step {
-    match state.interrupted {
-        Some(Interruption::Cancel { signal }) => {
-            return Step::Finish(Outcome::Cancelled { signal });
-        }
-        Some(Interruption::Deadline) => return Step::Finish(Outcome::Deadline),
-        None => {}
+    if let Some(by) = state.interrupted {
+        return Step::Finish(by.outcome());
     }
     match &state.last {
         Last::Begin => first_turn(policy, state),
@@ -334,20 +330,9 @@ pub(super) fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> 
     {
         return Some(Step::Finish(Outcome::Deadline));
     }
-    let tokens = policy
-        .spent_before
-        .tokens
-        .saturating_add(state.spend.tokens);
-    let cost = policy.spent_before.cost_usd + state.spend.cost_usd;
-    let message = match (policy.max_tokens, policy.max_cost_usd) {
-        (Some(limit), _) if tokens >= limit => {
-            format!("the token limit is reached: {tokens} of {limit}")
-        }
-        (_, Some(limit)) if cost >= limit => {
-            format!("the cost limit is reached: ${cost:.2} of ${limit:.2}")
-        }
-        _ => return None,
-    };
+    let mut spend = policy.spent_before;
+    spend.add(&state.spend);
+    let message = spend.limit_reached(policy.max_tokens, policy.max_cost_usd)?;
     Some(give_up(policy, state, Outcome::Budget { message }))
 }
 

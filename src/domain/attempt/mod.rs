@@ -307,6 +307,16 @@ pub enum Interruption {
     Deadline,
 }
 
+impl Interruption {
+    /// How a task ends that it stops.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            Self::Cancel { signal } => Outcome::Cancelled { signal },
+            Self::Deadline => Outcome::Deadline,
+        }
+    }
+}
+
 /// A turn that ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnEnded {

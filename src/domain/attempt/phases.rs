@@ -13,7 +13,7 @@ use crate::assess::AssessmentKind;
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::prompt::NudgeKind;
-use crate::review::ReviewVerdict;
+use crate::review::{self, ReviewVerdict};
 
 /// How often a reviewer whose turn is cut off is asked.
 const ASKED: u32 = 2;
@@ -213,8 +213,7 @@ fn after_review(policy: &Policy, state: &TaskState) -> Step {
 }
 
 fn unresolved(state: &TaskState) -> u32 {
-    let open = state.findings.iter().filter(|finding| !finding.resolved);
-    u32::try_from(open.count()).unwrap_or(u32::MAX)
+    u32::try_from(review::open(&state.findings).count()).unwrap_or(u32::MAX)
 }
 
 /// The next round, while one is left.

@@ -4,7 +4,7 @@ use super::{finding_list, titled};
 use crate::attempt::Grounds;
 use crate::checks::excerpt;
 use crate::checks::verdict::MAX_EXCERPT;
-use crate::review::Finding;
+use crate::review::{self, Finding};
 use crate::text::{count, fenced, one_line};
 
 /// Files that a reviewer is told of by name.
@@ -172,8 +172,7 @@ fn fix(it: &FixPart<'_>) -> Vec<String> {
          reviewed again."
             .to_owned(),
     ];
-    let open = it.findings.iter().filter(|finding| !finding.resolved);
-    let open: Vec<Finding> = open.cloned().collect();
+    let open: Vec<Finding> = review::open(it.findings).cloned().collect();
     if !open.is_empty() {
         let listed = fenced(&finding_list(&open));
         sections.push(format!("## Findings\n\n{listed}"));

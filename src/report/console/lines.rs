@@ -11,7 +11,7 @@ use crate::domain::event::{
     Event, EventKind, PushLine, ReviewLine, RunStarted, TaskEnded, TurnLine,
 };
 use crate::domain::outcome::{Reason, TaskEnd, signal_name};
-use crate::domain::review::ReviewVerdict;
+use crate::domain::review::{self, ReviewVerdict};
 use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
@@ -233,8 +233,7 @@ fn reviewed(line: &ReviewLine, summary: &RunSummary, task: Option<&str>) -> Vec<
         ReviewVerdict::Acceptable => Tone::Good,
         ReviewVerdict::NeedsFixes => Tone::Warn,
     };
-    let open = line.findings.iter().filter(|finding| !finding.resolved);
-    let open: Vec<Line> = open
+    let open: Vec<Line> = review::open(&line.findings)
         .map(|finding| indicator(&text::short_line(&finding.says(), LINE_CHARS)))
         .collect();
     let more = open.len().saturating_sub(MOST_FINDINGS);

@@ -4,6 +4,7 @@ use super::escape::{code, fence, inline, quotation};
 use super::{Limits, joined, upper_first};
 use crate::domain::assess::message::FailedReport;
 use crate::domain::outcome::TaskEnd;
+use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
 use crate::report::annotation::last_failing;
 use crate::report::{sentence, text};
@@ -174,9 +175,7 @@ fn reviews(task: &TaskSummary, limits: &Limits) -> String {
         .reviews
         .iter()
         .map(|review| format!("- {}", sentence::review(review)));
-    let open = task.findings.iter().filter(|finding| !finding.resolved);
-    let resolved = task.findings.iter().filter(|finding| finding.resolved);
-    let findings = open.chain(resolved).map(|finding| {
+    let findings = review::open_first(&task.findings).map(|finding| {
         let (place, state) = (
             format!("{}:{}", finding.path, finding.line),
             sentence::finding_state(finding),

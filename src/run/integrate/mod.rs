@@ -290,11 +290,7 @@ impl Integration<'_, '_> {
 
     /// Tasks that the run was stopped before.
     fn stop(&mut self, by: Interruption) {
-        let outcome = match by {
-            Interruption::Cancel { signal } => Outcome::Cancelled { signal },
-            Interruption::Deadline => Outcome::Deadline,
-        };
-        self.end_others(&outcome);
+        self.end_others(&by.outcome());
     }
 
     /// Tasks that nobody brought.

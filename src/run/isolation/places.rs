@@ -5,21 +5,15 @@ use crate::agents::{Agent, CLIS, CliAgent};
 use crate::context::Context;
 use crate::process::is_executable;
 use crate::run::places::{resolved, runs_of};
+use crate::run::runner_files;
 use crate::sandbox::{self, CACHES, Place, Surroundings, TOOLS};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The variables that name the files by which a job of GitHub Actions speaks to its runner.
-const RUNNER_FILES: &[&str] = &[
-    "GITHUB_ENV",
-    "GITHUB_PATH",
-    "GITHUB_OUTPUT",
-    "GITHUB_STATE",
-    "GITHUB_STEP_SUMMARY",
-    "GITHUB_EVENT_PATH",
-];
+/// The variable that names the file with the event of a job, which the runner has written.
+const EVENT: &str = "GITHUB_EVENT_PATH";
 
 /// The directories in which a runner keeps these files.
 const RUNNER_DIRECTORIES: &[&str] = &["_runner_file_commands", "file_commands"];
@@ -250,9 +244,8 @@ fn is_shared(path: &Path, shared: &[PathBuf]) -> bool {
 
 /// The files by which a job speaks to its runner, or the directory of the runner's in which they lie.
 fn runner_files(context: &Context) -> Vec<PathBuf> {
-    let named = RUNNER_FILES
-        .iter()
-        .filter_map(|name| context.path_var(name));
+    let names = runner_files::VARIABLES.iter().chain([&EVENT]);
+    let named = names.filter_map(|name| context.path_var(name));
     let kept = named.map(|file| {
         let parent = file.parent().filter(|parent| {
             let name = parent.file_name().and_then(OsStr::to_str);

@@ -1,7 +1,6 @@
 //! Has the agent draft a plan: turns that change nothing, and one file that Sprag writes.
 
 use crate::domain::assess::{AssessmentKind, TurnFacts, assess};
-use crate::domain::attempt::Interruption;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::commit_message::without_references;
 use crate::domain::draft::{Draft, MAX_DRAFTS, Problem, of_message, prompt, stem};
@@ -21,7 +20,7 @@ use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::{identity, land, stage};
-use crate::run::steps::prompt::Prompt;
+use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
 use crate::run::steps::turn::{spend, turn_usage};
 use crate::run::task::{TaskRun, TaskStart};
@@ -78,10 +77,11 @@ async fn drafted(
             .emit
             .at(Some(run.task.id.as_str()), Some(number), Some(number));
         if let Some(by) = parts.setup.interruption() {
-            return Ok(Err(interrupted(by)));
+            return Ok(Err(by.outcome()));
         }
-        if let Some(limit) = spent_all(parts) {
-            return Ok(Err(Outcome::Budget { message: limit }));
+        let (spent, set) = (&parts.accounts.spent, &parts.setup.config.settings);
+        if let Some(message) = spent.limit_reached(set.max_tokens, set.max_cost_usd) {
+            return Ok(Err(Outcome::Budget { message }));
         }
         if let Some(problem) = &problem {
             parts.emit.emit(EventKind::RetryScheduled {
@@ -126,7 +126,7 @@ async fn turn(
 ) -> anyhow::Result<Turn> {
     let (_, before) = parts.tree.snapshot(&mut parts.emit);
     let mark = parts.tree.repo.mark_turn()?;
-    let prompt = written_prompt(parts, text)?;
+    let prompt = keep_prompt(parts, text)?;
     let turn_number = prompt.number;
     parts.emit.emit(EventKind::TurnStarted {
         purpose: PURPOSE.into(),
@@ -178,7 +178,7 @@ async fn turn(
         usage: (!is_told).then_some(usage),
     });
     if let Some(reason) = end.cancelled {
-        return Ok(Turn::Ended(interrupted(interruption(reason))));
+        return Ok(Turn::Ended(interruption(reason).outcome()));
     }
     if is_told {
         parts.emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
@@ -229,37 +229,6 @@ async fn turn(
 
 /// How the turns are named to the agent and in the events.
 const PURPOSE: &str = "plan";
-
-fn interrupted(by: Interruption) -> Outcome {
-    match by {
-        Interruption::Cancel { signal } => Outcome::Cancelled { signal },
-        Interruption::Deadline => Outcome::Deadline,
-    }
-}
-
-/// The limit that the drafts so far have reached.
-fn spent_all(parts: &Parts<'_>) -> Option<String> {
-    let (spent, set) = (parts.accounts.spent, &parts.setup.config.settings);
-    if let Some(limit) = set.max_tokens.filter(|limit| spent.tokens >= *limit) {
-        return Some(format!("the limit of {limit} tokens is reached"));
-    }
-    let limit = set.max_cost_usd.filter(|limit| spent.cost_usd >= *limit)?;
-    Some(format!("the limit of {limit} dollars is reached"))
-}
-
-fn written_prompt(parts: &mut Parts<'_>, text: String) -> anyhow::Result<Prompt> {
-    parts.accounts.turns += 1;
-    let number = parts.accounts.turns;
-    let file = RunFile::Prompt(number);
-    let name = file.path().into_owned();
-    let file = parts.setup.run_dir.write(file, text.as_bytes())?;
-    Ok(Prompt {
-        number,
-        name,
-        file,
-        text,
-    })
-}
 
 /// The draft in the final message, or else in a file that the agent has written.
 fn drafts_of(

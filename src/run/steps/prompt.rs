@@ -49,8 +49,6 @@ pub(crate) fn write_prompt(
     (key, purpose): (TurnKey, &TurnPurpose),
     resumed: bool,
 ) -> anyhow::Result<Prompt> {
-    parts.accounts.turns += 1;
-    let number = parts.accounts.turns;
     let notes = parts.notes.shown(run.task.id.as_str());
     let diff = match run.row(key).expect {
         Expect::Acceptable => diff(parts),
@@ -63,6 +61,16 @@ pub(crate) fn write_prompt(
         (&notes, &diff),
         resumed,
     );
+    keep_prompt(parts, text)
+}
+
+/// Keeps the text of a turn's prompt, under the next number of the run.
+///
+/// # Errors
+/// When it cannot be kept.
+pub(crate) fn keep_prompt(parts: &mut Parts<'_>, text: String) -> anyhow::Result<Prompt> {
+    parts.accounts.turns += 1;
+    let number = parts.accounts.turns;
     let file = RunFile::Prompt(number);
     let name = file.path().into_owned();
     let file = parts.setup.run_dir.write(file, text.as_bytes())?;

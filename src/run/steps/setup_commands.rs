@@ -1,6 +1,5 @@
 //! What runs once before the first turn.
 
-use crate::domain::attempt::Interruption;
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{
@@ -70,10 +69,7 @@ pub async fn run_setup(
         match ended.exit {
             Exit::Code(0) => {}
             Exit::Cancelled(reason) => {
-                return Ok(Some(match interruption(reason) {
-                    Interruption::Cancel { signal } => Outcome::Cancelled { signal },
-                    Interruption::Deadline => Outcome::Deadline,
-                }));
+                return Ok(Some(interruption(reason).outcome()));
             }
             exit => {
                 let said = clean_text(&kept.into_parts().1);

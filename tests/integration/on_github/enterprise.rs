@@ -1,9 +1,8 @@
 //! GitHub Enterprise Server: the API below `/api/v3`, GraphQL beside it or not at all, and answers without
 //! what newer versions add.
 
-use super::{FIX, IS_FIXED, with_pull};
-use crate::support::events;
-use crate::support::github::{Fault, Line, Review, Trouble};
+use super::{FIX, IS_FIXED, request_changes, with_pull};
+use crate::support::github::{Fault, Trouble};
 use crate::support::runner::{Runner, Step};
 
 fn on_enterprise() -> Runner {
@@ -38,34 +37,6 @@ fn without_graphql(runner: &Runner) {
         .fault(Fault::every("POST", "/graphql", missing));
 }
 
-/// A review of one thread; the thread.
-fn reviewed(runner: &mut Runner) -> u64 {
-    runner.merge_ref(1);
-    let (id, thread) = {
-        let mut github = runner.github.state();
-        github.issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
-        let id = github.new_id();
-        github.reviews.push(Review {
-            id,
-            number: 1,
-            author: "grace".to_owned(),
-            state: "CHANGES_REQUESTED".to_owned(),
-            body: String::new(),
-            association: "COLLABORATOR".to_owned(),
-        });
-        let line = Line {
-            path: "a.txt".to_owned(),
-            line: 1,
-            review: Some(id),
-            ..Line::default()
-        };
-        (id, github.review_comment(1, "grace", "Say fixed.", line))
-    };
-    let event = events::review(&runner.github.state(), id);
-    runner.event("pull_request_review", "refs/pull/1/merge", &event);
-    thread
-}
-
 #[test]
 fn a_comment_becomes_a_pushed_commit_a_check_run_and_a_comment() {
     for graphql in [true, false] {
@@ -90,7 +61,7 @@ fn a_comment_becomes_a_pushed_commit_a_check_run_and_a_comment() {
 #[test]
 fn threads_are_resolved_where_there_is_graphql() {
     let mut runner = on_enterprise();
-    let thread = reviewed(&mut runner);
+    let thread = request_changes(&mut runner, "", &[("a.txt", "Say fixed.")]).1[0];
     step(&mut runner, &[]);
     assert!(runner.github.state().resolved.contains(&thread));
 }
@@ -99,7 +70,7 @@ fn threads_are_resolved_where_there_is_graphql() {
 fn what_needs_graphql_is_left_out_with_a_reason() {
     let mut runner = on_enterprise();
     without_graphql(&runner);
-    let thread = reviewed(&mut runner);
+    let thread = request_changes(&mut runner, "", &[("a.txt", "Say fixed.")]).1[0];
     let ended = step(&mut runner, &["--commit-via", "api"]);
     assert_eq!(runner.log("feature")[0], "Say fixed");
     assert!(!runner.github.state().resolved.contains(&thread));

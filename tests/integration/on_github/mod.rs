@@ -26,6 +26,8 @@ mod two_jobs;
 mod via_api;
 mod words;
 
+use crate::support::events;
+use crate::support::github::{Line, Review};
 use crate::support::runner::Runner;
 
 /// An agent that mends `a.txt` and names its commit.
@@ -56,4 +58,38 @@ fn own_comments(runner: &Runner) -> usize {
         .iter()
         .filter(|comment| own(&comment.author))
         .count()
+}
+
+/// A review that requests changes on these lines of a pull request that Sprag works on, as the event of the
+/// job: its id, and those of its comments.
+fn request_changes(runner: &mut Runner, body: &str, threads: &[(&str, &str)]) -> (u64, Vec<u64>) {
+    runner.merge_ref(1);
+    let (id, comments) = {
+        let mut github = runner.github.state();
+        github.issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
+        let id = github.new_id();
+        github.reviews.push(Review {
+            id,
+            number: 1,
+            author: "grace".to_owned(),
+            state: "CHANGES_REQUESTED".to_owned(),
+            body: body.to_owned(),
+            association: "COLLABORATOR".to_owned(),
+        });
+        let comment = |(path, text): &(&str, &str)| {
+            let line = Line {
+                path: (*path).to_owned(),
+                line: 1,
+                diff_hunk: "@@ -0,0 +1 @@\n+feature".to_owned(),
+                review: Some(id),
+                in_reply_to: None,
+            };
+            github.review_comment(1, "grace", text, line)
+        };
+        let comments: Vec<u64> = threads.iter().map(comment).collect();
+        (id, comments)
+    };
+    let event = events::review(&runner.github.state(), id);
+    runner.event("pull_request_review", "refs/pull/1/merge", &event);
+    (id, comments)
 }

@@ -1,8 +1,7 @@
 //! The threads of a review become tasks, and each is told what became of it.
 
-use super::with_pull;
-use crate::support::events;
-use crate::support::github::{Fault, Line, Review, Trouble};
+use super::{request_changes, with_pull};
+use crate::support::github::{Fault, Trouble};
 use crate::support::runner::{Runner, Step};
 use crate::support::tasks::end;
 use serde_json::Value;
@@ -20,34 +19,7 @@ const AGENT: &str = "grep -qx impossible \"$SPRAG_PROMPT_FILE\" && { echo 'FAILE
 /// comments.
 fn reviewed(body: &str, threads: &[(&str, &str)]) -> (Runner, u64, Vec<u64>) {
     let mut runner = with_pull();
-    runner.merge_ref(1);
-    let (id, comments) = {
-        let mut github = runner.github.state();
-        github.issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
-        let id = github.new_id();
-        github.reviews.push(Review {
-            id,
-            number: 1,
-            author: "grace".to_owned(),
-            state: "CHANGES_REQUESTED".to_owned(),
-            body: body.to_owned(),
-            association: "COLLABORATOR".to_owned(),
-        });
-        let comment = |(path, text): &(&str, &str)| {
-            let line = Line {
-                path: (*path).to_owned(),
-                line: 1,
-                diff_hunk: "@@ -0,0 +1 @@\n+feature".to_owned(),
-                review: Some(id),
-                in_reply_to: None,
-            };
-            github.review_comment(1, "grace", text, line)
-        };
-        let comments: Vec<u64> = threads.iter().map(comment).collect();
-        (id, comments)
-    };
-    let event = events::review(&runner.github.state(), id);
-    runner.event("pull_request_review", "refs/pull/1/merge", &event);
+    let (id, comments) = request_changes(&mut runner, body, threads);
     (runner, id, comments)
 }
 
