@@ -1,10 +1,13 @@
 //! How a task ended, and everything that follows from it: status, reason, run status, exit code and
 //! check conclusion are total functions of [`Outcome`], so no combination is left open.
 
+mod words;
+
+pub use words::{Conclusion, Reason, RunStatus, TaskEnd};
+
 use super::settings::OnFinding;
 use super::snapshot::RevId;
 use super::text::count;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a task ended.
@@ -153,99 +156,6 @@ pub enum Outcome {
         /// The commit that its work is in here.
         commit: Option<RevId>,
     },
-}
-
-/// Where a task stands at the end of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskEnd {
-    /// Done.
-    Done,
-    /// Failed.
-    Failed,
-    /// A person must act.
-    Blocked,
-    /// Not reached, or interrupted: it can be taken up again.
-    Pending,
-    /// Its dependency failed.
-    Skipped,
-}
-
-/// Reason codes of tasks and runs, a public interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is described where it is decided")]
-pub enum Reason {
-    Verified,
-    Unverified,
-    AlreadySatisfied,
-    NoProgress,
-    PlanningOnly,
-    VerificationFailed,
-    RepeatingFailure,
-    FailedReport,
-    PolicyViolation,
-    ReviewFindings,
-    TddViolation,
-    AgentUnavailable,
-    AgentCrashed,
-    TurnTimeout,
-    CommitRejected,
-    UnstableChecks,
-    ChangedExpectations,
-    Budget,
-    Deadline,
-    Cancelled,
-    DependencyFailed,
-    NoWork,
-    Invalid,
-    Environment,
-    Internal,
-    Refused,
-    Conflict,
-    MissingShard,
-}
-
-/// The status of a run, a public interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RunStatus {
-    /// Every selected task is done and verified.
-    Success,
-    /// Every selected task is done, at least one without a proof that it is right: no check, changed
-    /// tests, or known failures.
-    Unverified,
-    /// There was nothing to do.
-    NoWork,
-    /// A task failed and none was committed.
-    Failed,
-    /// A task failed and others were committed.
-    Partial,
-    /// Usage, configuration or plan error.
-    Invalid,
-    /// A person must act.
-    Blocked,
-    /// Agent, git, GitHub or a permission is missing.
-    Environment,
-    /// The token or cost limit was reached.
-    Budget,
-    /// The deadline was reached.
-    Deadline,
-    /// Stopped by a signal.
-    Cancelled,
-}
-
-/// The conclusion of GitHub's check run for a run status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "GitHub's own words")]
-pub enum Conclusion {
-    Success,
-    Neutral,
-    Failure,
-    ActionRequired,
-    TimedOut,
-    Cancelled,
 }
 
 impl Outcome {
@@ -536,120 +446,6 @@ pub fn run_end(outcomes: &[&Outcome], no_changes: OnFinding) -> (RunStatus, Reas
     match status {
         RunStatus::Failed if kept => (RunStatus::Partial, reason),
         other => (other, reason),
-    }
-}
-
-impl RunStatus {
-    /// The process's exit code.
-    pub fn exit_code(self, signal: Option<i32>) -> u8 {
-        match self {
-            Self::Success | Self::Unverified | Self::NoWork => 0,
-            Self::Failed | Self::Partial => 1,
-            Self::Invalid => 2,
-            Self::Blocked => 3,
-            Self::Environment => 4,
-            Self::Budget | Self::Deadline => 5,
-            Self::Cancelled if signal == Some(15) => 143,
-            Self::Cancelled => 130,
-        }
-    }
-
-    /// The check run's conclusion.
-    pub fn conclusion(self) -> Conclusion {
-        match self {
-            Self::Success => Conclusion::Success,
-            Self::Unverified | Self::NoWork => Conclusion::Neutral,
-            Self::Failed | Self::Partial | Self::Invalid | Self::Environment => Conclusion::Failure,
-            Self::Blocked => Conclusion::ActionRequired,
-            Self::Budget | Self::Deadline => Conclusion::TimedOut,
-            Self::Cancelled => Conclusion::Cancelled,
-        }
-    }
-
-    /// The word used in JSON, outputs and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::Unverified => "unverified",
-            Self::NoWork => "no_work",
-            Self::Failed => "failed",
-            Self::Partial => "partial",
-            Self::Invalid => "invalid",
-            Self::Blocked => "blocked",
-            Self::Environment => "environment",
-            Self::Budget => "budget",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    fn rank(self) -> u8 {
-        match self {
-            Self::Invalid => 0,
-            Self::Cancelled => 1,
-            Self::Environment => 2,
-            Self::Deadline => 3,
-            Self::Budget => 4,
-            Self::Blocked => 5,
-            Self::Failed | Self::Partial => 6,
-            Self::Unverified => 7,
-            Self::Success => 8,
-            Self::NoWork => 9,
-        }
-    }
-}
-
-impl Reason {
-    /// Whether another task's reason says more about the run: of why it failed, or of what it did.
-    fn is_secondary(self) -> bool {
-        matches!(self, Self::DependencyFailed | Self::AlreadySatisfied)
-    }
-
-    /// The word used in JSON, outputs and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Unverified => "unverified",
-            Self::AlreadySatisfied => "already_satisfied",
-            Self::NoProgress => "no_progress",
-            Self::PlanningOnly => "planning_only",
-            Self::VerificationFailed => "verification_failed",
-            Self::RepeatingFailure => "repeating_failure",
-            Self::FailedReport => "failed_report",
-            Self::PolicyViolation => "policy_violation",
-            Self::ReviewFindings => "review_findings",
-            Self::TddViolation => "tdd_violation",
-            Self::AgentUnavailable => "agent_unavailable",
-            Self::AgentCrashed => "agent_crashed",
-            Self::TurnTimeout => "turn_timeout",
-            Self::CommitRejected => "commit_rejected",
-            Self::UnstableChecks => "unstable_checks",
-            Self::ChangedExpectations => "changed_expectations",
-            Self::Budget => "budget",
-            Self::Deadline => "deadline",
-            Self::Cancelled => "cancelled",
-            Self::DependencyFailed => "dependency_failed",
-            Self::NoWork => "no_work",
-            Self::Invalid => "invalid",
-            Self::Environment => "environment",
-            Self::Internal => "internal",
-            Self::Refused => "refused",
-            Self::Conflict => "conflict",
-            Self::MissingShard => "missing_shard",
-        }
-    }
-}
-
-impl TaskEnd {
-    /// The word used in JSON and reports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Blocked => "blocked",
-            Self::Pending => "pending",
-            Self::Skipped => "skipped",
-        }
     }
 }
 

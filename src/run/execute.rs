@@ -2,22 +2,17 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::event::{EventKind, RunStarted, TaskLine};
+use crate::domain::event::{EventKind, RunStarted};
 use crate::domain::outcome::{Outcome, run_end};
-use crate::domain::plan::{Task, TaskId};
-use crate::domain::schedule::Rules;
 use crate::domain::settings::OnFinding;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
-use crate::github::actions_environment;
 use crate::github::delivery::{Delivered, PATIENCE};
 use crate::github::queue::count_run;
 use crate::github::request::RunRequest;
-use crate::github::review_threads;
-use crate::process::{self, Cancel, CancelReason};
-use crate::run::accounts::Accounts;
+use crate::github::{actions_environment, review_threads};
+use crate::process;
 use crate::run::agent_files::AgentFiles;
-use crate::run::cost_limits;
 use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
 use crate::run::emitter::Emitter;
@@ -26,32 +21,24 @@ use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::layout::RunFile;
 use crate::run::new_run::{Begun, begin_new, refuse_read_only};
-use crate::run::notes::Notes;
-use crate::run::orderly_end::changed_since_orderly_end;
+use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
-use crate::run::plan_state::PlanState;
 use crate::run::prepare::Prepared;
 use crate::run::record::recorder;
 use crate::run::recorder::Recorder;
-use crate::run::reopen::{Earlier, TakenUp, recall_statuses, spent, spent_of};
+use crate::run::reopen::{Earlier, TakenUp, spent_of};
 use crate::run::reporting::Reporting;
 use crate::run::required_agents::{fall_back, require_logins, require_programs};
 use crate::run::run_plan::RunPlan;
-use crate::run::runner_files::RunnerFiles;
-use crate::run::setup::Setup;
-use crate::run::source;
+use crate::run::started::started;
 use crate::run::steps::{Services, draft_plan, keep_for_publish, record_plan_end, run_setup};
 use crate::run::take_up::{make_room_after, take_up_run};
-use crate::run::task::TaskStart;
-use crate::run::unfinished_work;
 use crate::run::wanted_draft::WantedDraft;
 use crate::run::work_keeper::WorkKeeper;
-use crate::run::work_tree::WorkTree;
-use crate::secrets::sources::{detector, redactor};
-use crate::settings::{RunConfig, TaskConfig};
-use std::collections::{BTreeMap, HashMap};
+use crate::run::{cost_limits, source, unfinished_work};
+use crate::settings::TaskConfig;
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -259,28 +246,12 @@ async fn work(
         (started.agent, started.model) = ("none".to_owned(), None);
     }
     if !taken_up && has_agent {
-        let elsewhere = parts.keeper.as_mut();
-        let elsewhere = elsewhere.and_then(|keeper| keeper.notes(&parts.tree));
-        let (run_dir, work_tree) = (&parts.setup.run_dir, parts.tree.repo.real().work_tree());
-        parts
-            .notes
-            .recall(context, work_tree, (run_dir, elsewhere))?;
+        recall_notes(context, &mut parts)?;
     }
     started.limits = limits;
     started.host = context.host();
     started.name = request.map(|it| it.context.place.name.as_str().to_owned());
-    let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
-    parts.emit.emit(EventKind::RunStarted(Box::new(started)));
-    if detached {
-        let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
-        parts.emit.warn(what);
-    }
-    for warning in warnings {
-        parts.emit.warn(warning);
-    }
-    for warning in parts.setup.isolation.warnings() {
-        parts.emit.warn(warning);
-    }
+    tell_start(context, &mut parts, started, &warnings);
     let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
     let mut plan = run_plan(&parts, tasks, &named, earlier, no_changes);
     plan.shards = shards;
@@ -304,6 +275,30 @@ async fn work(
     restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let (outcomes, delivered) = worked?;
     Ok(end(&mut parts, &outcomes, no_changes, delivered))
+}
+
+/// Takes in what earlier runs left for this one.
+fn recall_notes(context: &Context, parts: &mut Parts<'_>) -> Result<()> {
+    let kept = parts.keeper.as_mut();
+    let elsewhere = kept.and_then(|keeper| keeper.notes(&parts.tree));
+    let (run_dir, work_tree) = (&parts.setup.run_dir, parts.tree.repo.real().work_tree());
+    parts
+        .notes
+        .recall(context, work_tree, (run_dir, elsewhere))?;
+    Ok(())
+}
+
+/// Tells that the run begins, and then what a person should know of it.
+fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, warnings: &[String]) {
+    let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
+    parts.emit.emit(EventKind::RunStarted(Box::new(started)));
+    if detached {
+        let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
+        parts.emit.warn(what);
+    }
+    for warning in warnings.iter().chain(parts.setup.isolation.warnings()) {
+        parts.emit.warn(warning);
+    }
 }
 
 /// Works the plan off and brings what was committed to where it is meant to be.
@@ -413,180 +408,6 @@ fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
     if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
         keep_for_publish(&parts.setup, &parts.tree, &mut parts.emit, &start);
     }
-}
-
-/// What ends the run before its time: signals, the runner's going away, the deadline.
-fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
-    let cancel = Cancel::new();
-    process::listen(&cancel).map_err(anyhow::Error::from)?;
-    process::become_subreaper().map_err(anyhow::Error::from)?;
-    if context.in_actions() {
-        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
-    }
-    watch_deadline(&cancel, deadline);
-    Ok(cancel)
-}
-
-/// Everything that a run works with, as if it were new.
-fn parts<'e>(
-    context: &Context,
-    (begun, isolation): (Begun, Isolation),
-    recorder: Option<Recorder>,
-    plan: PlanState,
-    config: RunConfig,
-    cancel: Cancel,
-    emit: Emitter<'e>,
-) -> Parts<'e> {
-    let run_dir = begun.run_dir;
-    let ignore = config.progress_ignore.clone();
-    Parts {
-        notes: Notes::of(&run_dir, &begun.run_id, &plan),
-        tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),
-        accounts: Accounts::of(&run_dir),
-        emit,
-        recorder,
-        keeper: None,
-        setup: Setup {
-            run_dir,
-            run_id: begun.run_id,
-            network: actions_environment::network(context),
-            env: context.env.clone(),
-            is_root: context.is_root,
-            in_actions: context.in_actions(),
-            cancel,
-            config,
-            agent_files: AgentFiles::default(),
-            isolation,
-            runner_files: RunnerFiles::record(context),
-            redactor: Arc::new(redactor(&context.env)),
-            detector: detector(&context.env),
-        },
-    }
-}
-
-/// Takes up what an earlier process of the run has brought, if it left the repository as it is.
-fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
-    // The limit is the job's, and a run that is taken up has a job of its own.
-    let before = Duration::from_millis(earlier.summary.elapsed_ms);
-    let deadline = &mut parts.setup.config.settings.deadline;
-    *deadline = deadline.map(|limit| limit.saturating_add(before));
-    let keep_going = parts.setup.config.settings.keep_going;
-    recall_statuses(&mut parts.tree.plan, earlier, keep_going);
-    parts.accounts.spent = spent(earlier);
-    parts.accounts.changed_files = earlier.summary.changed_files_so_far();
-    let (setup, tree) = (&parts.setup, &mut parts.tree);
-    match changed_since_orderly_end(setup, tree, &mut parts.emit) {
-        None => Ok(()),
-        Some(strange) => Err(
-            Error::config(format!("the run cannot be taken up: {strange}"))
-                .hint("undo that, or commit or stash what is there and start a new run"),
-        ),
-    }
-}
-
-fn started(
-    parts: &mut Parts<'_>,
-    all: &[Task],
-    tasks: &[(Task, TaskConfig)],
-    resumed: bool,
-) -> RunStarted {
-    // What a person should know of the tree is said once the run has been told of.
-    let exempt = parts.tree.exempt();
-    let seen = parts.tree.repo.last_snapshot(&exempt).ok();
-    let branch = seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch));
-    let plan = &parts.tree.plan;
-    let first = tasks.first();
-    let selected: HashMap<&TaskId, &TaskConfig> = tasks
-        .iter()
-        .map(|(task, config)| (&task.id, config))
-        .collect();
-    let line = |task: &Task| {
-        let config = selected.get(&task.id);
-        TaskLine {
-            id: task.id.to_string(),
-            title: task.title.clone(),
-            done: plan.is_done(&task.id),
-            selected: config.is_some(),
-            line: plan.file.as_ref().and(u32::try_from(task.line).ok()),
-            max_retries: config.map_or(0, |config| config.settings.max_retries),
-        }
-    };
-    RunStarted {
-        run_id: parts.setup.run_id.clone(),
-        plan_title: plan.plan.title.clone(),
-        plan_path: plan.file.as_ref().map(|file| file.name.clone()),
-        branch,
-        base: parts.tree.repo.base().map(|id| id.0),
-        agent: first
-            .map_or("none", |(_, config)| config.agent.name())
-            .to_owned(),
-        checks: first.map_or_else(Vec::new, |(_, config)| {
-            crate::domain::checks::verdict::ordered(&config.checks)
-                .into_iter()
-                .map(|check| check.name.clone())
-                .collect()
-        }),
-        tasks: all.iter().map(line).collect(),
-        run_dir: parts.setup.run_dir.root().display().to_string(),
-        resumed,
-        name: None,
-        limits: None,
-        model: first.and_then(|(_, config)| config.settings.model.clone()),
-        host: None,
-        sandbox: Some(parts.setup.isolation.line().clone()),
-    }
-}
-
-fn run_plan(
-    parts: &Parts<'_>,
-    tasks: Vec<(Task, TaskConfig)>,
-    named: &[TaskId],
-    earlier: Option<Earlier>,
-    no_changes: OnFinding,
-) -> RunPlan {
-    let (outcomes, mut histories, mut agent_commits) = match earlier {
-        Some(earlier) => (earlier.outcomes, earlier.histories, earlier.agent_commits),
-        None => Default::default(),
-    };
-    let state = &parts.tree.plan;
-    let all = state.plan.tasks.iter();
-    let done = all.filter(|task| state.is_done(&task.id));
-    RunPlan {
-        done_before: done.map(|task| task.id.to_string()).collect(),
-        tasks: tasks
-            .into_iter()
-            .map(|(task, config)| {
-                let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
-                let agent_commits = agent_commits.remove(task.id.as_str()).unwrap_or_default();
-                let start = TaskStart {
-                    config,
-                    earlier,
-                    agent_commits,
-                };
-                (task, start)
-            })
-            .collect(),
-        outcomes,
-        shards: Vec::new(),
-        rules: Rules {
-            keep_going: parts.setup.config.settings.keep_going,
-            no_changes,
-            alone: named.iter().map(ToString::to_string).collect(),
-        },
-    }
-}
-
-fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
-    let Some(deadline) = deadline else { return };
-    let cancel = cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(deadline).await;
-        cancel.trigger(CancelReason::Deadline);
-    });
-}
-
-fn short_branch(name: &str) -> String {
-    name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()
 }
 
 #[cfg(test)]

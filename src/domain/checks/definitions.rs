@@ -4,6 +4,7 @@
 //! Who changes one of these files may make a check pass without doing the work. So it is told from the
 //! state on which the task started, never from what an agent has made of it.
 
+mod families;
 mod part;
 mod shell;
 mod table;
@@ -13,8 +14,9 @@ pub use part::{Part, Restored};
 pub use shell::is_assignment;
 
 use super::tests_changed::is_test;
+use families::FAMILIES;
 use std::collections::BTreeSet;
-use table::{Added, FAMILIES};
+use table::Added;
 
 /// What lies at a path of the state on which the task started.
 #[derive(Debug, Clone, PartialEq, Eq)]

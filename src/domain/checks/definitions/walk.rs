@@ -1,7 +1,8 @@
 //! What command lines name, followed through scripts, recipes and the scripts of a `package.json`.
 
+use super::families::FAMILIES;
 use super::shell::{self, is_assignment};
-use super::table::{FAMILIES, Family, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
+use super::table::{Family, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use crate::checks::tests_changed::is_test;
 use crate::pattern::Pattern;

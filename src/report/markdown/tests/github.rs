@@ -1,6 +1,6 @@
 //! The texts for GitHub: as they read, within their limits, and without anything foreign alive.
 
-use super::{alive, hostile};
+use super::foreign_text::{alive, hostile};
 use crate::domain::check_run::CheckOutput;
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::ReviewSummary;

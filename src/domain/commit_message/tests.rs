@@ -1,0 +1,298 @@
+use super::*;
+use proptest::prelude::*;
+
+fn message(subject: &str, body: &str) -> Option<SuggestedMessage> {
+    Some(SuggestedMessage {
+        subject: subject.to_owned(),
+        body: body.to_owned(),
+    })
+}
+
+#[test]
+fn patterns_compile() {
+    assert!(SKIP.is_some() && FOREIGN_TRAILER.is_some() && TRAILER.is_some());
+    assert!(CLOSING.is_some() && OWN_ISSUE.is_some());
+    assert!(FOREIGN_ISSUE.is_some() && MENTION.is_some());
+    assert!(COMPOUND_TRAILER.is_some() && TRAILER_LIKE.is_some());
+}
+
+#[test]
+fn a_message_from_elsewhere_is_cleaned_and_one_of_our_own_stays() {
+    let trailers = [
+        ("Sprag-Task".to_owned(), "plan/t1".to_owned()),
+        (
+            "Sprag-Run".to_owned(),
+            "https://x/o/r/actions/runs/1".to_owned(),
+        ),
+    ];
+    let bodies = ["", "Why it is so.\n\n- a\n- b", "Why.\n\nRefs: #1"];
+    for body in bodies {
+        let own = compose(message("Add a pager", body).as_ref(), "t1", "x", &trailers);
+        let read = reviewed(&own).unwrap();
+        assert_eq!(read.text, own);
+        assert_eq!(read.runs, ["https://x/o/r/actions/runs/1"]);
+    }
+    let default = compose(None, "t1", "Say `x` to $HOME", &trailers);
+    assert_eq!(reviewed(&default).unwrap().text, default);
+    let hostile = "Fix [skip ci] @org/team\n\nFixes #4\nCo-authored-by: A <a@b>\nSprag-Run: 2\n\nSprag-Run: 1\n";
+    let read = reviewed(hostile).unwrap();
+    assert_eq!(read.text, "Fix org/team\n\nFixes issue 4\n\nSprag-Run: 1\n");
+    assert_eq!(read.runs, ["1"]);
+    assert_eq!(reviewed("Nothing but a subject\n"), None);
+    assert_eq!(reviewed("[skip ci]\n\nSprag-Run: 1\n"), None);
+}
+
+#[test]
+fn the_last_suggestion_counts() {
+    let text = "SUGGESTED_COMMIT_MESSAGE: old\nmore work\nSUGGESTED_COMMIT_MESSAGE: Add a pager\n";
+    assert_eq!(suggested_commit_message(text), message("Add a pager", ""));
+}
+
+#[test]
+fn markup_around_it_is_no_part_of_it() {
+    for text in [
+        "**SUGGESTED_COMMIT_MESSAGE:** Add a pager",
+        "**SUGGESTED_COMMIT_MESSAGE: Add a pager**",
+        "`SUGGESTED_COMMIT_MESSAGE: Add a pager`",
+        "> - SUGGESTED_COMMIT_MESSAGE: Add a pager",
+        "```\nSUGGESTED_COMMIT_MESSAGE: Add a pager\n```",
+        "SUGGESTED_COMMIT_MESSAGE:\n```\nAdd a pager\n```",
+        "SUGGESTED_COMMIT_MESSAGE:\n\nAdd a pager\nEND_COMMIT_MESSAGE",
+        "All done. SUGGESTED_COMMIT_MESSAGE: Add a pager",
+    ] {
+        assert_eq!(
+            suggested_commit_message(text),
+            message("Add a pager", ""),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        suggested_commit_message("SUGGESTED_COMMIT_MESSAGE: Rename `a` to `b`"),
+        message("Rename `a` to `b`", "")
+    );
+}
+
+#[test]
+fn the_body_ends_at_its_marker_and_needs_one() {
+    let text = "SUGGESTED_COMMIT_MESSAGE: Add a pager\n\nIt is lazy.\n\nFixes: #4\nEND_COMMIT_MESSAGE\nBye";
+    assert_eq!(
+        suggested_commit_message(text),
+        message("Add a pager", "It is lazy.\n\nFixes: issue 4")
+    );
+    let open = "SUGGESTED_COMMIT_MESSAGE: Add a pager\nI hope you like it.";
+    assert_eq!(suggested_commit_message(open), message("Add a pager", ""));
+}
+
+#[test]
+fn only_the_last_hundred_lines_are_looked_at() {
+    let at = |lines: usize| format!("SUGGESTED_COMMIT_MESSAGE: far{}", "\nx".repeat(lines));
+    assert_eq!(suggested_commit_message(&at(99)), message("far", ""));
+    assert_eq!(suggested_commit_message(&at(100)), None);
+}
+
+#[test]
+fn lines_may_be_of_any_length() {
+    let long = "y".repeat(100 * 1024);
+    let before = format!("{long}\nSUGGESTED_COMMIT_MESSAGE: short");
+    assert_eq!(suggested_commit_message(&before), message("short", ""));
+    let itself = format!("SUGGESTED_COMMIT_MESSAGE: {long}");
+    assert_eq!(suggested_commit_message(&itself), message(&long, ""));
+    let within = format!("{long} SUGGESTED_COMMIT_MESSAGE: short");
+    assert_eq!(suggested_commit_message(&within), message("short", ""));
+}
+
+#[test]
+fn what_may_not_come_from_an_agent_is_removed() {
+    let text = "SUGGESTED_COMMIT_MESSAGE: Add\u{7} a\u{202e} pager [skip ci]\n\nWhy\r\nSigned-off-by: A <a@example.org>\nco-authored-by: B <b@example.org>,\n  C <c@example.org>\nReviewed-By : D\nAcked-by: E\nSprag-Run: 1\nskip-checks: true\nRefs: #1\nEND_COMMIT_MESSAGE";
+    assert_eq!(
+        suggested_commit_message(text),
+        message("Add a pager", "Why\nRefs: #1")
+    );
+}
+
+#[test]
+fn trailers_are_an_allow_list() {
+    let body_of = |body: &str| {
+        let text = format!("{MARKER} Add\n\n{body}\n{END}");
+        suggested_commit_message(&text).unwrap().body
+    };
+    for (body, left) in [
+        ("Why.\n\nRefs: #1\nDeploy: production", "Why.\n\nRefs: #1"),
+        ("Why.\n\nDeploy: production", "Why."),
+        ("Why.\n\nDeploy: a\n\nRelease-As: 9.0.0", "Why."),
+        (
+            "Why.\nApproved-by: me\n  and you\nAnd so on.",
+            "Why.\nAnd so on.",
+        ),
+        ("Note: it is so.\n\nAs said.", "Note: it is so.\n\nAs said."),
+        ("Deploy : x\n  y\nchangelog: z\n  w", "changelog: z\n  w"),
+        ("(cherry picked from commit abc)\nDeploy:x", ""),
+        ("Why.\n\n    indented: code", "Why.\n\n    indented: code"),
+    ] {
+        assert_eq!(body_of(body), left, "{body}");
+    }
+}
+
+#[test]
+fn the_message_of_a_commit_is_cleaned_like_a_suggestion() {
+    let found = suggested_by_commit("Add a pager\n\nFixes #4\n\nSigned-off-by: A <a@b>\n");
+    assert_eq!(found, message("Add a pager", "Fixes issue 4"));
+    assert_eq!(suggested_by_commit("\n"), None);
+    assert_eq!(suggested_by_commit("[skip ci]\n"), None);
+}
+
+#[test]
+fn no_form_that_skips_workflows_is_left() {
+    for form in [
+        "[skip ci]",
+        "[ci skip]",
+        "[no ci]",
+        "[skip actions]",
+        "[actions skip]",
+        "[SKIP CI]",
+        "[skip [skip ci] ci]",
+        "[skip\u{200b} ci]",
+    ] {
+        let text = format!("SUGGESTED_COMMIT_MESSAGE: Add {form} a pager");
+        let found = suggested_commit_message(&text)
+            .map(|m| m.subject)
+            .unwrap_or_default();
+        assert_eq!(
+            found.split_whitespace().collect::<Vec<_>>(),
+            ["Add", "a", "pager"],
+            "{form}"
+        );
+    }
+    let deep = format!("{}skip ci]{}", "[skip ".repeat(50), " ci]".repeat(49));
+    let found = suggested_commit_message(&format!("{MARKER} {deep}")).map(|m| m.subject);
+    assert!(found.is_some_and(|s| !SKIP.as_ref().is_some_and(|r| r.is_match(&s))));
+}
+
+#[test]
+fn no_issue_is_closed_and_nobody_called() {
+    let table = [
+        ("Fixes #4", "Fixes issue 4"),
+        ("fix: #4", "fix: issue 4"),
+        ("Closes GH-4.", "Closes issue 4."),
+        (
+            "Resolved\n#4, #5 and #6",
+            "Resolved\nissue 4, issue 5 and issue 6",
+        ),
+        ("Resolves owner/repo#4", "Resolves issue 4 of owner/repo"),
+        ("Fixes someone#4", "Fixes issue 4"),
+        ("Use C#7 here", "Use C#7 here"),
+        ("see a.b/c-d#12)", "see issue 12 of a.b/c-d)"),
+        (
+            "closes https://github.com/o/r/issues/7",
+            "closes issue 7 of o/r",
+        ),
+        ("See github.com/o/r/pull/7#x", "See issue 7 of o/r#x"),
+        (
+            "closes https://git.corp.example:8443/o/r/issues/7",
+            "closes issue 7 of o/r",
+        ),
+        ("Fixes http://ghe/o/r/pull/7.", "Fixes issue 7 of o/r."),
+        (
+            "Fixes ghe.corp.example/o/r/issues/7",
+            "Fixes issue 7 of o/r",
+        ),
+        (
+            "Thanks @octocat and @org/team",
+            "Thanks octocat and org/team",
+        ),
+        ("@@a @b,@c", "a b,c"),
+        ("Bump @types/node", "Bump types/node"),
+        ("Write to a@example.org", "Write to a@example.org"),
+        (
+            "Handle #4 in C# and issue #5 (#6)",
+            "Handle #4 in C# and issue #5 (#6)",
+        ),
+        ("Prefix #4 stays", "Prefix #4 stays"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(without_references(text), expected);
+    }
+    assert_eq!(
+        compose(
+            None,
+            "t1",
+            "Closes #4 of @me",
+            &[("Sprag-Issue".into(), "#4".into())]
+        ),
+        "[sprag] Complete task t1: Closes issue 4 of me\n\nSprag-Issue: #4\n"
+    );
+}
+
+#[test]
+fn nothing_left_is_no_suggestion() {
+    for text in [
+        "",
+        "no marker",
+        "SUGGESTED_COMMIT_MESSAGE:",
+        "SUGGESTED_COMMIT_MESSAGE: [skip ci]",
+        "SUGGESTED_COMMIT_MESSAGE: <message>",
+        "Use the form SUGGESTED_COMMIT_MESSAGE: <message>",
+        "SUGGESTED_COMMIT_MESSAGE: Signed-off-by: A <a@example.org>",
+    ] {
+        assert_eq!(suggested_commit_message(text), None, "{text}");
+    }
+}
+
+#[test]
+fn the_default_names_the_task() {
+    let trailers = [("Sprag-Task".to_owned(), "plan/t1".to_owned())];
+    assert_eq!(
+        compose(None, "t1", "Quote \"x\" & $HOME\n  `y` 100% #1", &trailers),
+        "[sprag] Complete task t1: Quote \"x\" & $HOME `y` 100% #1\n\nSprag-Task: plan/t1\n"
+    );
+    assert_eq!(
+        compose(None, "t1", "x", &[]),
+        "[sprag] Complete task t1: x\n"
+    );
+}
+
+#[test]
+fn trailers_are_the_last_paragraph() {
+    let trailers = [
+        ("A".to_owned(), "1".to_owned()),
+        ("B".to_owned(), "2\n3".to_owned()),
+    ];
+    let with = |body: &str| compose(message("S", body).as_ref(), "t", "t", &trailers);
+    assert_eq!(with(""), "S\n\nA: 1\nB: 2 3\n");
+    assert_eq!(with("why"), "S\n\nwhy\n\nA: 1\nB: 2 3\n");
+    assert_eq!(
+        with("why\n\nFixes: #1"),
+        "S\n\nwhy\n\nFixes: #1\nA: 1\nB: 2 3\n"
+    );
+}
+
+proptest! {
+    #[test]
+    fn a_suggestion_is_harmless(lines in proptest::collection::vec(
+        prop_oneof![
+            "\\PC{0,12}", Just("Signed-off-by: x".to_owned()), Just("[skip ci]".to_owned()),
+            Just("[sk[ci skip]ip ci]".to_owned()), Just("```".to_owned()), Just(String::new()),
+            Just("skip-checks: true".to_owned()), Just("Sig[no ci]ned-off-by: x".to_owned()),
+            Just("fixes".to_owned()), Just("#4".to_owned()), Just("fix[ci skip]es: GH-4".to_owned()),
+            Just("@org/team".to_owned()), Just("closes o/r#4".to_owned()),
+        ], 0..12))
+    {
+        let text = format!("{MARKER} {}\n{END}", lines.join("\n"));
+        if let Some(found) = suggested_commit_message(&text) {
+            prop_assert!(!found.subject.trim().is_empty());
+            let whole = format!("{}\n{}", found.subject, found.body);
+            prop_assert!(whole.lines().all(|l| !matches_any(&FOREIGN_TRAILER, l)));
+            prop_assert!(!SKIP.as_ref().is_some_and(|skip| skip.is_match(&whole)));
+            prop_assert!(whole.chars().all(|c| c == '\n' || !c.is_control()));
+            let closes = Regex::new(r"(?i)(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+(?:[\w.-]+/[\w.-]+)?(?:#|GH-)[0-9]").unwrap();
+            prop_assert!(!closes.is_match(&whole), "{}", whole);
+            prop_assert!(!Regex::new(r"(?:^|[^\w])@[A-Za-z0-9]").unwrap().is_match(&whole), "{}", whole);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "(?s).{0,300}") {
+        let found = suggested_commit_message(&text);
+        let _ = compose(found.as_ref(), &text, &text, &[(text.clone(), text.clone())]);
+    }
+}

@@ -1,0 +1,297 @@
+//! How a summary takes in the events of a run.
+
+use super::*;
+
+impl RunSummary {
+    /// Folds a run's events.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut summary = Self::default();
+        for event in events {
+            summary.apply(event);
+        }
+        summary
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, event: &Event) {
+        self.elapsed_ms = event.elapsed_ms;
+        // A task that is taken up again is not begun once more.
+        if event.task.is_some() && !matches!(event.kind, EventKind::TaskEnded(_)) {
+            self.current.clone_from(&event.task);
+        }
+        match &event.kind {
+            EventKind::RunStarted(started) => self.started(started),
+            EventKind::TaskStarted { .. } => self.task_started(event),
+            EventKind::TurnStarted { prompt, .. } => {
+                self.prompt = Some(prompt.clone());
+                self.turn_started(event);
+            }
+            EventKind::TurnProgress(progress) => self.turn = Some(progress.clone()),
+            EventKind::Agent(AgentEvent::Todo { items }) => self.todo.clone_from(items),
+            EventKind::TurnEnded { usage, .. } => {
+                self.turn = None;
+                self.used(event, usage.as_ref());
+            }
+            EventKind::TurnAssessed(line) => self.turn_assessed(event, line),
+            EventKind::ReviewEnded(line) => self.review_ended(event, line),
+            EventKind::CheckEnded(result) => self.check_ended(event, result),
+            EventKind::RetryScheduled { how, n, .. } => self.retry_scheduled(event, *how, *n),
+            EventKind::ProofEnded(line) => {
+                if let Some(task) = self.task_mut(event) {
+                    task.proofs.push((**line).clone());
+                }
+            }
+            EventKind::VerificationSkipped { .. } => self.totals.verifications_skipped += 1,
+            // A run that died right after it made a commit says so once more.
+            EventKind::CommitCreated { commit, .. } if self.commits.contains(commit) => {}
+            EventKind::CommitCreated { commit, .. } => self.commits.push(commit.clone()),
+            EventKind::AgentCommits { commits } => {
+                let count = u32::try_from(commits.len()).unwrap_or(u32::MAX);
+                if let Some(task) = self.task_mut(event) {
+                    task.agent_commits = count;
+                }
+            }
+            EventKind::PushEnded(push) => self.push_ended(push),
+            EventKind::TaskEnded(ended) => self.task_ended(event, ended),
+            EventKind::Warning { message } => self.warnings.push(message.clone()),
+            EventKind::RunEnded {
+                status,
+                reason,
+                exit_code,
+                head,
+                changed_files,
+            } => {
+                self.status = Some(*status);
+                self.reason = Some(*reason);
+                self.exit_code = Some(*exit_code);
+                self.head.clone_from(head);
+                self.changed_files.clone_from(changed_files);
+                self.current = None;
+            }
+            EventKind::Agent(_)
+            | EventKind::CheckStarted { .. }
+            | EventKind::ProofStarted { .. }
+            | EventKind::NudgeResolved { .. }
+            | EventKind::CommitRejected { .. }
+            | EventKind::CancelRequested { .. } => {}
+        }
+    }
+
+    /// Files changed by the tasks that are done.
+    pub fn changed_files_so_far(&self) -> std::collections::BTreeSet<String> {
+        let done = self
+            .tasks
+            .iter()
+            .filter(|task| task.status == TaskEnd::Done);
+        done.flat_map(|task| task.changed_files.iter().cloned())
+            .collect()
+    }
+
+    /// The task of that id.
+    pub fn task(&self, id: &str) -> Option<&TaskSummary> {
+        self.tasks.iter().find(|task| task.id == id)
+    }
+
+    fn started(&mut self, started: &RunStarted) {
+        self.run_dir.clone_from(&started.run_dir);
+        self.name.clone_from(&started.name);
+        self.limits.clone_from(&started.limits);
+        // Of a run that was taken up the lesser counts.
+        let both = self.sandbox.iter().chain(&started.sandbox);
+        self.sandbox = both.min_by_key(|line| line.level).cloned();
+        if started.resumed && !self.run_id.is_empty() {
+            return;
+        }
+        self.run_id.clone_from(&started.run_id);
+        self.branch.clone_from(&started.branch);
+        self.base.clone_from(&started.base);
+        self.head.clone_from(&started.base);
+        self.plan = PlanLine {
+            title: started.plan_title.clone(),
+            path: started.plan_path.clone(),
+        };
+        self.agent.clone_from(&started.agent);
+        self.model.clone_from(&started.model);
+        self.host.clone_from(&started.host);
+        self.checks.clone_from(&started.checks);
+        self.tasks = started.tasks.iter().map(TaskSummary::from_line).collect();
+        self.totals.tasks = count(&self.tasks, |_| true);
+        self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
+    }
+
+    /// A task that failed and is taken again has its own counts anew; the run's go on.
+    fn task_started(&mut self, event: &Event) {
+        self.todo.clear();
+        if let Some(task) = self.task_mut(event).filter(|task| task.reason.is_some()) {
+            task.begin_anew();
+        }
+    }
+
+    fn turn_started(&mut self, event: &Event) {
+        self.totals.turns += 1;
+        // A review belongs to the attempt that it judges.
+        let part = match event.phase {
+            None => Some((1, Phase::Implement)),
+            Some(name) => name.counted_in(),
+        };
+        let (Some(attempt), Some(part)) = (event.attempt, part) else {
+            return;
+        };
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        let counted = task.counted.0.entry(part).or_default();
+        let begun = attempt.saturating_sub(counted.attempts);
+        counted.attempts += begun;
+        task.attempts += begun;
+        self.totals.attempts += begun;
+    }
+
+    /// A run that died right after it told of a review tells of it once more.
+    fn review_ended(&mut self, event: &Event, line: &ReviewLine) {
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        let open = review::open(&line.findings);
+        let review = ReviewSummary {
+            round: line.round,
+            of: line.of,
+            verdict: line.verdict,
+            open: u32::try_from(open.count()).unwrap_or(u32::MAX),
+        };
+        task.reviews.retain(|before| before.round != review.round);
+        task.reviews.push(review);
+        task.findings.clone_from(&line.findings);
+    }
+
+    /// A turn that was cut short has no line among the turns, but it has its price.
+    fn used(&mut self, event: &Event, usage: Option<&Usage>) {
+        let Some(usage) = usage else { return };
+        self.usage.add(usage);
+        if let Some(task) = self.task_mut(event) {
+            task.usage.add(usage);
+        }
+    }
+
+    fn turn_assessed(&mut self, event: &Event, line: &TurnLine) {
+        self.used(event, Some(&line.usage));
+        let told = |note: &Note| (note.task.clone(), note.text.clone());
+        for note in &line.notes {
+            if !self.notes.iter().any(|known| told(known) == told(note)) {
+                self.notes.push(note.clone());
+            }
+        }
+        let prompt = self.prompt.take();
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        if line.failed_report.is_some() {
+            task.failed_report.clone_from(&line.failed_report);
+        }
+        let attempt = event.attempt.unwrap_or(task.attempts);
+        // A run that died right after it told of a turn goes through that turn once more.
+        task.turns.retain(|turn| turn.turn != line.turn);
+        task.turns
+            .push(TurnSummary::new(line, attempt, (prompt, event.phase)));
+    }
+
+    fn check_ended(&mut self, event: &Event, result: &CheckResult) {
+        // What is run on another tree says nothing about the work.
+        let of_work = matches!(event.proof, None | Some(Proof::Flake));
+        let ran = of_work && !matches!(result.outcome, CheckOutcome::Skipped { .. });
+        let attempt = event.attempt.unwrap_or(1);
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        if ran {
+            task.checks.push(CheckLine::new(result, attempt, &event.ts));
+        }
+        let says = !matches!(result.outcome, CheckOutcome::Passed | CheckOutcome::Aborted);
+        if ran && says {
+            task.judge_session(false);
+        }
+    }
+
+    /// A run that died right after it told of a retry tells of it once more, by the same number.
+    fn retry_scheduled(&mut self, event: &Event, how: RetryKind, n: u32) {
+        let id = event.task.as_deref();
+        let task = self
+            .tasks
+            .iter_mut()
+            .find(|task| Some(task.id.as_str()) == id);
+        let Some(task) = task else { return };
+        let (cycle, phase) = match event.phase {
+            None => (1, Phase::Implement),
+            Some(name) => (name.cycle, name.phase),
+        };
+        let counted = task.counted.0.entry((cycle, phase)).or_default();
+        let (count, of_task, of_run) = match how {
+            RetryKind::Nudge => (
+                &mut counted.nudges,
+                &mut task.nudges,
+                &mut self.totals.nudges,
+            ),
+            RetryKind::Retry => (
+                &mut counted.retries,
+                &mut task.retries,
+                &mut self.totals.retries,
+            ),
+            RetryKind::Wait => return,
+        };
+        let more = n.saturating_sub(*count);
+        *count += more;
+        *of_task += more;
+        *of_run += more;
+    }
+
+    fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {
+        let Some(task) = self.task_mut(event) else {
+            return;
+        };
+        // A task that was stopped and gone on with ends twice, and its second end counts all.
+        let before = std::mem::replace(&mut task.verifications, ended.verifications);
+        task.status = ended.outcome.task_end();
+        task.reason = Some(ended.outcome.reason());
+        task.commit = ended.outcome.commit().map(|id| id.0.clone());
+        task.message = task.said_of_end(ended);
+        task.history = ended.history.iter().map(HistoryLine::from).collect();
+        task.changes_made = Some(ended.changes_made);
+        task.changed_files.clone_from(&ended.changed_files);
+        task.failing_tests.clone_from(&ended.failing_tests);
+        task.patch.clone_from(&ended.patch);
+        task.agent_commits = ended.agent_commits;
+        task.elapsed_ms = ended.elapsed_ms;
+        let satisfied = task.reason == Some(Reason::AlreadySatisfied) && !task.checks.is_empty();
+        if task.reason == Some(Reason::Verified) || satisfied {
+            task.judge_session(true);
+        }
+        let total = &mut self.totals.verifications;
+        *total = total
+            .saturating_sub(before)
+            .saturating_add(ended.verifications);
+        self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
+    }
+
+    /// Commits that were made anew are known by their new ids from then on.
+    fn push_ended(&mut self, push: &PushLine) {
+        let now = |id: &String| match push.rebased.iter().find(|line| line.old == *id) {
+            Some(line) => line.new.clone(),
+            None => Some(id.clone()),
+        };
+        // Also where another branch or a file has them.
+        self.commits = self.commits.iter().filter_map(now).collect();
+        for task in &mut self.tasks {
+            task.commit = task.commit.as_ref().and_then(now);
+        }
+        self.push = Some(push.clone());
+    }
+
+    fn task_mut(&mut self, event: &Event) -> Option<&mut TaskSummary> {
+        let id = event.task.as_deref()?;
+        self.tasks.iter_mut().find(|task| task.id == id)
+    }
+}
+
+fn count(tasks: &[TaskSummary], wanted: impl Fn(&TaskSummary) -> bool) -> u32 {
+    u32::try_from(tasks.iter().filter(|task| wanted(task)).count()).unwrap_or(u32::MAX)
+}

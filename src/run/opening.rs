@@ -1,0 +1,146 @@
+//! What a run has before its first step.
+
+use crate::context::Context;
+use crate::domain::plan::{Task, TaskId};
+use crate::domain::schedule::Rules;
+use crate::domain::settings::OnFinding;
+use crate::error::{Error, Result};
+use crate::github::actions_environment;
+use crate::process::{self, Cancel, CancelReason};
+use crate::run::accounts::Accounts;
+use crate::run::agent_files::AgentFiles;
+use crate::run::emitter::Emitter;
+use crate::run::isolation::Isolation;
+use crate::run::new_run::Begun;
+use crate::run::notes::Notes;
+use crate::run::orderly_end::changed_since_orderly_end;
+use crate::run::parts::Parts;
+use crate::run::plan_state::PlanState;
+use crate::run::recorder::Recorder;
+use crate::run::reopen::{Earlier, recall_statuses, spent};
+use crate::run::run_plan::RunPlan;
+use crate::run::runner_files::RunnerFiles;
+use crate::run::setup::Setup;
+use crate::run::task::TaskStart;
+use crate::run::work_tree::WorkTree;
+use crate::secrets::sources::{detector, redactor};
+use crate::settings::{RunConfig, TaskConfig};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Everything that a run works with, as if it were new.
+pub(super) fn parts<'e>(
+    context: &Context,
+    (begun, isolation): (Begun, Isolation),
+    recorder: Option<Recorder>,
+    plan: PlanState,
+    config: RunConfig,
+    cancel: Cancel,
+    emit: Emitter<'e>,
+) -> Parts<'e> {
+    let run_dir = begun.run_dir;
+    let ignore = config.progress_ignore.clone();
+    Parts {
+        notes: Notes::of(&run_dir, &begun.run_id, &plan),
+        tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),
+        accounts: Accounts::of(&run_dir),
+        emit,
+        recorder,
+        keeper: None,
+        setup: Setup {
+            run_dir,
+            run_id: begun.run_id,
+            network: actions_environment::network(context),
+            env: context.env.clone(),
+            is_root: context.is_root,
+            in_actions: context.in_actions(),
+            cancel,
+            config,
+            agent_files: AgentFiles::default(),
+            isolation,
+            runner_files: RunnerFiles::record(context),
+            redactor: Arc::new(redactor(&context.env)),
+            detector: detector(&context.env),
+        },
+    }
+}
+
+/// What ends the run before its time: signals, the runner's going away, the deadline.
+pub(super) fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
+    let cancel = Cancel::new();
+    process::listen(&cancel).map_err(anyhow::Error::from)?;
+    process::become_subreaper().map_err(anyhow::Error::from)?;
+    if context.in_actions() {
+        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
+    }
+    watch_deadline(&cancel, deadline);
+    Ok(cancel)
+}
+
+fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
+    let Some(deadline) = deadline else { return };
+    let cancel = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(deadline).await;
+        cancel.trigger(CancelReason::Deadline);
+    });
+}
+
+/// Takes up what an earlier process of the run has brought, if it left the repository as it is.
+pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
+    // The limit is the job's, and a run that is taken up has a job of its own.
+    let before = Duration::from_millis(earlier.summary.elapsed_ms);
+    let deadline = &mut parts.setup.config.settings.deadline;
+    *deadline = deadline.map(|limit| limit.saturating_add(before));
+    let keep_going = parts.setup.config.settings.keep_going;
+    recall_statuses(&mut parts.tree.plan, earlier, keep_going);
+    parts.accounts.spent = spent(earlier);
+    parts.accounts.changed_files = earlier.summary.changed_files_so_far();
+    let (setup, tree) = (&parts.setup, &mut parts.tree);
+    match changed_since_orderly_end(setup, tree, &mut parts.emit) {
+        None => Ok(()),
+        Some(strange) => Err(
+            Error::config(format!("the run cannot be taken up: {strange}"))
+                .hint("undo that, or commit or stash what is there and start a new run"),
+        ),
+    }
+}
+
+pub(super) fn run_plan(
+    parts: &Parts<'_>,
+    tasks: Vec<(Task, TaskConfig)>,
+    named: &[TaskId],
+    earlier: Option<Earlier>,
+    no_changes: OnFinding,
+) -> RunPlan {
+    let (outcomes, mut histories, mut agent_commits) = match earlier {
+        Some(earlier) => (earlier.outcomes, earlier.histories, earlier.agent_commits),
+        None => Default::default(),
+    };
+    let state = &parts.tree.plan;
+    let all = state.plan.tasks.iter();
+    let done = all.filter(|task| state.is_done(&task.id));
+    RunPlan {
+        done_before: done.map(|task| task.id.to_string()).collect(),
+        tasks: tasks
+            .into_iter()
+            .map(|(task, config)| {
+                let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
+                let agent_commits = agent_commits.remove(task.id.as_str()).unwrap_or_default();
+                let start = TaskStart {
+                    config,
+                    earlier,
+                    agent_commits,
+                };
+                (task, start)
+            })
+            .collect(),
+        outcomes,
+        shards: Vec::new(),
+        rules: Rules {
+            keep_going: parts.setup.config.settings.keep_going,
+            no_changes,
+            alone: named.iter().map(ToString::to_string).collect(),
+        },
+    }
+}
