@@ -397,9 +397,11 @@ fn a_turn_that_hangs_is_ended_with_everything_it_started() {
 fn a_forbidden_write(agent: Agent, argument: &str) {
     let claim = "I fixed a.txt: it now says what it should. All done.";
     let turn = || [Step::Shell("echo fixed > a.txt".into()), text(claim)];
-    let Some(small) = Small::new(agent, turn().into_iter().chain(turn())) else {
+    let Some(mut small) = Small::new(agent, turn().into_iter().chain(turn())) else {
         return;
     };
+    // It is the agent's own sandbox that forbids it, and codex's cannot be made by root inside of Sprag's.
+    small.project.env("SPRAG_SANDBOX", "off");
     let run = small.run(&["--agent-arg", argument]).expect(1);
     let task = run.task(0);
     assert_eq!(
