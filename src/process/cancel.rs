@@ -3,58 +3,16 @@
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
-use std::{fmt, io, process, thread};
+use std::{io, process, thread};
 
-use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::registry;
+use super::exit::CancelReason;
+use super::registration::kill_descendants;
 
 /// How often a process without a parent to wait for looks whether its parent is still there.
 const PARENT_POLL: Duration = Duration::from_millis(250);
-
-/// Why a run is being ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CancelReason {
-    /// SIGINT.
-    Interrupt,
-    /// SIGTERM or SIGHUP, or the parent is gone.
-    Terminate,
-    /// The run's deadline is over.
-    Deadline,
-}
-
-impl CancelReason {
-    /// The number of the signal that it stands for.
-    pub fn signal(self) -> Option<i32> {
-        match self {
-            Self::Interrupt => Some(2),
-            Self::Terminate => Some(15),
-            Self::Deadline => None,
-        }
-    }
-
-    /// Code to exit with when there is no time to find a better one.
-    fn exit_code(self) -> i32 {
-        match self {
-            Self::Interrupt => 130,
-            Self::Terminate => 143,
-            Self::Deadline => 5,
-        }
-    }
-}
-
-impl fmt::Display for CancelReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Interrupt => "interrupted",
-            Self::Terminate => "terminated",
-            Self::Deadline => "deadline",
-        })
-    }
-}
 
 /// A flag shared by everything that can be cancelled. Clones are the same flag. It is never
 /// lowered again.
@@ -250,7 +208,7 @@ impl Handlers {
         cancel.trigger(first);
         self.next().await;
         cancel.force(first);
-        registry::kill_descendants();
+        kill_descendants();
         process::exit(first.exit_code());
     }
 

@@ -7,7 +7,47 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::cancel::CancelReason;
+/// Why a run is being ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelReason {
+    /// SIGINT.
+    Interrupt,
+    /// SIGTERM or SIGHUP, or the parent is gone.
+    Terminate,
+    /// The run's deadline is over.
+    Deadline,
+}
+
+impl CancelReason {
+    /// The number of the signal that it stands for.
+    pub fn signal(self) -> Option<i32> {
+        match self {
+            Self::Interrupt => Some(2),
+            Self::Terminate => Some(15),
+            Self::Deadline => None,
+        }
+    }
+
+    /// Code to exit with when there is no time to find a better one.
+    pub(super) fn exit_code(self) -> i32 {
+        match self {
+            Self::Interrupt => 130,
+            Self::Terminate => 143,
+            Self::Deadline => 5,
+        }
+    }
+}
+
+impl fmt::Display for CancelReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Interrupt => "interrupted",
+            Self::Terminate => "terminated",
+            Self::Deadline => "deadline",
+        })
+    }
+}
 
 /// Why a child ended. What Sprag did to it wins over the wait status: an agent that is told to
 /// terminate may well exit with 0.

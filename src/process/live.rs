@@ -9,13 +9,15 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::{Instant, sleep_until};
 
 use super::cancel::{Cancel, Urgency};
+use super::command::{CommandSpec, Input, Limits};
 use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
 use super::host::{Proc, State};
-use super::registry::{self, Registration};
+use super::registration::Registration;
+use super::registry;
 use super::service::Service;
 use super::spawn::Started;
 use super::tree::Tree;
-use super::{CommandSpec, Input, Limits, marker, spawn};
+use super::{marker, spawn};
 use crate::sandbox::Report;
 
 /// The largest chunk of output that is handed on.

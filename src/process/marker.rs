@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::exit::Leaked;
 use super::host::{self, Proc, State};
-use super::tree;
+use super::{descent, tree};
 
 /// The variable that tells the descendants of one child from all others. [`super::run`] sets it.
 pub const PROCESS_ID: &str = "SPRAG_PROCESS_ID";
@@ -37,7 +37,7 @@ pub fn kill_marked(marker: &str) -> Vec<Leaked> {
     let mut find = || -> Vec<Proc> {
         let procs = host::scan();
         let spared = lineage(&procs, host::own_pid());
-        let found = tree::claim(
+        let found = descent::claim(
             &procs,
             host::own_pid(),
             |proc| known.contains(&proc.identity()),

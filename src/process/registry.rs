@@ -7,9 +7,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::descent::claim;
 use super::exit::Leaked;
 use super::host::{self, Proc};
-use super::tree::{self, Tree};
 use std::collections::HashSet;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
@@ -43,7 +43,7 @@ impl Kept {
     fn grow(&mut self, procs: &[Proc]) {
         let members = &self.members;
         let is_member = |proc: &Proc| members.contains(&proc.identity());
-        let found = tree::claim(procs, host::own_pid(), is_member, |_| false);
+        let found = claim(procs, host::own_pid(), is_member, |_| false);
         self.members = found.iter().map(Proc::identity).collect();
     }
 }
@@ -88,44 +88,6 @@ pub(super) struct Custody {
     pub(super) kept: HashSet<(i32, u64)>,
 }
 
-/// Keeps a child registered. Dropped before [`Registration::release`], it kills the child with all
-/// its descendants: a run that is abandoned half-way leaves nothing behind.
-#[derive(Debug)]
-pub(super) struct Registration {
-    origin: Origin,
-    released: bool,
-}
-
-impl Registration {
-    pub(super) fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    /// Lets these descendants of a child that has ended live on beside other children.
-    pub(super) fn keep(&self, members: &[Proc]) {
-        let mut registry = lock();
-        registry.forget(&self.origin);
-        registry.kept.push(Kept {
-            origin: self.origin.clone(),
-            members: members.iter().map(Proc::identity).collect(),
-        });
-    }
-
-    /// Forgets the child without killing anything.
-    pub(super) fn release(mut self) {
-        self.released = true;
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        if !self.released {
-            Tree::new(self.origin.clone()).kill_now();
-        }
-        lock().forget(&self.origin);
-    }
-}
-
 /// Makes this process the parent of every descendant that loses its own (a daemon), and the owner
 /// of every child it has: orphans are reaped, and end with the run that they belong to. Meant to
 /// be called once by a program that starts children through [`super::run`] alone; a child started
@@ -165,38 +127,37 @@ pub fn quiescence() -> Option<Quiescence> {
     registry.is_quiescent_with(&host::children())
 }
 
-/// Kills every child of an unfinished run with all its descendants, and every service, at once. Blocks for the
-/// fraction of a second that it takes.
-pub fn kill_descendants() {
-    let all: Vec<Origin> = {
-        let registry = lock();
-        registry
-            .active
-            .iter()
-            .chain(registry.kept.iter().map(|it| &it.origin))
-            .cloned()
-            .collect()
-    };
-    for origin in all {
-        Tree::new(origin).kill_now();
-    }
+/// Where every tree of processes began that is not finished with: children of unfinished runs, and services.
+pub(super) fn origins() -> Vec<Origin> {
+    let registry = lock();
+    let kept = registry.kept.iter().map(|it| &it.origin);
+    registry.active.iter().chain(kept).cloned().collect()
 }
 
 /// Starts a child and registers it in one step.
 pub(super) fn start<T, E>(
     launch: impl FnOnce() -> Result<(T, Origin), E>,
-) -> Result<(T, Registration), E> {
+) -> Result<(T, Origin), E> {
     let mut registry = lock();
     registry.started += 1;
     let (child, origin) = launch()?;
     registry.active.push(origin.clone());
-    Ok((
-        child,
-        Registration {
-            origin,
-            released: false,
-        },
-    ))
+    Ok((child, origin))
+}
+
+/// Lets these descendants of a child that has ended live on beside other children.
+pub(super) fn keep(origin: &Origin, members: &[Proc]) {
+    let mut registry = lock();
+    registry.forget(origin);
+    registry.kept.push(Kept {
+        origin: origin.clone(),
+        members: members.iter().map(Proc::identity).collect(),
+    });
+}
+
+/// Has nothing to do with a child any more.
+pub(super) fn forget(origin: &Origin) {
+    lock().forget(origin);
 }
 
 /// Does something while no child is started, which would inherit what is open for another one.
@@ -356,7 +317,7 @@ mod tests {
     #[test]
     fn every_start_ends_the_calm_of_before() {
         let before = lock().started;
-        let failed: Result<((), Registration), &str> = start(|| Err("not started"));
+        let failed: Result<((), Origin), &str> = start(|| Err("not started"));
         assert_eq!(failed.err(), Some("not started"));
         assert!(lock().started > before);
     }

@@ -7,7 +7,8 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::registry::{self, Registration};
+use super::registration::Registration;
+use super::registry;
 use super::tree::Tree;
 
 /// How often it is looked whether members of the tree are still alive.

@@ -15,11 +15,13 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use tokio::process::{Child, Command};
 use uuid::Uuid;
 
+use super::command::{CommandSpec, Input};
 use super::exit::Exit;
 use super::host::{self, Proc, State};
+use super::marker::PROCESS_ID;
 use super::programs;
-use super::registry::{self, Origin, Registration};
-use super::{CommandSpec, Input, PROCESS_ID};
+use super::registration::Registration;
+use super::registry::Origin;
 use crate::sandbox::{self, Launch, Policy, Report};
 
 /// A program that is still open for writing cannot be run. Somebody else's child may hold it open
@@ -87,7 +89,7 @@ fn try_start(spec: &CommandSpec) -> Result<Started, Failure> {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let launched = registry::start(|| {
+    let launched = Registration::start(|| {
         if let Some(it) = &confined {
             // Only this child is started while the registry is locked, so only it inherits the pipe.
             fcntl_setfd(&it.told, FdFlags::empty())?;

@@ -19,6 +19,8 @@ use uuid::Uuid;
 
 use super::host::{self, Proc, State};
 use super::*;
+use std::ffi::OsString;
+use std::time::Duration;
 
 /// Names everything that a test starts, so that it can see what it left and nothing else.
 const TAG: &str = "SPRAG_TEST_TAG";

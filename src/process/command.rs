@@ -1,0 +1,59 @@
+//! What is to be run, and within which limits.
+
+use crate::sandbox::Policy;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A program to run. Nothing is inherited but what stands here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// A path, or a name to look for in the `PATH` of `env`. A relative path with a slash is
+    /// relative to `cwd`.
+    pub program: OsString,
+    /// Its arguments, without the program's name.
+    pub args: Vec<OsString>,
+    /// Its working directory.
+    pub cwd: PathBuf,
+    /// Its complete environment; `SPRAG_PROCESS_ID` is added.
+    pub env: Vec<(OsString, OsString)>,
+    /// Its standard input.
+    pub stdin: Input,
+    /// When it is ended.
+    pub limits: Limits,
+    /// How it is confined; `None` for programs that the machine's owner trusts.
+    pub sandbox: Option<Policy>,
+}
+
+/// What a child reads on its standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    Null,
+    /// These bytes, then the end. Written while the output is read.
+    Bytes(Vec<u8>),
+    /// A regular file.
+    File(PathBuf),
+}
+
+/// When a child is ended. All times are monotonic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest time that it may run.
+    pub timeout: Option<Duration>,
+    /// The longest time without output on either pipe.
+    pub stall: Option<Duration>,
+    /// The time between SIGTERM and SIGKILL.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    /// No limits, and 2 s of grace.
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            stall: None,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
