@@ -236,17 +236,17 @@ fn table(summary: &RunSummary) -> Markup {
     };
     html! {
         h2 { "Tasks" }
-        table {
+        table.tasks {
             thead { tr { th { "Task" } th { "Status" } th { "Attempts" } th { "Commit" } th { "Time" } th { "Tokens" } } }
             tbody {
                 @for task in &summary.tasks {
                     tr {
                         td { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) }
                         td class=(class(task.status)) { (task.status.as_str()) @if let Some(reason) = task.reason { br; span.soft { (reason.as_str()) } } }
-                        td.number { (task.attempts) }
-                        td { code { (task.commit.as_deref().map_or("–".into(), sentence::short_id)) } }
-                        td.number { (text::duration(task.elapsed_ms)) }
-                        td.number { (tokens(task)) @if let Some(cost) = task.usage.cost_usd { br; span.soft { (text::dollars(cost)) } } }
+                        td.number data-label="attempts" { (task.attempts) }
+                        td data-label="commit" { code { (task.commit.as_deref().map_or("–".into(), sentence::short_id)) } }
+                        td.number data-label="time" { (text::duration(task.elapsed_ms)) }
+                        td.number data-label="tokens" { (tokens(task)) @if let Some(cost) = task.usage.cost_usd { br; span.soft { (text::dollars(cost)) } } }
                     }
                 }
             }
