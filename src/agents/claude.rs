@@ -7,7 +7,7 @@
 
 mod todo;
 
-use super::output::{self, is_session_id, raw};
+use super::output::{self, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
@@ -25,6 +25,7 @@ const FOUNDRY: &str = "CLAUDE_CODE_USE_FOUNDRY";
 /// The agent `claude`.
 pub static SPEC: CliSpec = CliSpec {
     name: "claude",
+    about: "`claude -p --output-format stream-json`, edits and commands allowed, sessions resumed",
     program: "claude",
     package: Package {
         name: "claude-code",
@@ -34,13 +35,14 @@ pub static SPEC: CliSpec = CliSpec {
     variables: VARIABLES,
     keys: &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
     login: LoginFiles {
-        variable: "CLAUDE_CONFIG_DIR",
+        variable: Some("CLAUDE_CONFIG_DIR"),
         directory: ".claude",
         login: ".credentials.json",
         maybe: &["settings.json"],
         maybe_in_home: &[".claude.json"],
         keychain: true,
     },
+    own_directories: &[],
     login_options: &["--settings"],
     configuration: &["**/CLAUDE.md", "**/CLAUDE.local.md", ".claude/**"],
     invocation,
@@ -111,9 +113,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     if !request.overrides(&["--disallowedTools", "--disallowed-tools", "--tools"]) {
         args.push(format!("--disallowedTools={DISALLOWED}").into());
     }
-    if let Some(model) = request.model.filter(|_| !request.overrides(&["--model"])) {
-        args.push(format!("--model={model}").into());
-    }
+    args.extend(request.model_argument(&["--model"]));
     let budget = request
         .max_cost_usd
         .filter(|usd| usd.is_finite() && *usd > 0.0);
@@ -131,6 +131,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         env: env(request, permissions == BYPASS),
         stdin: Stdin::Prompt,
         final_message_file: None,
+        files: Vec::new(),
     }
 }
 
@@ -201,13 +202,12 @@ pub struct Reader {
     ended: bool,
     last_text: Option<String>,
     retrying: Option<ApiError>,
-    open_calls: Vec<Call>,
+    open_calls: OpenCalls<Call>,
 }
 
 /// A tool call whose result has not come.
 #[derive(Debug)]
 struct Call {
-    id: String,
     name: String,
     path: Option<String>,
     todo: Option<todo::Change>,
@@ -262,12 +262,10 @@ impl Reader {
 
     /// The session's start, once: `init` comes again when claude goes on by itself.
     fn session(&mut self, event: &Value) -> Option<AgentEvent> {
-        let id = json::text(event, "/session_id").filter(|id| is_session_id(id))?;
-        let known = self.report.session_id.as_deref() == Some(id);
-        self.report.session_id = Some(id.to_owned());
-        (!known).then(|| AgentEvent::SessionStarted {
-            session_id: id.to_owned(),
-        })
+        output::session(
+            &mut self.report.session_id,
+            json::text(event, "/session_id"),
+        )
     }
 
     fn retry(&mut self, event: &Value) -> AgentEvent {
@@ -324,20 +322,17 @@ impl Reader {
         let name = json::string(block, "/name");
         let input = block.get("input").unwrap_or(&Value::Null);
         let id = json::text(block, "/id").map(str::to_owned);
-        if let Some(id) = id.clone() {
-            if self.open_calls.len() == output::MAX_OPEN_CALLS {
-                self.open_calls.remove(0);
-            }
-            self.open_calls.push(Call {
-                id,
+        if let Some(id) = &id {
+            let call = Call {
                 name: name.clone(),
                 path: edited_path(&name, input),
                 todo: todo::Change::of(&name, input),
-            });
+            };
+            self.open_calls.open(id, call);
         }
         AgentEvent::ToolCall {
             id,
-            summary: text::one_line(&summary_of(input)),
+            summary: text::one_line(&output::summary_of(input)),
             name,
         }
     }
@@ -352,11 +347,7 @@ impl Reader {
 
     fn tool_result(&mut self, block: &Value, event: &Value) -> Vec<AgentEvent> {
         let id = json::text(block, "/tool_use_id").map(str::to_owned);
-        let open = self
-            .open_calls
-            .iter()
-            .position(|call| Some(&call.id) == id.as_ref());
-        let call = open.map(|at| self.open_calls.remove(at));
+        let call = self.open_calls.close(id.as_deref());
         let ok = !json::flag(block, "/is_error");
         let output = content_text(block.get("content"));
         let name = call.as_ref().map_or("", |call| call.name.as_str());
@@ -457,13 +448,7 @@ fn usage(event: &Value) -> Usage {
     let models = event.get("modelUsage").and_then(Value::as_object);
     let models = models.filter(|models| !models.is_empty());
     let sum = |names: &[&str]| -> Option<u64> {
-        let per_model = models.map(|models| {
-            models
-                .values()
-                .map(|model| sum_of(model, names))
-                .fold(None, add)
-        });
-        per_model.flatten()
+        output::sum(models?.values().map(|model| sum_of(model, names)))
     };
     let plain = |names: &[&str]| event.get("usage").and_then(|usage| sum_of(usage, names));
     Usage {
@@ -487,18 +472,8 @@ fn usage(event: &Value) -> Usage {
 }
 
 fn sum_of(counts: &Value, names: &[&str]) -> Option<u64> {
-    names
-        .iter()
-        .map(|name| counts.get(name).and_then(Value::as_u64))
-        .fold(None, add)
-}
-
-/// The sum of what is known.
-fn add(sum: Option<u64>, count: Option<u64>) -> Option<u64> {
-    match (sum, count) {
-        (Some(sum), Some(count)) => Some(sum.saturating_add(count)),
-        (known, None) | (None, known) => known,
-    }
+    let count = |name: &&str| counts.get(name).and_then(Value::as_u64);
+    output::sum(names.iter().map(count))
 }
 
 /// The file that a tool edits, for the tools that edit one.
@@ -506,34 +481,6 @@ fn edited_path(tool: &str, input: &Value) -> Option<String> {
     let edits = matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
     let path = json::text(input, "/file_path").or_else(|| json::text(input, "/notebook_path"));
     path.filter(|_| edits).map(str::to_owned)
-}
-
-/// What a tool was called with, by the field that tells a person most.
-fn summary_of(input: &Value) -> String {
-    const FIELDS: &[&str] = &[
-        "/command",
-        "/file_path",
-        "/notebook_path",
-        "/pattern",
-        "/query",
-        "/url",
-        "/subject",
-        "/description",
-        "/skill",
-        "/path",
-        "/prompt",
-    ];
-    let told = FIELDS.iter().find_map(|field| json::text(input, field));
-    told.map_or_else(
-        || {
-            if input.is_null() {
-                String::new()
-            } else {
-                input.to_string()
-            }
-        },
-        str::to_owned,
-    )
 }
 
 /// The text of a tool result: a string, or blocks of which some are text.

@@ -4,7 +4,7 @@
 //! if no turn ends after it; usage on `resume` counts the whole thread; a server error hides its
 //! status behind prose; an unknown model adds an error item to a turn that succeeds.
 
-use super::output::{self, is_session_id, raw};
+use super::output::{self, OpenCalls, is_session_id, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
@@ -18,6 +18,7 @@ use std::ffi::OsString;
 /// The agent `codex`.
 pub static SPEC: CliSpec = CliSpec {
     name: "codex",
+    about: "`codex exec --json`, its own sandbox on, sessions resumed",
     program: "codex",
     package: Package {
         name: "codex",
@@ -27,13 +28,14 @@ pub static SPEC: CliSpec = CliSpec {
     variables: VARIABLES,
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
     login: LoginFiles {
-        variable: "CODEX_HOME",
+        variable: Some("CODEX_HOME"),
         directory: ".codex",
         login: "auth.json",
         maybe: &["config.toml"],
         maybe_in_home: &[],
         keychain: false,
     },
+    own_directories: &[],
     login_options: &[
         "-c",
         "--config",
@@ -95,12 +97,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
             .flat_map(|setting| ["-c".into(), (*setting).into()]),
     );
     args.extend(sandbox(request).iter().map(OsString::from));
-    if let Some(model) = request
-        .model
-        .filter(|_| !request.overrides(&["-m", "--model"]))
-    {
-        args.push(format!("--model={model}").into());
-    }
+    args.extend(request.model_argument(&["-m", "--model"]));
     args.extend(request.extra_args.iter().map(OsString::from));
     if let Some(session) = request.resumable() {
         args.extend(["resume".into(), session.into()]);
@@ -112,6 +109,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         env: env(request),
         stdin: Stdin::Prompt,
         final_message_file: Some(final_message_file),
+        files: Vec::new(),
     }
 }
 
@@ -153,7 +151,7 @@ pub struct Reader {
     spoke: bool,
     ended: bool,
     last_error: Option<String>,
-    open_items: Vec<String>,
+    open_items: OpenCalls<()>,
     commands: u32,
     unconfined: u32,
     sandbox_error: Option<String>,
@@ -191,10 +189,8 @@ impl Reader {
         let events = match json::text(event, "/type")? {
             "thread.started" => {
                 let id = json::text(event, "/thread_id").filter(|id| is_session_id(id))?;
-                self.report.session_id = Some(id.to_owned());
-                vec![AgentEvent::SessionStarted {
-                    session_id: id.to_owned(),
-                }]
+                let started = output::session(&mut self.report.session_id, Some(id));
+                started.into_iter().collect()
             }
             "turn.started" | "item.plan.delta" => Vec::new(),
             "item.started" => self.item_started(event.get("item")?)?,
@@ -246,8 +242,7 @@ impl Reader {
             "todo_list" => vec![self.todo(item)],
             _ => {
                 let mut events: Vec<_> = self.call(item)?.into_iter().collect();
-                self.open_items
-                    .retain(|open| Some(open.as_str()) != json::text(item, "/id"));
+                self.open_items.close(json::text(item, "/id"));
                 self.watch_sandbox(item);
                 events.push(result(item));
                 events.extend(file_changes(item));
@@ -261,13 +256,10 @@ impl Reader {
         let (name, summary) = tool(item)?;
         let id = json::text(item, "/id").map(str::to_owned);
         if let Some(id) = &id {
-            if self.open_items.contains(id) {
+            if self.open_items.has(id) {
                 return Some(None);
             }
-            if self.open_items.len() == output::MAX_OPEN_CALLS {
-                self.open_items.remove(0);
-            }
-            self.open_items.push(id.clone());
+            self.open_items.open(id, ());
         }
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         Some(Some(AgentEvent::ToolCall {

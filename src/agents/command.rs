@@ -26,6 +26,7 @@ pub(super) fn invocation(command: &str, request: &TurnRequest<'_>) -> Invocation
         env: Vec::new(),
         stdin: Stdin::Prompt,
         final_message_file: Some(request.scratch.join("final-message.md")),
+        files: Vec::new(),
     }
 }
 

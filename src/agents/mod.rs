@@ -8,8 +8,11 @@ pub mod builtin;
 pub mod claude;
 pub mod codex;
 pub mod command;
+mod gemini;
 mod json;
+mod opencode;
 mod output;
+mod qwen;
 mod spec;
 mod text;
 mod turn;
@@ -20,42 +23,12 @@ pub use turn::{
 };
 
 /// The agents that Sprag drives as programs of their own: one row for each.
-pub static CLIS: &[&CliSpec] = &[&codex::SPEC, &claude::SPEC];
-
-/// An agent that settings may name and that this version does not drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PlannedAgent {
-    /// The name in settings.
-    pub name: &'static str,
-    /// The package that the action can install, to be driven by a command of the user's.
-    pub package: Option<Package>,
-    /// Globs of the files of a repository that configure it.
-    pub configuration: &'static [&'static str],
-}
-
-/// The agents that this version knows of and does not drive.
-pub static PLANNED: &[PlannedAgent] = &[
-    PlannedAgent {
-        name: "gemini",
-        package: Some(Package {
-            name: "gemini-cli",
-            npm: "@google/gemini-cli",
-        }),
-        configuration: &["**/GEMINI.md", ".gemini/**"],
-    },
-    PlannedAgent {
-        name: "opencode",
-        package: Some(Package {
-            name: "opencode",
-            npm: "opencode-ai",
-        }),
-        configuration: &[".opencode/**", "opencode.json", "opencode.jsonc"],
-    },
-    PlannedAgent {
-        name: "acp",
-        package: None,
-        configuration: &[],
-    },
+pub static CLIS: &[&CliSpec] = &[
+    &codex::SPEC,
+    &claude::SPEC,
+    &gemini::SPEC,
+    &opencode::SPEC,
+    &qwen::SPEC,
 ];
 
 /// The name of the agent that is part of Sprag.
@@ -77,8 +50,7 @@ pub fn cli(name: &str) -> Option<&'static CliSpec> {
 
 /// The packages that the action's input `install-agent` can name.
 pub fn packages() -> impl Iterator<Item = Package> {
-    let clis = CLIS.iter().map(|spec| spec.package);
-    clis.chain(PLANNED.iter().filter_map(|agent| agent.package))
+    CLIS.iter().map(|spec| spec.package)
 }
 
 /// Globs of the files of a repository that configure several agents, or editors with agents.
@@ -87,8 +59,7 @@ const SHARED_CONFIGURATION: &[&str] = &["**/AGENTS.md", ".mcp.json", ".cursor/**
 /// Globs of the files of a repository that configure one of the known agents.
 pub fn configuration() -> impl Iterator<Item = &'static str> {
     let clis = CLIS.iter().flat_map(|spec| spec.configuration);
-    let planned = PLANNED.iter().flat_map(|agent| agent.configuration);
-    clis.chain(planned).chain(SHARED_CONFIGURATION).copied()
+    clis.chain(SHARED_CONFIGURATION).copied()
 }
 
 /// An agent.

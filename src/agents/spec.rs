@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct CliSpec {
     /// The name in settings, events and reports.
     pub name: &'static str,
+    /// How it is run, in half a sentence of Markdown for the documentation.
+    pub about: &'static str,
     /// The program, to be looked up in `PATH`.
     pub program: &'static str,
     /// How it is installed.
@@ -22,6 +24,8 @@ pub struct CliSpec {
     pub keys: &'static [&'static str],
     /// Where a login may be kept instead of a key.
     pub login: LoginFiles,
+    /// Further directories of the home that the agent writes in every turn.
+    pub own_directories: &'static [&'static str],
     /// Options of the agent that may say how its model is reached and paid for.
     pub login_options: &'static [&'static str],
     /// Globs of the files of a repository that configure the agent, which no task may change.
@@ -35,15 +39,21 @@ pub struct CliSpec {
 impl CliSpec {
     /// The directories and files of the agent's own, which it writes in every turn.
     pub fn own_places(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Vec<Place> {
-        let named = env.iter().find(|(name, _)| name == self.login.variable);
+        let variable = self.login.variable;
+        let named = env
+            .iter()
+            .find(|(name, _)| variable.is_some_and(|it| name == it));
         let named = named.map(|(_, value)| PathBuf::from(value));
         let usual = || home.map(|home| home.join(self.login.directory));
         let directory = named.filter(|path| path.is_absolute()).or_else(usual);
-        let directory = directory.map(|path| Place { path, made: true });
+        let further = self.own_directories.iter();
+        let further = further.filter_map(|name| Some(home?.join(name)));
+        let directories = directory.into_iter().chain(further);
+        let directories = directories.map(|path| Place { path, made: true });
         let in_home = self.login.maybe_in_home.iter();
         let files = in_home.filter_map(|name| home.map(|home| home.join(name)));
         let files = files.map(|path| Place { path, made: false });
-        directory.into_iter().chain(files).collect()
+        directories.chain(files).collect()
     }
 }
 
@@ -116,8 +126,8 @@ impl Variable {
 /// The files that a login of an agent leaves.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginFiles {
-    /// The variable that names the directory of the agent's own files.
-    pub variable: &'static str,
+    /// The variable that names the directory of the agent's own files, where there is one.
+    pub variable: Option<&'static str>,
     /// That directory where the variable is not set, relative to the home.
     pub directory: &'static str,
     /// The file in it that says that the agent is logged in.
@@ -212,7 +222,7 @@ impl CliSpec {
     /// The directory of the agent's own files.
     fn directory(&self, sources: &LoginSources<'_>) -> Option<PathBuf> {
         let path = |name: &str| (sources.variable)(name).map(PathBuf::from);
-        let named = path(self.login.variable);
+        let named = self.login.variable.and_then(path);
         named.or_else(|| Some(path("HOME")?.join(self.login.directory)))
     }
 

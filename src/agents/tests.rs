@@ -138,14 +138,12 @@ pub(super) fn read(
     (events, parser.finish(exit))
 }
 
-fn agents() -> [CliAgent; 3] {
-    [
-        CliAgent::Known(&codex::SPEC),
-        CliAgent::Known(&claude::SPEC),
-        CliAgent::Command {
-            command: "cat".to_owned(),
-        },
-    ]
+fn agents() -> Vec<CliAgent> {
+    let known = CLIS.iter().copied().map(CliAgent::Known);
+    let command = CliAgent::Command {
+        command: "cat".to_owned(),
+    };
+    known.chain([command]).collect()
 }
 
 #[test]
@@ -212,14 +210,8 @@ fn every_key_and_token_counts_as_a_secret() {
 
 /// The settings are in a crate that cannot read the table.
 #[test]
-fn the_settings_know_every_agent_and_protect_what_configures_it() {
-    use crate::domain::settings::{AGENTS, Settings};
-    let named: BTreeSet<&str> = AGENTS
-        .iter()
-        .copied()
-        .filter(|name| *name != "auto")
-        .collect();
-    assert_eq!(named, names().collect());
+fn the_settings_protect_what_configures_an_agent() {
+    use crate::domain::settings::Settings;
     let protected = Settings::default().resolve(false).protected_paths;
     for glob in configuration() {
         assert!(protected.iter().any(|known| known == glob), "{glob}");
@@ -242,7 +234,7 @@ static MADE_UP: CliSpec = CliSpec {
     ],
     keys: &["MADEUP_KEY"],
     login: LoginFiles {
-        variable: "MADEUP_HOME",
+        variable: Some("MADEUP_HOME"),
         directory: ".config/madeup",
         login: "login.json",
         maybe: &["settings.toml"],
@@ -514,6 +506,22 @@ fn word() -> impl Strategy<Value = String> {
             "agent.error",
             "agent.tool_call",
             "agent.tool_result",
+            "tool_name",
+            "tool_id",
+            "parameters",
+            "role",
+            "delta",
+            "stats",
+            "todo_write",
+            "write_file",
+            "text",
+            "step_finish",
+            "part",
+            "tokens",
+            "state",
+            "sessionID",
+            "tool",
+            "todowrite",
         ])
         .prop_map(str::to_owned),
         "\\PC{0,6}",
@@ -584,7 +592,7 @@ proptest! {
     fn what_is_no_session_id_is_left_out_of_the_command_line(
         id in prop_oneof!["\\PC{0,20}", "-{0,2}[a-z0-9.:_ -]{0,40}"],
     ) {
-        for agent in [CliAgent::Known(&codex::SPEC), CliAgent::Known(&claude::SPEC)] {
+        for agent in CLIS.iter().copied().map(CliAgent::Known) {
             let args = |resume| agent.invocation(&TurnRequest { resume, ..request() }).args;
             prop_assert_eq!(args(Some(&id)) != args(None), is_session_id(&id));
         }

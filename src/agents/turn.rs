@@ -76,6 +76,24 @@ impl TurnRequest<'_> {
         self.resume.filter(|id| output::is_session_id(id))
     }
 
+    /// The argument that names the model, unless the user's arguments have one of these options.
+    pub(super) fn model_argument(&self, options: &[&str]) -> Option<OsString> {
+        let model = self.model.filter(|_| !self.overrides(options))?;
+        Some(format!("--model={model}").into())
+    }
+
+    /// These variables, but for those that are set already.
+    pub(super) fn unset<'v>(
+        &self,
+        variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
+    ) -> Vec<(OsString, OsString)> {
+        let unset = variables.into_iter();
+        let unset = unset.filter(|(name, _)| !self.base_env_has(name));
+        unset
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+
     /// Whether the user's arguments have one of these options, apart or with `=value`.
     pub(super) fn overrides(&self, options: &[&str]) -> bool {
         self.extra_args.iter().any(|arg| {
@@ -98,6 +116,8 @@ pub struct Invocation {
     pub stdin: Stdin,
     /// Where the agent may leave its final message; [`ExitFacts::final_file`] is its content.
     pub final_message_file: Option<PathBuf>,
+    /// Files in [`TurnRequest::scratch`] to be written before the start, with their content.
+    pub files: Vec<(PathBuf, String)>,
 }
 
 /// What an agent's stdin is.

@@ -2,6 +2,8 @@
 //! anything is touched.
 
 use crate::support::project::{Project, Run};
+use sprag::agents::{CLIS, COMMAND};
+use sprag::domain::settings::AGENTS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -379,8 +381,18 @@ fn an_unknown_agent() {
         &project(),
         &[&args[..], &["cluade"]].concat(),
         2,
-        "error: --agent must be one of auto, builtin, codex, claude, command, got cluade (did you mean `claude`?)\n",
+        &format!(
+            "error: --agent must be one of {}, got cluade (did you mean `claude`?)\n",
+            AGENTS.join(", ")
+        ),
     );
+}
+
+/// The flags that choose an agent without a command of the user's, as the program tells them.
+pub fn agent_flags() -> String {
+    let named = sprag::agents::names().filter(|name| *name != COMMAND);
+    let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
+    flags.join(", ")
 }
 
 #[test]
@@ -389,7 +401,10 @@ fn no_agent() {
         &project(),
         &["run", "--plan", "plan.yaml"],
         4,
-        "error: no agent is configured\n  name one: --agent codex, --agent claude, --agent builtin, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml\n  or let the built-in agent work: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY\n  or name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
+        &format!(
+            "error: no agent is configured\n  name one: {}, or --agent-command 'COMMAND'; or set `agent` in .sprag/config.yaml\n  or let the built-in agent work: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, GOOGLE_API_KEY, OPENROUTER_API_KEY, DEEPSEEK_API_KEY, GROQ_API_KEY, MISTRAL_API_KEY, XAI_API_KEY\n  or name a server that speaks OpenAI's format with SPRAG_BASE_URL\n",
+            agent_flags()
+        ),
     );
 }
 
@@ -590,10 +605,7 @@ fn with_program(project: &mut Project, name: &str, script: &str) {
 
 #[test]
 fn a_missing_agent_program() {
-    for (agent, package) in [
-        ("codex", "@openai/codex"),
-        ("claude", "@anthropic-ai/claude-code"),
-    ] {
+    for (agent, package) in CLIS.iter().map(|spec| (spec.name, spec.package.npm)) {
         let mut project = project();
         let dir = project.outside("bin");
         fs::create_dir(&dir).unwrap();

@@ -2,7 +2,7 @@
 //! They are compared with what the tables say; `SPRAG_REGENERATE=1` writes them anew.
 
 use crate::action_file::{ROOT, yaml};
-use sprag::agents::builtin;
+use sprag::agents::{self, CLIS, builtin};
 use sprag::domain::settings::{Form, Key, KeyDefault, Scope, keys};
 use sprag::report::outputs::OUTPUTS;
 use sprag::settings::inputs::{Input, of_run};
@@ -40,7 +40,16 @@ fn generated_documents_are_what_the_tables_say() {
             .fold(text, |text, (begin, part)| filled(&text, begin, part));
         (path.to_owned(), filled)
     };
+    let agents = ("Generated from the table of agents.", agents_table());
     let documents = [
+        // What the settings know of the agents goes into the documents that follow only once it is compiled.
+        (
+            "src/domain/settings/agents.rs".to_owned(),
+            settings_of_agents(),
+        ),
+        // The step that installs an agent runs before there is a program to ask.
+        ("action/agents.txt".to_owned(), packages()),
+        with("docs/agents.md", &[agents]),
         with("action.yml", &[inputs.clone(), outputs(true), handed_on]),
         with("docker/action.yml", &[inputs, outputs(false)]),
         with("docs/plans.md", &[settings]),
@@ -59,8 +68,63 @@ fn generated_documents_are_what_the_tables_say() {
     }
     assert!(
         stale.is_empty(),
-        "{stale:?} are not what the tables say: SPRAG_REGENERATE=1 cargo test --test integration generated"
+        "{stale:?} are not what the tables say: SPRAG_REGENERATE=1 cargo test --test integration generated \
+         (twice where an agent is new)"
     );
+}
+
+/// What the crate of the settings knows of the agents, which it cannot read from their table.
+fn settings_of_agents() -> String {
+    let lines = |values: &mut dyn Iterator<Item = &str>| -> String {
+        values
+            .map(|value| format!("    {},\n", quoted(value)))
+            .collect()
+    };
+    let others = [agents::BUILTIN, agents::COMMAND];
+    let clis = agents::names().filter(|name| !others.contains(name));
+    let names = ["auto", agents::BUILTIN].into_iter().chain(clis);
+    let names = lines(&mut names.chain([agents::COMMAND]));
+    let files = lines(&mut agents::configuration());
+    format!(
+        "\
+//! The agents that settings can name, and the files that configure them.
+//!
+//! Generated from the table of agents: `SPRAG_REGENERATE=1 cargo test --test integration generated`.
+
+/// The agents that can be named.
+#[rustfmt::skip]
+pub const AGENTS: &[&str] = &[
+{names}];
+
+/// Globs of the files of a repository that configure an agent.
+#[rustfmt::skip]
+pub const AGENT_FILES: &[&str] = &[
+{files}];
+"
+    )
+}
+
+fn packages() -> String {
+    let lines = agents::packages().map(|it| format!("{} {}\n", it.name, it.npm));
+    lines.collect()
+}
+
+/// The rows of `docs/agents.md` for the agents that are programs of their own.
+fn agents_table() -> String {
+    let row = |spec: &&agents::CliSpec| {
+        let keys: Vec<String> = spec.keys.iter().map(|key| format!("`{key}`")).collect();
+        format!(
+            "| `{}` | {} | `{}@{}` | {}, or a login in `~/{}` |\n",
+            spec.name,
+            spec.about,
+            spec.package.name,
+            spec.tested,
+            keys.join(", "),
+            spec.login.directory
+        )
+    };
+    let head = "| `--agent` | what is run | `install-agent` | key or login |\n|---|---|---|---|\n";
+    head.to_owned() + &CLIS.iter().map(row).collect::<String>()
 }
 
 /// A text with this part between the line that has `begin` and the next line that ends such a part.

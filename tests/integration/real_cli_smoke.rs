@@ -102,6 +102,9 @@ impl Place {
 
     fn turn(&self, agent: &CliAgent, request: &TurnRequest<'_>, prompt: &str) -> Turn {
         let invocation = agent.invocation(request);
+        for (path, content) in &invocation.files {
+            fs::write(path, content).unwrap();
+        }
         let start = Instant::now();
         let mut child = Command::new(&invocation.program)
             .args(&invocation.args)

@@ -207,6 +207,7 @@ fn the_command_line() {
         env: Vec::new(),
         stdin: Stdin::Prompt,
         final_message_file: Some("/s/final-message.md".into()),
+        files: Vec::new(),
     };
     assert_eq!(invocation("my-agent \"$@\"", &request()), expected);
     let extra = ["--fast".to_owned()];

@@ -263,6 +263,7 @@ mod tests {
             "progress: {other: a}",
             "agent: codex",
             "agent: gemini",
+            "agent: aider",
             "verfy: [make]",
             "roles: {reviewer: {model: m}}",
             "verify: [{run: x, knd: test}]",

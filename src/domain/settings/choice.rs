@@ -3,9 +3,6 @@
 use super::kind::Words;
 use crate::sandbox::Level;
 
-/// The agents that can be named.
-pub const AGENTS: &[&str] = &["auto", "builtin", "codex", "claude", "command"];
-
 macro_rules! choice {
     ($(#[doc = $help:literal])+ $name:ident { $(#[doc = $variant_help:literal] $variant:ident = $word:literal,)+ }) => {
         $(#[doc = $help])+

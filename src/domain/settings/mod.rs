@@ -5,16 +5,17 @@
 //! merge, the command line, the JSON Schemas, the inputs of the action, the reference and the
 //! suggestions for misspelt keys all follow it.
 
+pub mod agents;
 pub mod check;
 pub mod choice;
 pub mod kind;
 pub mod roles;
 pub mod table;
 
+pub use agents::AGENTS;
 pub use choice::{
-    AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
-    TestChangePolicy,
+    AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
+    OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox, TestChangePolicy,
 };
 pub use kind::Progress;
 pub use roles::{RoleAgent, Roles};

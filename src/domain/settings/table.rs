@@ -7,11 +7,11 @@
 //! - `in_actions VALUE`: this value in a job of GitHub Actions, and none elsewhere;
 //! - `unset "words"`: none; the words say what happens then.
 
+use super::agents::{AGENT_FILES, AGENTS};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
-    AGENTS, AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
-    TestChangePolicy,
+    AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
+    OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox, TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -26,26 +26,13 @@ use std::time::Duration;
 /// The most retries that may be asked for.
 pub const MAX_RETRIES: u32 = 10;
 
-/// Paths that no task may change where nothing else is said.
+/// Paths that no task may change where nothing else is said, beside the files that configure agents.
 const PROTECTED_PATHS: &[&str] = &[
     ".github/**",
     "action.yml",
     "action.yaml",
     ".sprag/**",
     "**/CODEOWNERS",
-    "**/AGENTS.md",
-    "**/CLAUDE.md",
-    "**/CLAUDE.local.md",
-    "**/GEMINI.md",
-    ".claude/**",
-    ".codex/**",
-    ".gemini/**",
-    ".opencode/**",
-    "opencode.json",
-    "opencode.jsonc",
-    ".mcp.json",
-    ".cursor/**",
-    ".cursorrules",
 ];
 
 macro_rules! settings {
@@ -247,7 +234,7 @@ settings! {
         /// What a task that changed nothing is.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// Paths that no task may change, as globs.
-        protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().map(|&glob| glob.to_owned()).collect::<Vec<_>>();
+        protected_paths: Vec<String> = Globs, Task, is PROTECTED_PATHS.iter().chain(AGENT_FILES).map(|&glob| glob.to_owned()).collect::<Vec<_>>();
         /// What becomes of a task that changes protected paths: `hold` takes these changes out, keeps them as a patch and goes on with the rest, `block` ends the task.
         on_protected: OnProtected = Choice::<OnProtected>::kind(), Task, is OnProtected::Hold;
         /// `ignore`: globs of paths whose changes are no progress.

@@ -137,6 +137,7 @@ fn a_retry_count_out_of_range_is_one_clear_error() {
 
 #[test]
 fn every_other_wrong_value_says_what_was_expected() {
+    let agents = AGENTS.join(", ");
     for (text, expected) in [
         ("model: [a]", "f:1:8: model must be text, got a list"),
         (
@@ -194,11 +195,11 @@ fn every_other_wrong_value_says_what_was_expected() {
         ),
         (
             "agent: cluade",
-            "f:1:8: agent must be one of auto, builtin, codex, claude, command, got cluade (did you mean `claude`?)",
+            &*format!("f:1:8: agent must be one of {agents}, got cluade (did you mean `claude`?)"),
         ),
         (
-            "agent: gemini",
-            "f:1:8: agent must be one of auto, builtin, codex, claude, command, got gemini",
+            "agent: aider",
+            &*format!("f:1:8: agent must be one of {agents}, got aider"),
         ),
     ] {
         assert_eq!(fault(text), expected);

@@ -75,6 +75,9 @@ pub(crate) async fn run_agent(
         base_env: &env,
     };
     let how = agent.invocation(&request);
+    for (path, content) in &how.files {
+        fs::write(path, content)?;
+    }
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
     let mut spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
     let confined = parts.setup.isolation.policy(Purpose::Agent);

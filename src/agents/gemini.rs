@@ -1,0 +1,265 @@
+//! `gemini --output-format stream-json`.
+//!
+//! Known of version 0.61: the exit code is an HTTP status modulo 256 where the API refused (145 for 401, 173 for 429), 41 where no
+//! way to log in is chosen, also with a key where the address of the API is given, 55 in a directory that is not trusted; a `SIGTERM`
+//! ends it with 0 and without a `result`; a command that fails is a tool result with the status `success` and its exit code in words.
+
+use super::output::{self, Chunks, OpenCalls, raw};
+use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::{json, text};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError, Usage};
+use crate::domain::api_error::{classify_final, with_remedy};
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+
+const VERTEX: &str = "GOOGLE_GENAI_USE_VERTEXAI";
+
+/// The agent `gemini`.
+pub static SPEC: CliSpec = CliSpec {
+    name: "gemini",
+    about: "`gemini --output-format stream-json`, every tool allowed, sessions resumed",
+    program: "gemini",
+    package: Package {
+        name: "gemini-cli",
+        npm: "@google/gemini-cli",
+    },
+    tested: "0.61.0",
+    variables: VARIABLES,
+    keys: &["GEMINI_API_KEY"],
+    login: LoginFiles {
+        variable: None,
+        directory: ".gemini",
+        login: "oauth_creds.json",
+        maybe: &["settings.json"],
+        maybe_in_home: &[],
+        keychain: false,
+    },
+    own_directories: &[],
+    login_options: &[],
+    configuration: &["**/GEMINI.md", ".gemini/**"],
+    invocation,
+    reader: || Box::<Reader>::default(),
+};
+
+const VARIABLES: &[Variable] = &[
+    Variable::key("GEMINI_API_KEY"),
+    Variable::key("GOOGLE_API_KEY").only_with(VERTEX),
+    Variable::setting("GOOGLE_GEMINI_BASE_URL"),
+    Variable::setting("GEMINI_MODEL"),
+    Variable::setting("NODE_EXTRA_CA_CERTS"),
+    Variable::cloud(VERTEX),
+    Variable::setting("GOOGLE_CLOUD_PROJECT").only_with(VERTEX),
+    Variable::setting("GOOGLE_CLOUD_LOCATION").only_with(VERTEX),
+    Variable::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
+];
+
+/// How to start a turn. The work tree is trusted, since the run works in it; what of it configures the agent is
+/// decided before.
+fn invocation(request: &TurnRequest<'_>) -> Invocation {
+    let mut args: Vec<OsString> = ["--output-format", "stream-json"]
+        .map(OsString::from)
+        .into();
+    if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
+        let mode = match request.may_write {
+            true => "yolo",
+            // Without a person to ask, tools that change something are not offered.
+            false => "default",
+        };
+        args.push(format!("--approval-mode={mode}").into());
+    }
+    args.extend(request.model_argument(&["-m", "--model"]));
+    if let Some(session) = request.resumable() {
+        args.push(format!("--resume={session}").into());
+    }
+    args.extend(request.extra_args.iter().map(OsString::from));
+    let defaults = request.scratch.join("gemini-defaults.json");
+    Invocation {
+        program: SPEC.program.into(),
+        args,
+        env: request.unset([
+            ("GEMINI_CLI_TRUST_WORKSPACE", OsStr::new("true")),
+            ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", defaults.as_os_str()),
+        ]),
+        stdin: Stdin::Prompt,
+        final_message_file: None,
+        files: vec![(defaults, settings(request).to_string())],
+    }
+}
+
+/// Settings for a machine that nobody watches, which hold where no other settings of gemini say something else. The
+/// executor waits by itself and knows how long; gemini's own ten attempts hold a turn up for minutes.
+fn settings(request: &TurnRequest<'_>) -> Value {
+    let mut settings = serde_json::json!({
+        "general": { "enableAutoUpdate": false, "maxAttempts": 3 },
+        "privacy": { "usageStatisticsEnabled": false },
+    });
+    if request.base_env_has("GEMINI_API_KEY") && !request.base_env_has(VERTEX) {
+        settings["security"]["auth"]["selectedType"] = "gemini-api-key".into();
+    }
+    settings
+}
+
+/// Reads one turn's stdout.
+#[derive(Debug, Default)]
+pub struct Reader {
+    report: AgentReport,
+    spoke: bool,
+    ended: bool,
+    said: Chunks,
+    open_calls: OpenCalls<Option<String>>,
+}
+
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let event = json::object(line);
+        event
+            .and_then(|event| self.event(&event))
+            .unwrap_or_else(|| raw(line))
+    }
+
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.flush();
+        let told = self.report.final_message.is_some();
+        self.report.final_message_cut = told && self.said.is_cut();
+        if !self.ended && !self.spoke {
+            let refused = exit.refused_to_start();
+            self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
+        }
+        self.report
+    }
+}
+
+impl Reader {
+    /// The events for a line of the protocol, `None` for one of another kind.
+    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
+        let kind = json::text(event, "/type")?;
+        let mut events = Vec::new();
+        if kind != "message" {
+            events.extend(self.flush());
+        }
+        events.extend(match kind {
+            "init" => {
+                let id = json::text(event, "/session_id");
+                let started = output::session(&mut self.report.session_id, id);
+                started.into_iter().collect()
+            }
+            "message" => self.message(event),
+            "tool_use" => vec![self.call(event)],
+            "tool_result" => self.tool_result(event),
+            "error" => vec![AgentEvent::Error {
+                message: text::cut(&json::string(event, "/message"), text::ERROR_CHARS),
+                is_final: false,
+            }],
+            "result" => self.result(event),
+            _ => return None,
+        });
+        self.spoke = true;
+        Some(events)
+    }
+
+    /// A piece of what the model says.
+    fn message(&mut self, event: &Value) -> Vec<AgentEvent> {
+        if json::text(event, "/role") != Some("assistant") {
+            return Vec::new();
+        }
+        let piece = json::text(event, "/content").unwrap_or_default();
+        let part = self.said.push(piece);
+        part.map(|text| self.said(text)).into_iter().collect()
+    }
+
+    /// The event of what was said in pieces and is now whole.
+    fn flush(&mut self) -> Option<AgentEvent> {
+        let text = self.said.take()?;
+        Some(self.said(text))
+    }
+
+    fn said(&mut self, text: String) -> AgentEvent {
+        self.report.final_message = Some(text.trim_end().to_owned());
+        AgentEvent::Message { text }
+    }
+
+    fn call(&mut self, event: &Value) -> AgentEvent {
+        // What was said before a tool call does not end the turn.
+        self.report.final_message = None;
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        let name = json::string(event, "/tool_name");
+        let input = event.get("parameters").unwrap_or(&Value::Null);
+        let id = json::text(event, "/tool_id").map(str::to_owned);
+        if let Some(id) = &id {
+            let edits = matches!(name.as_str(), "write_file" | "replace");
+            let path = json::text(input, "/file_path").filter(|_| edits);
+            self.open_calls.open(id, path.map(str::to_owned));
+        }
+        AgentEvent::ToolCall {
+            id,
+            summary: text::one_line(&output::summary_of(input)),
+            name,
+        }
+    }
+
+    fn tool_result(&mut self, event: &Value) -> Vec<AgentEvent> {
+        let id = json::text(event, "/tool_id").map(str::to_owned);
+        let path = self.open_calls.close(id.as_deref()).flatten();
+        let said = json::text(event, "/output").or_else(|| json::text(event, "/error/message"));
+        let said = said.unwrap_or_default();
+        let exit_code = output::exit_code_in_words(said);
+        let succeeded = json::text(event, "/status") == Some("success");
+        let ok = succeeded && exit_code.is_none_or(|code| code == 0);
+        let mut events = vec![AgentEvent::ToolResult {
+            id,
+            ok,
+            exit_code,
+            summary: text::excerpt(said),
+        }];
+        events.extend(path.filter(|_| ok).map(|path| AgentEvent::FileChange {
+            path,
+            kind: "update".to_owned(),
+        }));
+        events
+    }
+
+    fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
+        self.ended = true;
+        self.report.usage = Usage {
+            tokens_in: json::count(event, "/stats/input_tokens"),
+            tokens_cached: json::count(event, "/stats/cached"),
+            tokens_out: json::count(event, "/stats/output_tokens"),
+            cost_usd: None,
+        };
+        let mut events = vec![AgentEvent::Usage(self.report.usage)];
+        if json::text(event, "/status") == Some("error") {
+            let message = json::string(event, "/error/message");
+            match json::text(event, "/error/type") {
+                Some(limit @ "FatalTurnLimitedError") => {
+                    self.report.stopped_by = Some(limit.to_owned());
+                }
+                _ => self.report.api_error = Some(api_error(&message)),
+            }
+            events.push(AgentEvent::Error {
+                message: text::cut(&message, text::ERROR_CHARS),
+                is_final: true,
+            });
+        }
+        events
+    }
+}
+
+/// `[API Error: {"error":{"code":401,"message":"…"}}]`: the status is in the message.
+fn api_error(message: &str) -> ApiError {
+    let inner = message.trim().strip_prefix("[API Error: ");
+    let inner = inner.and_then(|rest| rest.strip_suffix(']'));
+    let told = inner.and_then(|inner| json::object(inner.as_bytes()));
+    let (status, words) = match &told {
+        Some(told) => (
+            json::status(told, "/error/code"),
+            json::text(told, "/error/message"),
+        ),
+        None => (None, inner),
+    };
+    let error = classify_final(status, words.unwrap_or(message));
+    with_remedy(error, &SPEC.login_remedy())
+}
+
+#[cfg(test)]
+mod tests;

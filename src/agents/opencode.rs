@@ -1,0 +1,215 @@
+//! `opencode run --format json`.
+//!
+//! Known of version 1.18: there is neither a first nor a last event, the session's id is on every line; tokens and cost are those of a
+//! step and have to be summed; an API error is an event of its own and the exit code is 1; after a tool that was
+//! denied it ends with 0 and says nothing more.
+
+use super::output::{self, raw};
+use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::{json, text};
+use crate::domain::agent::{AgentEvent, AgentReport, Usage};
+use crate::domain::api_error::{classify_final, with_remedy};
+use serde_json::Value;
+use std::ffi::{OsStr, OsString};
+
+const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
+
+/// The agent `opencode`.
+pub static SPEC: CliSpec = CliSpec {
+    name: "opencode",
+    about: "`opencode run --format json`, every tool allowed, sessions resumed",
+    program: "opencode",
+    package: Package {
+        name: "opencode",
+        npm: "opencode-ai",
+    },
+    tested: "1.18.33",
+    variables: VARIABLES,
+    keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"],
+    login: LoginFiles {
+        variable: None,
+        directory: ".local/share/opencode",
+        login: "auth.json",
+        maybe: &[],
+        maybe_in_home: &[
+            ".config/opencode/opencode.json",
+            ".config/opencode/opencode.jsonc",
+        ],
+        keychain: false,
+    },
+    own_directories: &[
+        ".config/opencode",
+        ".cache/opencode",
+        ".local/state/opencode",
+    ],
+    login_options: &[],
+    configuration: &[".opencode/**", "opencode.json", "opencode.jsonc"],
+    invocation,
+    reader: || Box::<Reader>::default(),
+};
+
+/// opencode reaches many providers. Its configuration may hold a key.
+const VARIABLES: &[Variable] = &[
+    Variable::key("ANTHROPIC_API_KEY"),
+    Variable::key("OPENAI_API_KEY"),
+    Variable::key("OPENROUTER_API_KEY"),
+    Variable::key("GEMINI_API_KEY"),
+    Variable::key("OPENCODE_API_KEY"),
+    Variable::key(CONFIG),
+    Variable::setting("OPENCODE_CONFIG"),
+    Variable::setting("OPENCODE_CONFIG_DIR"),
+    Variable::setting("OPENCODE_DISABLE_MODELS_FETCH"),
+    Variable::setting("NODE_EXTRA_CA_CERTS"),
+];
+
+/// What a reviewer may do: reading, and looking at the change.
+const READ_ONLY: &str = r#"{"edit":"deny","bash":{"*":"deny","git diff*":"allow","git log*":"allow","git show*":"allow","git status*":"allow"}}"#;
+
+/// How to start a turn.
+fn invocation(request: &TurnRequest<'_>) -> Invocation {
+    let mut args: Vec<OsString> = ["run", "--format", "json"].map(OsString::from).into();
+    args.extend(request.model_argument(&["-m", "--model"]));
+    if let Some(session) = request.resumable() {
+        args.push(format!("--session={session}").into());
+    }
+    args.extend(request.extra_args.iter().map(OsString::from));
+    let reads = ("OPENCODE_PERMISSION", OsStr::new(READ_ONLY));
+    let no_update = ("OPENCODE_DISABLE_AUTOUPDATE", OsStr::new("1"));
+    let reads = (!request.may_write).then_some(reads);
+    Invocation {
+        program: SPEC.program.into(),
+        args,
+        env: request.unset([no_update].into_iter().chain(reads)),
+        stdin: Stdin::Prompt,
+        final_message_file: None,
+        files: Vec::new(),
+    }
+}
+
+/// Reads one turn's stdout.
+#[derive(Debug, Default)]
+pub struct Reader {
+    report: AgentReport,
+    spoke: bool,
+}
+
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let event = json::object(line);
+        event
+            .and_then(|event| self.event(&event))
+            .unwrap_or_else(|| raw(line))
+    }
+
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        if !self.spoke {
+            let refused = exit.refused_to_start();
+            self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
+        }
+        self.report
+    }
+}
+
+impl Reader {
+    /// The events for a line of the protocol, `None` for one of another kind.
+    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
+        let told = match json::text(event, "/type")? {
+            "step_start" => Vec::new(),
+            "text" => {
+                let text = json::string(event, "/part/text");
+                self.report.final_message = Some(text.clone());
+                vec![AgentEvent::Message { text }]
+            }
+            "reasoning" => vec![AgentEvent::Reasoning {
+                text: json::string(event, "/part/text"),
+            }],
+            "tool_use" => self.tool(event.get("part")?),
+            "step_finish" => vec![self.step(event)],
+            "error" => vec![self.error(event)],
+            _ => return None,
+        };
+        self.spoke = true;
+        let id = json::text(event, "/sessionID");
+        let started = output::session(&mut self.report.session_id, id);
+        Some(started.into_iter().chain(told).collect())
+    }
+
+    /// A tool's call and its result come as one.
+    fn tool(&mut self, part: &Value) -> Vec<AgentEvent> {
+        // What was said before a tool call does not end the turn.
+        self.report.final_message = None;
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        let name = json::string(part, "/tool");
+        let id = json::text(part, "/callID").map(str::to_owned);
+        let input = part.pointer("/state/input").unwrap_or(&Value::Null);
+        let exit_code = json::exit_code(part, "/state/metadata/exit");
+        let finished = json::text(part, "/state/status") == Some("completed");
+        let ok = finished && exit_code.is_none_or(|code| code == 0);
+        let said = json::text(part, "/state/output").or_else(|| json::text(part, "/state/error"));
+        let mut events = vec![
+            AgentEvent::ToolCall {
+                id: id.clone(),
+                name: name.clone(),
+                summary: text::one_line(&output::summary_of(input)),
+            },
+            AgentEvent::ToolResult {
+                id,
+                ok,
+                exit_code,
+                summary: text::excerpt(said.unwrap_or_default()),
+            },
+        ];
+        let edits = matches!(name.as_str(), "write" | "edit" | "patch") && ok;
+        if let Some(path) = json::text(input, "/filePath").filter(|_| edits) {
+            let is_new = name == "write"
+                && part.pointer("/state/metadata/exists") == Some(&Value::Bool(false));
+            events.push(AgentEvent::FileChange {
+                path: path.to_owned(),
+                kind: if is_new { "add" } else { "update" }.to_owned(),
+            });
+        }
+        if name == "todowrite" && ok {
+            let todos = json::list(input, "/todos");
+            self.report.todo = todos.iter().map(output::todo_item).collect();
+            events.push(AgentEvent::Todo {
+                items: self.report.todo.clone(),
+            });
+        }
+        events
+    }
+
+    fn step(&mut self, event: &Value) -> AgentEvent {
+        let part = |name: &str| json::count(event, &format!("/part/tokens/{name}"));
+        let cached = part("cache/read");
+        let sent = output::sum([part("input"), cached, part("cache/write")]);
+        let received = output::sum([part("output"), part("reasoning")]);
+        let cost = event.pointer("/part/cost").and_then(Value::as_f64);
+        let usage = &mut self.report.usage;
+        let costs = [usage.cost_usd, cost].into_iter().flatten();
+        *usage = Usage {
+            tokens_in: output::sum([usage.tokens_in, sent]),
+            tokens_cached: output::sum([usage.tokens_cached, cached]),
+            tokens_out: output::sum([usage.tokens_out, received]),
+            cost_usd: costs.reduce(|sum, more| sum + more),
+        };
+        AgentEvent::Usage(*usage)
+    }
+
+    fn error(&mut self, event: &Value) -> AgentEvent {
+        let status = json::status(event, "/error/data/statusCode");
+        let message = json::text(event, "/error/data/message")
+            .or_else(|| json::text(event, "/error/message"))
+            .or_else(|| json::text(event, "/error/name"))
+            .unwrap_or("the turn failed without a message");
+        let error = classify_final(status, message);
+        self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+        AgentEvent::Error {
+            message: text::cut(message, text::ERROR_CHARS),
+            is_final: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! `qwen --output-format stream-json`.
+//!
+//! Known of version 0.15: an error of the API ends with exit code 0, `is_error: false` and a final message
+//! `[API Error: 401 …]`; a command that fails is a tool result without `is_error` and its exit code in words; no cost is told.
+
+use super::output::{self, OpenCalls, raw};
+use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::{json, text};
+use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, Usage};
+use crate::domain::api_error::{classify_final, with_remedy};
+use serde_json::Value;
+use std::ffi::OsString;
+
+/// The agent `qwen`.
+pub static SPEC: CliSpec = CliSpec {
+    name: "qwen",
+    about: "`qwen --output-format stream-json`, every tool allowed, sessions resumed",
+    program: "qwen",
+    package: Package {
+        name: "qwen-code",
+        npm: "@qwen-code/qwen-code",
+    },
+    tested: "0.15.10",
+    variables: VARIABLES,
+    keys: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
+    login: LoginFiles {
+        variable: Some("QWEN_HOME"),
+        directory: ".qwen",
+        login: "oauth_creds.json",
+        maybe: &["settings.json"],
+        maybe_in_home: &[],
+        keychain: false,
+    },
+    own_directories: &[],
+    login_options: &["--auth-type", "--openai-api-key"],
+    configuration: &["**/QWEN.md", ".qwen/**"],
+    invocation,
+    reader: || Box::<Reader>::default(),
+};
+
+const VARIABLES: &[Variable] = &[
+    Variable::key("OPENAI_API_KEY"),
+    Variable::key("DASHSCOPE_API_KEY"),
+    Variable::setting("OPENAI_BASE_URL"),
+    Variable::setting("OPENAI_MODEL"),
+    Variable::setting("QWEN_HOME"),
+    Variable::setting("NODE_EXTRA_CA_CERTS"),
+];
+
+/// How to start a turn. With a key of an API that speaks OpenAI's protocol it is told to use that.
+fn invocation(request: &TurnRequest<'_>) -> Invocation {
+    let mut args: Vec<OsString> = ["--output-format", "stream-json"]
+        .map(OsString::from)
+        .into();
+    if request.base_env_has("OPENAI_API_KEY") && !request.overrides(&["--auth-type"]) {
+        args.push("--auth-type=openai".into());
+    }
+    if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
+        let mode = match request.may_write {
+            true => "yolo",
+            // Without a person to ask, tools that change something are not offered.
+            false => "default",
+        };
+        args.push(format!("--approval-mode={mode}").into());
+    }
+    args.extend(request.model_argument(&["-m", "--model"]));
+    if let Some(session) = request.resumable() {
+        args.push(format!("--resume={session}").into());
+    }
+    args.extend(request.extra_args.iter().map(OsString::from));
+    Invocation {
+        program: SPEC.program.into(),
+        args,
+        env: Vec::new(),
+        stdin: Stdin::Prompt,
+        final_message_file: None,
+        files: Vec::new(),
+    }
+}
+
+/// Reads one turn's stdout.
+#[derive(Debug, Default)]
+pub struct Reader {
+    report: AgentReport,
+    spoke: bool,
+    last_text: Option<String>,
+    open_calls: OpenCalls<Call>,
+}
+
+/// A tool call whose result has not come.
+#[derive(Debug)]
+struct Call {
+    path: Option<String>,
+    todo: Option<Vec<TodoItem>>,
+}
+
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let event = json::object(line);
+        event
+            .and_then(|event| self.event(&event))
+            .unwrap_or_else(|| raw(line))
+    }
+
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        if self.report.final_message.is_none() && self.report.api_error.is_none() {
+            self.report.final_message = self.last_text;
+        }
+        if !self.spoke {
+            let refused = exit.refused_to_start();
+            self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
+        }
+        self.report
+    }
+}
+
+impl Reader {
+    /// The events for a line of the protocol, `None` for one of another kind.
+    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
+        let blocks = || json::list(event, "/message/content").iter();
+        let events = match json::text(event, "/type")? {
+            "system" => self.session(event).into_iter().collect(),
+            "assistant" => blocks().filter_map(|block| self.block(block)).collect(),
+            "user" => blocks()
+                .filter(|block| json::text(block, "/type") == Some("tool_result"))
+                .flat_map(|block| self.tool_result(block))
+                .collect(),
+            "result" => self.result(event),
+            "stream_event" => Vec::new(),
+            _ => return None,
+        };
+        self.spoke = true;
+        Some(events)
+    }
+
+    fn session(&mut self, event: &Value) -> Option<AgentEvent> {
+        output::session(
+            &mut self.report.session_id,
+            json::text(event, "/session_id"),
+        )
+    }
+
+    fn block(&mut self, block: &Value) -> Option<AgentEvent> {
+        match json::text(block, "/type")? {
+            "text" => {
+                let text = json::string(block, "/text");
+                self.last_text = Some(text.clone());
+                Some(AgentEvent::Message { text })
+            }
+            "thinking" => Some(AgentEvent::Reasoning {
+                text: json::string(block, "/thinking"),
+            }),
+            "tool_use" => Some(self.call(block)),
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, block: &Value) -> AgentEvent {
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        let name = json::string(block, "/name");
+        let input = block.get("input").unwrap_or(&Value::Null);
+        let id = json::text(block, "/id").map(str::to_owned);
+        if let Some(id) = &id {
+            let edits = matches!(name.as_str(), "write_file" | "edit");
+            let path = json::text(input, "/file_path").filter(|_| edits);
+            let todos = json::list(input, "/todos").iter();
+            let call = Call {
+                path: path.map(str::to_owned),
+                todo: (name == "todo_write").then(|| todos.map(output::todo_item).collect()),
+            };
+            self.open_calls.open(id, call);
+        }
+        AgentEvent::ToolCall {
+            id,
+            summary: text::one_line(&output::summary_of(input)),
+            name,
+        }
+    }
+
+    fn tool_result(&mut self, block: &Value) -> Vec<AgentEvent> {
+        let id = json::text(block, "/tool_use_id").map(str::to_owned);
+        let call = self.open_calls.close(id.as_deref());
+        let said = json::text(block, "/content").unwrap_or_default();
+        let exit_code = output::exit_code_in_words(said);
+        let ok = !json::flag(block, "/is_error") && exit_code.is_none_or(|code| code == 0);
+        let mut events = vec![AgentEvent::ToolResult {
+            id,
+            ok,
+            exit_code,
+            summary: text::excerpt(said),
+        }];
+        let Some(call) = call.filter(|_| ok) else {
+            return events;
+        };
+        if let Some(path) = call.path {
+            let is_new = said.contains("created");
+            events.push(AgentEvent::FileChange {
+                path,
+                kind: if is_new { "add" } else { "update" }.to_owned(),
+            });
+        }
+        if let Some(items) = call.todo {
+            self.report.todo.clone_from(&items);
+            events.push(AgentEvent::Todo { items });
+        }
+        events
+    }
+
+    fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
+        self.session(event);
+        self.report.usage = Usage {
+            tokens_in: json::count(event, "/usage/input_tokens"),
+            tokens_cached: json::count(event, "/usage/cache_read_input_tokens"),
+            tokens_out: json::count(event, "/usage/output_tokens"),
+            cost_usd: None,
+        };
+        let denials = json::list(event, "/permission_denials").len();
+        self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
+        let mut events = vec![AgentEvent::Usage(self.report.usage)];
+        let said = json::text(event, "/result").or_else(|| json::text(event, "/error/message"));
+        let said = said.unwrap_or_default();
+        let refused = said.strip_prefix("[API Error: ");
+        let refused = refused.and_then(|rest| rest.strip_suffix(']'));
+        if refused.is_none() && !json::flag(event, "/is_error") {
+            self.report.final_message =
+                Some(said.to_owned()).filter(|text| !text.trim().is_empty());
+            return events;
+        }
+        let message = refused.unwrap_or(said);
+        let status = message.split(' ').next().and_then(|word| word.parse().ok());
+        let error = classify_final(status, message);
+        self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+        events.push(AgentEvent::Error {
+            message: text::cut(message, text::ERROR_CHARS),
+            is_final: true,
+        });
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests;
