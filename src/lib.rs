@@ -8,7 +8,6 @@ pub use sprag_domain as domain;
 
 pub mod http;
 pub mod permit;
-mod plain_file;
 pub mod process;
 pub mod sandbox;
 

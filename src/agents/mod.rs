@@ -4,6 +4,7 @@
 //! Everything but [`builtin`] is pure. The caller starts the process, pipes the prompt in, hands every line
 //! of stdout to the [`TurnReader`] and, when the process has ended, what is known of its end.
 
+mod acp;
 pub mod builtin;
 pub mod claude;
 pub mod codex;
@@ -37,10 +38,13 @@ pub const BUILTIN: &str = "builtin";
 /// The name of the agent that is a command of the user's.
 pub const COMMAND: &str = "command";
 
+/// The name of the agent that is any command that speaks the Agent Client Protocol.
+pub const ACP: &str = "acp";
+
 /// The agents that a setting can name, in the order in which they are proposed.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let clis = CLIS.iter().map(|spec| spec.name);
-    clis.chain([BUILTIN, COMMAND])
+    clis.chain([BUILTIN, ACP, COMMAND])
 }
 
 /// The agent CLI of this name.
@@ -86,6 +90,11 @@ impl Agent {
 pub enum CliAgent {
     /// One of [`CLIS`].
     Known(&'static CliSpec),
+    /// Any command of the user's that speaks the Agent Client Protocol.
+    Acp {
+        /// Run by `sh -c`.
+        command: String,
+    },
     /// Any command of the user's.
     Command {
         /// Run by `sh -c`.
@@ -98,6 +107,7 @@ impl CliAgent {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Known(spec) => spec.name,
+            Self::Acp { .. } => ACP,
             Self::Command { .. } => COMMAND,
         }
     }
@@ -106,14 +116,20 @@ impl CliAgent {
     pub fn invocation(&self, request: &TurnRequest<'_>) -> Invocation {
         match self {
             Self::Known(spec) => (spec.invocation)(request),
+            Self::Acp { command } => Invocation {
+                stdin: Stdin::Dialogue,
+                final_message_file: None,
+                ..command::invocation(command, request)
+            },
             Self::Command { command } => command::invocation(command, request),
         }
     }
 
-    /// A reader of one turn's stdout.
-    pub fn reader(&self) -> Box<dyn TurnReader> {
+    /// A reader of one turn's stdout, which may speak to the agent too.
+    pub fn reader(&self, request: &TurnRequest<'_>, prompt: &str) -> Box<dyn TurnReader> {
         match self {
             Self::Known(spec) => (spec.reader)(),
+            Self::Acp { .. } => Box::new(acp::Reader::new(request, prompt)),
             Self::Command { .. } => Box::<command::Reader>::default(),
         }
     }
@@ -122,7 +138,15 @@ impl CliAgent {
     pub fn variables_to_pass(&self, is_set: impl Fn(&str) -> bool) -> Vec<&'static str> {
         match self {
             Self::Known(spec) => spec.variables_to_pass(is_set).map(|it| it.name).collect(),
-            Self::Command { .. } => Vec::new(),
+            Self::Acp { .. } | Self::Command { .. } => Vec::new(),
+        }
+    }
+
+    /// The command of the user's that a shell runs.
+    pub fn command(&self) -> Option<&str> {
+        match self {
+            Self::Known(_) => None,
+            Self::Acp { command } | Self::Command { command } => Some(command),
         }
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn read(
     stdout: &str,
     exit: ExitFacts<'_>,
 ) -> (Vec<AgentEvent>, AgentReport) {
-    let mut parser = agent.reader();
+    let mut parser = agent.reader(&request(), "");
     let events = stdout
         .lines()
         .flat_map(|line| parser.line(line.as_bytes()))
@@ -143,7 +143,10 @@ fn agents() -> Vec<CliAgent> {
     let command = CliAgent::Command {
         command: "cat".to_owned(),
     };
-    known.chain([command]).collect()
+    let acp = CliAgent::Acp {
+        command: "cat".to_owned(),
+    };
+    known.chain([acp, command]).collect()
 }
 
 #[test]
@@ -506,6 +509,15 @@ fn word() -> impl Strategy<Value = String> {
             "agent.error",
             "agent.tool_call",
             "agent.tool_result",
+            "jsonrpc",
+            "method",
+            "params",
+            "session/update",
+            "session/request_permission",
+            "update",
+            "sessionUpdate",
+            "tool_call",
+            "toolCallId",
             "tool_name",
             "tool_id",
             "parameters",
@@ -570,7 +582,7 @@ proptest! {
         file in prop::option::of(prop::collection::vec(any::<u8>(), 0..60)),
     ) {
         for agent in agents() {
-            let mut parser = agent.reader();
+            let mut parser = agent.reader(&request(), "");
             for line in &lines {
                 let events = parser.line(line);
                 let blank = String::from_utf8_lossy(line).trim().is_empty();

@@ -3,6 +3,7 @@
 use super::output;
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
 use crate::domain::api_error::classify;
+use crate::process::Dialogue;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -125,6 +126,8 @@ pub struct Invocation {
 pub enum Stdin {
     /// The prompt, then end of file.
     Prompt,
+    /// What the reader of the agent's output says: [`TurnReader::dialogue`].
+    Dialogue,
     /// Nothing.
     Null,
 }
@@ -205,6 +208,11 @@ pub trait TurnReader: Debug {
     /// Takes in whole lines, with their newlines, that hold no `{` and so are not of the agent's
     /// protocol, without making events of them.
     fn plain_lines(&mut self, _lines: &[u8]) {}
+
+    /// By which the agent is spoken to, where that takes more than the prompt.
+    fn dialogue(&self) -> Option<Dialogue> {
+        None
+    }
 
     /// What is known of the turn, now that the process has ended.
     ///

@@ -259,7 +259,7 @@ fn outcome(exit: &Exit) -> CheckOutcome {
         Exit::TimedOut { after } | Exit::Stalled { after } => CheckOutcome::TimedOut {
             after_ms: millis(*after),
         },
-        Exit::Cancelled(_) => CheckOutcome::Aborted,
+        Exit::Dismissed | Exit::Cancelled(_) => CheckOutcome::Aborted,
         Exit::NotFound => CheckOutcome::NotStarted {
             program: "sh".into(),
             why: "there is no sh".into(),

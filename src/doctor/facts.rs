@@ -22,7 +22,7 @@ pub struct Facts {
     /// not tell.
     pub agent: Option<Agent>,
     /// GitHub.
-    pub actions_job: ActionsJob,
+    pub hub: Hub,
     /// What the event of this job asks for.
     pub trigger: Trigger,
     /// The way out of this machine.
@@ -212,18 +212,18 @@ pub struct Cli {
     pub login: Login,
 }
 
-/// Whether this is a step of a job of GitHub Actions, and what is known of it.
+/// GitHub as far as it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ActionsJob {
+pub enum Hub {
     /// This is no step of a job.
     Outside,
     /// This is one.
-    Inside(JobFacts),
+    Here(Here),
 }
 
 /// GitHub, seen from a step of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobFacts {
+pub struct Here {
     /// `owner/name`, where it is told.
     pub repository: Option<String>,
     /// The address of the API.

@@ -1,7 +1,7 @@
 //! Looks at everything that a run needs, and writes nothing.
 
-mod actions_job;
 mod agent;
+mod hub;
 mod machine;
 mod network;
 mod repository;
@@ -51,12 +51,12 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     let asked = async {
         tokio::join!(
             agent::look(context, configured.as_ref().ok(), work_tree, &cancel),
-            actions_job::look(context),
+            hub::look(context),
             machine::user_namespaces(context, &cancel),
             confinement(context, real.as_ref().ok(), configured.as_ref().ok()),
         )
     };
-    let (agent, actions_job, user_namespaces, confinement) = tokio::select! {
+    let (agent, hub, user_namespaces, confinement) = tokio::select! {
         biased;
         reason = cancel.cancelled() => return Ok(Gathered::Cancelled(reason)),
         asked = asked => asked,
@@ -88,9 +88,9 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
             Err(error) => Err(trouble(error)),
         },
         agent,
-        actions_job,
+        hub,
         network: network::look(context, model.as_deref()),
-        trigger: actions_job::trigger(context, &settings.unwrap_or_default()),
+        trigger: hub::trigger(context, &settings.unwrap_or_default()),
         machine: Machine {
             confinement,
             ..machine::look(context, &runs, user_namespaces, subreaper)

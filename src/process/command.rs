@@ -1,5 +1,6 @@
 //! What is to be run, and within which limits.
 
+use super::dialogue::Dialogue;
 use crate::sandbox::Policy;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,6 +35,8 @@ pub enum Input {
     Bytes(Vec<u8>),
     /// A regular file.
     File(PathBuf),
+    /// What is said in answer to its output, until the dialogue is over.
+    Dialogue(Dialogue),
 }
 
 /// When a child is ended. All times are monotonic.

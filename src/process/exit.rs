@@ -68,6 +68,8 @@ pub enum Exit {
         /// The length of silence that was allowed.
         after: Duration,
     },
+    /// Sprag ended it because its dialogue was over and it did not end by itself.
+    Dismissed,
     /// Sprag ended it, or never started it, because the run was cancelled.
     Cancelled(CancelReason),
     /// There is no such program.
@@ -102,6 +104,7 @@ impl fmt::Display for Exit {
             Self::Stalled { after } => {
                 write!(f, "no output for {}", humantime::format_duration(*after))
             }
+            Self::Dismissed => f.write_str("ended after its last answer"),
             Self::Cancelled(reason) => write!(f, "cancelled ({reason})"),
             Self::NotFound => f.write_str("not found"),
             Self::NotExecutable { why } => write!(f, "not executable: {why}"),

@@ -1,5 +1,6 @@
 //! A child while it lives: moving its data, watching its limits, ending it.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::future::pending;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::cancel::{Cancel, Urgency};
 use super::command::{CommandSpec, Input, Limits};
+use super::dialogue::{Dialogue, Next};
 use super::exit::{Ended, Exit, Leaked, RawStatus, StreamKind};
 use super::host::{Proc, State};
 use super::registration::Registration;
@@ -20,6 +22,8 @@ use super::tree::Tree;
 use super::{marker, spawn};
 use crate::sandbox::Report;
 
+/// How long a child gets to end by itself once its dialogue is over.
+const DISMISSAL: Duration = Duration::from_secs(1);
 /// The largest chunk of output that is handed on.
 const CHUNK: usize = 128 << 10;
 /// How often orphans are reaped while a child runs.
@@ -84,7 +88,8 @@ async fn run_and(
     let mut live = Live::new(started, &spec.stdin, began, cancel, on_output);
     let cut_short = live.watch(&spec.limits).await;
     if cut_short.is_some() {
-        live.terminate(spec.limits.grace).await;
+        let rest = live.say_farewell(spec.limits.grace).await;
+        live.terminate(rest).await;
     }
     let report = live.hear_launcher();
     if let Some(exit) = spawn::not_started(spec, &report) {
@@ -128,7 +133,9 @@ struct Live<'a> {
     stdout: Output<ChildStdout>,
     stderr: Output<ChildStderr>,
     stdin: Option<ChildStdin>,
-    unwritten: &'a [u8],
+    dialogue: Option<&'a Dialogue>,
+    unwritten: Cow<'a, [u8]>,
+    written: usize,
     began: Instant,
     last_output: Instant,
     cancel: &'a Cancel,
@@ -177,10 +184,15 @@ impl<'a> Live<'a> {
             stdout: Output::new(child.stdout.take()),
             stderr: Output::new(child.stderr.take()),
             stdin: child.stdin.take(),
-            unwritten: match stdin {
-                Input::Bytes(bytes) => bytes,
-                Input::Null | Input::File(_) => &[],
+            dialogue: match stdin {
+                Input::Dialogue(dialogue) => Some(dialogue),
+                _ => None,
             },
+            unwritten: match stdin {
+                Input::Bytes(bytes) => Cow::Borrowed(bytes),
+                _ => Cow::Borrowed(&[]),
+            },
+            written: 0,
             child,
             began,
             last_output: Instant::now(),
@@ -202,6 +214,7 @@ impl<'a> Live<'a> {
     /// Lets the child run. `None` if it ended by itself, else why it has to be ended.
     async fn watch(&mut self, limits: &Limits) -> Option<Exit> {
         let mut next_reap = self.began + REAP_EVERY;
+        let mut dismissed = None;
         loop {
             let (limit, _) = next_limit(limits, self.began, self.last_output).unzip();
             let due = limit.map_or(next_reap, |limit| next_reap.min(limit));
@@ -216,12 +229,38 @@ impl<'a> Live<'a> {
                 registry::follow_kept();
                 next_reap = now + REAP_EVERY;
             }
+            if self.dialogue.is_some_and(Dialogue::is_over) {
+                let since = *dismissed.get_or_insert(now);
+                if now >= since + DISMISSAL {
+                    return Some(Exit::Dismissed);
+                }
+            }
             // Output may have arrived in the meantime, so what the limit is is asked anew.
             match next_limit(limits, self.began, self.last_output) {
                 Some((limit, exit)) if now >= limit => return Some(exit),
                 _ => {}
             }
         }
+    }
+
+    /// Says what is said to a child before it is ended, and waits for half of the grace at most until it has ended the
+    /// dialogue. Returns what is left of the grace.
+    async fn say_farewell(&mut self, grace: Duration) -> Duration {
+        let Some(dialogue) = self.dialogue else {
+            return grace;
+        };
+        if !dialogue.say_farewell() {
+            return grace;
+        }
+        let began = Instant::now();
+        let until = began + grace / 2;
+        while !self.exited && !dialogue.is_over() && Instant::now() < until {
+            let look = until.min(Instant::now() + LOOK_EVERY);
+            if self.rest(look, Some(Urgency::Forced)).await == Woke::Cancelled {
+                break;
+            }
+        }
+        grace.saturating_sub(began.elapsed())
     }
 
     /// Asks the whole tree to terminate and waits for it, and kills what is left after the grace.
@@ -415,7 +454,7 @@ impl<'a> Live<'a> {
             elapsed: self.began.elapsed(),
             leaked,
             output_held_open,
-            stdin_unread: !self.unwritten.is_empty(),
+            stdin_unread: !self.left_to_write().is_empty(),
         }
     }
 
@@ -441,9 +480,8 @@ impl<'a> Live<'a> {
             if self.exited && !self.output_is_open() {
                 return Woke::Closed;
             }
-            if self.unwritten.is_empty() {
-                self.stdin = None;
-            }
+            self.prepare_input();
+            let left = self.unwritten.get(self.written..).unwrap_or_default();
             tokio::select! {
                 read = self.stdout.read() => {
                     let chunk = self.stdout.accept(read);
@@ -459,8 +497,8 @@ impl<'a> Live<'a> {
                         (self.on_output)(StreamKind::Stderr, chunk);
                     }
                 }
-                written = write(&mut self.stdin, self.unwritten) => match written {
-                    Some(count) => self.unwritten = self.unwritten.get(count..).unwrap_or_default(),
+                written = write(&mut self.stdin, left), if !left.is_empty() => match written {
+                    Some(count) => self.written += count,
                     None => self.stdin = None,
                 },
                 status = self.child.wait(), if !self.exited => {
@@ -474,6 +512,25 @@ impl<'a> Live<'a> {
                 () = sleep_until(until) => return Woke::Due,
             }
         }
+    }
+
+    /// Takes up what is to be written next, and ends the input once nothing is left.
+    fn prepare_input(&mut self) {
+        if !self.left_to_write().is_empty() {
+            return;
+        }
+        match self.dialogue.map(Dialogue::next) {
+            Some(Next::Say(bytes)) => {
+                self.unwritten = Cow::Owned(bytes);
+                self.written = 0;
+            }
+            Some(Next::Wait) => {}
+            Some(Next::Over) | None => self.stdin = None,
+        }
+    }
+
+    fn left_to_write(&self) -> &[u8] {
+        self.unwritten.get(self.written..).unwrap_or_default()
     }
 
     fn output_is_open(&self) -> bool {
@@ -534,50 +591,4 @@ async fn reached(cancel: &Cancel, urgency: Option<Urgency>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn output_puts_off_a_stall_and_never_a_timeout() {
-        let began = Instant::now();
-        let seconds = Duration::from_secs;
-        let at = |after| began + seconds(after);
-        let limits = |timeout: Option<u64>, stall: Option<u64>| Limits {
-            timeout: timeout.map(seconds),
-            stall: stall.map(seconds),
-            ..Limits::default()
-        };
-        let timed_out = |after| {
-            Some((
-                at(after),
-                Exit::TimedOut {
-                    after: seconds(after),
-                },
-            ))
-        };
-        let stalled = |from, after| {
-            Some((
-                at(from + after),
-                Exit::Stalled {
-                    after: seconds(after),
-                },
-            ))
-        };
-        let cases = [
-            (limits(None, None), 0, None),
-            (limits(Some(9), None), 5, timed_out(9)),
-            (limits(None, Some(3)), 0, stalled(0, 3)),
-            (limits(None, Some(3)), 5, stalled(5, 3)),
-            (limits(Some(9), Some(3)), 5, stalled(5, 3)),
-            (limits(Some(9), Some(3)), 6, timed_out(9)),
-            (limits(Some(u64::MAX), Some(u64::MAX)), 6, None),
-        ];
-        for (limits, last_output, expected) in cases {
-            assert_eq!(
-                next_limit(&limits, began, at(last_output)),
-                expected,
-                "{limits:?}"
-            );
-        }
-    }
-}
+mod tests;

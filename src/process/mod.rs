@@ -9,6 +9,7 @@
 mod cancel;
 mod command;
 mod descent;
+mod dialogue;
 pub mod environment;
 mod exit;
 mod host;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use cancel::{Cancel, listen, survive_file_size_limit, watch_parent};
 pub use command::{CommandSpec, Input, Limits};
+pub use dialogue::Dialogue;
 pub use exit::{CancelReason, Ended, Exit, Leaked, RawStatus, StreamKind};
 pub use lines::{Line, LineSplitter};
 pub use live::{run, run_keeping};

@@ -176,7 +176,7 @@ fn birth(pid: i32) -> Proc {
 fn open_input(input: &Input) -> Result<Stdio, String> {
     match input {
         Input::Null => Ok(Stdio::null()),
-        Input::Bytes(_) => Ok(Stdio::piped()),
+        Input::Bytes(_) | Input::Dialogue(_) => Ok(Stdio::piped()),
         Input::File(path) => {
             let fail = |why: String| format!("standard input {}: {why}", path.display());
             // A FIFO would block until somebody writes to it.

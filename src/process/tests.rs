@@ -571,3 +571,57 @@ fn the_processes_of_a_dead_run_are_killed_by_its_marker() {
     children[2].kill().unwrap();
     children[2].wait().unwrap();
 }
+
+/// Answers each line of a child with a line, and ends the dialogue at `bye`.
+async fn converse(script: &str, grace: Duration, interrupt: bool) -> (Ended, String) {
+    let dialogue = Dialogue::default();
+    let mut trial = Trial::sh(script).stdin(Input::Dialogue(dialogue.clone()));
+    trial.spec.limits.grace = grace;
+    dialogue.say(b"hello\n");
+    dialogue.set_farewell(b"stop\n".to_vec());
+    let mut heard = String::new();
+    let mut on_output = |_, chunk: &[u8]| {
+        let text = String::from_utf8_lossy(chunk);
+        heard.push_str(&text);
+        if text.contains("more?") {
+            dialogue.say(b"more\n");
+        }
+        if text.contains("wait") && interrupt {
+            trial.cancel.trigger(CancelReason::Interrupt);
+        }
+        if text.contains("bye") {
+            dialogue.end();
+        }
+    };
+    let ended = run(&trial.spec, &trial.cancel, &mut on_output).await;
+    assert_eq!(tagged(&trial.tag), vec![]);
+    (ended, heard)
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_child_is_answered_until_the_dialogue_is_over() {
+    let script = "read a; echo got $a, more?; read b; echo got $b, bye; read c || echo end";
+    let (ended, heard) = converse(script, AGES, false).await;
+    assert_eq!(heard, "got hello, more?\ngot more, bye\nend\n");
+    assert_eq!((ended.exit, ended.stdin_unread), (Exit::Code(0), false));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_child_that_stays_when_its_dialogue_is_over_is_dismissed() {
+    let (ended, _) = converse("echo bye; exec sleep 1000", AGES, false).await;
+    assert_eq!(
+        (ended.exit, ended.raw),
+        (Exit::Dismissed, Some(RawStatus::Signal(15)))
+    );
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_cancelled_child_hears_the_farewell_before_the_signal() {
+    let script = "trap 'echo killed; exit 1' TERM; read a; echo wait; read b; echo $b, bye; exit 0";
+    let (ended, heard) = converse(script, AGES, true).await;
+    assert_eq!(heard, "wait\nstop, bye\n");
+    assert_eq!(ended.exit, Exit::Cancelled(CancelReason::Interrupt));
+    let deaf = "trap 'exit 7' TERM; echo wait; while :; do sleep 0.05; done";
+    let (ended, _) = converse(deaf, Duration::from_millis(800), true).await;
+    assert_eq!(ended.raw, Some(RawStatus::Code(7)));
+}

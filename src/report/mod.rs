@@ -3,10 +3,8 @@
 //! Whatever renders events one by one is a [`Reporter`]; whatever renders the fold is a pure
 //! function of [`RunSummary`]. Nothing here can fail a run.
 
-pub mod actions_log;
 pub mod annotation;
 pub mod append;
-pub mod buffered_output;
 pub mod check_annotation;
 pub mod console;
 pub mod doctor;
@@ -14,8 +12,10 @@ pub mod failure;
 pub mod html;
 pub mod jsonl;
 pub mod markdown;
+pub mod outlet;
 pub mod outputs;
 pub mod sentence;
+pub mod shield;
 pub mod text;
 pub mod wire;
 pub mod workflow_command;
@@ -123,7 +123,7 @@ pub fn render(summary: &RunSummary, sources: &Sources, format: Format) -> String
             let json = serde_json::to_string_pretty(summary).unwrap_or_else(|error| {
                 serde_json::json!({ "error": error.to_string() }).to_string()
             });
-            actions_log::neutral_json(json) + "\n"
+            shield::neutral_json(json) + "\n"
         }
     }
 }

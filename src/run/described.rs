@@ -45,7 +45,9 @@ pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
         None => format!("  agent: {}", config.agent.name()),
     };
     match (&config.agent, no_agent) {
-        (Agent::Cli(CliAgent::Command { command }), None) => text += &format!(" ({command})"),
+        (Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }), None) => {
+            text += &format!(" ({command})")
+        }
         (Agent::Builtin(builtin), None) => match &builtin.source {
             Source::Api(access) => {
                 text += &format!(

@@ -29,6 +29,7 @@ mod orderly_end;
 pub mod parts;
 pub mod past_runs;
 pub mod places;
+mod plain_file;
 pub mod plan_state;
 pub mod prepare;
 mod push_failure;

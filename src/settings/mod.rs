@@ -402,9 +402,14 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
         (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
             command: command.to_owned(),
         })),
+        (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
+            command: command.to_owned(),
+        })),
         (agents::BUILTIN, _) => built_in(all, sources, of_role)?.map_err(no_access),
-        (agents::COMMAND, None) => Err(Error::config("agent `command` needs a command")
-            .hint("give one with --agent-command, or agent_command in plan or configuration")),
+        (name @ (agents::ACP | agents::COMMAND), None) => {
+            Err(Error::config(format!("agent `{name}` needs a command"))
+                .hint("give one with --agent-command, or agent_command in plan or configuration"))
+        }
         ("auto", None) => built_in(all, sources, of_role)?.map_err(|missing| {
             let none = Error::environment("no agent is configured").hint(format!(
                 "name one: {}; or set `agent` in {DEFAULT_FILE}",
@@ -425,7 +430,7 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
 
 /// The flags that choose an agent, as a person is told to give one of them.
 fn agent_flags() -> String {
-    let named = agents::names().filter(|name| *name != agents::COMMAND);
+    let named = agents::names().filter(|name| ![agents::ACP, agents::COMMAND].contains(name));
     let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
     format!("{}, or --agent-command 'COMMAND'", flags.join(", "))
 }

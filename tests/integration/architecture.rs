@@ -7,22 +7,14 @@ use std::path::{Path, PathBuf};
 /// Modules that a module may name of the crate's own, besides itself.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("permit", &["domain"]),
-    ("plain_file", &[]),
     ("sandbox", &["domain"]),
     ("process", &["sandbox"]),
     ("http", &["domain"]),
     ("agents", &["domain", "http", "process", "sandbox"]),
-    ("git", &["domain", "permit", "plain_file", "process"]),
+    ("git", &["domain", "permit", "process"]),
     (
         "checks",
-        &[
-            "domain",
-            "permit",
-            "plain_file",
-            "process",
-            "sandbox",
-            "secrets",
-        ],
+        &["domain", "permit", "process", "sandbox", "secrets"],
     ),
     ("commit_policy", &["domain", "git", "secrets"]),
     ("secrets", &[]),
@@ -78,7 +70,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "github",
             "http",
             "permit",
-            "plain_file",
             "print",
             "process",
             "report",
@@ -398,12 +389,11 @@ fn no_command_knows_of_another() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What the documents say that tests show is shown by tests.
+/// What `docs/security.md` says that tests show is shown by tests.
 #[test]
-fn the_tests_that_the_documents_name_are_there() {
+fn the_tests_that_the_security_document_names_are_there() {
     let root = root();
-    let read = |name: &str| fs::read_to_string(root.join("docs").join(name)).unwrap();
-    let document = read("security.md") + &read("verification.md");
+    let document = fs::read_to_string(root.join("docs/security.md")).unwrap();
     let files = [root.join("src"), root.join("tests")];
     let files = files.iter().flat_map(|dir| rust_files(dir));
     let code: String = files
@@ -418,7 +408,7 @@ fn the_tests_that_the_documents_name_are_there() {
         is_name && name.matches('_').count() >= 3
     });
     let names: Vec<&str> = names.collect();
-    assert!(names.len() > 100, "{names:?}");
+    assert!(names.len() > 50, "{names:?}");
     let missing: Vec<&&str> = names
         .iter()
         .filter(|name| !code.contains(&format!("fn {name}(")))

@@ -2,7 +2,7 @@
 //! anything is touched.
 
 use crate::support::project::{Project, Run};
-use sprag::agents::{CLIS, COMMAND};
+use sprag::agents::{ACP, CLIS, COMMAND};
 use sprag::domain::settings::AGENTS;
 use std::collections::BTreeMap;
 use std::fs;
@@ -384,7 +384,7 @@ fn an_unknown_agent() {
 
 /// The flags that choose an agent without a command of the user's, as the program tells them.
 pub fn agent_flags() -> String {
-    let named = sprag::agents::names().filter(|name| *name != COMMAND);
+    let named = sprag::agents::names().filter(|name| ![ACP, COMMAND].contains(name));
     let flags: Vec<String> = named.map(|name| format!("--agent {name}")).collect();
     flags.join(", ")
 }

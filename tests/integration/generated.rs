@@ -80,10 +80,10 @@ fn settings_of_agents() -> String {
             .map(|value| format!("    {},\n", quoted(value)))
             .collect()
     };
-    let others = [agents::BUILTIN, agents::COMMAND];
+    let others = [agents::BUILTIN, agents::ACP, agents::COMMAND];
     let clis = agents::names().filter(|name| !others.contains(name));
     let names = ["auto", agents::BUILTIN].into_iter().chain(clis);
-    let names = lines(&mut names.chain([agents::COMMAND]));
+    let names = lines(&mut names.chain([agents::ACP, agents::COMMAND]));
     let files = lines(&mut agents::configuration());
     format!(
         "\

@@ -8,6 +8,7 @@
     reason = "tests start children, give up loudly and say how long things took"
 )]
 
+mod acp;
 mod action_file;
 mod actions;
 mod agent_ends;
@@ -33,7 +34,6 @@ mod faults;
 mod first_steps;
 mod floods;
 mod full_disk;
-mod gates;
 mod generated;
 mod git_server;
 mod github_model;
@@ -45,7 +45,6 @@ mod killed;
 mod limits;
 mod network;
 mod on_github;
-mod one_tree;
 mod overhead;
 mod pid1;
 mod places;

@@ -1,4 +1,5 @@
-//! `sprag run` from end to end with the real `codex` and `claude`: only the model is scripted.
+//! `sprag run` from end to end with the real `codex` and `claude`, and with more of them where they are asked for: only the
+//! model is scripted.
 
 use crate::support::agent_clis;
 use crate::support::model_api::{ModelApi, Recorded, Step};
@@ -14,21 +15,69 @@ use std::path::Path;
 enum Agent {
     Codex,
     Claude,
+    Gemini,
+    Opencode,
+    Qwen,
+    /// opencode by the Agent Client Protocol.
+    OpencodeAcp,
+    /// Gemini CLI by the Agent Client Protocol.
+    GeminiAcp,
 }
-use Agent::{Claude, Codex};
+use Agent::{Claude, Codex, Gemini, GeminiAcp, Opencode, OpencodeAcp, Qwen};
 
 impl Agent {
     fn name(self) -> &'static str {
         match self {
             Codex => "codex",
             Claude => "claude",
+            Gemini => "gemini",
+            Opencode => "opencode",
+            Qwen => "qwen",
+            OpencodeAcp | GeminiAcp => "acp",
         }
+    }
+
+    /// The directory of its program, where it is to be tested.
+    fn bin(self) -> Option<&'static Path> {
+        match self {
+            Codex | Claude => agent_clis::bin(),
+            _ => agent_clis::more(),
+        }
+    }
+
+    /// The settings of a plan that it takes beside its name, model and arguments.
+    fn settings(self) -> Value {
+        let acp =
+            |command: &str, env: &[&str]| json!({ "agent_command": command, "agent_env": env });
+        match self {
+            OpencodeAcp => acp(
+                "opencode acp",
+                &["OPENCODE_CONFIG_CONTENT", "OPENCODE_DISABLE_MODELS_FETCH"],
+            ),
+            GeminiAcp => acp(
+                "gemini --experimental-acp --model gemini-2.5-flash",
+                &[
+                    "GEMINI_API_KEY",
+                    "GOOGLE_GEMINI_BASE_URL",
+                    "GEMINI_CLI_TRUST_WORKSPACE",
+                ],
+            ),
+            _ => json!({}),
+        }
+    }
+
+    /// Whether it tells what the model cost.
+    fn tells_cost(self) -> bool {
+        matches!(self, Claude | Opencode | OpencodeAcp)
     }
 
     fn model(self) -> &'static str {
         match self {
             Codex => "gpt-5.5",
             Claude => "claude-sonnet-4-5",
+            Gemini | GeminiAcp => "gemini-2.5-flash",
+            Opencode | OpencodeAcp => "scripted/fake-model",
+            Qwen => "fake-model",
         }
     }
 
@@ -47,6 +96,27 @@ impl Agent {
                     project.env(&name, value);
                 }
             }
+            Gemini | GeminiAcp => {
+                project.env("GEMINI_API_KEY", "not-a-key");
+                project.env("GOOGLE_GEMINI_BASE_URL", api.url());
+                project.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+                if self == GeminiAcp {
+                    let settings =
+                        json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
+                    let directory = project.beside("home").join(".gemini");
+                    fs::create_dir_all(&directory).unwrap();
+                    fs::write(directory.join("settings.json"), settings.to_string()).unwrap();
+                }
+            }
+            Opencode | OpencodeAcp => {
+                let config = api.opencode_config();
+                project.env("OPENCODE_CONFIG_CONTENT", config.to_string());
+                project.env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+            }
+            Qwen => {
+                project.env("OPENAI_API_KEY", "not-a-key");
+                project.env("OPENAI_BASE_URL", format!("{}/v1", api.url()));
+            }
         }
     }
 
@@ -59,15 +129,16 @@ impl Agent {
                 .into_iter()
                 .map(|arg| arg.replace("SCRIPTED_KEY", "CODEX_API_KEY"))
                 .collect(),
-            Claude => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
     /// The key that the model's API was shown.
     fn key(self, request: &Recorded) -> Option<String> {
         let header = match self {
-            Codex => request.header("authorization")?.strip_prefix("Bearer ")?,
             Claude => request.header("x-api-key")?,
+            Gemini | GeminiAcp => request.header("x-goog-api-key")?,
+            _ => request.header("authorization")?.strip_prefix("Bearer ")?,
         };
         Some(header.to_owned())
     }
@@ -76,11 +147,13 @@ impl Agent {
     fn last_prompt(self, request: &Recorded) -> String {
         let messages = match self {
             Codex => &request.body["input"],
-            Claude => &request.body["messages"],
+            Gemini | GeminiAcp => &request.body["contents"],
+            _ => &request.body["messages"],
         };
         let messages = messages.as_array().unwrap().iter();
         let said = messages.rev().find(|message| message["role"] == "user");
-        text_of(&said.unwrap()["content"])
+        let said = said.unwrap();
+        text_of(said.get("content").unwrap_or(&said["parts"]))
     }
 }
 
@@ -114,7 +187,7 @@ struct Small {
 impl Small {
     /// `None` when there are no agents to test.
     fn new(agent: Agent, steps: impl IntoIterator<Item = Step>) -> Option<Self> {
-        let bin = agent_clis::bin()?;
+        let bin = agent.bin()?;
         let api = ModelApi::start(steps).unwrap();
         let plan = plan("grep -q fixed a.txt");
         let mut project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan)]);
@@ -145,7 +218,7 @@ const REPAIRED: &str = "The cost of an insertion is one again, and all tests pas
 
 /// First it plans, then it repairs the wrong thing, then the right one.
 fn repairs_a_crate(agent: Agent) {
-    let Some(bin) = agent_clis::bin() else { return };
+    let Some(bin) = agent.bin() else { return };
     let api = ModelApi::start([
         text(PLANNED),
         replace(BROKEN, WORSE),
@@ -154,7 +227,7 @@ fn repairs_a_crate(agent: Agent) {
         text(REPAIRED),
     ])
     .unwrap();
-    let plan = json!({
+    let mut plan = json!({
         "title": "Repair",
         "agent": agent.name(),
         "agent_args": agent.args(&api),
@@ -165,6 +238,9 @@ fn repairs_a_crate(agent: Agent) {
         ],
         "tasks": [{ "id": "repair", "title": "Make the tests pass again" }],
     });
+    let settings = agent.settings();
+    let settings = settings.as_object().unwrap().clone();
+    plan.as_object_mut().unwrap().extend(settings);
     let mut project = broken_crate(&[("plan.yaml", &plan.to_string())]);
     agent.prepare(&mut project, bin, &api);
     let (base, commits) = (project.head(), project.commits());
@@ -225,7 +301,7 @@ fn told_in_the_summary(agent: Agent, run: &Run, head: &str) {
     assert_eq!(usage["tokens_in"], requests * TOKENS_IN);
     assert_eq!(usage["tokens_out"], requests * TOKENS_OUT);
     let cost = usage["cost_usd"].as_f64();
-    assert_eq!(cost.is_some_and(|usd| usd > 0.0), agent == Claude);
+    assert_eq!(cost.is_some_and(|usd| usd > 0.0), agent.tells_cost());
 }
 
 /// The nudge and the retry went on where the turn before them ended, with a short prompt each.
@@ -263,6 +339,31 @@ fn claude_repairs_a_real_crate() {
     repairs_a_crate(Claude);
 }
 
+#[test]
+fn gemini_repairs_a_real_crate() {
+    repairs_a_crate(Gemini);
+}
+
+#[test]
+fn opencode_repairs_a_real_crate() {
+    repairs_a_crate(Opencode);
+}
+
+#[test]
+fn qwen_repairs_a_real_crate() {
+    repairs_a_crate(Qwen);
+}
+
+#[test]
+fn opencode_repairs_a_real_crate_by_the_agent_client_protocol() {
+    repairs_a_crate(OpencodeAcp);
+}
+
+#[test]
+fn gemini_repairs_a_real_crate_by_the_agent_client_protocol() {
+    repairs_a_crate(GeminiAcp);
+}
+
 fn a_refused_key(agent: Agent, remedy: &str) {
     // Both try again a few times.
     let steps = vec![Step::Status(401); 20];
@@ -289,6 +390,24 @@ fn a_refused_key(agent: Agent, remedy: &str) {
 #[test]
 fn codex_with_a_refused_key_ends_the_run_with_the_remedy() {
     a_refused_key(Codex, "set CODEX_API_KEY or OPENAI_API_KEY from a secret");
+}
+
+#[test]
+fn gemini_with_a_refused_key_ends_the_run_with_the_remedy() {
+    a_refused_key(Gemini, "set GEMINI_API_KEY from a secret");
+}
+
+#[test]
+fn opencode_with_a_refused_key_ends_the_run_with_the_remedy() {
+    a_refused_key(Opencode, "set ANTHROPIC_API_KEY or OPENAI_API_KEY or");
+}
+
+#[test]
+fn qwen_with_a_refused_key_ends_the_run_with_the_remedy() {
+    a_refused_key(
+        Qwen,
+        "set OPENAI_API_KEY or DASHSCOPE_API_KEY from a secret",
+    );
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Place {
             start.elapsed().as_secs_f64(),
             output.status
         );
-        let mut parser = agent.reader();
+        let mut parser = agent.reader(request, prompt);
         let lines = output.stdout.split(|byte| *byte == b'\n');
         let events = lines.flat_map(|line| parser.line(line)).collect();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -33,7 +33,7 @@ pub(crate) async fn look(
     let kind = match (&configured.no_agent, &configured.task.agent) {
         (Some(error), _) => AgentKind::None(trouble(error)),
         (None, agents::Agent::Builtin(builtin)) => built_in(context, builtin),
-        (None, agents::Agent::Cli(CliAgent::Command { command })) => {
+        (None, agents::Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command })) => {
             of_command(context, command, work_tree)
         }
         (None, agents::Agent::Cli(CliAgent::Known(spec))) => {

@@ -12,6 +12,7 @@ pub const AGENTS: &[&str] = &[
     "gemini",
     "opencode",
     "qwen",
+    "acp",
     "command",
 ];
 

@@ -151,7 +151,7 @@ macro_rules! words {
 
 settings! {
     Agent {
-        /// The agent that does the work. `auto` takes `command` where there is an `agent_command`, else `builtin` where its model can be reached.
+        /// The agent that does the work. `acp` is an `agent_command` that speaks the Agent Client Protocol. `auto` takes `command` where there is an `agent_command`, else `builtin` where its model can be reached.
         agent: String = OneOf(AGENTS), Task, is "auto".to_owned();
         /// Command line of the agent, run by `sh -c`. Without `agent` it means agent `command`.
         agent_command: String = Text("COMMAND"), Task, unset "none";

@@ -1,5 +1,5 @@
 use super::*;
-use crate::agents::CliAgent;
+use crate::agents::TurnReader as _;
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::EventKind;
 use crate::report::samples;
@@ -196,10 +196,7 @@ fn an_event_has_the_fields_of_the_contract_in_their_order() {
 
 /// What an agent that is a command is understood to say with this line.
 fn understood(line: &str) -> Vec<AgentEvent> {
-    let agent = CliAgent::Command {
-        command: "agent".into(),
-    };
-    agent.reader().line(line.as_bytes())
+    crate::agents::command::Reader::default().line(line.as_bytes())
 }
 
 #[test]

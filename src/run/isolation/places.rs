@@ -124,7 +124,7 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
 fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<Place> {
     match agent {
         Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&context.env, home),
-        Agent::Cli(CliAgent::Command { .. }) => {
+        Agent::Cli(CliAgent::Acp { .. } | CliAgent::Command { .. }) => {
             let known = CLIS.iter();
             let places = known.flat_map(|spec| spec.own_places(&context.env, home));
             places.map(|it| Place { made: false, ..it }).collect()

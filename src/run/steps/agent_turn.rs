@@ -1,7 +1,9 @@
 //! The agent's process: its environment, its output, its end.
 
 use crate::agents::command::{TurnFacts, turn_env};
-use crate::agents::{Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnRequest};
+use crate::agents::{
+    Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest,
+};
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::Role;
 use crate::domain::builtin::trajectory::TurnName;
@@ -79,11 +81,15 @@ pub(crate) async fn run_agent(
         fs::write(path, content)?;
     }
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
+    let reader = agent.reader(&request, &prompt.text);
     let mut spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
+    if let (Stdin::Dialogue, Some(dialogue)) = (how.stdin, reader.dialogue()) {
+        spec.stdin = Input::Dialogue(dialogue);
+    }
     let confined = parts.setup.isolation.policy(Purpose::Agent);
     spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
     let file = RunFile::Transcript(number, run.config.agent.name());
-    let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, &agent, file).await?;
+    let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, reader, file).await?;
     if !ended.leaked.is_empty() {
         let names: Vec<&str> = ended
             .leaked
@@ -183,7 +189,7 @@ fn agent_spec(
         env,
         stdin: match how.stdin {
             Stdin::Prompt => Input::Bytes(prompt.text.into_bytes()),
-            Stdin::Null => Input::Null,
+            Stdin::Dialogue | Stdin::Null => Input::Null,
         },
         limits: Limits {
             timeout: Some(run.config.settings.turn_timeout),
@@ -199,11 +205,11 @@ async fn drive(
     setup: &Setup,
     emit: &mut Emitter<'_>,
     spec: &CommandSpec,
-    agent: &CliAgent,
+    reader: Box<dyn TurnReader>,
     transcript: RunFile<'_>,
 ) -> anyhow::Result<(Ended, Heard)> {
     let log = setup.run_dir.log(transcript)?;
-    let listener = RefCell::new(Listener::new(agent, log, emit));
+    let listener = RefCell::new(Listener::new(reader, log, emit));
     let mut on_output = |stream, chunk: &[u8]| listener.borrow_mut().hear(stream, chunk);
     let working = process::run(spec, &setup.cancel, &mut on_output);
     let ended = beating(working, setup.heartbeat(), || listener.borrow_mut().beat()).await;
@@ -242,7 +248,7 @@ fn read_end(path: &Path) -> (Option<Vec<u8>>, bool) {
 /// How the process's end reads in the domain. A command runs in a shell, which reports the signal
 /// that ended it as 128 and its number.
 fn turn_exit(exit: &Exit, agent: &CliAgent) -> TurnExit {
-    let in_shell = matches!(agent, CliAgent::Command { .. });
+    let in_shell = agent.command().is_some();
     match exit {
         Exit::Code(code @ 129..=143) if in_shell => TurnExit::Signal(code - 128),
         Exit::Code(code) => TurnExit::Code(*code),
@@ -253,6 +259,7 @@ fn turn_exit(exit: &Exit, agent: &CliAgent) -> TurnExit {
         Exit::Stalled { after } => TurnExit::Stalled {
             after_ms: millis(*after),
         },
+        Exit::Dismissed => TurnExit::Code(0),
         Exit::Cancelled(_) => TurnExit::Signal(15),
         Exit::NotFound => TurnExit::NotFound,
         Exit::NotExecutable { why } | Exit::SpawnFailed { why } => {

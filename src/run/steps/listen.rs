@@ -1,7 +1,7 @@
 //! Listening to an agent while its turn runs: what it prints goes to the transcript, to the parser
 //! and, within bounds, into the events.
 
-use crate::agents::{CliAgent, TurnReader};
+use crate::agents::TurnReader;
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::EventKind;
 use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text};
@@ -44,14 +44,14 @@ pub(super) struct Heard {
 }
 
 impl<'l, 'e> Listener<'l, 'e> {
-    pub(super) fn new(agent: &CliAgent, log: Log, emit: &'l mut Emitter<'e>) -> Self {
+    pub(super) fn new(reader: Box<dyn TurnReader>, log: Log, emit: &'l mut Emitter<'e>) -> Self {
         Self {
             log: Some(log),
             lost: None,
             lines: LineSplitter::new(LONGEST_LINE),
             stderr: Tail::new(STDERR_TAIL),
             teller: Teller {
-                reader: agent.reader(),
+                reader,
                 heartbeat: Heartbeat::new(),
                 emit,
                 protocol: PROTOCOL,

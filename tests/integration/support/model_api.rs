@@ -167,6 +167,23 @@ impl ModelApi {
         ]
     }
 
+    /// The configuration of `opencode` with a model of this server, `scripted/fake-model`.
+    pub fn opencode_config(&self) -> Value {
+        let model = json!({
+            "name": "Scripted", "cost": { "input": 1, "output": 2 },
+            "limit": { "context": 100_000, "output": 8000 },
+        });
+        let url = format!("{}/v1", self.url());
+        json!({
+            "autoupdate": false, "share": "disabled", "model": "scripted/fake-model",
+            "provider": { "scripted": {
+                "npm": "@ai-sdk/openai-compatible", "name": "Scripted",
+                "options": { "baseURL": url, "apiKey": "not-a-key" },
+                "models": { "fake-model": model },
+            } },
+        })
+    }
+
     /// Every request so far.
     pub fn requests(&self) -> Vec<Recorded> {
         lock(&self.state).requests.clone()
@@ -286,8 +303,11 @@ fn answer(request: Recorded, state: &mut State) -> Option<Answer> {
 fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Answer> {
     state.answered += 1;
     let number = state.answered;
+    let streams = request.path.contains("stream") || request.body["stream"] == true;
     match (request.offers_tools(), state.no_tools) {
-        (false, false) => return Some(wire.text_reply(number, &request.body, "A title")),
+        (false, false) => {
+            return Some(wire.text_reply(number, &request.body, streams, "A title"));
+        }
         (true, true) => return Some(wire.error(400, "this model does not support tools")),
         (true, false) | (false, true) => {}
     }
@@ -301,17 +321,14 @@ fn model_answer(wire: Wire, request: &Recorded, state: &mut State) -> Option<Ans
             retry_after: Some(seconds),
             ..wire.error(429, "scripted rate limit")
         },
-        Some(Step::Calls(text, calls)) => {
-            let streams = request.path.contains("stream") || request.body["stream"] == true;
-            model_calls::answer(wire, number, &text, &calls, streams)
-        }
+        Some(Step::Calls(text, calls)) => model_calls::answer(wire, number, &text, &calls, streams),
         Some(Step::Cut) => model_calls::cut(wire, number),
         Some(Step::Garbled) => model_calls::garbled(),
-        Some(Step::Text(text)) => wire.text_reply(number, &request.body, &text),
+        Some(Step::Text(text)) => wire.text_reply(number, &request.body, streams, &text),
         Some(Step::Refused(status, why)) => wire.error(status, why),
         Some(Step::Status(status)) => wire.error(status, &format!("scripted {status}")),
         Some(Step::Shell(command)) => wire
-            .shell_reply(number, &request.body, &command)
+            .shell_reply(number, &request.body, streams, &command)
             .unwrap_or_else(|| {
                 wire.error(400, "the script wants a shell and the agent offers none")
             }),

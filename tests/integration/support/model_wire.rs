@@ -77,6 +77,18 @@ impl ToolCall {
                 "Bash",
                 Input::Arguments(json!({ "command": command, "description": "scripted" })),
             ),
+            // Gemini CLI and Qwen Code, which wants to know all three.
+            (
+                "run_shell_command",
+                Input::Arguments(
+                    json!({ "command": command, "description": "scripted", "is_background": false }),
+                ),
+            ),
+            // opencode.
+            (
+                "bash",
+                Input::Arguments(json!({ "command": command, "description": "scripted" })),
+            ),
             ("exec", Input::Text(script)),
         ];
         let call = known.into_iter().find(|(name, _)| offered.contains(name));
@@ -140,31 +152,50 @@ impl Wire {
     }
 
     /// The `number`th reply, in which the model runs a command, if the request offers a shell.
-    pub fn shell_reply(self, number: u32, body: &Value, command: &str) -> Option<Answer> {
+    pub fn shell_reply(
+        self,
+        number: u32,
+        body: &Value,
+        streams: bool,
+        command: &str,
+    ) -> Option<Answer> {
         let call = ToolCall::of_a_shell(&tool_names(body), command)?;
-        Some(self.reply(number, body, "I will run a command.", Some(call)))
+        Some(self.reply(number, body, streams, "I will run a command.", Some(call)))
     }
 
     /// The `number`th reply, in which the model says something and does no more.
-    pub fn text_reply(self, number: u32, body: &Value, text: &str) -> Answer {
-        self.reply(number, body, text, None)
+    pub fn text_reply(self, number: u32, body: &Value, streams: bool, text: &str) -> Answer {
+        self.reply(number, body, streams, text, None)
     }
 
-    fn reply(self, number: u32, body: &Value, text: &str, call: Option<ToolCall>) -> Answer {
+    fn reply(
+        self,
+        number: u32,
+        body: &Value,
+        streams: bool,
+        text: &str,
+        call: Option<ToolCall>,
+    ) -> Answer {
         let model = body.get("model").cloned().unwrap_or(Value::Null);
         let (whole, events) = match self {
             Self::Responses => responses(number, &model, text, call),
             Self::Messages => messages(number, &model, text, call),
-            Self::Chat | Self::Gemini => super::model_calls::reply(self, number, text, &[]),
+            Self::Chat | Self::Gemini => {
+                let calls = call.map(|call| match call.input {
+                    Input::Arguments(arguments) => (call.name, arguments),
+                    Input::Text(text) => (call.name, json!({ "input": text })),
+                });
+                super::model_calls::reply(self, number, text, calls.as_slice())
+            }
         };
-        match body.get("stream") {
-            Some(Value::Bool(true)) => Answer {
+        match streams {
+            true => Answer {
                 status: 200,
                 content_type: "text/event-stream",
                 retry_after: None,
                 body: events.iter().map(server_sent).collect(),
             },
-            _ => Answer::json(200, &whole),
+            false => Answer::json(200, &whole),
         }
     }
 
@@ -188,13 +219,11 @@ impl Wire {
     }
 }
 
-/// An event as it goes over the wire, named by its type.
+/// An event as it goes over the wire, named by its type where it has one.
 pub fn server_sent(event: &Value) -> String {
-    let name = event
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    format!("event: {name}\ndata: {event}\n\n")
+    let name = event.get("type").and_then(Value::as_str);
+    let name = name.map_or_else(String::new, |name| format!("event: {name}\n"));
+    format!("{name}data: {event}\n\n")
 }
 
 fn responses(

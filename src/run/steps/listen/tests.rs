@@ -1,13 +1,7 @@
 use super::*;
-use crate::agents::ExitFacts;
+use crate::agents::{ExitFacts, command};
 use crate::domain::event::Event;
 use proptest::prelude::*;
-
-fn command() -> CliAgent {
-    CliAgent::Command {
-        command: String::new(),
-    }
-}
 
 /// The events of a turn and its final message, with so many raw lines told.
 fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
@@ -22,7 +16,7 @@ fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
     let directory = tempfile::tempdir().unwrap();
     let log = CappedLog::create(&directory.path().join("log")).unwrap();
     let log = Log::new(log, Default::default());
-    let mut listener = Listener::new(&command(), log, &mut emit);
+    let mut listener = Listener::new(Box::<command::Reader>::default(), log, &mut emit);
     listener.teller.raw.events = raw;
     for chunk in chunks {
         listener.hear(StreamKind::Stdout, chunk);

@@ -1,4 +1,4 @@
-//! Opening files in places that somebody else can write.
+//! Files in places that somebody else can write.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -2,8 +2,7 @@
 
 use crate::context::Context;
 use crate::doctor::{
-    ActionsJob, Answer, Area, JobFacts, Refused, RefusedKind, Right, Standing, TokenKind, Trigger,
-    read,
+    Answer, Area, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind, Trigger, read,
 };
 use crate::domain::settings::Settings;
 use crate::domain::trigger::place::Place;
@@ -25,15 +24,15 @@ const LIMITS: Limits = Limits {
     spacing: Duration::ZERO,
 };
 
-pub(crate) async fn look(context: &Context) -> ActionsJob {
+pub(crate) async fn look(context: &Context) -> Hub {
     if !context.in_actions() {
-        return ActionsJob::Outside;
+        return Hub::Outside;
     }
     let place = actions_environment::place(context);
     let token = inputs::token(context);
     let default = "https://api.github.com";
     let api = context.var("GITHUB_API_URL").unwrap_or(default);
-    let mut here = JobFacts {
+    let mut here = Here {
         repository: place.as_ref().map(|place| place.repository.clone()),
         api: crate::git::without_userinfo(api.trim_end_matches('/')),
         token: token.map(TokenKind::of),
@@ -42,7 +41,7 @@ pub(crate) async fn look(context: &Context) -> ActionsJob {
     if let (Some(place), Some(token)) = (place, token) {
         here.answer = Some(ask(context, &place, token).await.map_err(refused));
     }
-    ActionsJob::Inside(here)
+    Hub::Here(here)
 }
 
 async fn ask(context: &Context, place: &Place, token: &str) -> Result<Answer, Error> {

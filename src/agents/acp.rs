@@ -1,0 +1,447 @@
+//! Any agent that speaks the Agent Client Protocol, version 1: JSON-RPC 2.0, one message a line, over its standard
+//! input and output.
+//!
+//! A turn is one process: `initialize`, `session/new` or `session/load`, one `session/prompt`, and the end of its input.
+//! Files and terminals are not offered, so that the agent works with its own tools, in the sandbox that it was
+//! started in. Whether it may do something it asks by `session/request_permission`: what a run allows is allowed once, and
+//! a role that only reads is refused whatever is not reading.
+//!
+//! The messages are read here, as leniently as those of every other agent, and not by the crate `agent-client-protocol` (5.0): it
+//! wants to own both pipes, which here belong to the one place that supervises children, and its types lose a
+//! whole message where one field is of another kind than they expect. It would bring 24 crates, its types alone 14.
+
+use super::output::{self, Chunks, OpenCalls, is_session_id, raw};
+use super::turn::{ExitFacts, TurnReader, TurnRequest};
+use super::{json, text};
+use crate::domain::agent::{
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, Usage, UsageBasis,
+};
+use crate::domain::api_error::{classify_final, with_remedy};
+use crate::process::Dialogue;
+use serde_json::{Value, json};
+
+/// The version of the protocol that is spoken here.
+const VERSION: u64 = 1;
+
+/// The ids of our requests.
+const INITIALIZE: u64 = 1;
+const SESSION: u64 = 2;
+const PROMPT: u64 = 3;
+
+/// The code of an error that says that the agent has no login.
+const LOGIN_REQUIRED: i64 = -32000;
+/// The code of an error that says that a method is unknown.
+const UNKNOWN_METHOD: i64 = -32601;
+
+const LOGIN_REMEDY: &str = "log the agent in, or pass its key on with `agent_env`";
+
+/// Leads one turn and reads what the agent prints.
+#[derive(Debug)]
+pub struct Reader {
+    dialogue: Dialogue,
+    work_tree: String,
+    prompt: String,
+    may_write: bool,
+    /// The session of an earlier turn, which this turn goes on with.
+    earlier: Option<String>,
+    can_load: bool,
+    /// The prompt was given: what the agent says before that is of an earlier turn.
+    prompted: bool,
+    spoke: bool,
+    ended: bool,
+    said: Chunks,
+    thought: Chunks,
+    open_calls: OpenCalls<Call>,
+    report: AgentReport,
+}
+
+/// A tool call that has not ended.
+#[derive(Debug, Default)]
+struct Call {
+    changes: Vec<(String, &'static str)>,
+}
+
+impl Reader {
+    pub(super) fn new(request: &TurnRequest<'_>, prompt: &str) -> Self {
+        let reader = Self {
+            dialogue: Dialogue::default(),
+            work_tree: request.work_tree.to_string_lossy().into_owned(),
+            prompt: prompt.to_owned(),
+            may_write: request.may_write,
+            earlier: request.resumable().map(str::to_owned),
+            can_load: false,
+            prompted: false,
+            spoke: false,
+            ended: false,
+            said: Chunks::default(),
+            thought: Chunks::default(),
+            open_calls: OpenCalls::default(),
+            report: AgentReport {
+                usage_basis: UsageBasis::Session,
+                ..AgentReport::default()
+            },
+        };
+        reader.request(
+            INITIALIZE,
+            "initialize",
+            &json!({
+                "protocolVersion": VERSION,
+                "clientCapabilities": {
+                    "fs": { "readTextFile": false, "writeTextFile": false },
+                    "terminal": false,
+                },
+                "clientInfo": { "name": "sprag", "version": env!("CARGO_PKG_VERSION") },
+            }),
+        );
+        reader
+    }
+
+    fn request(&self, id: u64, method: &str, params: &Value) {
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+    }
+
+    fn send(&self, message: &Value) {
+        self.dialogue.say(format!("{message}\n").as_bytes());
+    }
+
+    /// The events for a message of the protocol, `None` for what is none.
+    fn message(&mut self, message: &Value) -> Option<Vec<AgentEvent>> {
+        let id = message.get("id").filter(|id| !id.is_null());
+        let events = match (json::text(message, "/method"), id) {
+            (Some("session/update"), None) => self.update(message.pointer("/params/update")?),
+            (Some("session/request_permission"), Some(id)) => self.permission(id, message),
+            (Some(method), Some(id)) => {
+                let error = json!({ "code": UNKNOWN_METHOD, "message": format!("there is no {method} here") });
+                self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+                Vec::new()
+            }
+            (Some(_), None) => Vec::new(),
+            (None, Some(id)) => self.answer(id.as_u64()?, message)?,
+            (None, None) => return None,
+        };
+        self.spoke = true;
+        Some(events)
+    }
+
+    /// An answer to one of our requests.
+    fn answer(&mut self, id: u64, message: &Value) -> Option<Vec<AgentEvent>> {
+        let result = message.get("result").unwrap_or(&Value::Null);
+        let error = message.get("error");
+        Some(match (id, error) {
+            (_, Some(error)) => self.refused(id, error),
+            (INITIALIZE, None) => self.initialized(result),
+            (SESSION, None) => self.session_began(result),
+            (PROMPT, None) => self.prompt_ended(result),
+            _ => return None,
+        })
+    }
+
+    fn initialized(&mut self, result: &Value) -> Vec<AgentEvent> {
+        let version = json::count(result, "/protocolVersion");
+        if version != Some(VERSION) {
+            let spoken = version.map_or("none".to_owned(), |version| version.to_string());
+            return self.end_with(ApiError {
+                status: None,
+                message: format!(
+                    "the agent speaks version {spoken} of the Agent Client Protocol, {VERSION} is needed"
+                ),
+                retry_after_ms: None,
+                class: ApiErrorClass::Unavailable,
+            });
+        }
+        self.can_load = json::flag(result, "/agentCapabilities/loadSession");
+        let mut params = json!({ "cwd": self.work_tree, "mcpServers": [] });
+        match self.earlier.clone().filter(|_| self.can_load) {
+            Some(session) => {
+                params["sessionId"] = session.into();
+                self.request(SESSION, "session/load", &params);
+            }
+            None => {
+                self.earlier = None;
+                self.request(SESSION, "session/new", &params);
+            }
+        }
+        Vec::new()
+    }
+
+    fn session_began(&mut self, result: &Value) -> Vec<AgentEvent> {
+        let id = self.earlier.as_deref();
+        let Some(id) = id.or_else(|| json::text(result, "/sessionId")) else {
+            let message = "the agent began a session without an id";
+            return self.end_with(classify_final(None, message));
+        };
+        let id = id.to_owned();
+        // A later turn can go on with it only where the agent can load it.
+        let known = Some(&*id).filter(|id| self.can_load && is_session_id(id));
+        let started = output::session(&mut self.report.session_id, known);
+        let cancel =
+            json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": id } });
+        self.dialogue
+            .set_farewell(format!("{cancel}\n").into_bytes());
+        let prompt = std::mem::take(&mut self.prompt);
+        let params = json!({ "sessionId": id, "prompt": [{ "type": "text", "text": prompt }] });
+        self.request(PROMPT, "session/prompt", &params);
+        self.prompted = true;
+        started.into_iter().collect()
+    }
+
+    fn prompt_ended(&mut self, result: &Value) -> Vec<AgentEvent> {
+        let mut events = self.flush();
+        match json::text(result, "/stopReason") {
+            None | Some("end_turn") => {}
+            Some(reason) => self.report.stopped_by = Some(reason.to_owned()),
+        }
+        let count = |name: &str| json::count(result, &format!("/usage/{name}"));
+        if result.get("usage").is_some_and(Value::is_object) {
+            let cached = count("cachedReadTokens");
+            let sent = [count("inputTokens"), cached, count("cachedWriteTokens")];
+            let usage = Usage {
+                tokens_in: output::sum(sent),
+                tokens_cached: cached,
+                tokens_out: output::sum([count("outputTokens"), count("thoughtTokens")]),
+                cost_usd: self.report.usage.cost_usd,
+            };
+            self.report.usage = usage;
+            events.push(AgentEvent::Usage(usage));
+        }
+        self.end();
+        events
+    }
+
+    /// An error in answer to one of our requests ends the turn.
+    fn refused(&mut self, id: u64, error: &Value) -> Vec<AgentEvent> {
+        if id == SESSION {
+            // A session that cannot be loaded is not asked for again.
+            self.report.session_id = None;
+        }
+        let mut message = json::string(error, "/message");
+        let details = ["/data/details", "/data/message", "/data"];
+        if let Some(details) = details.iter().find_map(|place| json::text(error, place)) {
+            message = format!("{message}: {details}");
+        }
+        let told = classify_final(json::status(error, "/data/status"), &message);
+        let code = error.get("code").and_then(Value::as_i64);
+        self.end_with(match code == Some(LOGIN_REQUIRED) {
+            true => ApiError {
+                message: format!("{} ({LOGIN_REMEDY})", told.message),
+                class: ApiErrorClass::Unavailable,
+                ..told
+            },
+            false => with_remedy(told, LOGIN_REMEDY),
+        })
+    }
+
+    fn end_with(&mut self, error: ApiError) -> Vec<AgentEvent> {
+        let mut events = self.flush();
+        events.push(AgentEvent::Error {
+            message: text::cut(&error.message, text::ERROR_CHARS),
+            is_final: true,
+        });
+        self.report.api_error = Some(error);
+        self.end();
+        events
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.dialogue.end();
+    }
+
+    /// Whether something is allowed is decided by what it is said to be; what it turns out to be the sandbox and the
+    /// repository tell.
+    fn permission(&mut self, id: &Value, message: &Value) -> Vec<AgentEvent> {
+        let kind = json::text(message, "/params/toolCall/kind").unwrap_or("other");
+        let allowed = self.may_write || matches!(kind, "read" | "search" | "think");
+        let wanted: &[&str] = match allowed {
+            true => &["allow_once", "allow_always"],
+            false => &["reject_once", "reject_always"],
+        };
+        let options = json::list(message, "/params/options");
+        let option = wanted.iter().find_map(|wanted| {
+            let of_kind = |option: &&Value| json::text(option, "/kind") == Some(wanted);
+            json::text(options.iter().find(of_kind)?, "/optionId")
+        });
+        if !allowed {
+            self.report.permission_denials = self.report.permission_denials.saturating_add(1);
+        }
+        let outcome = match option.filter(|_| !self.ended) {
+            Some(option) => json!({ "outcome": "selected", "optionId": option }),
+            None => json!({ "outcome": "cancelled" }),
+        };
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": outcome } }));
+        Vec::new()
+    }
+
+    fn update(&mut self, update: &Value) -> Vec<AgentEvent> {
+        if !self.prompted {
+            return Vec::new();
+        }
+        let chunk = || json::text(update, "/content/text").unwrap_or_default();
+        match json::text(update, "/sessionUpdate").unwrap_or_default() {
+            "agent_message_chunk" => {
+                let thought = self
+                    .thought
+                    .take()
+                    .map(|text| AgentEvent::Reasoning { text });
+                let part = self.said.push(chunk());
+                let said = part.map(|text| self.said(text));
+                thought.into_iter().chain(said).collect()
+            }
+            "agent_thought_chunk" => {
+                let full = self.thought.push(chunk());
+                full.map(|text| AgentEvent::Reasoning { text })
+                    .into_iter()
+                    .collect()
+            }
+            "tool_call" => {
+                let mut events = self.flush();
+                // What was said before a tool call does not end the turn.
+                self.report.final_message = None;
+                events.extend(self.call(update));
+                events
+            }
+            "tool_call_update" => self.call_changed(update),
+            "plan" => {
+                let mut events = self.flush();
+                events.push(self.plan(update));
+                events
+            }
+            "usage_update" => self.cost(update).into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The events of what was said in pieces and is now whole.
+    fn flush(&mut self) -> Vec<AgentEvent> {
+        let thought = self
+            .thought
+            .take()
+            .map(|text| AgentEvent::Reasoning { text });
+        let said = self.said.take().map(|text| self.said(text));
+        thought.into_iter().chain(said).collect()
+    }
+
+    fn said(&mut self, text: String) -> AgentEvent {
+        self.report.final_message = Some(text.trim_end().to_owned());
+        AgentEvent::Message { text }
+    }
+
+    fn call(&mut self, update: &Value) -> Vec<AgentEvent> {
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        let id = json::text(update, "/toolCallId").map(str::to_owned);
+        let title = json::text(update, "/title").filter(|title| !title.is_empty());
+        let input = update.get("rawInput").unwrap_or(&Value::Null);
+        let summary = title.map_or_else(|| output::summary_of(input), str::to_owned);
+        if let Some(id) = &id {
+            self.open_calls.open(id, Call::default());
+        }
+        let call = AgentEvent::ToolCall {
+            id,
+            name: json::text(update, "/kind").unwrap_or("other").to_owned(),
+            summary: text::one_line(&summary),
+        };
+        [call]
+            .into_iter()
+            .chain(self.call_changed(update))
+            .collect()
+    }
+
+    /// What a call has come to: its result once it has ended, and the files that it then has changed.
+    fn call_changed(&mut self, update: &Value) -> Vec<AgentEvent> {
+        let id = json::text(update, "/toolCallId");
+        let mut call = self.open_calls.close(id);
+        let content = json::list(update, "/content");
+        if let Some(call) = &mut call {
+            let changes = content.iter().filter_map(change);
+            let more: Vec<_> = changes
+                .filter(|change| !call.changes.contains(change))
+                .collect();
+            call.changes.extend(more);
+        }
+        let ok = match json::text(update, "/status") {
+            Some("completed") => true,
+            Some("failed") => false,
+            _ => {
+                if let (Some(id), Some(call)) = (id, call) {
+                    self.open_calls.open(id, call);
+                }
+                return Vec::new();
+            }
+        };
+        let texts = content
+            .iter()
+            .filter_map(|part| json::text(part, "/content/text"));
+        let said = texts.collect::<Vec<_>>().join("\n");
+        let exit_code = output::exit_code_in_words(&said);
+        let ok = ok && exit_code.is_none_or(|code| code == 0);
+        let result = AgentEvent::ToolResult {
+            id: id.map(str::to_owned),
+            ok,
+            exit_code,
+            summary: text::excerpt(&said),
+        };
+        let changes = call.filter(|_| ok).map(|call| call.changes);
+        let changes = changes.into_iter().flatten();
+        let changes = changes.map(|(path, kind)| AgentEvent::FileChange {
+            path,
+            kind: kind.to_owned(),
+        });
+        [result].into_iter().chain(changes).collect()
+    }
+
+    fn plan(&mut self, update: &Value) -> AgentEvent {
+        let entries = json::list(update, "/entries").iter();
+        let items: Vec<TodoItem> = entries.map(output::todo_item).collect();
+        self.report.todo.clone_from(&items);
+        AgentEvent::Todo { items }
+    }
+
+    fn cost(&mut self, update: &Value) -> Option<AgentEvent> {
+        if json::text(update, "/cost/currency")? != "USD" {
+            return None;
+        }
+        let amount = update.pointer("/cost/amount")?.as_f64()?;
+        self.report.usage.cost_usd = Some(amount);
+        Some(AgentEvent::Usage(self.report.usage))
+    }
+}
+
+impl TurnReader for Reader {
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let message = json::object(line);
+        message
+            .and_then(|message| self.message(&message))
+            .unwrap_or_else(|| raw(line))
+    }
+
+    fn dialogue(&self) -> Option<Dialogue> {
+        Some(self.dialogue.clone())
+    }
+
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.flush();
+        self.report.final_message_cut = self.said.is_cut() && self.report.final_message.is_some();
+        if !self.ended && !exit.killed_by_us {
+            // It died in the middle: what it said last was not meant to be the last.
+            self.report.final_message = None;
+        }
+        if !self.spoke {
+            let refused = exit.refused_to_start();
+            self.report.api_error = refused.map(|error| with_remedy(error, LOGIN_REMEDY));
+        }
+        self.report
+    }
+}
+
+/// The change of a file in a tool call's content.
+fn change(part: &Value) -> Option<(String, &'static str)> {
+    if json::text(part, "/type")? != "diff" {
+        return None;
+    }
+    let is_new = json::text(part, "/oldText").is_none();
+    let kind = if is_new { "add" } else { "update" };
+    Some((json::text(part, "/path")?.to_owned(), kind))
+}
+
+#[cfg(test)]
+mod tests;
