@@ -14,6 +14,7 @@ pub mod sandbox;
 pub mod agents;
 pub mod checks;
 pub mod commit_policy;
+pub mod gateway;
 pub mod git;
 pub mod secrets;
 

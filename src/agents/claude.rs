@@ -7,6 +7,7 @@
 
 mod todo;
 
+use super::gateway::{ANTHROPIC, BehindGateway};
 use super::output::{self, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{
@@ -45,6 +46,11 @@ pub static SPEC: CliSpec = CliSpec {
     own_directories: &[],
     login_options: &["--settings"],
     configuration: &["**/CLAUDE.md", "**/CLAUDE.local.md", ".claude/**"],
+    gateway: Some(BehindGateway {
+        provider: &ANTHROPIC,
+        elsewhere: &["ANTHROPIC_BASE_URL", "apiKeyHelper", "--settings"],
+        args: |_| Vec::new(),
+    }),
     invocation,
     reader: || Box::<Reader>::default(),
 };

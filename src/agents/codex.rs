@@ -4,6 +4,7 @@
 //! if no turn ends after it; usage on `resume` counts the whole thread; a server error hides its
 //! status behind prose; an unknown model adds an error item to a turn that succeeds.
 
+use super::gateway::{BehindGateway, OPENAI};
 use super::output::{self, OpenCalls, is_session_id, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
@@ -45,6 +46,18 @@ pub static SPEC: CliSpec = CliSpec {
         "--local-provider",
     ],
     configuration: &[".codex/**"],
+    gateway: Some(BehindGateway {
+        provider: &OPENAI,
+        elsewhere: &[
+            "model_provider",
+            "openai_base_url",
+            "chatgpt_base_url",
+            "--profile",
+            "--oss",
+            "--local-provider",
+        ],
+        args: gateway_args,
+    }),
     invocation,
     reader: || Box::<Reader>::default(),
 };
@@ -142,6 +155,22 @@ fn env(request: &TurnRequest<'_>) -> Vec<(OsString, OsString)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A provider of its own: with the built-in one codex first asks for a connection that the gateway does not
+/// have, seven times.
+fn gateway_args(base: &str) -> Vec<String> {
+    let settings = [
+        "model_provider=\"sprag\"".to_owned(),
+        "model_providers.sprag.name=\"sprag\"".to_owned(),
+        format!("model_providers.sprag.base_url=\"{base}\""),
+        "model_providers.sprag.env_key=\"CODEX_API_KEY\"".to_owned(),
+        "model_providers.sprag.wire_api=\"responses\"".to_owned(),
+    ];
+    let pairs = settings.into_iter();
+    pairs
+        .flat_map(|setting| ["-c".to_owned(), setting])
+        .collect()
 }
 
 /// Reads one turn's stdout.

@@ -38,6 +38,7 @@ pub static SPEC: CliSpec = CliSpec {
     own_directories: &[],
     login_options: &[],
     configuration: &["**/GEMINI.md", ".gemini/**"],
+    gateway: None,
     invocation,
     reader: || Box::<Reader>::default(),
 };

@@ -45,6 +45,7 @@ pub static SPEC: CliSpec = CliSpec {
     ],
     login_options: &[],
     configuration: &[".opencode/**", "opencode.json", "opencode.jsonc"],
+    gateway: None,
     invocation,
     reader: || Box::<Reader>::default(),
 };

@@ -35,6 +35,7 @@ pub static SPEC: CliSpec = CliSpec {
     own_directories: &[],
     login_options: &["--auth-type", "--openai-api-key"],
     configuration: &["**/QWEN.md", ".qwen/**"],
+    gateway: None,
     invocation,
     reader: || Box::<Reader>::default(),
 };

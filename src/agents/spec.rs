@@ -1,5 +1,6 @@
 //! What Sprag knows of a coding agent that is a program of its own: one [`CliSpec`] each.
 
+use super::gateway::BehindGateway;
 use super::turn::{Invocation, TurnReader, TurnRequest};
 use crate::sandbox::Place;
 use std::ffi::OsString;
@@ -30,6 +31,8 @@ pub struct CliSpec {
     pub login_options: &'static [&'static str],
     /// Globs of the files of a repository that configure the agent, which no task may change.
     pub configuration: &'static [&'static str],
+    /// How it is put behind the model gateway; `None` where it cannot be told whom to ask.
+    pub gateway: Option<BehindGateway>,
     /// How to start one turn.
     pub invocation: fn(&TurnRequest<'_>) -> Invocation,
     /// Makes a reader of one turn's stdout.
@@ -37,15 +40,22 @@ pub struct CliSpec {
 }
 
 impl CliSpec {
+    /// The files in the agent's own directory that may hold its configuration.
+    pub fn own_configuration(
+        &self,
+        env: &[(OsString, OsString)],
+        home: Option<&Path>,
+    ) -> Vec<PathBuf> {
+        let directory = self.own_directory(env, home);
+        let names = self.login.maybe.iter();
+        directory.map_or_else(Vec::new, |directory| {
+            names.map(|name| directory.join(name)).collect()
+        })
+    }
+
     /// The directories and files of the agent's own, which it writes in every turn.
     pub fn own_places(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Vec<Place> {
-        let variable = self.login.variable;
-        let named = env
-            .iter()
-            .find(|(name, _)| variable.is_some_and(|it| name == it));
-        let named = named.map(|(_, value)| PathBuf::from(value));
-        let usual = || home.map(|home| home.join(self.login.directory));
-        let directory = named.filter(|path| path.is_absolute()).or_else(usual);
+        let directory = self.own_directory(env, home);
         let further = self.own_directories.iter();
         let further = further.filter_map(|name| Some(home?.join(name)));
         let directories = directory.into_iter().chain(further);
@@ -54,6 +64,16 @@ impl CliSpec {
         let files = in_home.filter_map(|name| home.map(|home| home.join(name)));
         let files = files.map(|path| Place { path, made: false });
         directories.chain(files).collect()
+    }
+
+    fn own_directory(&self, env: &[(OsString, OsString)], home: Option<&Path>) -> Option<PathBuf> {
+        let variable = self.login.variable;
+        let named = env
+            .iter()
+            .find(|(name, _)| variable.is_some_and(|it| name == it));
+        let named = named.map(|(_, value)| PathBuf::from(value));
+        let usual = || home.map(|home| home.join(self.login.directory));
+        named.filter(|path| path.is_absolute()).or_else(usual)
     }
 }
 

@@ -223,6 +223,7 @@ fn the_settings_protect_what_configures_an_agent() {
 
 /// An agent with nothing in common with the known ones.
 static MADE_UP: CliSpec = CliSpec {
+    gateway: None,
     name: "madeup",
     program: "madeup-cli",
     package: Package {

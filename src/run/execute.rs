@@ -20,6 +20,7 @@ use crate::run::finish::{end, in_plan_order, note_ended};
 use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::layout::RunFile;
+use crate::run::model_gateway::require_gateway;
 use crate::run::new_run::{Begun, begin_new, refuse_read_only};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
@@ -151,6 +152,7 @@ fn begun(
         if prepared.run.setup.is_empty() {
             require_logins(context, configs())?;
         }
+        require_gateway(context, &prepared.run, configs())?;
     }
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;

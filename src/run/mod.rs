@@ -22,6 +22,7 @@ pub mod isolation;
 pub mod journal;
 pub mod layout;
 pub mod lock;
+pub mod model_gateway;
 pub mod new_run;
 pub mod notes;
 mod opening;

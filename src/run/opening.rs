@@ -11,6 +11,7 @@ use crate::run::accounts::Accounts;
 use crate::run::agent_files::AgentFiles;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Isolation;
+use crate::run::model_gateway::ModelGateway;
 use crate::run::new_run::Begun;
 use crate::run::notes::Notes;
 use crate::run::orderly_end::changed_since_orderly_end;
@@ -40,6 +41,8 @@ pub(super) fn parts<'e>(
 ) -> Parts<'e> {
     let run_dir = begun.run_dir;
     let ignore = config.progress_ignore.clone();
+    let network = actions_environment::network(context);
+    let gateway = ModelGateway::of(context, &config, &network);
     Parts {
         notes: Notes::of(&run_dir, &begun.run_id, &plan),
         tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),
@@ -50,7 +53,7 @@ pub(super) fn parts<'e>(
         setup: Setup {
             run_dir,
             run_id: begun.run_id,
-            network: actions_environment::network(context),
+            network,
             env: context.env.clone(),
             is_root: context.is_root,
             in_actions: context.in_actions(),
@@ -58,6 +61,7 @@ pub(super) fn parts<'e>(
             config,
             agent_files: AgentFiles::default(),
             isolation,
+            gateway,
             runner_files: RunnerFiles::record(context),
             redactor: Arc::new(redactor(&context.env)),
             detector: detector(&context.env),

@@ -14,6 +14,7 @@ use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::{Isolation, with_temporary};
 use crate::run::layout::RunFile;
+use crate::run::model_gateway::ModelGateway;
 use crate::run::runner_files::RunnerFiles;
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
@@ -59,6 +60,8 @@ pub struct Setup {
     pub agent_files: AgentFiles,
     /// How far children are confined.
     pub isolation: Isolation,
+    /// Where the keys of agents stay.
+    pub gateway: ModelGateway,
     /// The files by which the job speaks to its runner.
     pub runner_files: RunnerFiles,
     /// Takes secrets out of a text that leaves this process.

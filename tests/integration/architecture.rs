@@ -11,6 +11,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("process", &["sandbox"]),
     ("http", &["domain"]),
     ("agents", &["domain", "http", "process", "sandbox"]),
+    ("gateway", &["agents", "domain", "http"]),
     ("git", &["domain", "permit", "process"]),
     (
         "checks",
@@ -66,6 +67,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "context",
             "domain",
             "error",
+            "gateway",
             "git",
             "github",
             "http",

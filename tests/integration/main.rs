@@ -34,6 +34,7 @@ mod faults;
 mod first_steps;
 mod floods;
 mod full_disk;
+mod gateway;
 mod generated;
 mod git_server;
 mod github_model;

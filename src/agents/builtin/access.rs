@@ -22,6 +22,11 @@ pub enum Wire {
 pub struct Secret(String);
 
 impl Secret {
+    /// A key.
+    pub fn of(key: String) -> Self {
+        Self(key)
+    }
+
     /// The key itself.
     pub fn reveal(&self) -> &str {
         &self.0

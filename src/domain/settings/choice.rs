@@ -168,6 +168,18 @@ choice! {
     }
 }
 
+choice! {
+    /// Whether the keys of model providers stay with Sprag.
+    Gateway {
+        /// Where the gateway can stand in for the key.
+        Auto = "auto",
+        /// Nothing is started where it cannot.
+        On = "on",
+        /// Agents get their keys.
+        Off = "off",
+    }
+}
+
 impl Sandbox {
     /// The level without which nothing is started.
     pub fn required(self) -> Option<Level> {

@@ -14,8 +14,9 @@ pub mod table;
 
 pub use agents::AGENTS;
 pub use choice::{
-    AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
-    OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox, TestChangePolicy,
+    AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    TestChangePolicy,
 };
 pub use kind::Progress;
 pub use roles::{RoleAgent, Roles};

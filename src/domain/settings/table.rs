@@ -10,8 +10,9 @@
 use super::agents::{AGENT_FILES, AGENTS};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
-    AgentCommits, AgentConfig, Baseline, Color, CommitVia, IfUnverified, KnownFailures, OnFinding,
-    OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox, TestChangePolicy,
+    AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    TestChangePolicy,
 };
 use super::kind::{
     Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
@@ -223,6 +224,8 @@ settings! {
         sandbox: Sandbox = Choice::<Sandbox>::kind(), Run, is Sandbox::Auto;
         /// Absolute paths, or paths below `~`, that may be written with what is below them, besides the work tree, the caches of common tools and, with `sandbox: auto`, directories for temporary files and the one in which the work tree lies.
         sandbox_write: Vec<String> = Texts::named("PATH"), Run, is Vec::new();
+        /// Whether the keys of model providers stay with Sprag, and agents ask its gateway on the loopback interface instead: `auto` where the gateway can stand in for the key, `on` starts nothing where it cannot, `off` gives agents their keys.
+        gateway: Gateway = Choice::<Gateway>::kind(), Run, is Gateway::Auto;
     }
     Commits {
         /// Start on a tree that is not clean. Then nothing is committed.

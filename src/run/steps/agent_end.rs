@@ -3,6 +3,7 @@
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::session::Telemetry;
+use crate::gateway::TurnCost;
 use crate::process::CancelReason;
 
 /// How an agent's turn ended.
@@ -20,6 +21,8 @@ pub struct AgentEnd {
     pub resumed: bool,
     /// The session of the built-in agent in numbers.
     pub builtin: Option<Telemetry>,
+    /// What the agent has spent by way of the gateway.
+    pub by_gateway: TurnCost,
     /// Files that configure the agent, which it changed although they were only lent to it. Its changes
     /// of them are gone.
     pub changed_configuration: Vec<String>,

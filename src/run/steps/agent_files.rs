@@ -3,6 +3,7 @@
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::builtin::trajectory::TurnName;
+use crate::gateway::TurnCost;
 use crate::git::{Replaced, SwapError, display_path};
 use crate::run::agent_files::AgentFiles;
 use crate::run::parts::Parts;
@@ -86,6 +87,7 @@ fn not_started(error: &SwapError) -> AgentEnd {
         elapsed_ms: 0,
         resumed: false,
         builtin: None,
+        by_gateway: TurnCost::default(),
         changed_configuration: Vec::new(),
     }
 }

@@ -4,11 +4,13 @@ use crate::agents::command::{TurnFacts, turn_env};
 use crate::agents::{
     Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest,
 };
+use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::Role;
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
+use crate::gateway::{REFUSAL, SpendLimits, TurnCost};
 use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, RawStatus};
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
@@ -54,18 +56,29 @@ pub(crate) async fn run_agent(
         prompt.file = scratch.path().join("prompt.md");
         fs::write(&prompt.file, &prompt.text)?;
     }
-    let env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
+    let mut env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
+    let limits = SpendLimits {
+        tokens: parts
+            .accounts
+            .tokens_left(&parts.setup.config, run.journal.state.spend),
+        cost_usd: parts
+            .accounts
+            .cost_left(&parts.setup.config, run.journal.state.spend),
+    };
+    let mut extra_args = match parts.setup.gateway.take_over(&run.config, limits, &mut env) {
+        Ok(args) => args,
+        Err(why) => return Ok(not_started(why)),
+    };
+    extra_args.extend_from_slice(&run.config.settings.agent_args);
     let resume = run.session.clone();
     let work_tree = parts.tree.repo.real().work_tree();
     let request = TurnRequest {
         work_tree,
         scratch: scratch.path(),
         model: run.config.settings.model.as_deref(),
-        extra_args: &run.config.settings.agent_args,
+        extra_args: &extra_args,
         resume: resume.as_deref(),
-        max_cost_usd: parts
-            .accounts
-            .cost_left(&parts.setup.config, run.journal.state.spend),
+        max_cost_usd: limits.cost_usd,
         may_write: run.journal.state.role() != Role::Reviewer,
         own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
             // A child that is confined like this may mount nothing, which an agent's own sandbox needs.
@@ -131,15 +144,63 @@ pub(crate) async fn run_agent(
         _ => None,
     };
     let elapsed_ms = millis(ended.elapsed);
+    let mut exit = turn_exit(&ended.exit, &agent);
+    let by_gateway = parts.setup.gateway.end_turn();
+    heed_gateway(
+        &mut parts.emit,
+        &by_gateway,
+        limits,
+        (&mut report, &mut exit),
+    );
     Ok(AgentEnd {
-        exit: turn_exit(&ended.exit, &agent),
+        exit,
         cancelled,
         report,
         elapsed_ms,
         resumed,
         builtin: None,
+        by_gateway,
         changed_configuration: Vec::new(),
     })
+}
+
+/// Tells what the gateway has to say of a turn. An agent that met a limit there has not failed: what it did
+/// until then counts, and the limit ends the task where more would be needed.
+fn heed_gateway(
+    emit: &mut Emitter<'_>,
+    cost: &TurnCost,
+    limits: SpendLimits,
+    (report, exit): (&mut AgentReport, &mut TurnExit),
+) {
+    if let (Some(model), Some(_)) = (&cost.unpriced, limits.cost_usd) {
+        emit.warn_once(&format!(
+            "the price of the model {model} is not known: max_cost_usd does not hold within a turn of it"
+        ));
+    }
+    let Some(refused) = &cost.refused else { return };
+    emit.warn(format!("the gateway refuses further requests: {refused}"));
+    report.api_error = None;
+    let is_refusal = |message: &String| message.contains(REFUSAL);
+    if report.final_message.as_ref().is_some_and(is_refusal) {
+        report.final_message = None;
+    }
+    if let TurnExit::Code(_) = exit {
+        *exit = TurnExit::Code(0);
+    }
+}
+
+/// An agent that may not be given its key.
+fn not_started(why: String) -> AgentEnd {
+    AgentEnd {
+        exit: TurnExit::NotStarted { why },
+        cancelled: None,
+        report: AgentReport::default(),
+        elapsed_ms: 0,
+        resumed: false,
+        builtin: None,
+        by_gateway: TurnCost::default(),
+        changed_configuration: Vec::new(),
+    }
 }
 
 /// The allow-listed environment, the agent's login, and nothing of the runner's.

@@ -6,6 +6,7 @@ use crate::domain::builtin::session::{CompletionKind, SessionExit};
 use crate::domain::builtin::trajectory::{Line, TurnName};
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
+use crate::gateway::TurnCost;
 use crate::git::{RawSnapshot, display_path};
 use crate::process::CappedLog;
 use crate::run::directory::Log;
@@ -115,6 +116,7 @@ pub(crate) async fn run_builtin(
         elapsed_ms: millis(began.elapsed()),
         resumed: false,
         builtin: Some(ended.telemetry),
+        by_gateway: TurnCost::default(),
         changed_configuration: Vec::new(),
     })
 }

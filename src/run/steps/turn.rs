@@ -448,8 +448,18 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
     tests
 }
 
-/// The turn's own usage: some agents report the total of their session.
+/// The turn's own usage: what the gateway has counted, else what the agent says.
 pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
+    let told = told_usage(accounts, end);
+    end.by_gateway.usage.map_or(told, |counted| Usage {
+        // The agent may know the price of a model that Sprag does not know.
+        cost_usd: counted.cost_usd.or(told.cost_usd),
+        ..counted
+    })
+}
+
+/// What the agent says of its usage: some report the total of their session.
+fn told_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     let usage = end.report.usage;
     let Some(session) = &end.report.session_id else {
         return usage;

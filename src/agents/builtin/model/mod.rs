@@ -6,6 +6,7 @@ mod chat;
 mod gemini;
 mod http;
 mod kept;
+mod meter;
 mod responses;
 mod sse;
 
@@ -27,6 +28,7 @@ use crate::http::Network;
 use assembly::{Assembly, Reply};
 use http::{Answer, Http};
 use kept::Kept;
+pub use meter::{Meter, Metered, cost_of_sending};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::borrow::Cow;

@@ -273,8 +273,8 @@ fn an_unknown_key_is_an_error_with_the_nearest_known_one() {
             "p.yaml:3:3: `deadline` concerns the whole run, not one task: move it to the top of the plan",
         ),
         (
-            "gateway: auto\ntasks: [{title: x}]",
-            "p.yaml:1:1: `gateway` is not a key of a plan; `sprag schema plan` lists them",
+            "turbo: auto\ntasks: [{title: x}]",
+            "p.yaml:1:1: `turbo` is not a key of a plan; `sprag schema plan` lists them",
         ),
         (
             "verify: [{run: x, knd: test}]\ntasks: [{title: x}]",

@@ -1,0 +1,221 @@
+//! The providers of models whose keys can stay with Sprag: their variables, addresses, requests and errors.
+
+use super::builtin::{Secret, Wire};
+use serde_json::{Value, json};
+
+/// A provider of models whose key can stay with Sprag.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// Its name.
+    pub name: &'static str,
+    /// The variables that hold a key, and how each is sent.
+    pub(super) keys: &'static [(&'static str, KeyHeader)],
+    /// The variables with the address of a server to be asked instead, the one that counts first.
+    pub(super) bases: &'static [&'static str],
+    /// Its own address, without a slash at its end.
+    pub(super) base: &'static str,
+    /// What stands in front of a path of [`Self::endpoints`] at the gateway and not behind the address.
+    pub(super) prefix: &'static str,
+    /// The paths that are known, and what their answers are read as. `{model}` stands for one name.
+    endpoints: &'static [(&'static str, Option<Wire>)],
+    /// How it tells errors.
+    errors: Errors,
+}
+
+/// How a provider tells errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Errors {
+    Anthropic,
+    OpenAi,
+    Google,
+}
+
+/// The header by which a key is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyHeader {
+    /// `authorization: Bearer KEY`.
+    Bearer,
+    /// `x-api-key: KEY`.
+    ApiKey,
+    /// `x-goog-api-key: KEY`.
+    Google,
+}
+
+impl KeyHeader {
+    /// Every one of them.
+    pub const ALL: [Self; 3] = [Self::Bearer, Self::ApiKey, Self::Google];
+
+    /// The header's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bearer => "authorization",
+            Self::ApiKey => "x-api-key",
+            Self::Google => "x-goog-api-key",
+        }
+    }
+
+    /// The header's value for a key.
+    pub fn value(self, key: &str) -> String {
+        match self {
+            Self::Bearer => format!("Bearer {key}"),
+            Self::ApiKey | Self::Google => key.to_owned(),
+        }
+    }
+
+    /// The key that a value of the header holds.
+    pub fn key(self, value: &str) -> Option<&str> {
+        match self {
+            Self::Bearer => value.strip_prefix("Bearer "),
+            Self::ApiKey | Self::Google => Some(value),
+        }
+    }
+}
+
+/// Anthropic.
+pub static ANTHROPIC: Provider = Provider {
+    name: "anthropic",
+    keys: &[
+        ("ANTHROPIC_API_KEY", KeyHeader::ApiKey),
+        ("ANTHROPIC_AUTH_TOKEN", KeyHeader::Bearer),
+    ],
+    bases: &["ANTHROPIC_BASE_URL"],
+    base: "https://api.anthropic.com",
+    prefix: "",
+    endpoints: &[
+        ("/v1/messages", Some(Wire::Messages)),
+        ("/v1/messages/count_tokens", None),
+        ("/v1/models", None),
+        ("/v1/models/{model}", None),
+    ],
+    errors: Errors::Anthropic,
+};
+
+/// OpenAI.
+pub static OPENAI: Provider = Provider {
+    name: "openai",
+    keys: &[
+        ("OPENAI_API_KEY", KeyHeader::Bearer),
+        ("CODEX_API_KEY", KeyHeader::Bearer),
+    ],
+    bases: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+    base: "https://api.openai.com/v1",
+    prefix: "/v1",
+    endpoints: &[
+        ("/responses", Some(Wire::Responses)),
+        ("/responses/compact", Some(Wire::Responses)),
+        ("/chat/completions", Some(Wire::Chat)),
+        ("/models", None),
+        ("/models/{model}", None),
+    ],
+    errors: Errors::OpenAi,
+};
+
+/// Google.
+pub static GEMINI: Provider = Provider {
+    name: "gemini",
+    keys: &[
+        ("GEMINI_API_KEY", KeyHeader::Google),
+        ("GOOGLE_API_KEY", KeyHeader::Google),
+    ],
+    bases: &["GOOGLE_GEMINI_BASE_URL"],
+    base: "https://generativelanguage.googleapis.com",
+    prefix: "",
+    endpoints: &[
+        ("/v1beta/models/{model}:generateContent", Some(Wire::Gemini)),
+        (
+            "/v1beta/models/{model}:streamGenerateContent",
+            Some(Wire::Gemini),
+        ),
+        ("/v1beta/models/{model}:countTokens", None),
+        ("/v1beta/models", None),
+        ("/v1beta/models/{model}", None),
+    ],
+    errors: Errors::Google,
+};
+
+/// The providers whose keys can stay with Sprag.
+pub(super) static PROVIDERS: &[&Provider] = &[&ANTHROPIC, &OPENAI, &GEMINI];
+
+/// A request that a provider knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Endpoint<'p> {
+    /// What stands behind the provider's address.
+    pub path: &'p str,
+    /// What its answer is read as; `None` where it costs nothing.
+    pub wire: Option<Wire>,
+    /// The model that the path names.
+    pub model: Option<&'p str>,
+}
+
+impl Provider {
+    /// An error with this status and text, as the provider would tell it.
+    pub fn error(&self, status: u16, message: &str) -> Value {
+        error(self.errors, status, message)
+    }
+
+    /// What a path at the gateway asks of the provider; `None` where the provider does not know it.
+    pub fn endpoint<'p>(&self, path: &'p str) -> Option<Endpoint<'p>> {
+        let path = path.strip_prefix(self.prefix)?;
+        let is_name = |name: &str| {
+            let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@');
+            !name.is_empty() && name.chars().all(of_name) && name != "." && name != ".."
+        };
+        self.endpoints.iter().find_map(|(known, wire)| {
+            let model = match known.split_once("{model}") {
+                None => (path == *known).then_some(None)?,
+                Some((before, after)) => {
+                    let name = path.strip_prefix(before)?.strip_suffix(after)?;
+                    Some(name).filter(|name| is_name(name)).map(Some)?
+                }
+            };
+            Some(Endpoint {
+                path,
+                wire: *wire,
+                model,
+            })
+        })
+    }
+}
+
+/// How the agents of a CLI are told to ask the gateway.
+#[derive(Debug, Clone, Copy)]
+pub struct BehindGateway {
+    /// Whose key it works with.
+    pub provider: &'static Provider,
+    /// Words of its arguments and of its own configuration that say that it asks somebody else.
+    pub elsewhere: &'static [&'static str],
+    /// Arguments besides the variables, for the address of the gateway.
+    pub args: fn(&str) -> Vec<String>,
+}
+
+/// The keys that stay with Sprag, and where they are for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// The provider.
+    pub provider: &'static Provider,
+    /// The address that is asked, without a slash at its end.
+    pub upstream: String,
+    /// The variables that held a key, how it is sent, and the key.
+    pub keys: Vec<(&'static str, KeyHeader, Secret)>,
+}
+
+/// An error as most servers would tell it.
+pub fn plain_error(status: u16, message: &str) -> Value {
+    error(Errors::OpenAi, status, message)
+}
+
+fn error(form: Errors, status: u16, message: &str) -> Value {
+    let (kind, word) = match status {
+        401 => ("authentication_error", "UNAUTHENTICATED"),
+        404 => ("not_found_error", "NOT_FOUND"),
+        500.. => ("api_error", "UNAVAILABLE"),
+        _ => ("invalid_request_error", "INVALID_ARGUMENT"),
+    };
+    match form {
+        Errors::Anthropic => json!({"type": "error", "error": {"type": kind, "message": message}}),
+        Errors::OpenAi => {
+            json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
+        }
+        Errors::Google => json!({"error": {"code": status, "message": message, "status": word}}),
+    }
+}

@@ -1,0 +1,48 @@
+//! A response that passes through, counted on its way.
+
+use super::account::Request;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// The body of such a response.
+pub(super) struct Passing {
+    pub(super) body: Incoming,
+    /// What it costs, where it is a model's.
+    pub(super) request: Option<Request>,
+    /// Held while the response is under way.
+    pub(super) _permit: OwnedSemaphorePermit,
+}
+
+impl Body for Passing {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let is_over = !matches!(frame, Some(Ok(_))) || self.body.is_end_stream();
+        if let Some(request) = &mut self.request {
+            let data = match &frame {
+                Some(Ok(frame)) => frame.data_ref(),
+                _ => None,
+            };
+            data.into_iter().for_each(|data| request.push(data));
+            if is_over {
+                request.settle();
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

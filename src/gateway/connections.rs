@@ -1,0 +1,61 @@
+//! Connections as they come in.
+
+use super::forward::forward;
+use super::shared::Shared;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+/// The most connections at a time; further ones wait to be accepted.
+const MOST_CONNECTIONS: usize = 256;
+
+/// How long the head of a request may take to arrive.
+const HEAD: Duration = Duration::from_secs(60);
+
+/// The wait after a connection that could not be accepted.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Answers on a listener for as long as it is waited for.
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let shared = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    serve(stream, &shared).await;
+                    drop(permit);
+                });
+            }
+            // Too many open files, or a connection that is gone already.
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Answers the requests of one connection. A client that goes away is its own affair, and ends what it has
+/// asked for.
+async fn serve(stream: TcpStream, shared: &Arc<Shared>) {
+    let _ = stream.set_nodelay(true);
+    let answer = service_fn(|request| {
+        let shared = Arc::clone(shared);
+        async move { Ok::<_, Infallible>(forward(request, &shared).await) }
+    });
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(stream), answer)
+        .await;
+}

@@ -1,0 +1,310 @@
+//! A request of an agent on its way to the provider.
+
+use super::account::{Account, Request as Counted};
+use super::answer::{Answer, own, refusal};
+use super::body::Passing;
+use super::shared::Shared;
+use crate::agents::builtin::Wire;
+use crate::agents::builtin::model::Meter;
+use crate::agents::gateway::{Endpoint, KeyHeader};
+use crate::http::{BoundedBody, TransportError};
+use http_body_util::{BodyExt as _, Either, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
+    HeaderMap, HeaderName, HeaderValue, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// The longest request, in bytes.
+const MOST_REQUEST: usize = 64 << 20;
+
+/// The most of an error that is handed on, in bytes.
+const MOST_ERROR: usize = 1 << 20;
+
+/// How long a provider may take to begin its answer. The agent gives up before that.
+const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
+
+/// Headers that hold for one connection alone, and what the gateway sets itself.
+const DROPPED: &[HeaderName] = &[
+    CONNECTION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HOST,
+    CONTENT_LENGTH,
+    COOKIE,
+    SET_COOKIE,
+];
+
+/// The same, which have no names in the library.
+const DROPPED_NAMES: &[&str] = &["keep-alive", "proxy-connection", "proxy-authorization"];
+
+/// What is needed of the body of a request.
+#[derive(Deserialize, Default)]
+struct Asked {
+    #[serde(default)]
+    model: String,
+    #[serde(default)]
+    stream: bool,
+}
+
+/// Forwards a request, or refuses it.
+pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answer {
+    if matches!(*request.method(), Method::HEAD | Method::GET) && request.uri().path() == "/" {
+        // Agents look whether somebody is there.
+        return own(StatusCode::OK, "text/plain", "");
+    }
+    let Some(account) = account(request.headers(), shared) else {
+        let why = "the request shows no token of this run";
+        return refusal(None, StatusCode::UNAUTHORIZED, why);
+    };
+    let provider = account.route.provider;
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    // A whole address is asked of a proxy, which this is not.
+    let is_asked = request.uri().authority().is_none();
+    let is_asked = is_asked && matches!(method, Method::GET | Method::POST);
+    let known = is_asked.then(|| provider.endpoint(&path));
+    let Some(endpoint) = known.flatten() else {
+        let why = format!("{method} {path} is no request that it forwards");
+        return refusal(Some(provider), StatusCode::NOT_FOUND, &why);
+    };
+    if let Some(why) = endpoint.wire.and_then(|_| account.ledger.refusal()) {
+        return refusal(Some(provider), StatusCode::BAD_REQUEST, &why);
+    }
+    let Ok(permit) = Arc::clone(&shared.requests).acquire_owned().await else {
+        return refusal(Some(provider), StatusCode::BAD_GATEWAY, "the run is over");
+    };
+    match pass(request, &account, endpoint, permit, shared).await {
+        Ok(answer) => answer,
+        Err((status, why)) => refusal(Some(provider), status, &why),
+    }
+}
+
+/// The account whose token a request shows.
+fn account(headers: &HeaderMap, shared: &Shared) -> Option<Arc<Account>> {
+    let shown = KeyHeader::ALL.into_iter().filter_map(|header| {
+        let value = headers.get(header.name())?.to_str().ok()?;
+        header.key(value)
+    });
+    let accounts = shared.accounts();
+    let mut shown = shown;
+    shown.find_map(|token| {
+        let mut known = accounts.iter();
+        known.find(|account| account.token == token).map(Arc::clone)
+    })
+}
+
+type Failed = (StatusCode, String);
+
+async fn pass(
+    request: Request<Incoming>,
+    account: &Arc<Account>,
+    endpoint: Endpoint<'_>,
+    permit: OwnedSemaphorePermit,
+    shared: &Shared,
+) -> Result<Answer, Failed> {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, MOST_REQUEST).collect().await;
+    let body = body.map_err(|error| {
+        let why = format!("the request cannot be read, or is too long: {error}");
+        (StatusCode::PAYLOAD_TOO_LARGE, why)
+    })?;
+    let mut body = body.to_bytes();
+    let asked: Asked = serde_json::from_slice(&body).unwrap_or_default();
+    if endpoint.wire == Some(Wire::Chat) && asked.stream {
+        body = with_usage(body, &account.route.upstream);
+    }
+    let model = endpoint.model.map_or(asked.model, str::to_owned);
+    let counted = endpoint
+        .wire
+        .map(|_| Counted::new(account, model, body.len()));
+    let address = address(account, endpoint.path, head.uri.query())?;
+    let mut forwarded = Request::new(Full::new(body));
+    *forwarded.method_mut() = head.method;
+    *forwarded.uri_mut() = address;
+    *forwarded.headers_mut() = sent_headers(&head.headers, account);
+    let answer = match shared.client.send(forwarded, LONGEST_WAIT).await {
+        Ok(answer) => answer,
+        Err(error) => {
+            if matches!(error, TransportError::Unsent(_)) {
+                counted.into_iter().for_each(Counted::forget);
+            }
+            return Err((StatusCode::BAD_GATEWAY, told(error)));
+        }
+    };
+    let status = answer.status();
+    if status.is_redirection() {
+        let why =
+            format!("the provider answers with a redirection ({status}), which is not followed");
+        return Err((StatusCode::BAD_GATEWAY, why));
+    }
+    if !status.is_success() {
+        counted.into_iter().for_each(Counted::forget);
+        return Ok(error_of(answer, account).await);
+    }
+    let streams = is_kind(answer.headers(), "text/event-stream");
+    let request = counted.zip(endpoint.wire).map(|(mut counted, wire)| {
+        counted.meter(Meter::new(wire, streams));
+        counted
+    });
+    let (head, body) = answer.into_parts();
+    let mut answer = Response::new(Either::Right(Passing {
+        body,
+        request,
+        _permit: permit,
+    }));
+    *answer.status_mut() = head.status;
+    *answer.headers_mut() = kept(&head.headers);
+    Ok(answer)
+}
+
+/// The same request, which asks to be told of the usage at the end of the stream as all other formats do.
+fn with_usage(body: Bytes, upstream: &str) -> Bytes {
+    // Mistral says how much was used anyway, and refuses to be asked for it.
+    if upstream.contains("mistral.ai") {
+        return body;
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::from_slice(&body) else {
+        return body;
+    };
+    let options = fields.entry("stream_options").or_insert(Value::Null);
+    match options {
+        Value::Object(options) => drop(options.insert("include_usage".into(), true.into())),
+        other => *other = serde_json::json!({"include_usage": true}),
+    }
+    serde_json::to_vec(&fields).map_or(body, Bytes::from)
+}
+
+fn address(account: &Account, path: &str, query: Option<&str>) -> Result<Uri, Failed> {
+    let query = query.unwrap_or_default().split('&');
+    let query: Vec<&str> = query
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("key="))
+        .collect();
+    let query = match query.is_empty() {
+        true => String::new(),
+        false => format!("?{}", query.join("&")),
+    };
+    let whole = format!("{}{path}{query}", account.route.upstream);
+    whole.parse().map_err(|error| {
+        let why = format!("the address of the provider cannot be used: {error}");
+        (StatusCode::BAD_GATEWAY, why)
+    })
+}
+
+/// The headers of a request as the provider gets them: with the key where the agent has shown its token, and
+/// answers asked for that can be read on their way.
+fn sent_headers(headers: &HeaderMap, account: &Account) -> HeaderMap {
+    let mut sent = kept(headers);
+    for header in KeyHeader::ALL {
+        let name = HeaderName::from_static(header.name());
+        let shown = sent.remove(&name);
+        let shown = shown.as_ref().and_then(|value| value.to_str().ok());
+        let is_shown = shown.and_then(|value| header.key(value)) == Some(&account.token);
+        let mut keys = account.route.keys.iter();
+        // A provider takes each of its keys by the header that is for it.
+        let key = keys.find(|(_, known, _)| *known == header);
+        if let (true, Some((_, _, key))) = (is_shown, key)
+            && let Ok(mut value) = HeaderValue::from_str(&header.value(key.reveal()))
+        {
+            value.set_sensitive(true);
+            sent.insert(name, value);
+        }
+    }
+    sent.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    sent
+}
+
+/// Headers without those of the connection.
+fn kept(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = headers.clone();
+    let of_connection: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|names| names.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in DROPPED.iter().chain(&of_connection) {
+        kept.remove(name);
+    }
+    for name in DROPPED_NAMES {
+        kept.remove(*name);
+    }
+    kept
+}
+
+fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
+    let value = headers.get(CONTENT_TYPE);
+    let value = value.and_then(|value| value.to_str().ok());
+    value.is_some_and(|value| value.starts_with(kind))
+}
+
+/// An error of the provider. Some repeat the key that they were shown.
+async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
+    let (head, body) = answer.into_parts();
+    let mut text = Vec::new();
+    let mut body = BoundedBody::new(body, MOST_ERROR);
+    // What cannot be read of an error is left out: its status is enough.
+    while let Ok(Some(chunk)) = body.chunk(LONGEST_WAIT).await {
+        text.extend_from_slice(&chunk);
+    }
+    let text = match head.headers.contains_key(CONTENT_ENCODING) {
+        true => String::new(),
+        false => String::from_utf8_lossy(&text).into_owned(),
+    };
+    let keys = account.route.keys.iter();
+    let text = keys.fold(text, |text, (_, _, key)| {
+        text.replace(key.reveal(), &account.token)
+    });
+    let mut answer = Response::new(Either::Left(Full::new(Bytes::from(text))));
+    *answer.status_mut() = head.status;
+    *answer.headers_mut() = kept(&head.headers);
+    answer.headers_mut().remove(CONTENT_ENCODING);
+    answer
+}
+
+fn told(error: TransportError) -> String {
+    let why = match error {
+        TransportError::Unsent(why) | TransportError::Lost(why) | TransportError::Broken(why) => {
+            why
+        }
+        TransportError::Late => "it does not answer".to_owned(),
+    };
+    format!("the provider cannot be reached: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_of_chat_completions_is_asked_for_its_usage() {
+        let asked = |body: &str, upstream| {
+            let body = with_usage(Bytes::from(body.to_owned()), upstream);
+            String::from_utf8(body.to_vec()).unwrap()
+        };
+        let openai = "https://api.openai.com/v1";
+        assert_eq!(
+            asked(r#"{"model":"m","stream":true}"#, openai),
+            r#"{"model":"m","stream":true,"stream_options":{"include_usage":true}}"#
+        );
+        assert_eq!(
+            asked(
+                r#"{"stream_options":{"a":1,"include_usage":false}}"#,
+                openai
+            ),
+            r#"{"stream_options":{"a":1,"include_usage":true}}"#
+        );
+        let plain = r#"{"model":"m"}"#;
+        assert_eq!(asked(plain, "https://api.mistral.ai/v1"), plain);
+        assert_eq!(asked("no json", openai), "no json");
+    }
+}

@@ -1,0 +1,101 @@
+//! The server itself: a thread of its own, so that an agent never waits for what the run does meanwhile.
+
+use super::account::{Account, Ledger, SpendLimits, TurnCost};
+use super::connections::accept;
+use super::shared::{Accounts, Shared, lock};
+use crate::agents::gateway::Route;
+use crate::http::{Client, Network};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
+
+/// The most requests that are under way at a time; further ones wait.
+const MOST_REQUESTS: usize = 32;
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// The gateway of a run. It answers until it is dropped.
+pub struct Gateway {
+    address: SocketAddr,
+    accounts: Accounts,
+    ledger: Arc<Ledger>,
+    /// Dropped with the gateway, which ends the server.
+    _stop: oneshot::Sender<()>,
+}
+
+impl Gateway {
+    /// Starts a server on a free port of the loopback interface, which reaches providers by `network`.
+    ///
+    /// # Errors
+    /// When there is no port or no thread to be had.
+    pub fn start(network: &Network) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let accounts = Accounts::default();
+        let (stop, stopped) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (of_server, network) = (Arc::clone(&accounts), network.clone());
+        thread::Builder::new()
+            .name("gateway".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    let shared = Shared {
+                        client: Client::new(&network, Some(CONNECT)),
+                        requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
+                        accounts: of_server,
+                    };
+                    tokio::select! {
+                        _ = stopped => {}
+                        () = accept(listener, Arc::new(shared)) => {}
+                    }
+                });
+                // A name that is being looked up must not hold anything up.
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            address,
+            accounts,
+            ledger: Arc::default(),
+            _stop: stop,
+        })
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Counts anew, for a turn that may spend this much.
+    pub fn begin_turn(&self, limits: SpendLimits) {
+        self.ledger.begin_turn(limits);
+    }
+
+    /// What the turn has cost.
+    pub fn end_turn(&self) -> TurnCost {
+        self.ledger.end_turn()
+    }
+
+    /// The account for these keys. The same keys have the same account for the whole run.
+    pub fn account(&self, route: &Route) -> Arc<Account> {
+        let mut accounts = lock(&self.accounts);
+        if let Some(known) = accounts.iter().find(|known| known.route == *route) {
+            return Arc::clone(known);
+        }
+        let random = [(); 2].map(|()| uuid::Uuid::new_v4().simple().to_string());
+        let token = format!("sprag-{}", random.concat());
+        let account = Arc::new(Account {
+            token,
+            route: route.clone(),
+            ledger: Arc::clone(&self.ledger),
+        });
+        accounts.push(Arc::clone(&account));
+        account
+    }
+}

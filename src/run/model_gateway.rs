@@ -1,0 +1,212 @@
+//! Which agents of a run are behind the model gateway, and what they are given instead of their keys.
+
+use crate::agents::gateway::Route;
+use crate::agents::routes::{self, Surroundings};
+use crate::agents::{Agent, CLIS};
+use crate::context::Context;
+use crate::domain::settings;
+use crate::error::{Error, Result};
+use crate::gateway::{Gateway, SpendLimits, TurnCost};
+use crate::http::Network;
+use crate::process::environment::environment;
+use crate::settings::{RunConfig, TaskConfig};
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The most that is read of a configuration file of an agent, in bytes.
+const MOST_CONFIGURATION: u64 = 256 << 10;
+
+/// The variables that name what is reached without a proxy.
+const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// The gateway of a run, started for the first agent that needs it.
+pub struct ModelGateway {
+    setting: settings::Gateway,
+    network: Network,
+    configurations: Configurations,
+    server: OnceCell<Gateway>,
+}
+
+/// What stood in the configuration of each agent CLI before the first turn, and the environment of the run. What
+/// an agent writes later must not decide who gets a key.
+#[derive(Debug, Default)]
+struct Configurations {
+    of_clis: Vec<(&'static str, Vec<String>)>,
+    job: Vec<(OsString, OsString)>,
+}
+
+impl Configurations {
+    fn read(context: &Context) -> Self {
+        let home = context.path_var("HOME");
+        let texts = |paths: Vec<PathBuf>| paths.iter().filter_map(|path| text_of(path)).collect();
+        let of = CLIS.iter().map(|spec| {
+            let paths = spec.own_configuration(&context.env, home.as_deref());
+            (spec.name, texts(paths))
+        });
+        Self {
+            of_clis: of.collect(),
+            job: context.env.clone(),
+        }
+    }
+
+    fn of(&self, agent: &Agent) -> &[String] {
+        let own = self.of_clis.iter().find(|(name, _)| *name == agent.name());
+        own.map_or(&[], |(_, texts)| texts)
+    }
+
+    fn routes(
+        &self,
+        task: &TaskConfig,
+        env: &[(OsString, OsString)],
+    ) -> std::result::Result<Vec<Route>, String> {
+        let around = Surroundings {
+            env,
+            job: &self.job,
+            args: &task.settings.agent_args,
+            configuration: self.of(&task.agent),
+        };
+        routes::routes(&task.agent, &around)
+    }
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    if !path.is_file() {
+        return None;
+    }
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MOST_CONFIGURATION).read_to_end(&mut text).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+impl ModelGateway {
+    /// That of a run with these settings.
+    pub fn of(context: &Context, config: &RunConfig, network: &Network) -> Self {
+        Self {
+            setting: config.settings.gateway,
+            network: network.clone(),
+            configurations: Configurations::read(context),
+            server: OnceCell::new(),
+        }
+    }
+
+    /// Takes the keys out of the environment of an agent that is about to work for a task and may spend this
+    /// much. What comes back are arguments that it needs to ask the gateway.
+    ///
+    /// # Errors
+    /// Why its key cannot stay here, where it has to.
+    pub fn take_over(
+        &self,
+        task: &TaskConfig,
+        limits: SpendLimits,
+        env: &mut Vec<(OsString, OsString)>,
+    ) -> std::result::Result<Vec<String>, String> {
+        let is_required = self.setting == settings::Gateway::On;
+        let taken = match self.setting {
+            settings::Gateway::Off => return Ok(Vec::new()),
+            _ => self.taken(task, limits, env),
+        };
+        match taken {
+            Err(why) if is_required => Err(format!("its key cannot stay with Sprag: {why}")),
+            Err(_) => Ok(Vec::new()),
+            taken => taken,
+        }
+    }
+
+    fn taken(
+        &self,
+        task: &TaskConfig,
+        limits: SpendLimits,
+        env: &mut Vec<(OsString, OsString)>,
+    ) -> std::result::Result<Vec<String>, String> {
+        let Agent::Cli(agent) = &task.agent else {
+            return Ok(Vec::new());
+        };
+        let routes = self.configurations.routes(task, env)?;
+        let server = self.server()?;
+        server.begin_turn(limits);
+        let mut args = Vec::new();
+        for route in &routes {
+            let account = server.account(route);
+            args.extend(routes::take_over(
+                route,
+                agent,
+                (&server.url(), account.token()),
+                env,
+            ));
+        }
+        reach_directly(env);
+        Ok(args)
+    }
+
+    fn server(&self) -> std::result::Result<&Gateway, String> {
+        if self.server.get().is_none() {
+            let started = Gateway::start(&self.network);
+            let started =
+                started.map_err(|error| format!("the gateway cannot be started: {error}"));
+            // Nobody else can have set it meanwhile.
+            let _ = self.server.set(started?);
+        }
+        self.server
+            .get()
+            .ok_or_else(|| "the gateway is gone".into())
+    }
+
+    /// What the turn has cost by way of the gateway.
+    pub fn end_turn(&self) -> TurnCost {
+        self.server.get().map(Gateway::end_turn).unwrap_or_default()
+    }
+}
+
+/// The gateway is on this machine: a proxy elsewhere would look for it on itself.
+fn reach_directly(env: &mut Vec<(OsString, OsString)>) {
+    const GATEWAY: &str = "127.0.0.1";
+    for name in NO_PROXY {
+        match env.iter_mut().find(|(known, _)| known == name) {
+            Some((_, value)) if !value.is_empty() => {
+                value.push(",");
+                value.push(GATEWAY);
+            }
+            Some((_, value)) => *value = GATEWAY.into(),
+            None => env.push((name.into(), GATEWAY.into())),
+        }
+    }
+}
+
+/// Fails where an agent would have to be given its key although it has to stay here.
+///
+/// # Errors
+/// The first such agent, and why.
+pub fn require_gateway<'t>(
+    context: &Context,
+    run: &RunConfig,
+    tasks: impl Iterator<Item = &'t TaskConfig>,
+) -> Result<()> {
+    if run.settings.gateway != settings::Gateway::On {
+        return Ok(());
+    }
+    let configurations = Configurations::read(context);
+    for task in tasks.flat_map(TaskConfig::in_each_role) {
+        let Agent::Cli(agent) = &task.agent else {
+            continue;
+        };
+        let is_set = |name: &str| context.var_os(name).is_some();
+        let passed = agent.variables_to_pass(is_set).into_iter();
+        let mut names: Vec<String> = passed.map(str::to_owned).collect();
+        names.extend(task.settings.agent_env.iter().cloned());
+        let env = environment(&context.env, &names).variables;
+        if let Err(why) = configurations.routes(&task, &env) {
+            let message = format!(
+                "`gateway: on` keeps keys with Sprag, which the agent {} does not allow: {why}",
+                agent.name()
+            );
+            return Err(Error::agent(message)
+                .hint("docs/security.md says which agents can be behind the gateway, and how")
+                .hint("or give agents their keys where it cannot stand in: --gateway auto"));
+        }
+    }
+    Ok(())
+}
