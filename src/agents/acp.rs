@@ -273,7 +273,7 @@ impl Reader {
     }
 
     fn update(&mut self, update: &Value) -> Vec<AgentEvent> {
-        if !self.prompted {
+        if !self.prompted || self.ended {
             return Vec::new();
         }
         let chunk = || json::text(update, "/content/text").unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! Known of version 0.61: the exit code is an HTTP status modulo 256 where the API refused (145 for 401, 173 for 429), 41 where no
 //! way to log in is chosen, also with a key where the address of the API is given, 55 in a directory that is not trusted; a `SIGTERM`
-//! ends it with 0 and without a `result`; a command that fails is a tool result with the status `success` and its exit code in words.
+//! ends it with 0 and without a `result`; a file of system defaults below a directory that others may write to is skipped with a warning; a command that fails is a tool result with the status `success` and its exit code in words.
 
 use super::output::{self, Chunks, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};

@@ -100,13 +100,13 @@ impl Agent {
                 project.env("GEMINI_API_KEY", "not-a-key");
                 project.env("GOOGLE_GEMINI_BASE_URL", api.url());
                 project.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
-                if self == GeminiAcp {
-                    let settings =
-                        json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
-                    let directory = project.beside("home").join(".gemini");
-                    fs::create_dir_all(&directory).unwrap();
-                    fs::write(directory.join("settings.json"), settings.to_string()).unwrap();
-                }
+                // Sprag chooses the key by a file of defaults, which gemini skips below a directory that
+                // others may write to, as /tmp is.
+                let settings =
+                    json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
+                let directory = project.beside("home").join(".gemini");
+                fs::create_dir_all(&directory).unwrap();
+                fs::write(directory.join("settings.json"), settings.to_string()).unwrap();
             }
             Opencode | OpencodeAcp => {
                 let config = api.opencode_config();
@@ -298,8 +298,12 @@ fn told_in_the_summary(agent: Agent, run: &Run, head: &str) {
     );
     let usage = &run.summary["usage"];
     let requests = 5;
-    assert_eq!(usage["tokens_in"], requests * TOKENS_IN);
-    assert_eq!(usage["tokens_out"], requests * TOKENS_OUT);
+    if agent == GeminiAcp {
+        assert_eq!(usage["tokens_in"], Value::Null, "it tells none");
+    } else {
+        assert_eq!(usage["tokens_in"], requests * TOKENS_IN);
+        assert_eq!(usage["tokens_out"], requests * TOKENS_OUT);
+    }
     let cost = usage["cost_usd"].as_f64();
     assert_eq!(cost.is_some_and(|usd| usd > 0.0), agent.tells_cost());
 }

@@ -124,6 +124,7 @@ fn names(tool: &Value) -> Vec<&str> {
     match list(tool, "tools") {
         [] => tool
             .get("name")
+            .or_else(|| tool.pointer("/function/name"))
             .or_else(|| tool.get("type"))
             .and_then(Value::as_str)
             .into_iter()
