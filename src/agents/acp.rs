@@ -6,6 +6,10 @@
 //! started in. Whether it may do something it asks by `session/request_permission`: what a run allows is allowed once, and
 //! a role that only reads is refused whatever is not reading.
 //!
+//! Known of opencode 1.18: the tokens in the answer to a prompt, a draft of the protocol, are those of its last request and not of the
+//! session, so that tokens stay unknown; what it says of the session's cost is right. Known of gemini 0.61: it says that it can
+//! load sessions, and then finds none, so that each turn is repeated in a new one.
+//!
 //! The messages are read here, as leniently as those of every other agent, and not by the crate `agent-client-protocol` (5.0): it
 //! wants to own both pipes, which here belong to the one place that supervises children, and its types lose a
 //! whole message where one field is of another kind than they expect. It would bring 24 crates, its types alone 14.
@@ -14,7 +18,7 @@ use super::output::{self, Chunks, OpenCalls, is_session_id, raw};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{
-    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, Usage, UsageBasis,
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, UsageBasis,
 };
 use crate::domain::api_error::{classify_final, with_remedy};
 use crate::process::Dialogue;
@@ -190,19 +194,6 @@ impl Reader {
         match json::text(result, "/stopReason") {
             None | Some("end_turn") => {}
             Some(reason) => self.report.stopped_by = Some(reason.to_owned()),
-        }
-        let count = |name: &str| json::count(result, &format!("/usage/{name}"));
-        if result.get("usage").is_some_and(Value::is_object) {
-            let cached = count("cachedReadTokens");
-            let sent = [count("inputTokens"), cached, count("cachedWriteTokens")];
-            let usage = Usage {
-                tokens_in: output::sum(sent),
-                tokens_cached: cached,
-                tokens_out: output::sum([count("outputTokens"), count("thoughtTokens")]),
-                cost_usd: self.report.usage.cost_usd,
-            };
-            self.report.usage = usage;
-            events.push(AgentEvent::Usage(usage));
         }
         self.end();
         events

@@ -123,6 +123,12 @@ impl TurnReader for Reader {
         self.flush();
         let told = self.report.final_message.is_some();
         self.report.final_message_cut = told && self.said.is_cut();
+        if let (Some(error), Some(status)) = (&self.report.api_error, status_of(exit.code))
+            && error.status.is_none()
+        {
+            let error = classify_final(Some(status), &error.message);
+            self.report.api_error = Some(with_remedy(error, &SPEC.login_remedy()));
+        }
         if !self.ended && !self.spoke {
             let refused = exit.refused_to_start();
             self.report.api_error = refused.map(|error| with_remedy(error, &SPEC.login_remedy()));
@@ -244,6 +250,12 @@ impl Reader {
         }
         events
     }
+}
+
+/// The status of the API that an exit code is the rest of.
+fn status_of(code: Option<i32>) -> Option<u16> {
+    let code = code?;
+    (400..=511).find(|status| i32::from(status % 256) == code)
 }
 
 /// `[API Error: {"error":{"code":401,"message":"…"}}]`: the status is in the message.

@@ -1,7 +1,7 @@
 //! `qwen --output-format stream-json`.
 //!
 //! Known of version 0.15: an error of the API ends with exit code 0, `is_error: false` and a final message
-//! `[API Error: 401 …]`; a command that fails is a tool result without `is_error` and its exit code in words; no cost is told.
+//! `[API Error: 401 …]`; after a turn it has a model write down memories of it, unless it is told not to; a command that fails is a tool result without `is_error` and its exit code in words; no cost is told.
 
 use super::output::{self, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
@@ -49,6 +49,10 @@ const VARIABLES: &[Variable] = &[
     Variable::setting("NODE_EXTRA_CA_CERTS"),
 ];
 
+/// Settings for a machine that nobody watches, which hold where no other settings of qwen say something else. Memories are
+/// requests of their own, and nobody reads them.
+const SETTINGS: &str = r#"{"general":{"enableAutoUpdate":false},"memory":{"enableManagedAutoMemory":false},"privacy":{"usageStatisticsEnabled":false}}"#;
+
 /// How to start a turn. With a key of an API that speaks OpenAI's protocol it is told to use that.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["--output-format", "stream-json"]
@@ -70,13 +74,14 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         args.push(format!("--resume={session}").into());
     }
     args.extend(request.extra_args.iter().map(OsString::from));
+    let defaults = request.scratch.join("qwen-defaults.json");
     Invocation {
         program: SPEC.program.into(),
         args,
-        env: Vec::new(),
+        env: request.unset([("QWEN_CODE_SYSTEM_DEFAULTS_PATH", defaults.as_os_str())]),
         stdin: Stdin::Prompt,
         final_message_file: None,
-        files: Vec::new(),
+        files: vec![(defaults, SETTINGS.to_owned())],
     }
 }
 

@@ -262,7 +262,10 @@ fn repairs_a_crate(agent: Agent) {
     assert_eq!(project.status(), "");
     assert_eq!(api.steps_left(), 0);
     told_in_the_summary(agent, &run, &project.head());
-    one_conversation(agent, &api.model_requests(), &run);
+    if agent != GeminiAcp {
+        // It cannot load its sessions.
+        one_conversation(agent, &api.model_requests(), &run);
+    }
 }
 
 fn told_in_the_summary(agent: Agent, run: &Run, head: &str) {
@@ -298,8 +301,8 @@ fn told_in_the_summary(agent: Agent, run: &Run, head: &str) {
     );
     let usage = &run.summary["usage"];
     let requests = 5;
-    if agent == GeminiAcp {
-        assert_eq!(usage["tokens_in"], Value::Null, "it tells none");
+    if agent.name() == "acp" {
+        assert_eq!(usage["tokens_in"], Value::Null);
     } else {
         assert_eq!(usage["tokens_in"], requests * TOKENS_IN);
         assert_eq!(usage["tokens_out"], requests * TOKENS_OUT);

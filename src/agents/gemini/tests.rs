@@ -3,7 +3,7 @@ use super::super::tests::{
     call, env, exit, file_change, killed, message, read, request, result, strings, usage,
 };
 use super::*;
-use crate::domain::agent::ApiErrorClass::Unavailable;
+use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
 use std::path::Path;
 
 macro_rules! recorded {
@@ -186,4 +186,17 @@ fn a_limit_of_turns_is_no_error_of_the_api() {
         (report.api_error, report.stopped_by.as_deref()),
         (None, Some("FatalTurnLimitedError"))
     );
+}
+
+#[test]
+fn a_status_that_the_message_lacks_is_read_from_the_exit_code() {
+    let stdout = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"[API Error: {\"error\":{\"message\":\"no\"}}]"},"stats":{}}"#;
+    let told = |code| {
+        let (_, report) = gemini(stdout, exit(code, ""));
+        let error = report.api_error.expect("an error");
+        (error.status, error.class)
+    };
+    assert_eq!(told(145), (Some(401), Unavailable));
+    assert_eq!(told(173), (Some(429), Transient));
+    assert_eq!(told(1), (None, Rejected));
 }
