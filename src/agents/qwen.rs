@@ -1,13 +1,13 @@
 //! `qwen --output-format stream-json`.
 //!
 //! Known of version 0.15: an error of the API ends with exit code 0, `is_error: false` and a final message
-//! `[API Error: 401 …]`; after a turn it has a model write down memories of it, unless it is told not to; a command that fails is a tool result without `is_error` and its exit code in words; no cost is told.
+//! `[API Error: 401 …]`; after a turn it has a model write down memories of it, unless it is told not to; usage on `--resume` counts the whole session; a command that fails is a tool result without `is_error` and its exit code in words; no cost is told.
 
 use super::output::{self, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
-use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, Usage};
+use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, Usage, UsageBasis};
 use crate::domain::api_error::{classify_final, with_remedy};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -110,6 +110,7 @@ impl TurnReader for Reader {
     }
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.report.usage_basis = UsageBasis::Session;
         if self.report.final_message.is_none() && self.report.api_error.is_none() {
             self.report.final_message = self.last_text;
         }

@@ -43,6 +43,7 @@ fn a_turn_that_writes_a_file() {
     );
     assert_eq!((report.tool_calls, report.api_error), (1, None));
     assert!(report.session_id.is_some());
+    assert_eq!(report.usage_basis, UsageBasis::Session);
 }
 
 #[test]
