@@ -1,7 +1,8 @@
 //! `qwen --output-format stream-json`.
 //!
-//! Known of version 0.15: an error of the API ends with exit code 0, `is_error: false` and a final message
-//! `[API Error: 401 …]`; after a turn it has a model write down memories of it, unless it is told not to; usage on `--resume` counts the whole session; a command that fails is a tool result without `is_error` and its exit code in words; no cost is told.
+//! Known of version 0.15: an error of the API ends with exit code 0, `is_error: false` and a final message `[API Error: 401 …]`;
+//! a command that fails is a tool result without `is_error` and its exit code in words; usage on `--resume` counts the whole
+//! session, and no cost is told; after a turn it has a model write down memories of it, unless it is told not to.
 
 use super::output::{self, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
