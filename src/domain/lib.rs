@@ -18,6 +18,7 @@ pub mod event;
 pub mod kept_work;
 pub mod notes;
 pub mod outcome;
+pub mod patch_lines;
 mod pattern;
 pub mod plan;
 pub mod prompt;

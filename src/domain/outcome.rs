@@ -100,6 +100,8 @@ pub enum Outcome {
         /// Reviews that were made.
         reviews: u32,
     },
+    /// The reviewer accepts what was there to be reviewed and nothing else.
+    Acceptable,
     /// Tests were to be written that fail, and none did.
     TddViolation {
         /// What came instead.
@@ -166,7 +168,8 @@ impl Outcome {
             | Self::Unverified { accepted: true, .. }
             | Self::KnownFailures { .. }
             | Self::ChangedExpectations { accepted: true, .. }
-            | Self::AlreadySatisfied { .. } => TaskEnd::Done,
+            | Self::AlreadySatisfied { .. }
+            | Self::Acceptable => TaskEnd::Done,
             Self::Unverified {
                 accepted: false, ..
             }
@@ -209,6 +212,7 @@ impl Outcome {
             Self::RepeatingFailure { .. } => Reason::RepeatingFailure,
             Self::FailedReport { .. } => Reason::FailedReport,
             Self::ReviewFindings { .. } => Reason::ReviewFindings,
+            Self::Acceptable => Reason::Acceptable,
             Self::TddViolation { .. } => Reason::TddViolation,
             Self::PolicyViolation { .. } => Reason::PolicyViolation,
             Self::AgentUnavailable { .. } => Reason::AgentUnavailable,
@@ -226,7 +230,9 @@ impl Outcome {
     /// What this outcome makes of a run of which it is a part.
     pub fn run_status(&self, no_changes: OnFinding) -> RunStatus {
         match self {
-            Self::Verified { .. } | Self::AlreadySatisfied { verified: true } => RunStatus::Success,
+            Self::Verified { .. }
+            | Self::AlreadySatisfied { verified: true }
+            | Self::Acceptable => RunStatus::Success,
             Self::Unverified { accepted: true, .. }
             | Self::KnownFailures { .. }
             | Self::ChangedExpectations { accepted: true, .. }
@@ -340,6 +346,7 @@ impl Outcome {
                 "the agent reported that it cannot do the task".into()
             }
             Self::FailedReport { summary } => format!("the agent reported: {summary}"),
+            Self::Acceptable => "the reviewer accepts the change".into(),
             Self::ReviewFindings { findings, reviews } => format!(
                 "{} after {}",
                 match findings {

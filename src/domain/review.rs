@@ -12,6 +12,9 @@ const MOST_FINDINGS: usize = 100;
 const MAX_PATH: usize = 500;
 const MAX_FINDING: usize = 1_000;
 
+/// Characters of a suggested change.
+const MAX_SUGGESTION: usize = 4_000;
+
 /// Characters of a review that are kept for who fixes what it found.
 const MAX_TEXT: usize = 16_000;
 
@@ -42,8 +45,14 @@ pub struct Remark {
     pub path: String,
     /// The line, from 1.
     pub line: u32,
+    /// The last line, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
     /// What is wrong there, in one line.
     pub text: String,
+    /// The text that is to stand in the place of these lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
 }
 
 /// What a reviewer's final message says.
@@ -64,8 +73,14 @@ pub struct Finding {
     pub path: String,
     /// The line, from 1.
     pub line: u32,
+    /// The last line, where it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_line: Option<u32>,
     /// What is wrong there, in one line.
     pub text: String,
+    /// The text that is to stand in the place of these lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
     /// The review that found it first, from 1.
     pub round: u32,
     /// Whether a later review has not found it again, or has accepted the work.
@@ -91,16 +106,16 @@ pub fn open_first(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
 
 static VERDICT: Pattern = Pattern::new(r"^VERDICT\s*:\s*(ACCEPTABLE|NEEDS_FIXES)$");
 static REMARK: Pattern =
-    Pattern::new(r"^[-*]\s+`?([^\s`][^`]*?)`?:(\d{1,9})(?::\d+)?`?:\s+(\S.*)$");
+    Pattern::new(r"^[-*]\s+`?([^\s`][^`]*?)`?:(\d{1,9})(?:-(\d{1,9}))?(?::\d+)?`?:\s+(\S.*)$");
+static SUGGESTION: Pattern = Pattern::new(r"^(\s*)(`{3,}|~{3,})suggestion\s*$");
 
 /// Reads a reviewer's final message. The verdict is the last line that is only one; where there is none,
 /// the work needs fixes.
 pub fn read_review(message: &str) -> Review {
     let mut verdicts = message.lines().rev().filter_map(verdict);
-    let remarks = message.lines().filter_map(remark).take(MOST_FINDINGS);
     Review {
         verdict: verdicts.next().unwrap_or(ReviewVerdict::NeedsFixes),
-        remarks: remarks.collect(),
+        remarks: remarks(message),
         text: cap_chars(message.trim(), MAX_TEXT).into_owned(),
     }
 }
@@ -116,16 +131,65 @@ fn verdict(line: &str) -> Option<ReviewVerdict> {
     }
 }
 
+/// The findings, each with the suggested change that follows it.
+fn remarks(message: &str) -> Vec<Remark> {
+    let mut remarks: Vec<Remark> = Vec::new();
+    let mut lines = message.lines();
+    let mut follows_a_finding = false;
+    while let Some(line) = lines.next() {
+        if let Some(remark) = remark(line) {
+            if remarks.len() == MOST_FINDINGS {
+                break;
+            }
+            remarks.push(remark);
+            follows_a_finding = true;
+        } else if follows_a_finding && let Some(found) = SUGGESTION.captures(line) {
+            let (indent, fence) = (group(&found, 1), group(&found, 2));
+            if let Some((text, rest)) = suggestion(lines.clone(), indent, fence) {
+                lines = rest;
+                let last = remarks.last_mut();
+                last.into_iter().for_each(|it| it.suggestion = Some(text.clone()));
+            }
+            follows_a_finding = false;
+        } else {
+            follows_a_finding = follows_a_finding && line.trim().is_empty();
+        }
+    }
+    remarks
+}
+
+/// The text up to the end of its fence, without the indentation of that, and what follows it. `None` where the
+/// fence has no end or the text is too long to be taken whole.
+fn suggestion<'a>(
+    mut lines: std::str::Lines<'a>,
+    indent: &str,
+    fence: &str,
+) -> Option<(String, std::str::Lines<'a>)> {
+    let mut text = Vec::new();
+    loop {
+        let line = lines.next()?;
+        if line.trim() == fence {
+            break;
+        }
+        text.push(line.strip_prefix(indent).unwrap_or_else(|| line.trim_start()));
+    }
+    let text = text.join("\n");
+    (text.chars().count() <= MAX_SUGGESTION).then_some((text, lines))
+}
+
 fn remark(line: &str) -> Option<Remark> {
     let plain = line.replace("**", "");
     let found = REMARK.captures(plain.trim())?;
     let path = group(&found, 1).trim();
     let line = group(&found, 2).parse().ok().filter(|line| *line > 0)?;
+    let last = group(&found, 3).parse().ok();
     let is_address = path.contains("://") || path.ends_with("//");
     (!is_address).then(|| Remark {
         path: one_line(path, MAX_PATH),
         line,
-        text: one_line(group(&found, 3), MAX_FINDING),
+        end_line: last.filter(|last| *last > line),
+        text: one_line(group(&found, 4), MAX_FINDING),
+        suggestion: None,
     })
 }
 
@@ -137,14 +201,20 @@ pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
     for finding in findings.iter_mut().filter(|finding| !finding.resolved) {
         let again = |remark: &&Remark| remark.path == finding.path && remark.text == finding.text;
         match new.iter().position(again) {
-            Some(at) if !accepted => finding.line = new.remove(at).line,
+            Some(at) if !accepted => {
+                let again = new.remove(at);
+                (finding.line, finding.end_line) = (again.line, again.end_line);
+                finding.suggestion.clone_from(&again.suggestion);
+            }
             _ => finding.resolved = true,
         }
     }
     findings.extend(new.into_iter().map(|remark| Finding {
         path: remark.path.clone(),
         line: remark.line,
+        end_line: remark.end_line,
         text: remark.text.clone(),
+        suggestion: remark.suggestion.clone(),
         round,
         resolved: accepted,
     }));
@@ -207,6 +277,50 @@ src/a.rs:3: no item
                 ("src/a.rs", 3, "off by one"),
                 ("src/b c.rs", 10, "wrong name"),
                 ("c.rs", 7, "late"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_finding_may_be_on_several_lines_and_suggest_other_ones() {
+        let message = "\
+- a.rs:3-5: too long
+  ```suggestion
+  let a = 1;
+    let b = 2;
+  ```
+- b.rs:7-2: one line
+
+````suggestion
+```
+````
+- c.rs:1: no suggestion of its own
+said of it
+```suggestion
+lost
+```
+- d.rs:2: nothing is left of it
+```suggestion
+```
+- e.rs:9: without an end
+```suggestion
+- f.rs:1: still found
+";
+        let review = read_review(message);
+        let found: Vec<(&str, Option<u32>, Option<&str>)> = review
+            .remarks
+            .iter()
+            .map(|it| (it.path.as_str(), it.end_line, it.suggestion.as_deref()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("a.rs", Some(5), Some("let a = 1;\n  let b = 2;")),
+                ("b.rs", None, Some("```")),
+                ("c.rs", None, None),
+                ("d.rs", None, Some("")),
+                ("e.rs", None, None),
+                ("f.rs", None, None),
             ]
         );
     }

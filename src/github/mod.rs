@@ -9,5 +9,6 @@ pub mod publisher;
 pub mod queue;
 pub mod refusal;
 pub mod request;
+pub mod review_comments;
 pub mod review_threads;
 pub mod spend;

@@ -1,7 +1,9 @@
 //! What a run was asked for on GitHub: who asked, where its work goes, and where it is reported.
 
 use crate::domain::event::PullRequestLine;
-use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, Settings};
+use crate::domain::settings::{
+    CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings,
+};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::review::ThreadOfTask;
@@ -155,11 +157,14 @@ impl RunRequest {
     /// Decides where the work goes: as the settings say, else as it fits where the run is. `token` says whether
     /// there is one.
     pub fn settle(&mut self, set: &Resolved, in_actions: bool, token: bool) {
-        let can_push = token && self.branch.is_some() && !self.context.report_only;
+        let can_push =
+            token && self.branch.is_some() && !self.context.report_only && !set.review_only;
+        self.context.neutral_findings =
+            set.review_only && set.review_findings == ReviewFindings::Neutral;
         let on_own_branch = self.branch.as_ref().is_some_and(|branch| {
             branch.name.starts_with(OWN_BRANCHES) && Some(&branch.name) != self.base_ref.as_ref()
         });
-        let opens = on_own_branch && !self.is_pull;
+        let opens = on_own_branch && !self.is_pull && !set.review_only;
         self.delivery = Delivery {
             push: can_push && set.push.unwrap_or(in_actions),
             pull_request: set.pull_request.unwrap_or(match opens {

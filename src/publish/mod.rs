@@ -25,6 +25,7 @@ use crate::github::delivery::{AfterPush, Delivered, PATIENCE, end_of};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
+use crate::github::review_comments::{Reviewed, post};
 use crate::github::spend;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::directory::RunDir;
@@ -34,6 +35,7 @@ use crate::run::handed_over::{self, HandedOver};
 use crate::run::identity::identity_of_commits;
 use crate::run::layout::{BUNDLE, Folder, SUMMARY};
 use crate::run::reporting::Reporting;
+use crate::run::reviewed_change::{ReviewedChange, reviewed_change};
 use crate::run::source::of_issue;
 use crate::run::{past_runs, places, prepare};
 use crate::secrets::sources::detector;
@@ -100,6 +102,8 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         protected: &set.protected,
         plan: plan.as_deref(),
         counts_cost: set.resolved.max_cost_usd_per_day.is_some(),
+        posts_review: set.resolved.review_only && set.resolved.review_comments,
+        base: set.resolved.base.as_deref(),
         cancel: Cancel::new(),
     };
     let ended = runtime.block_on(job.publish(&handed, &mut reporting));
@@ -268,6 +272,9 @@ struct Job<'a> {
     plan: Option<&'a str>,
     /// Whether there is a limit of a day's cost.
     counts_cost: bool,
+    /// Whether what the run found is posted as a review, and what it compares with.
+    posts_review: bool,
+    base: Option<&'a str>,
     cancel: Cancel,
 }
 
@@ -302,6 +309,7 @@ impl Job<'_> {
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
         self.count_cost(&mut emit).await;
+        self.post_review(&mut emit).await;
         let stopped = self.cancel.reason().is_some();
         let ended = end_of(ended, delivered, stopped);
         Ok(self.end(&mut emit, ended, facts.as_ref()))
@@ -317,6 +325,40 @@ impl Job<'_> {
             let uncounted = spend::add(self.context, run, head, PATIENCE).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
+    }
+
+    /// Posts what a review found as one on the pull request. Which lines its diff has is found out here.
+    async fn post_review(&self, emit: &mut Emitter<'_>) {
+        if !self.posts_review || !self.request.delivery.report {
+            return;
+        }
+        let on_github = Some((self.actions, self.request));
+        let (context, base) = (self.context, self.base);
+        let posted = match reviewed_change(context, on_github, self.real, base).await {
+            Ok(None) => return,
+            Ok(Some(change)) => self.patch_of(&change).map(|patch| (change, patch)),
+            Err(error) => Err(error),
+        };
+        let troubles = match posted {
+            Ok((change, patch)) => {
+                let reviewed = Reviewed {
+                    head: &change.to.0,
+                    patch: &patch,
+                };
+                post(self.actions, self.request, self.summary, reviewed, PATIENCE).await
+            }
+            Err(error) => vec![format!("the findings are not posted as a review: {error}")],
+        };
+        troubles.into_iter().for_each(|why| emit.warn(why));
+    }
+
+    fn patch_of(&self, change: &ReviewedChange) -> Result<Vec<u8>> {
+        let failed = |error: &dyn std::fmt::Display| Error::environment(error.to_string());
+        let place = self.context.place_for_a_moment("sprag-publish-")?;
+        let repo = Repo::create(self.real.clone(), &place.path().join(Folder::Git.name()));
+        let repo = repo.map_err(|error| failed(&error))?;
+        let patch = repo.patch_between(&change.from, &change.to);
+        patch.map_err(|error| failed(&error))
     }
 
     fn end(

@@ -185,6 +185,7 @@ fn found(task: &TaskSummary) -> impl Iterator<Item = Annotation> + '_ {
         level: Level::Error,
         path: text::line(&finding.path),
         line: Some(finding.line),
+        end_line: finding.end_line,
         title: text::short_line(&format!("Review finding ({})", task.id), TITLE_CHARS),
         message: bounded(&finding.text),
         ..Annotation::default()

@@ -215,6 +215,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::FailedReport => "the agent reported that it cannot do the task",
         Reason::PolicyViolation => "the agent did what the policy forbids",
         Reason::ReviewFindings => "a review still finds something to fix",
+        Reason::Acceptable => "the reviewer accepts the change",
         Reason::TddViolation => "no test failed before the work was done",
         Reason::AgentUnavailable => "there is no agent to work with",
         Reason::AgentCrashed => "the agent crashed",

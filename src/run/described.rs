@@ -29,6 +29,7 @@ pub fn dry_run(prepared: &Prepared) -> String {
             &prepared.book,
             task,
             config.settings.instructions.as_deref(),
+            prepared.reviewed.as_ref().map(|it| it.base.as_str()),
         );
         text += "  prompt:\n";
         for line in whole.lines() {
@@ -67,6 +68,7 @@ pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
         config.settings.max_retries, config.settings.nudges
     );
     match config.checks.is_empty() {
+        true if config.settings.review_only => text += "  checks: none (this is only reviewed)\n",
         true => text += "  checks: none (the task will end unverified; add `verify`)\n",
         false => text += "  checks:\n",
     }

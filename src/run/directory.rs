@@ -6,6 +6,7 @@ use crate::domain::attempt::Record;
 use crate::domain::event::Event;
 use crate::process::CappedLog;
 use crate::report::append::append_only;
+use crate::run::reviewed_change::ReviewedChange;
 use crate::run::layout::{Folder, RunFile};
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
@@ -68,6 +69,9 @@ pub struct Manifest {
     /// Whether it drafts a plan and works none off: such a run is not resumed.
     #[serde(default)]
     pub is_draft: bool,
+    /// What it reviews, where that is all that it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reviewed: Option<ReviewedChange>,
 }
 
 /// The path of a plan.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::github::delivery::{Delivered, PATIENCE};
 use crate::github::queue::count_run;
 use crate::github::request::RunRequest;
+use crate::github::review_comments::{Reviewed, post};
 use crate::github::{actions_environment, review_threads};
 use crate::process;
 use crate::run::agent_files::AgentFiles;
@@ -218,11 +219,13 @@ async fn work(
         warnings,
         source,
         draft,
+        reviewed,
         ..
     } = prepared;
     let no_changes = config.settings.if_no_changes;
     let made = (begun, isolation);
     let mut parts = parts(context, made, recorder, plan, config, cancel, emit);
+    parts.setup.reviewed = reviewed;
     let taken_up = earlier.is_some();
     let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
     let is_elsewhere = elsewhere.is_some();
@@ -236,7 +239,8 @@ async fn work(
     parts.setup.note_start_commit(parts.tree.repo.base())?;
     // Where the work of other jobs is brought together, they keep it, and no agent costs anything.
     let has_agent = shards.is_empty();
-    let kept = request.filter(|_| has_agent);
+    let keeps_work = has_agent && parts.setup.reviewed.is_none();
+    let kept = request.filter(|_| keeps_work);
     let base = parts.tree.repo.base();
     parts.keeper = WorkKeeper::of(context, kept, (&source, base), is_elsewhere);
     let limits = match has_agent {
@@ -338,7 +342,7 @@ async fn work_off(
         }
     };
     if let Some(request) = request {
-        answer_review(context, parts, request).await?;
+        tell_review(context, parts, request).await?;
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
         let trigger = request.context.trigger_phrase.as_deref();
         unfinished_work::settle(context, parts, (status, delivered), trigger).await;
@@ -354,14 +358,18 @@ async fn work_off(
     Ok((outcomes, delivered))
 }
 
-/// Tells the threads of the review that asked for the run what became of them.
-async fn answer_review(
+/// Tells the threads of the review that asked for the run what became of them, and posts what the run found where
+/// it was a review itself.
+async fn tell_review(
     context: &Context,
     parts: &mut Parts<'_>,
     request: &RunRequest,
 ) -> Result<()> {
+    let posted = parts.setup.reviewed.clone();
+    let posts = parts.setup.config.settings.review_comments && request.delivery.report;
+    let posted = posted.filter(|_| posts);
     let actions = actions_environment::ActionsEnvironment::of(context);
-    let (Some(actions), Some(_)) = (actions, request.review.as_ref()) else {
+    let Some(actions) = actions.filter(|_| request.review.is_some() || posted.is_some()) else {
         return Ok(());
     };
     let summary = RunSummary::of(&parts.setup.run_dir.read_events()?);
@@ -371,7 +379,19 @@ async fn answer_review(
         Some(_) => Duration::ZERO,
         None => PATIENCE,
     };
-    let troubles = review_threads::answer(&actions, request, &summary, patience).await;
+    let mut troubles = review_threads::answer(&actions, request, &summary, patience).await;
+    if let Some(change) = posted {
+        match parts.tree.repo.patch_between(&change.from, &change.to) {
+            Ok(patch) => {
+                let reviewed = Reviewed {
+                    head: &change.to.0,
+                    patch: &patch,
+                };
+                troubles.extend(post(&actions, request, &summary, reviewed, patience).await);
+            }
+            Err(error) => troubles.push(format!("the findings are not posted as a review: {error}")),
+        }
+    }
     troubles.into_iter().for_each(|why| parts.emit.warn(why));
     Ok(())
 }

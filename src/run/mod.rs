@@ -39,6 +39,7 @@ pub mod recorder;
 pub mod reopen;
 pub mod report_sources;
 pub mod reporting;
+pub mod reviewed_change;
 pub mod repository;
 pub mod required_agents;
 mod restore;

@@ -141,6 +141,7 @@ fn record(
             .map(|path| context.cwd.join(path)),
         flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
         is_draft: prepared.draft.is_some(),
+        reviewed: prepared.reviewed.clone(),
     };
     run_dir.write(RunFile::Plan, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;

@@ -62,6 +62,7 @@ pub(super) fn parts<'e>(
             agent_files: AgentFiles::default(),
             isolation,
             gateway,
+            reviewed: None,
             runner_files: RunnerFiles::record(context),
             redactor: Arc::new(redactor(&context.env)),
             detector: detector(&context.env),

@@ -8,6 +8,7 @@ use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::run::plan_state::{PlanFile, PlanState};
+use crate::run::reviewed_change::ReviewedChange;
 use crate::run::wanted_draft::WantedDraft;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
@@ -71,6 +72,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// The plan that is to be drafted instead.
     pub draft: Option<WantedDraft>,
+    /// What is reviewed, where that is all that is asked for.
+    pub reviewed: Option<ReviewedChange>,
 }
 
 /// What of a plan is wanted.
@@ -114,7 +117,12 @@ pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
     if let Some(path) = &args.prompt_file {
         return prompt_file(context, path);
     }
-    Err(Error::usage("nothing to do: no plan and no prompt was given").hint(CHOICES))
+    Err(nothing_asked())
+}
+
+/// The error of a command line that asks for nothing.
+pub fn nothing_asked() -> Error {
+    Error::usage("nothing to do: no plan and no prompt was given").hint(CHOICES)
 }
 
 fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
@@ -220,6 +228,7 @@ pub fn prepare(
         shards: selection.shards.to_vec(),
         warnings,
         draft: None,
+        reviewed: None,
     })
 }
 

@@ -157,6 +157,7 @@ fn taken_up(
             .is_some_and(|request| request.context.report_only),
         Some(before),
     )?;
+    prepared.reviewed.clone_from(&manifest.reviewed);
     prepared.warnings.extend(changed_plan(
         &prepared.source,
         prepared.book.text(),

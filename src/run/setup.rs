@@ -15,6 +15,7 @@ use crate::run::emitter::Emitter;
 use crate::run::isolation::{Isolation, with_temporary};
 use crate::run::layout::RunFile;
 use crate::run::model_gateway::ModelGateway;
+use crate::run::reviewed_change::ReviewedChange;
 use crate::run::runner_files::RunnerFiles;
 use crate::secrets::detect::Detector;
 use crate::secrets::redact::Redactor;
@@ -62,6 +63,8 @@ pub struct Setup {
     pub isolation: Isolation,
     /// Where the keys of agents stay.
     pub gateway: ModelGateway,
+    /// What is reviewed, where that is all that the run does.
+    pub reviewed: Option<ReviewedChange>,
     /// The files by which the job speaks to its runner.
     pub runner_files: RunnerFiles,
     /// Takes secrets out of a text that leaves this process.

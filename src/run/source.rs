@@ -15,6 +15,7 @@ use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::shield::neutral;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
+use crate::run::reviewed_change::{ReviewedChange, plan_of_review, reviewed_change};
 use crate::settings;
 use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ pub(crate) struct Ready {
     pub(crate) config: Option<PathBuf>,
     /// Taken already where the work tree was switched.
     pub(crate) lock: Option<RunLock>,
+    /// What is reviewed, where that is all that is asked for.
+    pub(crate) reviewed: Option<ReviewedChange>,
 }
 
 /// What the command line or the inputs ask for.
@@ -45,6 +48,7 @@ enum Asked {
     Issue(u64),
     Queue(String),
     Event,
+    Nothing,
 }
 
 /// Finds out what to do, and checks the branch out on which it is done.
@@ -58,6 +62,12 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     let file = prepare::config_file(context, &args.common, real.work_tree(), None)?;
     let settings = above.or(lookup::without_rights(context, file.settings));
     let actions = ActionsEnvironment::named(context, settings.name.as_deref());
+    let only_reviews = settings.review_only == Some(true);
+    let asked = match (asked, only_reviews) {
+        (asked, true) => to_be_reviewed(asked)?,
+        (Asked::Nothing, false) => return Err(prepare::nothing_asked()),
+        (asked, false) => asked,
+    };
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, asked))?;
     let mut config = None;
     let (source, request, lock) = match wanted {
@@ -81,13 +91,48 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
             (source, Some(*request), held)
         }
     };
+    let (mut source, mut reviewed) = (source, None);
+    if only_reviews {
+        let on_github = actions.as_ref().zip(request.as_ref());
+        let base = settings.base.as_deref();
+        let found = runtime.block_on(reviewed_change(context, on_github, &real, base));
+        let found = found.inspect_err(|error| {
+            if let Some(request) = &request {
+                tell(context, request, error, runtime);
+            }
+        })?;
+        let Some(change) = found else {
+            let why = "there is nothing to review: the base has every commit already";
+            return Ok(Start::Over(Ended::nothing(why)));
+        };
+        let words = match &source {
+            Source::Prompt(words) => words.as_str(),
+            _ => "",
+        };
+        let plan = runtime.block_on(plan_of_review(on_github, &change, words));
+        (source, reviewed) = (Source::Text(plan), Some(change));
+    }
     Ok(Start::Run(Box::new(Ready {
         source,
         real,
         request,
         config,
         lock,
+        reviewed,
     })))
+}
+
+/// A review looks at the pull request of the event or at the branch that is checked out, whatever the event asks
+/// for; a prompt says what it is to look for.
+fn to_be_reviewed(asked: Asked) -> Result<Asked> {
+    match asked {
+        Asked::Source(Source::Prompt(words)) => Ok(Asked::Source(Source::Prompt(words))),
+        Asked::Event | Asked::Nothing => Ok(Asked::Source(Source::Prompt(String::new()))),
+        Asked::Source(_) | Asked::Issue(_) | Asked::Queue(_) => Err(Error::usage(
+            "review_only reviews a pull request or a branch and works no plan, issue or queue off",
+        )
+        .hint("leave out the plan, the issue or the queue; a prompt may say what to look for")),
+    }
 }
 
 /// The configuration that a run on another branch obeys.
@@ -190,9 +235,10 @@ fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
     }
     let is_event = args.event
         || (!has_source && context.in_actions() && actions_environment::event(context).is_some());
-    match is_event {
-        true => Ok(Asked::Event),
-        false => Ok(Asked::Source(prepare::source(context, args)?)),
+    match (is_event, has_source) {
+        (true, _) => Ok(Asked::Event),
+        (false, true) => Ok(Asked::Source(prepare::source(context, args)?)),
+        (false, false) => Ok(Asked::Nothing),
     }
 }
 
@@ -290,7 +336,7 @@ fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Resul
         Asked::Source(source) => Ok(Found::Here(source)),
         Asked::Issue(_) => Err(missing("--issue")),
         Asked::Queue(_) => Err(missing("--queue")),
-        Asked::Event => Err(missing("--event")),
+        Asked::Event | Asked::Nothing => Err(missing("--event")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
 use crate::print::print;
@@ -10,7 +10,7 @@ use crate::process;
 use crate::run::described::dry_run;
 use crate::run::execute::{execute, not_begun};
 use crate::run::lock::lock;
-use crate::run::prepare::{Selection, prepare};
+use crate::run::prepare::{Prepared, Selection, prepare};
 use crate::run::reopen::{Reopened, reopen, reopen_restored};
 use crate::run::restore::{self, restore};
 use crate::run::source::{self, Ready, Start};
@@ -35,6 +35,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         request,
         config,
         lock: held,
+        reviewed,
     } = match source::begin(context, args, &runtime)? {
         Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
         Start::Run(ready) => *ready,
@@ -80,6 +81,10 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         is_foreign,
         None,
     );
+    let prepared = prepared.and_then(|mut prepared| {
+        prepared.reviewed = reviewed;
+        reviews_or_works(&prepared).map(|()| prepared)
+    });
     let prepared =
         prepared.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
     if args.dry_run {
@@ -96,6 +101,15 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         request
     });
     execute(context, args, prepared, request, None, runtime)
+}
+
+/// A plan cannot turn the run that works it off into a review.
+fn reviews_or_works(prepared: &Prepared) -> Result<()> {
+    match prepared.run.settings.review_only == prepared.reviewed.is_some() {
+        true => Ok(()),
+        false => Err(Error::config("review_only stands in the plan")
+            .hint("give it on the command line, as an input of the action or in the configuration")),
+    }
 }
 
 /// What a run works on: one thread.

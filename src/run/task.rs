@@ -1,6 +1,6 @@
 //! A task of a run: what it begins with, and what is known of it while it is worked on.
 
-use crate::domain::attempt::{PhaseSpec, Policy, Record, Role, TurnKey};
+use crate::domain::attempt::{PhaseSpec, Policy, Record, Role, TurnKey, are_named};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
@@ -101,8 +101,8 @@ impl TaskRun<'_> {
         row.unwrap_or(PhaseSpec::PLAIN)
     }
 
-    /// Whether the task has several phases.
+    /// Whether the task has other phases than the one that does it.
     pub fn has_phases(&self) -> bool {
-        self.policy.phases.len() > 1
+        are_named(&self.policy.phases)
     }
 }

@@ -230,6 +230,7 @@ impl TaskConfig {
             tdd: self.settings.tdd,
             review: self.settings.review,
             tester: self.settings.roles.get(Role::Tester).is_some(),
+            review_only: self.settings.review_only,
             retries: self.settings.max_retries,
             nudges: self.settings.nudges,
         }
@@ -347,7 +348,7 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         .or(task.settings.clone())
         .or(sources.below.clone())
         .resolve(sources.in_actions);
-    if settings.tdd && settings.verify.is_empty() {
+    if settings.tdd && settings.verify.is_empty() && !settings.review_only {
         return Err(Error::config(format!(
             "task {} is to have its tests written first (tdd), and no check is configured that runs them",
             task.id
@@ -367,7 +368,11 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
         agents: Vec::new(),
         escalate: settings.escalate.iter().map(other).collect::<Result<_>>()?,
         fallback: settings.fallback.as_ref().map(other).transpose()?,
-        checks: settings.checks(),
+        checks: match settings.review_only {
+            // What is only reviewed is not checked.
+            true => Vec::new(),
+            false => settings.checks(),
+        },
         protected_paths: sources.set_of(&settings.protected_paths)?,
         settings,
     };

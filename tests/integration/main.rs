@@ -61,6 +61,7 @@ mod replay;
 mod reports;
 mod repositories;
 mod resume;
+mod review_only;
 mod roles;
 mod runner_files;
 mod sandbox;

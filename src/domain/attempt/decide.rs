@@ -7,7 +7,7 @@ use super::phases::{
 };
 use super::{
     Expect, Grounds, Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState, TurnEnded, TurnKey,
-    TurnPurpose, VerifyPurpose, same_tree,
+    TurnPurpose, VerifyPurpose, are_named, same_tree,
 };
 use crate::assess::{AssessmentKind, CutOff};
 use crate::outcome::Outcome;
@@ -311,12 +311,11 @@ pub(super) fn run_agent_in(
     purpose: TurnPurpose,
 ) -> Step {
     within_limits(policy, state).unwrap_or_else(|| {
-        let has_several = policy.phases.len() > 1;
         let key = TurnKey {
             phase,
             attempt,
             turn: state.turns() + 1,
-            name: has_several.then(|| row_at(policy, phase).name()),
+            name: are_named(&policy.phases).then(|| row_at(policy, phase).name()),
         };
         Step::RunAgent { key, purpose }
     })

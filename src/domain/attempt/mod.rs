@@ -14,7 +14,9 @@ mod state;
 mod explore;
 
 pub use decide::decide;
-pub use phase::{Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, phases};
+pub use phase::{
+    Expect, Phase, PhaseName, PhaseSpec, PhasesAsked, ROUNDS, Role, Writes, are_named, phases,
+};
 pub use proof::{
     Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,
     TestChanges, names,

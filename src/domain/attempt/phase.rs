@@ -165,6 +165,8 @@ pub struct PhasesAsked {
     pub review: bool,
     /// Whether there is a tester.
     pub tester: bool,
+    /// Whether there is nothing to do but to review what is committed already.
+    pub review_only: bool,
     /// Retries of a phase.
     pub retries: u32,
     /// Nudges of a phase.
@@ -174,6 +176,9 @@ pub struct PhasesAsked {
 /// The phases of a task, in order.
 pub fn phases(asked: PhasesAsked) -> Vec<PhaseSpec> {
     let row = |phase, cycle| PhaseSpec::new(phase, cycle, &asked);
+    if asked.review_only {
+        return vec![row(Phase::Review, 1)];
+    }
     let mut rows = match (asked.tdd, asked.review && asked.tester) {
         (true, _) => [Phase::Red, Phase::Green, Phase::Refactor]
             .map(|phase| row(phase, 1))
@@ -188,6 +193,12 @@ pub fn phases(asked: PhasesAsked) -> Vec<PhaseSpec> {
         }
     }
     rows
+}
+
+/// Whether turns and attempts name their phase: where a task is anything but one attempt after another
+/// at doing it.
+pub fn are_named(rows: &[PhaseSpec]) -> bool {
+    rows.iter().any(|row| row.phase != Phase::Implement)
 }
 
 impl PhaseSpec {
@@ -281,6 +292,23 @@ mod tests {
             ..PhasesAsked::default()
         };
         assert_eq!(words(tester), "implement1");
+    }
+
+    #[test]
+    fn a_review_alone_is_one_phase_whatever_else_is_asked_for() {
+        let asked = PhasesAsked {
+            review_only: true,
+            ..PhasesAsked::default()
+        };
+        assert_eq!(words(asked), "review1");
+        let all = PhasesAsked {
+            tdd: true,
+            review: true,
+            tester: true,
+            ..asked
+        };
+        assert_eq!(words(all), "review1");
+        assert!(are_named(&phases(asked)) && !are_named(&phases(PhasesAsked::default())));
     }
 
     #[test]

@@ -55,6 +55,7 @@ fn every_outcome() -> Vec<Outcome> {
             untouched: true,
         },
         Outcome::PlanningOnly,
+        Outcome::Acceptable,
         Outcome::VerificationFailed,
         Outcome::RepeatingFailure { times: 3 },
         Outcome::FailedReport { summary: text() },

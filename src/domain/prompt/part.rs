@@ -52,6 +52,8 @@ pub struct ReviewPart<'a> {
     pub answer: Option<&'a str>,
     /// Which review it is, and how many there may be.
     pub round: (u32, u32),
+    /// What the change is compared with, where it is committed already and nobody goes on with it.
+    pub compared_with: Option<&'a str>,
 }
 
 /// What a fixer has to fix.
@@ -117,12 +119,27 @@ const REFACTOR: &str = "\
 
 The task is done and every check passes. Improve the code of this task where that is worth it, without a change of what it does. The checks run when you end, and if they fail, your changes are undone. If nothing is worth improving, change nothing and say so.";
 
+/// How a reviewer suggests a change, where a person may take it with one click.
+const SUGGESTIONS: &str = "\
+Where other text for a few lines puts a finding right, name these lines as `path:first-last`, and write a block below the finding that has the new text of exactly these lines and of no other:
+
+  - path:first-last: what is wrong
+  ```suggestion
+  the new text
+  ```";
+
 fn review(it: &ReviewPart<'_>) -> Vec<String> {
     let (round, of) = it.round;
-    let mut sections = vec![format!(
-        "## Your part: review {round} of at most {of}\n\nThe work on this task is in the files. {}",
-        checks(it)
-    )];
+    let mut sections = vec![match it.compared_with {
+        Some(base) => {
+            let base = one_line(base, MAX_PATH);
+            format!("## Your part: review\n\nThe change is committed already: the files are as it leaves them, and the diff below is what it changes of {base}. Review this change and nothing else. {SUGGESTIONS}")
+        }
+        None => format!(
+            "## Your part: review {round} of at most {of}\n\nThe work on this task is in the files. {}",
+            checks(it)
+        ),
+    }];
     if !it.findings.is_empty() {
         sections.push(format!(
             "## What the reviews before have found\n\nLook at each of these once more, and report again, in the same words, what is not resolved.\n\n{}",

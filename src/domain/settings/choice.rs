@@ -47,6 +47,15 @@ impl Default for OnFinding {
     }
 }
 choice! {
+    /// What the check run of a review alone concludes where something has to be fixed.
+    ReviewFindings {
+        /// Neither success nor failure: a person decides.
+        Neutral = "neutral",
+        /// Failure.
+        Fail = "fail",
+    }
+}
+choice! {
     /// What becomes of a task that changes protected paths.
     OnProtected {
         /// It is blocked, with all of its work.

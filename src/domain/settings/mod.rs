@@ -15,7 +15,7 @@ pub mod table;
 pub use agents::AGENTS;
 pub use choice::{
     AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads, Sandbox,
     TestChangePolicy,
 };
 pub use kind::Progress;

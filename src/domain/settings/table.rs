@@ -11,7 +11,7 @@ use super::agents::{AGENT_FILES, AGENTS};
 use super::check::{CheckSpec, Checks};
 use super::choice::{
     AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewThreads, Sandbox,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads, Sandbox,
     TestChangePolicy,
 };
 use super::kind::{
@@ -198,6 +198,14 @@ settings! {
         roles: Roles = RolesKind, Task, is Roles::default();
         /// Have the tests written first: tests that fail, then the work that makes them pass, then one turn to improve it.
         tdd: bool = Truth, Task, is false;
+        /// Only review: a run of the reviewer alone, on the pull request of the event, or else on the branch that is checked out. Nothing is committed or pushed.
+        review_only: bool = Truth, Run, is false;
+        /// The branch or commit that `review_only` compares with: what the branch has that this has not is reviewed.
+        base: String = Text("REF"), Run, unset "the base branch of the pull request, else the default branch";
+        /// What the check run of `review_only` concludes where something has to be fixed. The exit code is 1 either way.
+        review_findings: ReviewFindings = Choice::<ReviewFindings>::kind(), Run, is ReviewFindings::Neutral;
+        /// Post what `review_only` finds as one review on the pull request, with comments on the lines and suggested changes. What was posted before is not posted again.
+        review_comments: bool = Truth, Run, is false;
     }
     Limits {
         /// Attempts after the first, each after a failed verification.

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// How a comment of Sprag begins, whatever version wrote it.
 pub const MARKER: &str = "<!-- sprag:state ";
 
+/// What a review begins with that a run has posted, as [`super::run_name::RunName::review_marker`] has it.
+const OWN: &str = "<!-- sprag:review ";
+
 /// The largest marker, in bytes: a quarter of what a comment may have.
 pub const MAX_MARKER_BYTES: usize = 16 * 1024;
 
@@ -228,7 +231,7 @@ fn keep_newest(list: &mut Vec<String>, most: usize) {
 
 /// Whether a comment's first line says that it is Sprag's.
 pub fn is_marked(body: &str) -> bool {
-    body.starts_with(MARKER)
+    body.starts_with(MARKER) || body.starts_with(OWN)
 }
 
 /// The state in the first line of a comment on runs of this name. `None` when there is none, or none

@@ -120,6 +120,41 @@ impl Repo {
         Ok(None)
     }
 
+    /// The branch that others are for, as far as the repository knows: that of `origin`, or the one of the
+    /// usual name.
+    pub fn default_branch(&self) -> Option<String> {
+        let _open = self.unseal().ok()?;
+        let args = ["symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"];
+        let found = self.real_call().git().args(args).status().ok()?;
+        if let (Some(0), Some(name)) = (found.status, found.line().strip_prefix("origin/")) {
+            return Some(name.to_owned());
+        }
+        let is_there = |name: &&str| {
+            let branch = BranchName::parse(name).ok();
+            branch.is_some_and(|branch| matches!(self.tip_of(&branch), Ok(Some(_))))
+        };
+        let mut usual = ["main", "master"].into_iter();
+        usual.find(is_there).map(str::to_owned)
+    }
+
+    /// The commit that a name stands for in the repository: a branch, one that was fetched from `origin`, or
+    /// whatever else git knows by this name.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn commit_named(&self, name: &str) -> Result<Option<RevId>, GitError> {
+        if let Ok(branch) = BranchName::parse(name)
+            && let Some(tip) = self.tip_of(&branch)?
+        {
+            return Ok(Some(tip));
+        }
+        let _open = self.unseal()?;
+        let wanted = format!("{name}^{{commit}}");
+        let args = ["rev-parse", "-q", "--verify", "--end-of-options", &wanted];
+        let found = self.real_call().git().args(args).status()?;
+        Ok((found.status == Some(0)).then(|| RevId(found.line())))
+    }
+
     /// The last commit that is in the history of both; `None` where there is none.
     ///
     /// # Errors

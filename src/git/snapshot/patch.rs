@@ -1,9 +1,12 @@
 //! The difference from the base as a patch.
 
 use crate::domain::snapshot::RevId;
+use crate::git::bytes::display_path;
 use crate::git::commit::stage::{Target, committed};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write;
+use crate::git::remote::error::RemoteError;
+use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, RawSnapshot};
 use std::os::unix::ffi::OsStrExt;
@@ -85,6 +88,33 @@ impl Repo {
             .stream(sink)?
             .expect_success("log".to_owned())
             .map(drop)
+    }
+
+    /// What a commit has changed since another one, as a patch for people: with renamed files as such, and
+    /// without the content of binary files.
+    ///
+    /// # Errors
+    /// When one of them is not there.
+    pub fn patch_between(&self, from: &RevId, to: &RevId) -> Result<Vec<u8>, RemoteError> {
+        let (from, to) = (checked_id(from)?, checked_id(to)?);
+        let _open = self.unseal()?;
+        let call = self
+            .call()
+            .args(["-c", "core.quotePath=false", "diff-tree", "-r", "-p"])
+            .args(["--find-renames", "--no-ext-diff", "--no-textconv"])
+            .args(["--no-color", from, to]);
+        Ok(call.run()?.stdout)
+    }
+
+    /// The files that differ between two commits.
+    ///
+    /// # Errors
+    /// When one of them is not there.
+    pub fn paths_between(&self, from: &RevId, to: &RevId) -> Result<Vec<String>, RemoteError> {
+        let (from, to) = (checked_id(from)?, checked_id(to)?);
+        let _open = self.unseal()?;
+        let changes = self.diff_trees(from, to)?;
+        Ok(changes.iter().map(|it| display_path(&it.path)).collect())
     }
 
     /// As [`Repo::write_patch`], in memory.

@@ -38,7 +38,9 @@ pub use error::Error;
 pub use facts::{Access, Author, Branch, CommitFacts, Facts, Permissions};
 pub use identity::Identity;
 pub use issues::IssueFacts;
-pub use pulls::{NewPull, Pull, PullChange, PullEnd, PullFacts, Review, ReviewComment};
+pub use pulls::{
+    NewLineComment, NewPull, NewReview, Pull, PullChange, PullEnd, PullFacts, Review, ReviewComment,
+};
 pub use settings::{Limits, Settings};
 pub use threads::ReviewThread;
 

@@ -5,6 +5,7 @@ use super::client::Repo;
 use super::error::Error;
 use super::error::GraphqlError;
 use super::facts::{Author, part};
+use super::identity::Identity;
 use super::issues::{Label, names};
 use super::policy::Kind;
 use hyper::Method;
@@ -107,6 +108,38 @@ pub struct Review {
     /// The commit that it is about.
     #[serde(default)]
     pub commit_id: Option<String>,
+}
+
+/// A review to post: a text, and comments on lines of the new files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewReview {
+    /// The commit that it is about.
+    pub commit_id: String,
+    /// The text.
+    pub body: String,
+    /// `COMMENT`: it neither approves nor requests changes.
+    pub event: &'static str,
+    /// The comments on lines that the diff shows.
+    pub comments: Vec<NewLineComment>,
+}
+
+/// A comment to post on lines of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewLineComment {
+    /// The file.
+    pub path: String,
+    /// The last line.
+    pub line: u32,
+    /// `RIGHT`: the line is one of the new file.
+    pub side: &'static str,
+    /// The first line, where it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u32>,
+    /// As `side`, where there is a first line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_side: Option<&'static str>,
+    /// The text.
+    pub body: String,
 }
 
 /// A comment of a review on a line.
@@ -303,6 +336,39 @@ impl Repo {
     pub async fn review(&self, number: u64, id: u64) -> Result<Review, Error> {
         let path = self.path(&format!("/pulls/{number}/reviews/{id}"));
         self.client.call(&Call::get(path)).await
+    }
+
+    /// All reviews of a pull request, oldest first.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn reviews(&self, number: u64) -> Result<Vec<Review>, Error> {
+        let path = self.path(&format!("/pulls/{number}/reviews"));
+        self.client
+            .pages(&path, |page: Vec<Review>| page, |_| false)
+            .await
+    }
+
+    /// Posts a review. Its text begins with `marker`, by which it is found where the answer is lost.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_review(
+        &self,
+        number: u64,
+        (marker, new): (&str, &NewReview),
+        identity: &Identity,
+    ) -> Result<Review, Error> {
+        let path = self.path(&format!("/pulls/{number}/reviews"));
+        let call = Call::with_body(Method::POST, path, Kind::Create, new)?;
+        let look = async || {
+            let own = |review: &Review| {
+                let body = review.body.as_deref().unwrap_or_default();
+                body.starts_with(marker) && identity.is(review.author.as_ref())
+            };
+            Ok(self.reviews(number).await?.into_iter().find(own))
+        };
+        self.client.create(&call, look).await
     }
 
     /// The comments of a review.

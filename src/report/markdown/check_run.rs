@@ -6,7 +6,7 @@ use super::{
     table, title,
 };
 use crate::domain::check_run::CheckOutput;
-use crate::domain::outcome::Conclusion;
+use crate::domain::outcome::{Conclusion, Reason};
 use crate::domain::summary::RunSummary;
 use crate::report::text as words;
 
@@ -33,6 +33,9 @@ pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
             .to_owned(),
         conclusion: summary.status.map(|status| match status.conclusion() {
             Conclusion::Success if around.verified_elsewhere => Conclusion::Neutral,
+            _ if around.neutral_findings && summary.reason == Some(Reason::ReviewFindings) => {
+                Conclusion::Neutral
+            }
             conclusion => conclusion,
         }),
     }

@@ -36,6 +36,9 @@ pub struct ReportContext {
     /// The checks ran in a job that the agent could reach, and this one has only that job's word for
     /// their result: a check run that says so is neutral.
     pub verified_elsewhere: bool,
+    /// A review alone that finds something is no failure of its check run: a person decides.
+    #[serde(default)]
+    pub neutral_findings: bool,
     /// What else a person should know, one line each.
     pub notes: Vec<String>,
 }

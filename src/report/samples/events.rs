@@ -89,6 +89,8 @@ pub fn agent_events() -> Vec<AgentEvent> {
 /// What a review has found.
 pub fn finding(resolved: bool) -> Finding {
     Finding {
+        end_line: None,
+        suggestion: None,
         path: "src/report.rs".into(),
         line: 12,
         text: "the header is written twice".into(),

@@ -207,6 +207,8 @@ fn reviewed(text: &str) -> EventKind {
         of: 6,
         verdict: ReviewVerdict::NeedsFixes,
         findings: vec![Finding {
+            end_line: None,
+            suggestion: None,
             path: text.into(),
             line: 7,
             text: text.into(),

@@ -176,6 +176,7 @@ fn the_newest_twenty_runs_stay() {
         tasks: Vec::new(),
         config: None,
         is_draft: false,
+        reviewed: None,
         flags: serde_json::Value::Null,
     };
     let mut last = None;

@@ -32,9 +32,21 @@ pub(crate) struct Prompt {
     pub(crate) text: String,
 }
 
-/// The prompt that a task begins with.
-pub fn first_prompt(state: &PlanState, task: &Task, instructions: Option<&str>) -> String {
-    let part = Part::Implement;
+/// The prompt that a task begins with. `reviewed` is what a run is compared with that only reviews; the diff is
+/// left out.
+pub fn first_prompt(
+    state: &PlanState,
+    task: &Task,
+    instructions: Option<&str>,
+    reviewed: Option<&str>,
+) -> String {
+    let part = match reviewed {
+        Some(base) => Part::Review(ReviewPart {
+            compared_with: Some(base),
+            ..ReviewPart::default()
+        }),
+        None => Part::Implement,
+    };
     let purpose = Purpose::Implement;
     prompt(&input(state, task, (instructions, ""), (part, purpose)))
 }
@@ -155,19 +167,33 @@ struct Diff {
     text: String,
     is_cut: bool,
     files: Vec<String>,
+    /// What it is compared with, where it is only reviewed.
+    compared_with: Option<String>,
 }
 
-/// The work of the task as a patch, within its budget.
+/// The work of the task, or the change that is only reviewed, as a patch within its budget.
 fn diff(parts: &mut Parts<'_>) -> Diff {
-    let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
-    let Some(raw) = raw else {
-        return Diff::default();
+    let (patch, files) = match &parts.setup.reviewed {
+        Some(change) => {
+            let repo = &parts.tree.repo;
+            let files = repo.paths_between(&change.from, &change.to);
+            let patch = repo.patch_between(&change.from, &change.to);
+            (patch.map_err(anyhow::Error::from), files.unwrap_or_default())
+        }
+        None => {
+            let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);
+            let Some(raw) = raw else {
+                return Diff::default();
+            };
+            let patch = parts.tree.repo.patch(&raw);
+            (patch.map_err(anyhow::Error::from), changed_paths(&raw))
+        }
     };
-    let patch = match parts.tree.repo.patch(&raw) {
+    let patch = match patch {
         Ok(patch) => patch,
         Err(error) => {
             parts.emit.warn(format!(
-                "the reviewer is not shown the diff, which could not be made: {error}"
+                "the reviewer is not shown the diff, which could not be made: {error:#}"
             ));
             Vec::new()
         }
@@ -177,7 +203,8 @@ fn diff(parts: &mut Parts<'_>) -> Diff {
     Diff {
         text: String::from_utf8_lossy(shown).into_owned(),
         is_cut,
-        files: changed_paths(&raw),
+        files,
+        compared_with: parts.setup.reviewed.as_ref().map(|it| it.base.clone()),
     }
 }
 
@@ -208,6 +235,7 @@ fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
             findings: &state.findings,
             answer: state.answer.as_deref().filter(|_| key_cycle(key) > 1),
             round: (key_cycle(key), last_cycle(run)),
+            compared_with: diff.compared_with.as_deref(),
         }),
         Phase::Fix => {
             let verdict = state.review.as_ref().map(|review| review.verdict);

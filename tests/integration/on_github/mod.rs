@@ -18,6 +18,7 @@ mod pushes;
 mod queues;
 mod refusals;
 mod reports;
+mod review_only;
 mod review_threads;
 mod rights;
 mod secrets;

@@ -240,6 +240,7 @@ explored! {
     with_a_review_and_a_retry: in_phases(policy(1, 0, true), "review", 1), Crashes, 1_000;
     with_reviews_and_no_check: in_phases(policy(0, 1, false), "review", 3), Crashes, 1_000;
     with_a_tester_and_a_review: in_phases(policy(1, 0, true), "tester review", 1), Crashes, 1_000;
+    a_review_alone: in_phases(policy(1, 1, false), "review-only", 1), Whole, 10;
     with_tests_first: in_phases(policy(0, 1, true), "tdd", 0), Crashes, 1_000;
     with_tests_first_and_a_review: in_phases(policy(0, 0, true), "tdd review", 2), Crashes, 1_000;
     with_every_proof_required: Policy {

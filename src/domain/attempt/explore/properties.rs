@@ -63,14 +63,17 @@ pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step:
         _ => assert!(!interrupted, "{step:?} after a cancel"),
     }
     match step {
-        Step::RunAgent { .. } => {}
+        Step::RunAgent { .. } | Step::Wait { .. } => {}
+        _ if policy.phases.iter().all(|row| row.writes == Writes::Nothing) => {
+            panic!("{step:?} where there is nothing but a review")
+        }
         Step::Undo { key } => {
             assert!(policy.phases[key.phase].optional);
             assert!(!state.undone, "undone twice: {state:?}");
         }
         Step::Commit { grounds } => check_commit(policy, state, witness, *grounds),
         Step::Prove { proof, .. } => check_proof(policy, state, witness, *proof),
-        Step::Verify { .. } | Step::Wait { .. } | Step::Finish(_) => {}
+        Step::Verify { .. } | Step::Finish(_) => {}
     }
 }
 
@@ -93,7 +96,8 @@ fn check_phase(policy: &Policy, state: &TaskState, witness: &Witness, step: &Ste
     assert!(witness.reviews <= reviews, "{state:?}");
     if let Step::RunAgent { key, purpose } = step {
         let row = &policy.phases[key.phase];
-        let name = (policy.phases.len() > 1).then(|| row.name());
+        let is_plain = |row: &PhaseSpec| row.phase == Phase::Implement;
+        let name = (!policy.phases.iter().all(is_plain)).then(|| row.name());
         assert_eq!(key.name, name);
         assert_eq!(key.turn, state.turns() + 1 - u32::from(is_taken_up(state)));
         if let TurnPurpose::Phase { phase, .. } = purpose {
@@ -203,7 +207,14 @@ fn check_end(policy: &Policy, state: &TaskState, outcome: &Outcome) {
     let committed = matches!(state.last, Last::Committed(..));
     let done = outcome.task_end() == TaskEnd::Done;
     let satisfied = matches!(outcome, Outcome::AlreadySatisfied { .. });
-    let is_taken = (committed || satisfied) && state.interrupted.is_none();
+    let only_reviews = policy.phases.iter().all(|row| row.writes == Writes::Nothing);
+    let accepted = *outcome == Outcome::Acceptable;
+    if accepted {
+        assert!(only_reviews && is_at_start(state), "{state:?}");
+        let verdict = state.review.as_ref().map(|review| review.verdict);
+        assert_eq!(verdict, Some(ReviewVerdict::Acceptable));
+    }
+    let is_taken = (committed || satisfied || accepted) && state.interrupted.is_none();
     if policy.commits {
         assert_eq!(done, is_taken, "{outcome:?} {state:?}");
     }

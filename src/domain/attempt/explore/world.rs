@@ -59,6 +59,7 @@ pub(super) fn in_phases(policy: Policy, words: &str, reviews: u32) -> Policy {
         tdd: words.contains("tdd"),
         review: words.contains("review"),
         tester: words.contains("tester"),
+        review_only: words == "review-only",
         retries: policy.phases[0].retries,
         nudges: policy.phases[0].nudges,
     };

@@ -132,6 +132,8 @@ fn large_runs_fit_every_limit_and_point_to_the_rest() {
 fn what_reviews_came_to_and_found_is_told_with_what_is_open_first() {
     let mut summary = samples::partial();
     let finding = |line, resolved| Finding {
+        end_line: None,
+        suggestion: None,
         path: "src/csv.rs".into(),
         line,
         text: "a field is not quoted".into(),

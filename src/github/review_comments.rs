@@ -1,0 +1,336 @@
+//! What a run that only reviews has found, as one review on the pull request: comments on the lines that its diff
+//! shows, with suggested changes, and the rest in the review's text. What an earlier run told stays as it is and
+//! is not told again.
+
+use crate::domain::patch_lines::PatchLines;
+use crate::domain::review::{self, Finding};
+use crate::domain::summary::RunSummary;
+use crate::domain::trigger::run_name::RunName;
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::api::{Error, Identity, NewLineComment, NewReview, Repo};
+use crate::github::request::RunRequest;
+use crate::report::markdown::escaped;
+use crate::report::text::{count, short_line};
+use crate::secrets::redact::MASK;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// Characters of a finding that are told.
+const WORDS: usize = 1_000;
+
+/// Most comments of one review; GitHub's page is slow with more.
+const MOST: usize = 50;
+
+/// What of a review is about the pull request: its head, and the lines that its diff shows.
+#[derive(Debug)]
+pub struct Reviewed<'a> {
+    /// The commit that was reviewed.
+    pub head: &'a str,
+    /// The difference between the pull request and its base, as git writes it.
+    pub patch: &'a [u8],
+}
+
+/// Posts what was found and not told before. Says what did not come through.
+pub async fn post(
+    actions: &ActionsEnvironment,
+    request: &RunRequest,
+    summary: &RunSummary,
+    reviewed: Reviewed<'_>,
+    patience: Duration,
+) -> Vec<String> {
+    let Some(number) = request.number.filter(|_| request.is_pull) else {
+        return Vec::new();
+    };
+    if patience.is_zero() {
+        return vec!["the findings are not posted as a review: the run was stopped".to_owned()];
+    }
+    let asked = async {
+        let client = actions.client()?.until(Instant::now() + patience);
+        let identity = client.identity().await?;
+        let repo = client.repo(&request.context.place.repository)?;
+        let told = Told::read(&repo, number, &identity).await?;
+        let lines = PatchLines::read(&String::from_utf8_lossy(reviewed.patch));
+        let name = &request.context.place.name;
+        let found = Found::new(name, summary, &lines, &told);
+        let Some(new) = found.review(reviewed.head) else {
+            return Ok(());
+        };
+        let marker = found.marker();
+        let posted = repo.create_review(number, (&marker, &new), &identity).await;
+        match posted {
+            // The diff on GitHub may be another one than git's: then the lines are only named.
+            Err(Error::Invalid { status: 422, .. }) if !new.comments.is_empty() => {
+                let new = found.without_lines(reviewed.head);
+                let again = repo.create_review(number, (&marker, &new), &identity);
+                again.await.map(drop)
+            }
+            posted => posted.map(drop),
+        }
+    };
+    match asked.await {
+        Ok(()) => Vec::new(),
+        Err(error) => vec![format!("the findings are not posted as a review: {error}")],
+    }
+}
+
+/// What Sprag has told on the pull request before.
+#[derive(Debug, Default)]
+struct Told {
+    /// Texts of its reviews and comments.
+    texts: Vec<String>,
+    /// Lines that have a comment of its own.
+    lines: BTreeSet<(String, u32)>,
+}
+
+impl Told {
+    async fn read(repo: &Repo, number: u64, identity: &Identity) -> Result<Self, Error> {
+        let mut told = Self::default();
+        for review in repo.reviews(number).await? {
+            if identity.is(review.author.as_ref()) {
+                told.texts.extend(review.body);
+            }
+        }
+        for comment in repo.line_comments(number).await? {
+            if identity.is(comment.author.as_ref()) && comment.in_reply_to_id.is_none() {
+                let line = comment.line.map(|line| (comment.path, line));
+                told.lines.extend(line);
+                told.texts.push(comment.body);
+            }
+        }
+        Ok(told)
+    }
+
+    fn has(&self, marker: &str) -> bool {
+        self.texts.iter().any(|text| text.contains(marker))
+    }
+}
+
+/// What is to be told.
+struct Found<'a> {
+    name: &'a RunName,
+    summary: &'a RunSummary,
+    /// With the lines that the diff shows.
+    on_lines: Vec<&'a Finding>,
+    elsewhere: Vec<&'a Finding>,
+    told: usize,
+}
+
+impl<'a> Found<'a> {
+    fn new(
+        name: &'a RunName,
+        summary: &'a RunSummary,
+        lines: &PatchLines,
+        told: &Told,
+    ) -> Self {
+        let mut found = Self {
+            name,
+            summary,
+            on_lines: Vec::new(),
+            elsewhere: Vec::new(),
+            told: 0,
+        };
+        for finding in summary.tasks.iter().flat_map(|task| review::open(&task.findings)) {
+            let last = last_line(finding);
+            let is_shown = lines.show(&finding.path, finding.line, last);
+            let is_commented = is_shown && told.lines.contains(&(finding.path.clone(), last));
+            if is_commented || told.has(&found.finding_marker(finding)) {
+                found.told += 1;
+            } else if is_shown && found.on_lines.len() < MOST {
+                found.on_lines.push(finding);
+            } else {
+                found.elsewhere.push(finding);
+            }
+        }
+        found
+    }
+
+    fn marker(&self) -> String {
+        self.name.review_marker(&self.summary.run_id)
+    }
+
+    /// The same text about the same file is the same finding, wherever it stands now.
+    fn finding_marker(&self, finding: &Finding) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for part in [finding.path.as_str(), finding.text.as_str()] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let digest = hasher.finalize().to_hex();
+        self.name.finding_marker(&digest[..32])
+    }
+
+    /// `None` where there is nothing new to tell.
+    fn review(&self, head: &str) -> Option<NewReview> {
+        if self.on_lines.is_empty() && self.elsewhere.is_empty() {
+            return None;
+        }
+        let comments = self.on_lines.iter().map(|finding| self.comment(finding));
+        Some(NewReview {
+            commit_id: head.to_owned(),
+            body: self.text(&self.elsewhere),
+            event: "COMMENT",
+            comments: comments.collect(),
+        })
+    }
+
+    fn without_lines(&self, head: &str) -> NewReview {
+        let all: Vec<&Finding> = self.on_lines.iter().chain(&self.elsewhere).copied().collect();
+        NewReview {
+            commit_id: head.to_owned(),
+            body: self.text(&all),
+            event: "COMMENT",
+            comments: Vec::new(),
+        }
+    }
+
+    fn text(&self, listed: &[&Finding]) -> String {
+        let new = self.on_lines.len() + self.elsewhere.len();
+        let before = match self.told {
+            0 => String::new(),
+            told => format!(", besides {told} of before"),
+        };
+        let mut text = format!(
+            "{}\n{} found {}{before}.",
+            self.marker(),
+            escaped(self.name.as_str()),
+            count(new as u64, "thing"),
+        );
+        if !listed.is_empty() {
+            text += "\n";
+        }
+        for finding in listed {
+            text += &format!(
+                "\n{}\n- {}: {}",
+                self.finding_marker(finding),
+                escaped(&place(finding)),
+                escaped(&short_line(&finding.text, WORDS))
+            );
+        }
+        text
+    }
+
+    fn comment(&self, finding: &Finding) -> NewLineComment {
+        let last = last_line(finding);
+        let first = (last != finding.line).then_some(finding.line);
+        let mut body = format!(
+            "{}\n{}",
+            self.finding_marker(finding),
+            escaped(&short_line(&finding.text, WORDS))
+        );
+        // What a secret was taken out of is not what should stand there.
+        let suggestion = finding.suggestion.as_deref();
+        if let Some(text) = suggestion.filter(|text| !text.contains(MASK)) {
+            body += &suggested(text);
+        }
+        NewLineComment {
+            path: finding.path.clone(),
+            line: last,
+            side: "RIGHT",
+            start_line: first,
+            start_side: first.map(|_| "RIGHT"),
+            body,
+        }
+    }
+}
+
+fn last_line(finding: &Finding) -> u32 {
+    let last = finding.end_line.unwrap_or(finding.line);
+    last.max(finding.line)
+}
+
+fn place(finding: &Finding) -> String {
+    match finding.end_line {
+        Some(last) => format!("{}:{}-{last}", finding.path, finding.line),
+        None => format!("{}:{}", finding.path, finding.line),
+    }
+}
+
+/// A block that GitHub offers to commit, with a fence that nothing in it ends.
+fn suggested(text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(usize::max(3, longest + 1));
+    let end = if text.is_empty() { "" } else { "\n" };
+    format!("\n\n{fence}suggestion\n{text}{end}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(path: &str, (line, end_line): (u32, Option<u32>), text: &str) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            line,
+            end_line,
+            text: text.to_owned(),
+            suggestion: None,
+            round: 1,
+            resolved: false,
+        }
+    }
+
+    fn summary(findings: Vec<Finding>) -> RunSummary {
+        let mut summary = crate::report::samples::partial();
+        summary.tasks.truncate(1);
+        summary.tasks[0].findings = findings;
+        summary
+    }
+
+    const PATCH: &str = "--- a/a.rs\n+++ b/a.rs\n@@ -1 +1,3 @@\n one\n+two\n+three\n";
+
+    #[test]
+    fn lines_of_the_diff_get_comments_and_the_rest_is_in_the_text() {
+        let mut suggests = finding("a.rs", (2, Some(3)), "call `@team`: <b>bad</b>");
+        suggests.suggestion = Some("```\nfour".to_owned());
+        let mut masked = finding("a.rs", (1, None), "no secrets");
+        masked.suggestion = Some("token = ***".to_owned());
+        let summary = summary(vec![suggests, masked, finding("b.rs", (9, None), "missing")]);
+        let (name, lines) = (RunName::chosen("x"), PatchLines::read(PATCH));
+        let found = Found::new(&name, &summary, &lines, &Told::default());
+        let review = found.review("head").unwrap();
+        assert_eq!(review.comments.len(), 2);
+        let first = &review.comments[0];
+        assert_eq!((first.start_line, first.line), (Some(2), 3));
+        assert!(first.body.ends_with("\n\n````suggestion\n```\nfour\n````"), "{}", first.body);
+        assert!(!first.body.contains("<b>"), "{}", first.body);
+        assert!(!review.comments[1].body.contains("suggestion"), "a secret was masked in it");
+        assert!(review.body.contains("b.rs:9"), "{}", review.body);
+        assert!(!review.body.contains("a.rs:2"), "{}", review.body);
+        let listed = found.without_lines("head");
+        assert!(listed.comments.is_empty() && listed.body.contains("a.rs:2-3"), "{}", listed.body);
+    }
+
+    #[test]
+    fn what_was_told_before_is_not_told_again() {
+        let summary = summary(vec![
+            finding("a.rs", (2, None), "same words"),
+            finding("a.rs", (3, None), "other words"),
+            finding("b.rs", (9, None), "missing"),
+        ]);
+        let (name, lines) = (RunName::chosen("x"), PatchLines::read(PATCH));
+        let first = Found::new(&name, &summary, &lines, &Told::default());
+        let mut told = Told::default();
+        told.texts.push(first.comment(&summary.tasks[0].findings[0]).body);
+        told.lines.insert(("a.rs".to_owned(), 3));
+        told.texts.push(first.text(&[&summary.tasks[0].findings[2]]));
+        assert!(Found::new(&name, &summary, &lines, &told).review("head").is_none());
+        let other = RunName::chosen("y");
+        let again = Found::new(&other, &summary, &lines, &told).review("head").unwrap();
+        assert_eq!(again.comments.len(), 1, "another name tells by itself");
+        assert!(again.body.contains("found 2 things, besides 1 of before"), "{}", again.body);
+    }
+
+    #[test]
+    fn the_text_of_a_posted_review_starts_nothing() {
+        let summary = summary(vec![finding("a.rs", (2, None), "x")]);
+        let (name, lines) = (RunName::default(), PatchLines::default());
+        let found = Found::new(&name, &summary, &lines, &Told::default());
+        let body = found.review("head").unwrap().body;
+        assert!(crate::domain::trigger::marker::is_marked(&body), "{body}");
+    }
+}
