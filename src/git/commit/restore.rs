@@ -115,6 +115,17 @@ impl Repo {
         self.point_head_to(commit.map(|commit| commit.0.as_str()))
     }
 
+    /// Makes the repository's index that of the base, whatever was staged. The work tree stays as it is.
+    ///
+    /// # Errors
+    /// When the index is held or cannot be written.
+    pub fn put_index_back(&mut self) -> Result<(), CommitError> {
+        let _open = self.unseal()?;
+        let lock = self.lock_index()?;
+        lock.replace(&self.private.index())?;
+        Ok(())
+    }
+
     /// The agent's commits are on the branch from the base to this one.
     pub(in crate::git) fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
         let head = self.head_state()?;

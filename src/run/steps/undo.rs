@@ -160,5 +160,9 @@ fn bring_back(
     let repo = tree.repo.change();
     let undone = repo.bring_back(raw, &start.tree, goes_back)?;
     repo.put_head_back(start.head.as_ref())?;
+    // Where the phase began on a clean tree, nothing was staged either.
+    if start.head == repo.base() && start.tree == repo.base_tree() {
+        repo.put_index_back()?;
+    }
     Ok(undone)
 }
