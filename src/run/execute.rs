@@ -20,6 +20,7 @@ use crate::run::emitter::Emitter;
 use crate::run::finish::{end, in_plan_order, note_ended};
 use crate::run::integrate::integrate;
 use crate::run::isolation::{Isolation, Scope, isolation};
+use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::model_gateway::require_gateway;
 use crate::run::new_run::{Begun, begin_new, refuse_read_only};
@@ -155,6 +156,7 @@ fn begun(
         }
         require_gateway(context, &prepared.run, configs())?;
     }
+    jj::require_program(context, &prepared.real)?;
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
     let opened = match taken_up {
@@ -280,6 +282,7 @@ async fn work(
     let worked = work_off(context, &mut parts, &plan, &done, asked, no_changes).await;
     restore_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let (outcomes, delivered) = worked?;
+    jj::tell(&parts.setup, &mut parts.tree, &mut parts.emit).await;
     Ok(end(&mut parts, &outcomes, no_changes, delivered))
 }
 

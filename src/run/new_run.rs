@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Change, Exempt, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
+use crate::run::jj;
 use crate::run::layout::{Folder, RunFile};
 use crate::run::past_runs::check_artifacts;
 use crate::run::places::{resolved, runs_of};
@@ -216,9 +217,10 @@ fn refuse_dirty(
         0..=20 => String::new(),
         n => format!("\n    and {} more", n - 20),
     };
-    Err(
-        Error::config(format!("the work tree is not clean:\n    {shown}{more}"))
-            .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)")
-            .hint("to go on with an interrupted run use --resume"),
-    )
+    let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
+    let error = match jj::is_colocated(&prepared.real) {
+        true => error.hint("run `jj new`, so that they are in a commit of their own, or use --allow-dirty (then nothing is committed)"),
+        false => error.hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
+    };
+    Err(error.hint("to go on with an interrupted run use --resume"))
 }

@@ -42,6 +42,7 @@ mod github_rules;
 mod hostile_git;
 mod install_agent;
 mod interrupted;
+mod jj;
 mod killed;
 mod limits;
 mod network;

@@ -16,12 +16,14 @@ use std::io::Read;
 use std::path::Path;
 
 /// What a fetch, a stash or a bisect of the agent's own may move.
-const FREE_REFS: [&str; 5] = [
+const FREE_REFS: [&str; 6] = [
     "refs/remotes/",
     "refs/stash",
     "refs/bisect/",
     "refs/rewritten/",
     "refs/prefetch/",
+    // What keeps jj's commits from being pruned: every command of jj's makes some.
+    "refs/jj/",
 ];
 /// What `git gc` writes into `info` for clients of the dumb HTTP protocol; git itself does not read it.
 const SERVED: &str = "refs";

@@ -1,0 +1,256 @@
+//! Repositories of jj, with the real program: colocated ones are worked in through git, and jj loses nothing.
+
+use crate::support::project::{Project, Run};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Two tasks, each of which makes a file of its name.
+const PLAN: &str = "title: Example\nverify: [ { name: test, run: 'true', kind: test } ]\ntasks:\n  - { id: one, title: One }\n  - { id: two, title: Two }\n";
+const AGENT: &str = "echo $SPRAG_TASK_ID > $SPRAG_TASK_ID.txt; echo \"SUGGESTED_COMMIT_MESSAGE: Add $SPRAG_TASK_ID\"";
+
+/// The directory of the jj program, from `SPRAG_TEST_JJ` or the search path; said loudly where there is none.
+fn jj_directory() -> Option<PathBuf> {
+    let named = std::env::var_os("SPRAG_TEST_JJ").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = named.into_iter().chain(std::env::split_paths(&path));
+    let mut found = found.filter(|dir| dir.join("jj").is_file());
+    let directory = found.next();
+    if directory.is_none() {
+        // Nobody is made to build jj, which takes a quarter of an hour.
+        eprintln!("\n!!! NOT DONE: tests with the real jj, which is not on PATH (SPRAG_TEST_JJ names its directory)\n");
+    }
+    directory
+}
+
+/// A repository with jj beside it.
+struct Both {
+    project: Project,
+    jj: PathBuf,
+    config: PathBuf,
+}
+
+/// A clean git repository on `main` with a plan, and jj able to work in it.
+fn git_alone() -> Option<Both> {
+    let directory = jj_directory()?;
+    let mut project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
+    project.git(&["branch", "-M", "main"]);
+    let config = project.beside("jj.toml");
+    let text = "[user]\nname = \"Ada\"\nemail = \"ada@example.org\"\n";
+    fs::write(&config, text).unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(directory.clone()).chain(std::env::split_paths(&path));
+    project.env("PATH", std::env::join_paths(all).unwrap());
+    project.env("JJ_CONFIG", &config);
+    let jj = directory.join("jj");
+    Some(Both { project, jj, config })
+}
+
+/// The same, colocated.
+fn colocated() -> Option<Both> {
+    let both = git_alone()?;
+    both.jj(&["git", "init", "--colocate"]);
+    Some(both)
+}
+
+impl Both {
+    /// Runs jj and gives what it prints.
+    fn jj(&self, args: &[&str]) -> String {
+        self.jj_in(&self.project.repo(), args)
+    }
+
+    fn jj_in(&self, directory: &std::path::Path, args: &[&str]) -> String {
+        let output = Command::new(&self.jj)
+            .args(["--no-pager", "--color=never", "--quiet"])
+            .args(args)
+            .current_dir(directory)
+            .env("JJ_CONFIG", &self.config)
+            .env("HOME", self.project.beside(""))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "jj {args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What a template says of the commits of a revision set, as jj knows them now, without looking at git.
+    fn known(&self, revisions: &str, template: &str) -> Vec<String> {
+        let template = format!("{template} ++ \"\\n\"");
+        let args = ["log", "--ignore-working-copy", "--no-graph", "-r", revisions, "-T", &template];
+        self.jj(&args).lines().map(str::to_owned).collect()
+    }
+
+    fn operations(&self) -> Vec<String> {
+        let args = ["op", "log", "--ignore-working-copy", "--no-graph", "-T", "id ++ \"\\n\""];
+        self.jj(&args).lines().map(str::to_owned).collect()
+    }
+
+    fn run(&self, script: &str, args: &[&str]) -> Run {
+        self.project.run(&self.project.agent(script), args)
+    }
+
+    /// What holds after every run: jj's working copy is on HEAD, and index and work tree are as HEAD has them.
+    fn assert_in_step(&self) {
+        let head = self.project.head();
+        assert_eq!(self.known("@-", "commit_id"), [head.trim()]);
+        assert_eq!(self.known("@", "if(empty, \"empty\", \"changed\")"), ["empty"]);
+        assert_eq!(self.project.status(), "");
+        let (index, tree) = (["write-tree"], ["rev-parse", "HEAD^{tree}"]);
+        assert_eq!(self.project.git(&index), self.project.git(&tree));
+    }
+}
+
+#[test]
+fn commits_of_a_run_are_below_the_working_copy_of_jj_and_its_bookmark_follows_the_branch() {
+    let Some(both) = colocated() else { return };
+    let before = both.operations();
+    let run = both.run(AGENT, &[]).expect(0);
+    assert_eq!(run.summary["warnings"], json!([]));
+    assert_eq!(
+        both.known("::@-", "description.first_line()")[..2],
+        ["Add two", "Add one"]
+    );
+    assert_eq!(both.known("main", "commit_id"), [both.project.head().trim()]);
+    both.assert_in_step();
+    let after = both.operations();
+    assert!(after.ends_with(&before), "operations can still be undone: {after:?}");
+    assert_eq!(both.known("@", "author.email()"), ["ada@example.org"]);
+}
+
+#[test]
+fn what_jj_has_beside_the_work_stays_as_it_is() {
+    let Some(both) = colocated() else { return };
+    // A commit of its own with a bookmark, a line of work that goes nowhere yet, and a described working copy.
+    both.project.write("own.txt", "own\n");
+    both.jj(&["commit", "-m", "Own work"]);
+    both.jj(&["bookmark", "create", "own", "-r", "@-"]);
+    both.jj(&["new", "main", "-m", "Elsewhere"]);
+    both.project.write("elsewhere.txt", "x\n");
+    both.jj(&["new", "own", "-m", "What comes next"]);
+    let all = both.known("all()", "change_id");
+    let run = both.run(AGENT, &[]).expect(0);
+    assert_eq!(run.summary["branch"], json!(null), "jj leaves HEAD detached");
+    both.assert_in_step();
+    let now = both.known("all()", "change_id");
+    let lost: Vec<&String> = all.iter().filter(|id| !now.contains(id)).collect();
+    assert_eq!(lost, Vec::<&String>::new());
+    assert_eq!(both.known("own", "description.first_line()"), ["Own work"]);
+    assert_eq!(both.known("::@- & own", "description.first_line()"), ["Own work"]);
+    assert_eq!(both.known("main", "commit_id").len(), 1);
+    assert_eq!(both.project.read("own.txt"), "own\n");
+    both.jj(&["undo"]);
+}
+
+#[test]
+fn a_failed_task_leaves_its_work_to_jjs_working_copy_and_commits_nothing() {
+    let Some(both) = colocated() else { return };
+    let (head, before) = (both.project.head(), both.operations());
+    both.run("echo half > half.txt", &["--verify", "false", "--max-retries=0"]).expect(1);
+    assert_eq!(both.project.head(), head);
+    assert_eq!(both.operations(), before, "there was nothing to tell");
+    assert!(both.jj(&["diff", "--summary"]).contains("A half.txt"));
+}
+
+#[test]
+fn an_agent_that_uses_jj_breaks_nothing() {
+    let Some(both) = colocated() else { return };
+    both.jj(&["new"]);
+    both.jj(&["abandon", "@-"]);
+    let script = format!("{AGENT}; jj --no-pager status; jj --no-pager describe -m mine; jj --no-pager log");
+    let run = both.run(&script, &[]).expect(0);
+    assert_eq!(run.summary["totals"]["done"], 2);
+    both.assert_in_step();
+    assert_eq!(
+        both.known("::@-", "description.first_line()")[..2],
+        ["Add two", "Add one"]
+    );
+}
+
+#[test]
+fn a_commit_that_the_agent_makes_with_jj_becomes_one_of_the_runs() {
+    let Some(both) = colocated() else { return };
+    both.jj(&["new"]);
+    let run = both
+        .run(&format!("{AGENT}; jj --no-pager commit -m mine"), &["--task", "one"])
+        .expect(0);
+    assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
+    both.assert_in_step();
+    assert_eq!(both.known("@-", "description.first_line()"), ["Add one"]);
+}
+
+#[test]
+fn changes_in_the_working_copy_are_refused_with_jjs_own_remedy() {
+    let Some(both) = colocated() else { return };
+    both.project.write("open.txt", "open\n");
+    let run = both.run(AGENT, &[]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("`jj new`"), "{}", run.stderr);
+    both.jj(&["describe", "-m", "Open work"]);
+    both.jj(&["new"]);
+    both.run(AGENT, &[]).expect(0);
+    both.assert_in_step();
+    assert_eq!(
+        both.known("::@-", "description.first_line()")[..3],
+        ["Add two", "Add one", "Open work"]
+    );
+}
+
+#[test]
+fn a_repository_of_jj_alone_is_refused_with_the_command_that_helps() {
+    let Some(both) = git_alone() else { return };
+    let alone = both.project.beside("alone");
+    both.jj_in(&both.project.beside(""), &["git", "init", "--no-colocate", "alone"]);
+    fs::write(alone.join("plan.yaml"), PLAN).unwrap();
+    both.jj_in(&alone, &["commit", "-m", "Plan"]);
+    both.jj_in(&alone, &["bookmark", "create", "trunk", "-r", "@-"]);
+    let agent = both.project.agent(AGENT);
+    let place = alone.display().to_string();
+    let args = ["run", "-C", &place, "--plan", "plan.yaml", "--agent-command", &agent];
+    let refused = both.project.sprag(&args);
+    assert_eq!(refused.code, 2);
+    let remedy = "jj git colocation enable";
+    assert!(refused.stderr.contains(remedy), "{}", refused.stderr);
+    assert_eq!(both.project.calls(), 0);
+    let words: Vec<&str> = remedy.split(' ').skip(1).collect();
+    both.jj_in(&alone, &words);
+    both.project.sprag(&args).expect(0);
+    let args = ["log", "--no-graph", "-r", "::@-", "-T", "description.first_line() ++ \"\\n\""];
+    let log = both.jj_in(&alone, &args);
+    assert_eq!(log.lines().take(3).collect::<Vec<_>>(), ["Add two", "Add one", "Plan"]);
+    both.jj_in(&alone, &["git", "colocation", "disable"]);
+    assert_eq!(both.jj_in(&alone, &args), log, "nothing is lost");
+}
+
+#[test]
+fn a_repository_of_jj_inside_of_one_of_git_is_the_one_that_is_meant() {
+    let project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
+    fs::create_dir_all(project.repo().join("inside/.jj/repo")).unwrap();
+    let refused = project.sprag(&["run", "-C", "inside", "--prompt", "x", "--agent-command", "true"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("colocation enable"), "{}", refused.stderr);
+}
+
+#[test]
+fn without_the_program_a_colocated_repository_is_refused_before_any_turn() {
+    let mut project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
+    let store = project.repo().join(".jj/repo/store");
+    fs::create_dir_all(&store).unwrap();
+    fs::write(store.join("git_target"), "../../../.git").unwrap();
+    fs::write(project.repo().join(".jj/.gitignore"), "/*\n").unwrap();
+    let programs = project.beside("programs");
+    fs::create_dir(&programs).unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for name in ["git", "sh"] {
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join(name));
+        let found = found.find(|path| path.is_file()).unwrap();
+        symlink(found, programs.join(name)).unwrap();
+    }
+    project.env("PATH", &programs);
+    let agent = project.agent("true");
+    let refused = project.run(&agent, &[]);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    assert!(refused.stderr.contains("jj was not found on PATH"), "{}", refused.stderr);
+    assert_eq!(project.calls(), 0);
+}
