@@ -24,12 +24,17 @@ impl PatchLines {
                 }
                 (old, new) = (i64::max(old, 0), i64::max(new, 0));
             } else if let Some(name) = line.strip_prefix("+++ ") {
-                path = name.strip_prefix("b/").map(|name| name.trim_end_matches('\t'));
+                path = name
+                    .strip_prefix("b/")
+                    .map(|name| name.trim_end_matches('\t'));
             } else if let Some((of_old, of_new)) = hunk(line) {
                 (old, new) = (i64::from(of_old.1), i64::from(of_new.1));
                 if let Some(path) = path.filter(|_| of_new.1 > 0) {
                     let last = of_new.0.saturating_add(of_new.1 - 1);
-                    files.entry(path.to_owned()).or_default().push((of_new.0, last));
+                    files
+                        .entry(path.to_owned())
+                        .or_default()
+                        .push((of_new.0, last));
                 }
             }
         }
@@ -39,7 +44,9 @@ impl PatchLines {
     /// Whether the patch shows these lines of a file together.
     pub fn show(&self, path: &str, first: u32, last: u32) -> bool {
         let hunks = self.0.get(path).into_iter().flatten();
-        hunks.clone().any(|(from, to)| *from <= first && last <= *to)
+        hunks
+            .clone()
+            .any(|(from, to)| *from <= first && last <= *to)
     }
 }
 

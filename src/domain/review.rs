@@ -148,7 +148,8 @@ fn remarks(message: &str) -> Vec<Remark> {
             if let Some((text, rest)) = suggestion(lines.clone(), indent, fence) {
                 lines = rest;
                 let last = remarks.last_mut();
-                last.into_iter().for_each(|it| it.suggestion = Some(text.clone()));
+                last.into_iter()
+                    .for_each(|it| it.suggestion = Some(text.clone()));
             }
             follows_a_finding = false;
         } else {
@@ -171,7 +172,10 @@ fn suggestion<'a>(
         if line.trim() == fence {
             break;
         }
-        text.push(line.strip_prefix(indent).unwrap_or_else(|| line.trim_start()));
+        text.push(
+            line.strip_prefix(indent)
+                .unwrap_or_else(|| line.trim_start()),
+        );
     }
     let text = text.join("\n");
     (text.chars().count() <= MAX_SUGGESTION).then_some((text, lines))

@@ -1,9 +1,7 @@
 //! What a run was asked for on GitHub: who asked, where its work goes, and where it is reported.
 
 use crate::domain::event::PullRequestLine;
-use crate::domain::settings::{
-    CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings,
-};
+use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::review::ThreadOfTask;

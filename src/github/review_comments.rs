@@ -116,12 +116,7 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(
-        name: &'a RunName,
-        summary: &'a RunSummary,
-        lines: &PatchLines,
-        told: &Told,
-    ) -> Self {
+    fn new(name: &'a RunName, summary: &'a RunSummary, lines: &PatchLines, told: &Told) -> Self {
         let mut found = Self {
             name,
             summary,
@@ -129,7 +124,11 @@ impl<'a> Found<'a> {
             elsewhere: Vec::new(),
             told: 0,
         };
-        for finding in summary.tasks.iter().flat_map(|task| review::open(&task.findings)) {
+        for finding in summary
+            .tasks
+            .iter()
+            .flat_map(|task| review::open(&task.findings))
+        {
             let last = last_line(finding);
             let is_shown = lines.show(&finding.path, finding.line, last);
             let is_commented = is_shown && told.lines.contains(&(finding.path.clone(), last));
@@ -174,7 +173,12 @@ impl<'a> Found<'a> {
     }
 
     fn without_lines(&self, head: &str) -> NewReview {
-        let all: Vec<&Finding> = self.on_lines.iter().chain(&self.elsewhere).copied().collect();
+        let all: Vec<&Finding> = self
+            .on_lines
+            .iter()
+            .chain(&self.elsewhere)
+            .copied()
+            .collect();
         NewReview {
             commit_id: head.to_owned(),
             body: self.text(&all),
@@ -289,20 +293,35 @@ mod tests {
         suggests.suggestion = Some("```\nfour".to_owned());
         let mut masked = finding("a.rs", (1, None), "no secrets");
         masked.suggestion = Some("token = ***".to_owned());
-        let summary = summary(vec![suggests, masked, finding("b.rs", (9, None), "missing")]);
+        let summary = summary(vec![
+            suggests,
+            masked,
+            finding("b.rs", (9, None), "missing"),
+        ]);
         let (name, lines) = (RunName::chosen("x"), PatchLines::read(PATCH));
         let found = Found::new(&name, &summary, &lines, &Told::default());
         let review = found.review("head").unwrap();
         assert_eq!(review.comments.len(), 2);
         let first = &review.comments[0];
         assert_eq!((first.start_line, first.line), (Some(2), 3));
-        assert!(first.body.ends_with("\n\n````suggestion\n```\nfour\n````"), "{}", first.body);
+        assert!(
+            first.body.ends_with("\n\n````suggestion\n```\nfour\n````"),
+            "{}",
+            first.body
+        );
         assert!(!first.body.contains("<b>"), "{}", first.body);
-        assert!(!review.comments[1].body.contains("suggestion"), "a secret was masked in it");
+        assert!(
+            !review.comments[1].body.contains("suggestion"),
+            "a secret was masked in it"
+        );
         assert!(review.body.contains("b.rs:9"), "{}", review.body);
         assert!(!review.body.contains("a.rs:2"), "{}", review.body);
         let listed = found.without_lines("head");
-        assert!(listed.comments.is_empty() && listed.body.contains("a.rs:2-3"), "{}", listed.body);
+        assert!(
+            listed.comments.is_empty() && listed.body.contains("a.rs:2-3"),
+            "{}",
+            listed.body
+        );
     }
 
     #[test]
@@ -315,14 +334,26 @@ mod tests {
         let (name, lines) = (RunName::chosen("x"), PatchLines::read(PATCH));
         let first = Found::new(&name, &summary, &lines, &Told::default());
         let mut told = Told::default();
-        told.texts.push(first.comment(&summary.tasks[0].findings[0]).body);
+        told.texts
+            .push(first.comment(&summary.tasks[0].findings[0]).body);
         told.lines.insert(("a.rs".to_owned(), 3));
-        told.texts.push(first.text(&[&summary.tasks[0].findings[2]]));
-        assert!(Found::new(&name, &summary, &lines, &told).review("head").is_none());
+        told.texts
+            .push(first.text(&[&summary.tasks[0].findings[2]]));
+        assert!(
+            Found::new(&name, &summary, &lines, &told)
+                .review("head")
+                .is_none()
+        );
         let other = RunName::chosen("y");
-        let again = Found::new(&other, &summary, &lines, &told).review("head").unwrap();
+        let again = Found::new(&other, &summary, &lines, &told)
+            .review("head")
+            .unwrap();
         assert_eq!(again.comments.len(), 1, "another name tells by itself");
-        assert!(again.body.contains("found 2 things, besides 1 of before"), "{}", again.body);
+        assert!(
+            again.body.contains("found 2 things, besides 1 of before"),
+            "{}",
+            again.body
+        );
     }
 
     #[test]

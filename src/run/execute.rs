@@ -363,11 +363,7 @@ async fn work_off(
 
 /// Tells the threads of the review that asked for the run what became of them, and posts what the run found where
 /// it was a review itself.
-async fn tell_review(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    request: &RunRequest,
-) -> Result<()> {
+async fn tell_review(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Result<()> {
     let posted = parts.setup.reviewed.clone();
     let posts = parts.setup.config.settings.review_comments && request.delivery.report;
     let posted = posted.filter(|_| posts);
@@ -392,7 +388,9 @@ async fn tell_review(
                 };
                 troubles.extend(post(&actions, request, &summary, reviewed, patience).await);
             }
-            Err(error) => troubles.push(format!("the findings are not posted as a review: {error}")),
+            Err(error) => {
+                troubles.push(format!("the findings are not posted as a review: {error}"))
+            }
         }
     }
     troubles.into_iter().for_each(|why| parts.emit.warn(why));

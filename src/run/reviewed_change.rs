@@ -48,7 +48,9 @@ pub(crate) async fn reviewed_change(
     base: Option<&str>,
 ) -> Result<Option<ReviewedChange>> {
     let failed = |error: &dyn std::fmt::Display| {
-        Error::environment(format!("the change to be reviewed cannot be found: {error}"))
+        Error::environment(format!(
+            "the change to be reviewed cannot be found: {error}"
+        ))
     };
     let private = context.place_for_a_moment("sprag-review-")?;
     let repo = Repo::create(real.clone(), &private.path().join("git"));
@@ -59,9 +61,14 @@ pub(crate) async fn reviewed_change(
     };
     let (base, from) = match on_github {
         Some((actions, request)) => {
-            let base = match (base, request.base_ref.as_deref().filter(|_| request.is_pull)) {
+            let base = match (
+                base,
+                request.base_ref.as_deref().filter(|_| request.is_pull),
+            ) {
                 (Some(base), _) | (None, Some(base)) => base.to_owned(),
-                (None, None) => default_branch(actions).await.map_err(|error| failed(&error))?,
+                (None, None) => default_branch(actions)
+                    .await
+                    .map_err(|error| failed(&error))?,
             };
             let found = from_remote(context, actions, &repo, (&base, &to));
             (base, found.map_err(|error| failed(&error))?)
@@ -189,12 +196,20 @@ pub(crate) async fn plan_of_review(
 /// The pull request, as far as it can be read: it only says more of what is reviewed.
 async fn pull(actions: &ActionsEnvironment, request: &RunRequest) -> Option<api::PullFacts> {
     let number = request.number.filter(|_| request.is_pull)?;
-    let repo = actions.client().ok()?.repo(&actions.place.repository).ok()?;
+    let repo = actions
+        .client()
+        .ok()?
+        .repo(&actions.place.repository)
+        .ok()?;
     repo.pull(number).await.ok()
 }
 
 /// The subjects of the commits that are reviewed, oldest first.
-fn subjects(repo: &Repo, from: &RevId, to: &RevId) -> std::result::Result<Vec<String>, RemoteError> {
+fn subjects(
+    repo: &Repo,
+    from: &RevId,
+    to: &RevId,
+) -> std::result::Result<Vec<String>, RemoteError> {
     let commits = repo.commits_between(from, to)?;
     let subject = |commit: &RevId| {
         let message = repo.message_of(commit).unwrap_or_default();

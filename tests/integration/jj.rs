@@ -20,7 +20,9 @@ fn jj_directory() -> Option<PathBuf> {
     let directory = found.next();
     if directory.is_none() {
         // Nobody is made to build jj, which takes a quarter of an hour.
-        eprintln!("\n!!! NOT DONE: tests with the real jj, which is not on PATH (SPRAG_TEST_JJ names its directory)\n");
+        eprintln!(
+            "\n!!! NOT DONE: tests with the real jj, which is not on PATH (SPRAG_TEST_JJ names its directory)\n"
+        );
     }
     directory
 }
@@ -45,7 +47,11 @@ fn git_alone() -> Option<Both> {
     project.env("PATH", std::env::join_paths(all).unwrap());
     project.env("JJ_CONFIG", &config);
     let jj = directory.join("jj");
-    Some(Both { project, jj, config })
+    Some(Both {
+        project,
+        jj,
+        config,
+    })
 }
 
 /// The same, colocated.
@@ -78,12 +84,27 @@ impl Both {
     /// What a template says of the commits of a revision set, as jj knows them now, without looking at git.
     fn known(&self, revisions: &str, template: &str) -> Vec<String> {
         let template = format!("{template} ++ \"\\n\"");
-        let args = ["log", "--ignore-working-copy", "--no-graph", "-r", revisions, "-T", &template];
+        let args = [
+            "log",
+            "--ignore-working-copy",
+            "--no-graph",
+            "-r",
+            revisions,
+            "-T",
+            &template,
+        ];
         self.jj(&args).lines().map(str::to_owned).collect()
     }
 
     fn operations(&self) -> Vec<String> {
-        let args = ["op", "log", "--ignore-working-copy", "--no-graph", "-T", "id ++ \"\\n\""];
+        let args = [
+            "op",
+            "log",
+            "--ignore-working-copy",
+            "--no-graph",
+            "-T",
+            "id ++ \"\\n\"",
+        ];
         self.jj(&args).lines().map(str::to_owned).collect()
     }
 
@@ -95,7 +116,10 @@ impl Both {
     fn assert_in_step(&self) {
         let head = self.project.head();
         assert_eq!(self.known("@-", "commit_id"), [head.trim()]);
-        assert_eq!(self.known("@", "if(empty, \"empty\", \"changed\")"), ["empty"]);
+        assert_eq!(
+            self.known("@", "if(empty, \"empty\", \"changed\")"),
+            ["empty"]
+        );
         assert_eq!(self.project.status(), "");
         let (index, tree) = (["write-tree"], ["rev-parse", "HEAD^{tree}"]);
         assert_eq!(self.project.git(&index), self.project.git(&tree));
@@ -112,10 +136,16 @@ fn commits_of_a_run_are_below_the_working_copy_of_jj_and_its_bookmark_follows_th
         both.known("::@-", "description.first_line()")[..2],
         ["Add two", "Add one"]
     );
-    assert_eq!(both.known("main", "commit_id"), [both.project.head().trim()]);
+    assert_eq!(
+        both.known("main", "commit_id"),
+        [both.project.head().trim()]
+    );
     both.assert_in_step();
     let after = both.operations();
-    assert!(after.ends_with(&before), "operations can still be undone: {after:?}");
+    assert!(
+        after.ends_with(&before),
+        "operations can still be undone: {after:?}"
+    );
     assert_eq!(both.known("@", "author.email()"), ["ada@example.org"]);
 }
 
@@ -131,13 +161,20 @@ fn what_jj_has_beside_the_work_stays_as_it_is() {
     both.jj(&["new", "own", "-m", "What comes next"]);
     let all = both.known("all()", "change_id");
     let run = both.run(AGENT, &[]).expect(0);
-    assert_eq!(run.summary["branch"], json!(null), "jj leaves HEAD detached");
+    assert_eq!(
+        run.summary["branch"],
+        json!(null),
+        "jj leaves HEAD detached"
+    );
     both.assert_in_step();
     let now = both.known("all()", "change_id");
     let lost: Vec<&String> = all.iter().filter(|id| !now.contains(id)).collect();
     assert_eq!(lost, Vec::<&String>::new());
     assert_eq!(both.known("own", "description.first_line()"), ["Own work"]);
-    assert_eq!(both.known("::@- & own", "description.first_line()"), ["Own work"]);
+    assert_eq!(
+        both.known("::@- & own", "description.first_line()"),
+        ["Own work"]
+    );
     assert_eq!(both.known("main", "commit_id").len(), 1);
     assert_eq!(both.project.read("own.txt"), "own\n");
     both.jj(&["undo"]);
@@ -147,7 +184,11 @@ fn what_jj_has_beside_the_work_stays_as_it_is() {
 fn a_failed_task_leaves_its_work_to_jjs_working_copy_and_commits_nothing() {
     let Some(both) = colocated() else { return };
     let (head, before) = (both.project.head(), both.operations());
-    both.run("echo half > half.txt", &["--verify", "false", "--max-retries=0"]).expect(1);
+    both.run(
+        "echo half > half.txt",
+        &["--verify", "false", "--max-retries=0"],
+    )
+    .expect(1);
     assert_eq!(both.project.head(), head);
     assert_eq!(both.operations(), before, "there was nothing to tell");
     assert!(both.jj(&["diff", "--summary"]).contains("A half.txt"));
@@ -158,7 +199,8 @@ fn an_agent_that_uses_jj_breaks_nothing() {
     let Some(both) = colocated() else { return };
     both.jj(&["new"]);
     both.jj(&["abandon", "@-"]);
-    let script = format!("{AGENT}; jj --no-pager status; jj --no-pager describe -m mine; jj --no-pager log");
+    let script =
+        format!("{AGENT}; jj --no-pager status; jj --no-pager describe -m mine; jj --no-pager log");
     let run = both.run(&script, &[]).expect(0);
     assert_eq!(run.summary["totals"]["done"], 2);
     both.assert_in_step();
@@ -173,7 +215,10 @@ fn a_commit_that_the_agent_makes_with_jj_becomes_one_of_the_runs() {
     let Some(both) = colocated() else { return };
     both.jj(&["new"]);
     let run = both
-        .run(&format!("{AGENT}; jj --no-pager commit -m mine"), &["--task", "one"])
+        .run(
+            &format!("{AGENT}; jj --no-pager commit -m mine"),
+            &["--task", "one"],
+        )
         .expect(0);
     assert_eq!(run.task(0)["reason"], "verified", "{}", run.stdout);
     both.assert_in_step();
@@ -201,13 +246,24 @@ fn changes_in_the_working_copy_are_refused_with_jjs_own_remedy() {
 fn a_repository_of_jj_alone_is_refused_with_the_command_that_helps() {
     let Some(both) = git_alone() else { return };
     let alone = both.project.beside("alone");
-    both.jj_in(&both.project.beside(""), &["git", "init", "--no-colocate", "alone"]);
+    both.jj_in(
+        &both.project.beside(""),
+        &["git", "init", "--no-colocate", "alone"],
+    );
     fs::write(alone.join("plan.yaml"), PLAN).unwrap();
     both.jj_in(&alone, &["commit", "-m", "Plan"]);
     both.jj_in(&alone, &["bookmark", "create", "trunk", "-r", "@-"]);
     let agent = both.project.agent(AGENT);
     let place = alone.display().to_string();
-    let args = ["run", "-C", &place, "--plan", "plan.yaml", "--agent-command", &agent];
+    let args = [
+        "run",
+        "-C",
+        &place,
+        "--plan",
+        "plan.yaml",
+        "--agent-command",
+        &agent,
+    ];
     let refused = both.project.sprag(&args);
     assert_eq!(refused.code, 2);
     let remedy = "jj git colocation enable";
@@ -216,9 +272,19 @@ fn a_repository_of_jj_alone_is_refused_with_the_command_that_helps() {
     let words: Vec<&str> = remedy.split(' ').skip(1).collect();
     both.jj_in(&alone, &words);
     both.project.sprag(&args).expect(0);
-    let args = ["log", "--no-graph", "-r", "::@-", "-T", "description.first_line() ++ \"\\n\""];
+    let args = [
+        "log",
+        "--no-graph",
+        "-r",
+        "::@-",
+        "-T",
+        "description.first_line() ++ \"\\n\"",
+    ];
     let log = both.jj_in(&alone, &args);
-    assert_eq!(log.lines().take(3).collect::<Vec<_>>(), ["Add two", "Add one", "Plan"]);
+    assert_eq!(
+        log.lines().take(3).collect::<Vec<_>>(),
+        ["Add two", "Add one", "Plan"]
+    );
     both.jj_in(&alone, &["git", "colocation", "disable"]);
     assert_eq!(both.jj_in(&alone, &args), log, "nothing is lost");
 }
@@ -227,9 +293,21 @@ fn a_repository_of_jj_alone_is_refused_with_the_command_that_helps() {
 fn a_repository_of_jj_inside_of_one_of_git_is_the_one_that_is_meant() {
     let project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
     fs::create_dir_all(project.repo().join("inside/.jj/repo")).unwrap();
-    let refused = project.sprag(&["run", "-C", "inside", "--prompt", "x", "--agent-command", "true"]);
+    let refused = project.sprag(&[
+        "run",
+        "-C",
+        "inside",
+        "--prompt",
+        "x",
+        "--agent-command",
+        "true",
+    ]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("colocation enable"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("colocation enable"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]
@@ -251,6 +329,10 @@ fn without_the_program_a_colocated_repository_is_refused_before_any_turn() {
     let agent = project.agent("true");
     let refused = project.run(&agent, &[]);
     assert_eq!(refused.code, 4, "{}", refused.stderr);
-    assert!(refused.stderr.contains("jj was not found on PATH"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("jj was not found on PATH"),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(project.calls(), 0);
 }

@@ -43,7 +43,12 @@ fn end(run: &Run) -> [&Value; 4] {
 fn an_acceptable_change_is_a_success_and_nothing_is_written() {
     let project = on_a_branch();
     let head = project.head();
-    let run = review(&project, "echo 'VERDICT: ACCEPTABLE'", &["--verify", "touch checked"]).expect(0);
+    let run = review(
+        &project,
+        "echo 'VERDICT: ACCEPTABLE'",
+        &["--verify", "touch checked"],
+    )
+    .expect(0);
     let words = ["success", "acceptable", "done", "acceptable"].map(|word| json!(word));
     assert_eq!(end(&run), words.each_ref());
     assert_eq!(project.notes("order"), ["reviewer:review"]);
@@ -68,7 +73,13 @@ fn an_acceptable_change_is_a_success_and_nothing_is_written() {
     ] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
-    for part in ["of-main.txt", "Go on", "SUGGESTED_COMMIT_MESSAGE", "round", "at most"] {
+    for part in [
+        "of-main.txt",
+        "Go on",
+        "SUGGESTED_COMMIT_MESSAGE",
+        "round",
+        "at most",
+    ] {
         assert!(!prompt.contains(part), "{part}: {prompt}");
     }
 }
@@ -87,7 +98,10 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
     assert_eq!((project.head(), project.status()), (head, String::new()));
     assert_eq!(project.read("a.txt"), "old\nnew\n");
     let warnings = run.summary["warnings"].to_string();
-    assert!(warnings.contains("the reviewer of task review"), "{warnings}");
+    assert!(
+        warnings.contains("the reviewer of task review"),
+        "{warnings}"
+    );
     assert_eq!(
         run.task(0)["findings"],
         json!([
@@ -99,7 +113,8 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
     );
     assert!(run.task(0)["patch"].is_null(), "nothing is left to be kept");
     assert!(
-        run.stdout.contains("2 review findings unresolved after 1 review"),
+        run.stdout
+            .contains("2 review findings unresolved after 1 review"),
         "{}",
         run.stdout
     );
@@ -117,11 +132,22 @@ fn without_a_verdict_a_change_needs_fixes() {
 fn the_base_is_a_branch_or_a_commit_and_the_prompt_says_what_to_look_for() {
     let project = on_a_branch();
     let accept = "echo 'VERDICT: ACCEPTABLE'";
-    for base in ["HEAD~1", &project.git(&["rev-parse", "HEAD~1"]).trim().to_owned()] {
-        review(&project, accept, &["--base", base, "--prompt", "Look for leaks."]).expect(0);
+    for base in [
+        "HEAD~1",
+        &project.git(&["rev-parse", "HEAD~1"]).trim().to_owned(),
+    ] {
+        review(
+            &project,
+            accept,
+            &["--base", base, "--prompt", "Look for leaks."],
+        )
+        .expect(0);
         let prompt = project.prompt(project.calls());
         assert!(prompt.contains("Look for leaks."), "{prompt}");
-        assert!(prompt.contains("Add b.txt") && !prompt.contains("Add a line"), "{prompt}");
+        assert!(
+            prompt.contains("Add b.txt") && !prompt.contains("Add a line"),
+            "{prompt}"
+        );
     }
     let unknown = review(&project, accept, &["--base", "nowhere"]);
     assert_eq!(unknown.code, 2);
@@ -129,13 +155,21 @@ fn the_base_is_a_branch_or_a_commit_and_the_prompt_says_what_to_look_for() {
     project.git(&["switch", "-q", "main"]);
     let calls = project.calls();
     let nothing = review(&project, accept, &[]);
-    assert_eq!((nothing.code, project.calls()), (0, calls), "{}", nothing.stderr);
+    assert_eq!(
+        (nothing.code, project.calls()),
+        (0, calls),
+        "{}",
+        nothing.stderr
+    );
 }
 
 #[test]
 fn a_review_takes_no_plan_and_no_plan_asks_for_one() {
     let project = on_a_branch();
-    project.write("plan.yaml", "title: P\nreview_only: true\ntasks: [{ title: T }]\n");
+    project.write(
+        "plan.yaml",
+        "title: P\nreview_only: true\ntasks: [{ title: T }]\n",
+    );
     project.commit_all("plan");
     let both = review(&project, "true", &["--plan", "plan.yaml"]);
     assert_eq!(both.code, 2);
@@ -143,7 +177,11 @@ fn a_review_takes_no_plan_and_no_plan_asks_for_one() {
     let agent = project.agent("true");
     let planned = project.run(&agent, &[]);
     assert_eq!(planned.code, 2);
-    assert!(planned.stderr.contains("review_only stands in the plan"), "{}", planned.stderr);
+    assert!(
+        planned.stderr.contains("review_only stands in the plan"),
+        "{}",
+        planned.stderr
+    );
     assert_eq!(project.calls(), 0);
 }
 
@@ -151,9 +189,13 @@ fn a_review_takes_no_plan_and_no_plan_asks_for_one() {
 fn the_agent_of_the_role_reviews_and_a_crash_is_asked_again() {
     let project = on_a_branch();
     let reviewer = project.outside("reviewer.sh");
-    let script = "echo x >> $0.calls; [ $(wc -l < $0.calls) = 1 ] && kill -9 $$; echo 'VERDICT: ACCEPTABLE'";
+    let script =
+        "echo x >> $0.calls; [ $(wc -l < $0.calls) = 1 ] && kill -9 $$; echo 'VERDICT: ACCEPTABLE'";
     std::fs::write(&reviewer, script).unwrap();
-    let roles = format!("{{reviewer: {{agent_command: 'sh {}'}}}}", reviewer.display());
+    let roles = format!(
+        "{{reviewer: {{agent_command: 'sh {}'}}}}",
+        reviewer.display()
+    );
     let run = review(&project, "true", &["--roles", &roles]).expect(0);
     assert_eq!(project.calls(), 0);
     assert_eq!(project.notes("reviewer.sh.calls").len(), 2);
@@ -165,15 +207,27 @@ fn a_review_that_was_stopped_goes_on_with_the_same_change() {
     let project = on_a_branch();
     let script = "[ $N = 1 ] && { touch \"$OUT/began\"; sleep 1000; }; echo 'VERDICT: ACCEPTABLE'";
     let agent = project.agent(script);
-    let args = ["run", "--review-only", "--agent-command", &agent, "--base", "HEAD~1"];
+    let args = [
+        "run",
+        "--review-only",
+        "--agent-command",
+        &agent,
+        "--base",
+        "HEAD~1",
+    ];
     let sprag = project.start(&args);
     wait_until("the agent waits", || project.outside("began").exists());
     signal(sprag.id(), "TERM");
-    project.finished(&sprag.wait_with_output().unwrap()).expect(143);
+    project
+        .finished(&sprag.wait_with_output().unwrap())
+        .expect(143);
     let run = project.sprag(&["run", "--resume"]).expect(0);
     assert_eq!(run.summary["reason"], "acceptable");
     let prompt = project.prompt(project.calls());
-    assert!(prompt.contains("Add b.txt") && !prompt.contains("Add a line"), "{prompt}");
+    assert!(
+        prompt.contains("Add b.txt") && !prompt.contains("Add a line"),
+        "{prompt}"
+    );
 }
 
 #[test]
@@ -181,6 +235,10 @@ fn a_dry_run_shows_what_a_reviewer_is_told() {
     let project = on_a_branch();
     let run = review(&project, "true", &["--dry-run"]).expect(0);
     assert!(run.stdout.contains("Your part: review"), "{}", run.stdout);
-    assert!(run.stdout.contains("this is only reviewed"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("this is only reviewed"),
+        "{}",
+        run.stdout
+    );
     assert_eq!(project.calls(), 0);
 }

@@ -133,7 +133,9 @@ fn review(it: &ReviewPart<'_>) -> Vec<String> {
     let mut sections = vec![match it.compared_with {
         Some(base) => {
             let base = one_line(base, MAX_PATH);
-            format!("## Your part: review\n\nThe change is committed already: the files are as it leaves them, and the diff below is what it changes of {base}. Review this change and nothing else. {SUGGESTIONS}")
+            format!(
+                "## Your part: review\n\nThe change is committed already: the files are as it leaves them, and the diff below is what it changes of {base}. Review this change and nothing else. {SUGGESTIONS}"
+            )
         }
         None => format!(
             "## Your part: review {round} of at most {of}\n\nThe work on this task is in the files. {}",

@@ -69,13 +69,19 @@ impl RunName {
     /// How a review of this name begins that a run has posted.
     pub fn review_marker(&self, run_id: &str) -> String {
         let run = STANDARD.encode(run_id);
-        format!("<!-- sprag:review v1 {} {run} -->", STANDARD.encode(&self.0))
+        format!(
+            "<!-- sprag:review v1 {} {run} -->",
+            STANDARD.encode(&self.0)
+        )
     }
 
     /// The line of a review or of its comments that tells which finding is told there. `digest` has letters and
     /// digits only.
     pub fn finding_marker(&self, digest: &str) -> String {
-        format!("<!-- sprag:finding v1 {} {digest} -->", STANDARD.encode(&self.0))
+        format!(
+            "<!-- sprag:finding v1 {} {digest} -->",
+            STANDARD.encode(&self.0)
+        )
     }
 }
 

@@ -178,7 +178,10 @@ fn diff(parts: &mut Parts<'_>) -> Diff {
             let repo = &parts.tree.repo;
             let files = repo.paths_between(&change.from, &change.to);
             let patch = repo.patch_between(&change.from, &change.to);
-            (patch.map_err(anyhow::Error::from), files.unwrap_or_default())
+            (
+                patch.map_err(anyhow::Error::from),
+                files.unwrap_or_default(),
+            )
         }
         None => {
             let (raw, _) = parts.tree.last_snapshot(&mut parts.emit);

@@ -60,7 +60,10 @@ fn findings_are_annotations_and_the_check_run_is_neutral() {
     assert_eq!(runner.server.pushes(), 0);
     let prompt = runner.project.prompt(1);
     assert!(prompt.contains("Review pull request 1: Add b"), "{prompt}");
-    assert!(prompt.contains("+++ b/b.txt") && !prompt.contains("of-main"), "{prompt}");
+    assert!(
+        prompt.contains("+++ b/b.txt") && !prompt.contains("of-main"),
+        "{prompt}"
+    );
     {
         let state = runner.github.state();
         assert_eq!(state.checks.len(), 1);
@@ -73,7 +76,11 @@ fn findings_are_annotations_and_the_check_run_is_neutral() {
         };
         assert!(at("b.txt") && at("a.txt"), "{:?}", check.annotations);
     }
-    assert_eq!(posted(&runner), (Vec::new(), Vec::new()), "nobody asked for it");
+    assert_eq!(
+        posted(&runner),
+        (Vec::new(), Vec::new()),
+        "nobody asked for it"
+    );
     let mut runner = asked();
     review(&mut runner, FINDS, 1, &["--review-findings", "fail"]);
     let state = runner.github.state();
@@ -88,7 +95,11 @@ fn an_acceptable_pull_request_has_a_check_run_that_says_so() {
     assert_eq!(step.output("reason"), "acceptable");
     let conclusion = runner.github.state().checks[0].conclusion.clone();
     assert_eq!(conclusion.as_deref(), Some("success"));
-    assert_eq!(posted(&runner), (Vec::new(), Vec::new()), "there is nothing to tell");
+    assert_eq!(
+        posted(&runner),
+        (Vec::new(), Vec::new()),
+        "there is nothing to tell"
+    );
 }
 
 #[test]
@@ -96,19 +107,37 @@ fn findings_are_posted_once_on_their_lines_with_what_should_stand_there() {
     let mut runner = asked();
     review(&mut runner, FINDS, 1, &["--review-comments"]);
     let (reviews, comments) = posted(&runner);
-    assert_eq!((reviews.len(), comments.len()), (1, 1), "{reviews:?} {comments:?}");
+    assert_eq!(
+        (reviews.len(), comments.len()),
+        (1, 1),
+        "{reviews:?} {comments:?}"
+    );
     let (path, line, body) = &comments[0];
     assert_eq!((path.as_str(), *line), ("b.txt", 1));
-    assert!(body.ends_with("```suggestion\nfeature, and more\n```"), "{body}");
+    assert!(
+        body.ends_with("```suggestion\nfeature, and more\n```"),
+        "{body}"
+    );
     assert!(!body.contains("<b>") && !body.contains(" @team"), "{body}");
-    assert!(reviews[0].contains("a.txt:1") && !reviews[0].contains("b.txt:1"), "{reviews:?}");
+    assert!(
+        reviews[0].contains("a.txt:1") && !reviews[0].contains("b.txt:1"),
+        "{reviews:?}"
+    );
     // The same again, and something new.
-    let more = format!("{FINDS}\necho '- b.txt:1: on a line that has a comment'\necho '- c.txt:4: new'");
+    let more =
+        format!("{FINDS}\necho '- b.txt:1: on a line that has a comment'\necho '- c.txt:4: new'");
     runner.checkout("main");
     review(&mut runner, &more, 1, &["--review-comments"]);
     let (reviews, comments) = posted(&runner);
-    assert_eq!((reviews.len(), comments.len()), (2, 1), "{reviews:?} {comments:?}");
-    assert!(reviews[1].contains("c.txt:4") && !reviews[1].contains("a.txt"), "{reviews:?}");
+    assert_eq!(
+        (reviews.len(), comments.len()),
+        (2, 1),
+        "{reviews:?} {comments:?}"
+    );
+    assert!(
+        reviews[1].contains("c.txt:4") && !reviews[1].contains("a.txt"),
+        "{reviews:?}"
+    );
     runner.checkout("main");
     review(&mut runner, &more, 1, &["--review-comments"]);
     assert_eq!(posted(&runner).0.len(), 2, "nothing is new");
@@ -147,11 +176,15 @@ fn the_second_of_two_jobs_posts_what_the_first_one_found() {
 #[test]
 fn a_token_that_may_not_comment_is_a_warning_and_the_end_stays_the_same() {
     let mut runner = asked();
-    runner.github.token(
-        TOKEN,
-        Token::job().may(Area::Pulls, Access::Read),
+    runner
+        .github
+        .token(TOKEN, Token::job().may(Area::Pulls, Access::Read));
+    let step = review(
+        &mut runner,
+        FINDS,
+        1,
+        &["--review-comments", "--no-status-comment"],
     );
-    let step = review(&mut runner, FINDS, 1, &["--review-comments", "--no-status-comment"]);
     let path = step.dir.unwrap().join("summary.json");
     let summary: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     let warnings = summary["warnings"].to_string();

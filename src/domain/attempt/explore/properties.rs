@@ -64,7 +64,11 @@ pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step:
     }
     match step {
         Step::RunAgent { .. } | Step::Wait { .. } => {}
-        _ if policy.phases.iter().all(|row| row.writes == Writes::Nothing) => {
+        _ if policy
+            .phases
+            .iter()
+            .all(|row| row.writes == Writes::Nothing) =>
+        {
             panic!("{step:?} where there is nothing but a review")
         }
         Step::Undo { key } => {
@@ -207,7 +211,10 @@ fn check_end(policy: &Policy, state: &TaskState, outcome: &Outcome) {
     let committed = matches!(state.last, Last::Committed(..));
     let done = outcome.task_end() == TaskEnd::Done;
     let satisfied = matches!(outcome, Outcome::AlreadySatisfied { .. });
-    let only_reviews = policy.phases.iter().all(|row| row.writes == Writes::Nothing);
+    let only_reviews = policy
+        .phases
+        .iter()
+        .all(|row| row.writes == Writes::Nothing);
     let accepted = *outcome == Outcome::Acceptable;
     if accepted {
         let (start, now) = (&state.task_start, &state.current);
