@@ -15,8 +15,8 @@ pub mod table;
 pub use agents::AGENTS;
 pub use choice::{
     AgentCommits, AgentConfig, Baseline, Color, CommitVia, Gateway, IfUnverified, KnownFailures,
-    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads, Sandbox,
-    TestChangePolicy,
+    OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads,
+    Sandbox, TestChangePolicy,
 };
 pub use kind::Progress;
 pub use roles::{RoleAgent, Roles};
