@@ -54,14 +54,17 @@ impl Accounts {
         }
     }
 
-    /// What a task that has spent this much may still cost, in dollars. It is never nothing: agents
-    /// take that for no limit.
-    pub fn cost_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
+    /// What a task that has spent this much may still cost, in dollars.
+    pub fn dollars_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let spent = self.spent.cost_usd + task.cost_usd;
-        config
-            .settings
-            .max_cost_usd
-            .map(|limit| (limit - spent).max(0.01))
+        let limit = config.settings.max_cost_usd;
+        limit.map(|limit| (limit - spent).max(0.0))
+    }
+
+    /// The same for agents. It is never nothing: they take that for no limit.
+    pub fn cost_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
+        let left = self.dollars_left(config, task);
+        left.map(|left| left.max(0.01))
     }
 
     /// Tokens that a task that has spent this much may still use; at least one.

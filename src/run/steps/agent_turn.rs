@@ -63,7 +63,7 @@ pub(crate) async fn run_agent(
             .tokens_left(&parts.setup.config, run.journal.state.spend),
         cost_usd: parts
             .accounts
-            .cost_left(&parts.setup.config, run.journal.state.spend),
+            .dollars_left(&parts.setup.config, run.journal.state.spend),
     };
     let mut extra_args = match parts.setup.gateway.take_over(&run.config, limits, &mut env) {
         Ok(args) => args,
@@ -78,7 +78,9 @@ pub(crate) async fn run_agent(
         model: run.config.settings.model.as_deref(),
         extra_args: &extra_args,
         resume: resume.as_deref(),
-        max_cost_usd: limits.cost_usd,
+        max_cost_usd: parts
+            .accounts
+            .cost_left(&parts.setup.config, run.journal.state.spend),
         may_write: run.journal.state.role() != Role::Reviewer,
         own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
             // A child that is confined like this may mount nothing, which an agent's own sandbox needs.
