@@ -190,7 +190,7 @@ impl Reader {
     }
 
     fn prompt_ended(&mut self, result: &Value) -> Vec<AgentEvent> {
-        let mut events = self.flush();
+        let events = self.flush();
         match json::text(result, "/stopReason") {
             None | Some("end_turn") => {}
             Some(reason) => self.report.stopped_by = Some(reason.to_owned()),

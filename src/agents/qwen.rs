@@ -4,6 +4,7 @@
 //! a command that fails is a tool result without `is_error` and its exit code in words; usage on `--resume` counts the whole
 //! session, and no cost is told; after a turn it has a model write down memories of it, unless it is told not to.
 
+use super::gateway::{BehindGateway, OPENAI};
 use super::output::{self, OpenCalls, raw};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
@@ -36,7 +37,16 @@ pub static SPEC: CliSpec = CliSpec {
     own_directories: &[],
     login_options: &["--auth-type", "--openai-api-key"],
     configuration: &["**/QWEN.md", ".qwen/**"],
-    gateway: None,
+    gateway: Some(BehindGateway {
+        provider: &OPENAI,
+        elsewhere: &[
+            "--auth-type",
+            "--openai-base-url",
+            "modelProviders",
+            "baseUrl",
+        ],
+        args: |_| Vec::new(),
+    }),
     invocation,
     reader: || Box::<Reader>::default(),
 };

@@ -145,10 +145,13 @@ fn the_jobs_own_server_is_asked_where_it_names_one() {
     }
 }
 
+/// An agent, the variables and arguments that it has, and what is said of them.
+type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], &'c [&'c str], &'c str);
+
 #[test]
 fn an_agent_that_asks_somebody_else_is_left_alone() {
     let key = ("ANTHROPIC_API_KEY", "sk-1");
-    let cases: [(&str, &[(&str, &str)], &[&str], &str); 6] = [
+    let cases: [Case<'_>; 6] = [
         (
             "claude",
             &[],
