@@ -67,6 +67,9 @@ impl Detector {
                             note(&mut exact, bytes, (name, &form));
                         }
                     }
+                    // A secret that looks like an escape is told by what it would stand for, too.
+                    let meant = Unescape::all(form.as_bytes());
+                    note(&mut exact, meant, (name, &form));
                     note(&mut exact, form.clone().into_bytes(), (name, &form));
                 }
                 let digits = hexadecimal(part);
@@ -338,6 +341,11 @@ mod tests {
                 let text = format!("a = \"{}\"", escaped(TOKEN, escape, every));
                 assert_eq!(names(text.as_bytes()), ["JOB_TOKEN"], "{text}");
             }
+        }
+        let deep: fn(char) -> String = |c| format!("%25{:02x}", u32::from(c));
+        let deeper = |c: char| deep(c).chars().map(kinds[1]).collect::<String>();
+        for text in [escaped(TOKEN, deep, 1), escaped(TOKEN, deeper, 1)] {
+            assert_eq!(names(text.as_bytes()), ["JOB_TOKEN"], "{text}");
         }
         let mixed = "%74\\u0030\\x6ben-of&#45;a-job\\/with+signs";
         assert_eq!(names(mixed.as_bytes()), ["JOB_TOKEN"]);

@@ -28,52 +28,90 @@ enum Found {
 }
 
 /// Replaces `%74`, `=74`, `\x74`, `\u0074`, `\u{74}`, `\U00000074`, `\164`, `\/`, `&#116;`, `&#x74;` and the like,
-/// one after the other, in any mixture. What is no escape stays.
+/// in any mixture, until none is left: also where what an escape stands for is a part of another one, as in
+/// `%2574` and `\u005cu0074`. What is no escape stays.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Unescape {
-    open: Vec<u8>,
+    /// What was read: first what may still become the beginning of an escape, then what more bytes decide.
+    buffer: Vec<u8>,
+    /// Length of the first.
+    plain: usize,
 }
 
 impl Unescape {
     /// Whether there may be an escape among these bytes.
     pub(super) fn concerns(bytes: &[u8]) -> bool {
-        memchr::memchr3(b'%', b'\\', b'&', bytes).is_some() || memchr::memchr(b'=', bytes).is_some()
+        bytes.iter().copied().any(is_start)
+    }
+
+    /// What the whole text means.
+    pub(super) fn all(text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        Self::default().push(text, true, &mut out);
+        out
     }
 
     /// Appends to `out` what the next bytes mean. `is_end` says that no more come.
     pub(super) fn push(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
-        let joined = [std::mem::take(&mut self.open).as_slice(), bytes].concat();
-        let mut rest = joined.as_slice();
-        while let Some(first) = rest.first() {
-            let found = match first {
-                b'%' | b'=' | b'\\' | b'&' => escape(rest),
-                _ => Found::Plain,
-            };
-            let length = match found {
-                Found::Character(length, meant) => {
-                    out.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes());
-                    length
-                }
-                Found::Byte(length, meant) => {
-                    out.push(meant);
-                    length
-                }
-                Found::Nothing(length) => length,
-                Found::Open if !is_end && rest.len() < LONGEST => {
-                    self.open = rest.to_vec();
-                    return;
-                }
+        self.buffer.extend_from_slice(bytes);
+        let (mut plain, mut next) = (self.plain, self.plain);
+        while let Some(first) = self.buffer.get(next).copied() {
+            let rest = self.buffer.get(next..).unwrap_or_default();
+            let rest = rest.get(..LONGEST).unwrap_or(rest);
+            let (length, meant) = match escape(rest, is_end) {
+                Found::Open if !is_end && rest.len() < LONGEST => break,
                 Found::Open | Found::Plain => {
-                    out.push(*first);
-                    1
+                    if let Some(place) = self.buffer.get_mut(plain) {
+                        *place = first;
+                    }
+                    (plain, next) = (plain + 1, next + 1);
+                    continue;
                 }
+                Found::Character(length, meant) => {
+                    (length, meant.encode_utf8(&mut [0; 4]).as_bytes().to_vec())
+                }
+                Found::Byte(length, meant) => (length, vec![meant]),
+                Found::Nothing(length) => (length, Vec::new()),
             };
-            rest = rest.get(length..).unwrap_or_default();
+            next += length;
+            self.put_back(&mut next, &meant);
+            // What it stands for may complete an escape that begins before it.
+            let open = self.buffer.get(..plain).unwrap_or_default();
+            let open = open
+                .get(plain.saturating_sub(LONGEST - 1)..)
+                .unwrap_or_default();
+            if let Some(at) = open.iter().copied().position(is_start) {
+                let again = open.get(at..).unwrap_or_default().to_vec();
+                plain -= again.len();
+                self.put_back(&mut next, &again);
+            }
         }
+        let settled = match is_end {
+            true => plain,
+            false => plain.saturating_sub(LONGEST - 1),
+        };
+        out.extend_from_slice(self.buffer.get(..settled).unwrap_or_default());
+        self.buffer.drain(plain..next);
+        self.buffer.drain(..settled);
+        self.plain = plain - settled;
+    }
+
+    /// Has these bytes read next. They are no longer than what was read and is not there any more.
+    fn put_back(&mut self, next: &mut usize, bytes: &[u8]) {
+        let from = next.saturating_sub(bytes.len());
+        if let Some(place) = self.buffer.get_mut(from..*next) {
+            place.copy_from_slice(bytes);
+        }
+        *next = from;
     }
 }
 
-fn escape(rest: &[u8]) -> Found {
+fn is_start(byte: u8) -> bool {
+    matches!(byte, b'%' | b'=' | b'\\' | b'&')
+}
+
+/// What bytes begin with. `is_end` says that no more come.
+fn escape(rest: &[u8], is_end: bool) -> Found {
     match rest {
         [b'%' | b'=', digits @ ..] => number(1, digits, 16, 2),
         [b'\\', b'x', digits @ ..] => number(2, digits, 16, 2),
@@ -84,6 +122,14 @@ fn escape(rest: &[u8]) -> Found {
         [b'\\', b'0'..=b'7', ..] => number(1, rest.get(1..).unwrap_or_default(), 8, 3),
         // Text in text has its escapes escaped.
         [b'\\', b'\\', ..] => Found::Nothing(1),
+        // What the next escape stands for may be a part of this one.
+        [b'\\', next @ ..] if next.first().copied().is_some_and(is_start) => {
+            match escape(next, is_end) {
+                Found::Open if !is_end => Found::Open,
+                Found::Open | Found::Plain => Found::Byte(2, next[0]),
+                _ => Found::Plain,
+            }
+        }
         [b'\\', c, ..] if c.is_ascii_punctuation() => Found::Byte(2, *c),
         [b'&', b'#', b'x' | b'X', digits @ ..] => ended(3, digits, 16, b';'),
         [b'&', b'#'] => Found::Open,
@@ -180,6 +226,12 @@ mod tests {
             ),
             ("\\u{110000}", "\\u{110000}"),
             ("\\", "\\"),
+            // Escapes of escapes, however deep, and escapes of a part of one.
+            ("%2574 %25252574 &amp;#116; &#38;#x74;", "t t t t"),
+            ("\\u005cu0074 %5Cu0074 \\x5cx74 \\134164", "t t t t"),
+            ("\\u00%374 %3%37 &#1%316; \\u%30074", "t 7 t t"),
+            ("%255C%750074 a\\=b\\&c\\%", "t a=b&c%"),
+            ("%25 %2525 a%25z %%%", "% % a%z %%%"),
         ] {
             for cut in 1..=text.len() {
                 assert_eq!(meant_by(text, cut), expected, "{text} in pieces of {cut}");
