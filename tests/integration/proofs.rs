@@ -243,6 +243,35 @@ fn a_failure_that_comes_back_is_not_flaky() {
     );
 }
 
+#[test]
+fn a_repeated_run_that_tells_nothing_excuses_nothing() {
+    let mut project = project(
+        &[("work.txt", "x\n")],
+        "true",
+        "max_retries: 0\nverify_timeout: 2s\n",
+    );
+    let marker = project.outside("marker");
+    let check = format!(
+        "grep -qx x work.txt && exit 0; test ! -e {0} || sleep 60; touch {0}; exit 1",
+        marker.display()
+    );
+    let plan = project
+        .read("plan.yaml")
+        .replace("\"true\"", &serde_json::to_string(&check).unwrap());
+    project.write("plan.yaml", &plan);
+    project.commit_all("check");
+    project.env("SPRAG_FLAKY_RERUNS", "1");
+    let run = run(
+        &project,
+        "echo y > work.txt; echo Done.",
+        &["--baseline", "off"],
+    )
+    .expect(1);
+    assert_ne!(run.task(0)["reason"], "verified");
+    assert!(!proofs(&run).contains(&("flake".into(), "passed".into())));
+    assert_eq!(project.commits(), 3);
+}
+
 const TEST: &str = "grep -qx fixed work.txt\n";
 
 fn tested(settings: &str) -> Project {
@@ -360,6 +389,20 @@ fn new_tests_have_to_fail_without_the_work_where_that_is_required() {
         "{warnings}"
     );
     proved(&empty("off").expect(0), &[]);
+}
+
+#[test]
+fn new_tests_that_cannot_be_judged_are_not_taken_where_they_have_to_prove_something() {
+    let files = [("work.txt", "x\n"), ("tests/a.sh", "true\n")];
+    let check = "for t in tests/*.sh; do sh $t || exit 1; done";
+    let settings = "max_retries: 0\nverify_timeout: 2s\nprove_new_tests: require\n";
+    let project = project(&files, check, settings);
+    let agent =
+        "echo fixed > work.txt; echo 'grep -q fixed work.txt || sleep 60' > tests/b.sh; echo Done.";
+    let run = run(&project, agent, &[]);
+    proved(&run, &[("new_tests", "unknown")]);
+    assert_ne!(run.code, 0, "{}", run.stdout);
+    assert_eq!(project.commits(), 2);
 }
 
 /// What an agent does instead of the work, by what its check is made of.

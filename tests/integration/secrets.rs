@@ -71,6 +71,10 @@ fn a_secret_in_another_encoding_or_with_escapes_blocks_the_task() {
             "mkdir conf; printf '%s' '{}' > conf/key",
             KEY.replace('7', "%37").replace('/', "&#47;")
         ),
+        format!(
+            "mkdir conf; printf '%s' '{}' > conf/key",
+            escaped(|c| format!("%255C%75{:04x}", u32::from(c)))
+        ),
         format!("mkdir conf; printf '%s\n%s' '{first}' '{second}' > conf/key"),
         format!("mkdir conf; printf '%s' '{KEY}' | sed 's/./&\\x00/g' > conf/key"),
         format!(
@@ -130,13 +134,14 @@ fn a_secret_that_a_filter_makes_is_found_in_what_is_staged() {
     project.write(".gitattributes", "*.turned filter=turn\n");
     project.commit_all("filter");
     let script = format!("printf '%s' '{KEY}' | tr A-Za-z N-ZA-Mn-za-m > key.turned");
-    let run = run(&mut project, &script, &["--max-retries", "0"]).expect(1);
+    let run = run(&mut project, &script, &[]).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(
         message.contains("MODEL_API_KEY is in key.turned"),
         "{message}"
     );
-    assert_eq!(project.commits(), 3);
+    assert_eq!((project.calls(), project.commits()), (1, 3));
 }
 
 #[test]
@@ -176,8 +181,9 @@ fn a_check_that_writes_a_secret_into_a_tracked_file_makes_no_commit() {
     let plan = format!("verify_env: [MODEL_API_KEY]\n{}", project.read("plan.yaml"));
     project.write("plan.yaml", &plan);
     project.commit_all("verify_env");
-    let run = run(&mut project, "", &["--max-retries", "0"]).expect(1);
+    let run = run(&mut project, "", &[]).expect(3);
+    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(message.contains("MODEL_API_KEY is in a.txt"), "{message}");
-    assert_eq!(project.commits(), 3);
+    assert_eq!((project.calls(), project.commits()), (1, 3));
 }

@@ -17,7 +17,9 @@ use crate::run::identity::identity_of_commits;
 use crate::run::layout::RunFile;
 use crate::run::setup::Setup;
 use crate::run::steps::hooks::{Hooked, ask_hooks};
-use crate::run::steps::landing::{identity, land, name_leftovers, plan_name, stage};
+use crate::run::steps::landing::{
+    Forbidden, identity, land, name_leftovers, plan_name, stage, violation,
+};
 use crate::run::steps::policy::secrets_in;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::{WorkTree, changed_paths, head_of};
@@ -43,8 +45,11 @@ pub async fn commit(
         // Nothing that an agent could do about it, and the work is good: the run stops here and
         // goes on here, on whichever side of the commit point it stopped.
         Err(error) if machine_fault(&error).is_some() => return Err(error),
-        Err(error) => Observation::CommitFailed {
-            message: format!("nothing was committed: {error:#}"),
+        Err(error) => match violation(&error) {
+            Some(what) => Observation::Violated { what },
+            None => Observation::CommitFailed {
+                message: format!("nothing was committed: {error:#}"),
+            },
         },
     };
     if let Observation::CommitFailed { message } | Observation::HookRejected { message } =
@@ -74,9 +79,8 @@ async fn try_commit(
         Snapshot::Known(_) => anyhow!(UNREAD),
     })?;
     // Checks may change files that are committed, too.
-    if let Some(what) = secrets_in(setup, tree, &raw, !run.agent_commits.is_empty()).first() {
-        return Err(anyhow!("{what}"));
-    }
+    let has_commits = !run.agent_commits.is_empty();
+    Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
     let permit = match grounds {
         Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
         Grounds::Passed => run.permit.take(),

@@ -14,7 +14,34 @@ use crate::run::plan_state::PlanState;
 use crate::run::setup::Setup;
 use crate::run::steps::policy::of_staged;
 use crate::run::work_tree::WorkTree;
-use anyhow::anyhow;
+
+/// The policy does not allow what was to be committed: not a fault of the commit, but a violation.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub(crate) struct Forbidden(Vec<String>);
+
+impl Forbidden {
+    /// Passes where nothing was found.
+    ///
+    /// # Errors
+    /// What was found.
+    pub(crate) fn unless_empty(found: Vec<String>) -> Result<(), Self> {
+        match found.is_empty() {
+            true => Ok(()),
+            false => Err(Self(found)),
+        }
+    }
+}
+
+/// What an error on the way to a commit says of a violation; `None` where it is another one.
+pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
+    let is_forbidden = error.downcast_ref::<Forbidden>().is_some();
+    let is_unlike = matches!(
+        error.downcast_ref::<CommitError>(),
+        Some(CommitError::ChangedMeanwhile(_) | CommitError::ConvertedOtherwise(_))
+    );
+    (is_forbidden || is_unlike).then(|| format!("{error:#}"))
+}
 
 /// Stages what the permit is good for, and judges it; `None` where that is nothing. What is staged decides,
 /// whatever was seen of the work tree before.
@@ -39,11 +66,8 @@ pub(crate) fn stage(
         Stage::Ready(staged) => staged,
         Stage::Nothing => return Ok(None),
     };
-    let found = of_staged(setup, tree, protected, &staged).lines();
-    match found.is_empty() {
-        true => Ok(Some(staged)),
-        false => Err(anyhow!("{}", found.join("; "))),
-    }
+    Forbidden::unless_empty(of_staged(setup, tree, protected, &staged).lines())?;
+    Ok(Some(staged))
 }
 
 /// Moves the branch to a commit that was made.

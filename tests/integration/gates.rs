@@ -1,0 +1,181 @@
+//! No gate is switched off by accident: a check that cannot start, a session that runs into its own limit.
+
+use crate::support::project::{Project, plan};
+use crate::support::tasks::{FIX, assessments, end, fixable, fixable_by};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+fn started(check: &str) -> Project {
+    let files = [
+        ("a.txt", "broken\n"),
+        ("plain.sh", "grep -q fixed a.txt\n"),
+        ("check.sh", "grep -q fixed a.txt\n"),
+        ("lost.sh", "#!/no/such/interpreter\ngrep -q fixed a.txt\n"),
+    ];
+    let mut project = Project::new(&files);
+    for name in ["check.sh", "lost.sh"] {
+        let path = project.repo().join(name);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    project.write("plan.yaml", &plan(check));
+    project.commit_all("plan");
+    project.env("SPRAG_BASELINE", "on-failure");
+    project
+}
+
+#[test]
+fn a_check_that_cannot_start_blames_the_machine_and_commits_nothing() {
+    for (check, program) in [
+        ("no-such-program --all", "no-such-program"),
+        ("./plain.sh", "./plain.sh"),
+        ("./lost.sh", "./lost.sh"),
+        ("python3 -m no_such_runner", "Python module no_such_runner"),
+    ] {
+        let project = started(check);
+        let run = project.run(&project.agent(FIX), &[]).expect(4);
+        let shown = format!("{check}\n{}\n{}", run.stdout, run.stderr);
+        assert_eq!(run.summary["status"], "environment", "{shown}");
+        assert_eq!(run.task(0)["reason"], "environment", "{shown}");
+        let message = run.task(0)["message"].as_str().unwrap();
+        assert!(message.contains(program), "{shown}");
+        assert!(message.contains("cannot start"), "{shown}");
+        assert_eq!(run.summary["totals"]["retries"], 0, "{shown}");
+        assert_eq!((project.calls(), project.commits()), (1, 2), "{shown}");
+    }
+}
+
+#[test]
+fn a_check_that_cannot_start_is_found_before_the_first_turn_where_the_start_is_checked_first() {
+    let project = started("no-such-program");
+    let run = project
+        .run(&project.agent(FIX), &["--baseline", "first"])
+        .expect(4);
+    assert_eq!(project.calls(), 0, "{}", run.stdout);
+    assert_eq!(run.summary["status"], "environment");
+}
+
+#[test]
+fn a_check_that_the_change_keeps_from_starting_is_a_failed_attempt() {
+    for script in [
+        "rm check.sh",
+        "chmod 644 check.sh",
+        "sed -i '1i #!/no/such/interpreter' check.sh",
+    ] {
+        let project = started("./check.sh");
+        let agent = project.agent(&format!("echo fixed > a.txt; {script}; echo Done."));
+        let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+        let shown = format!("{script}\n{}", run.stdout);
+        assert_eq!(
+            end(run.task(0)),
+            ("failed", "verification_failed"),
+            "{shown}"
+        );
+        assert_eq!(project.commits(), 2, "{shown}");
+    }
+}
+
+#[test]
+fn whether_a_check_could_start_before_is_not_asked_without_a_baseline() {
+    let mut project = started("./check.sh");
+    project.env("SPRAG_BASELINE", "off");
+    let agent = project.agent("echo fixed > a.txt; rm check.sh; echo Done.");
+    let run = project.run(&agent, &[]).expect(4);
+    assert_eq!(run.task(0)["reason"], "environment");
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_check_that_started_and_ends_with_such_a_code_has_failed() {
+    let project = fixable_by("echo 'not ok 1 - a'; echo 1..1; exit 127");
+    let run = project
+        .run(&project.agent(FIX), &["--max-retries", "0"])
+        .expect(1);
+    assert_eq!(end(run.task(0)), ("failed", "verification_failed"));
+}
+
+/// Has `claude` be a program that does this and then ends as the recorded session did that had used up its
+/// turns.
+fn limited(project: &mut Project, script: &str) {
+    let dir = project.outside("bin");
+    fs::create_dir(&dir).unwrap();
+    let path = dir.join("claude");
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures/agent-events/claude/max_turns.jsonl");
+    let text = format!(
+        "#!/bin/sh\necho turn >> {}\n{script}\ncat {}; exit 1\n",
+        project.outside("turns").display(),
+        recorded.display()
+    );
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let rest = std::env::var("PATH").unwrap();
+    project.env("PATH", format!("{}:{rest}", dir.display()));
+    project.env("ANTHROPIC_API_KEY", "not-a-key");
+}
+
+const CLAUDE: [&str; 5] = ["run", "--plan", "plan.yaml", "--agent", "claude"];
+
+#[test]
+fn a_session_at_its_own_limit_that_changed_nothing_gets_one_more_turn() {
+    let mut project = fixable();
+    limited(&mut project, "");
+    let args = [&CLAUDE[..], &["--max-retries", "9"]].concat();
+    let run = project.sprag(&args).expect(1);
+    assert_eq!(
+        end(run.task(0)),
+        ("failed", "no_progress"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(project.notes("turns").len(), 2, "{}", run.stdout);
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_session_at_its_own_limit_that_did_the_work_is_judged_by_it() {
+    let mut project = fixable();
+    let count = project.outside("turns");
+    let script = format!("grep -c turn {} >> a.txt", count.display());
+    limited(&mut project, &script);
+    let args = [&CLAUDE[..], &["--max-retries", "2"]].concat();
+    let run = project.sprag(&args).expect(1);
+    // Each turn changes something, so each attempt counts and none is stagnation.
+    assert_eq!(project.notes("turns").len(), 3, "{}", run.stdout);
+    assert_ne!(run.task(0)["reason"], "no_progress", "{}", run.stdout);
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn a_turn_that_hangs_and_changes_nothing_comes_twice_at_most() {
+    let project = fixable();
+    let agent = project.agent("sleep 600");
+    let args = ["--turn-timeout", "1s", "--max-retries", "9"];
+    let run = project.run(&agent, &args).expect(1);
+    assert_eq!(assessments(run.task(0)), ["turn_timeout", "turn_timeout"]);
+    assert_eq!((project.calls(), project.commits()), (2, 2));
+}
+
+#[test]
+fn keys_of_other_tools_are_ignored_and_listed() {
+    let project = Project::new(&[("a.txt", "broken\n")]);
+    let text = "goal: Example\nstorypoints: 5\ntasks:\n  - title: Fix\n    description: Fix it\n    mood: fine\n    steps: []\n";
+    project.write("plan.yaml", text);
+    project.commit_all("plan");
+    let args = ["--verify", "grep -q fixed a.txt"];
+    let run = project.run(&project.agent(FIX), &args).expect(0);
+    let warnings = run.summary["warnings"].to_string();
+    assert!(
+        warnings.contains("storypoints") && warnings.contains("mood"),
+        "{warnings}"
+    );
+    // A key of Sprag's own that is misspelt among them switches no gate off in silence.
+    let typo = project
+        .read("plan.yaml")
+        .replace("storypoints: 5", "verfy: ['false']");
+    project.write("plan.yaml", &typo);
+    project.commit_all("typo");
+    let run = project.run(&project.agent("echo fixed again > a.txt"), &args);
+    let told = format!("{}{}", run.summary["warnings"], run.stderr);
+    assert!(told.contains("verfy"), "{}\n{told}", run.stdout);
+}
