@@ -39,6 +39,12 @@ impl CachedRepo {
         &mut self.repo
     }
 
+    /// The repository, to have credentials taken out of its configuration or put back, which no snapshot
+    /// depends on.
+    pub fn change_credentials(&mut self) -> &mut Repo {
+        &mut self.repo
+    }
+
     /// The repository as it is now. `progress_ignore` and the plan of `exempt` are the same
     /// throughout a run.
     ///

@@ -10,7 +10,7 @@ pub fn hide_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
     if !setup.in_actions {
         return;
     }
-    match tree.repo.change().hide_credentials() {
+    match tree.repo.change_credentials().hide_credentials() {
         Ok(left) => left.iter().for_each(|one| {
             emit.warn_once(&format!(
                 "{} in {} is within reach of the agent; check out with persist-credentials: false",
@@ -29,7 +29,7 @@ pub fn restore_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitte
     if !setup.in_actions {
         return;
     }
-    if let Err(error) = tree.repo.change().restore_credentials() {
+    if let Err(error) = tree.repo.change_credentials().restore_credentials() {
         emit.warn(format!(
             "the checkout's credentials could not be put back: {error}"
         ));

@@ -54,6 +54,8 @@ pub(crate) fn execute(
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
+    // Before the first child, so that what is read of the repository meanwhile holds until the first turn.
+    process::become_subreaper().map_err(anyhow::Error::from)?;
     let mut prepared = prepared;
     let logins = prepared.run.setup.is_empty();
     let configs = prepared.tasks.iter_mut().map(|(_, config)| config);

@@ -74,7 +74,6 @@ pub(super) fn parts<'e>(
 pub(super) fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
     let cancel = Cancel::new();
     process::listen(&cancel).map_err(anyhow::Error::from)?;
-    process::become_subreaper().map_err(anyhow::Error::from)?;
     if context.in_actions() {
         process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
     }

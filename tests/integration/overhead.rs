@@ -84,6 +84,27 @@ fn the_twentieth_task_starts_as_many_git_processes_as_the_second() {
     );
 }
 
+/// Looks at the whole tree among some calls.
+fn looks(calls: &[String]) -> usize {
+    let is_look = |call: &&String| call.starts_with("git status");
+    calls.iter().filter(is_look).count()
+}
+
+/// Also where the level of the sandbox is found out by starting children first.
+#[test]
+fn the_tree_is_looked_at_once_before_the_first_turn_and_three_times_after_it() {
+    for sandbox in ["off", "auto"] {
+        let mut project = Project::new(&[("plan.yaml", &plan(1)), ("a.txt", "0\n")]);
+        watch_git(&mut project, "");
+        project.env("SPRAG_SANDBOX", sandbox);
+        let agent = project.agent("echo turn >> \"$OUT/git\"; echo $N > a.txt");
+        project.run(&agent, &[]).expect(0);
+        let calls = calls(&project);
+        let counts: Vec<usize> = calls.iter().map(|calls| looks(calls)).collect();
+        assert_eq!(counts, [1, 3], "{sandbox}: {calls:#?}");
+    }
+}
+
 #[test]
 fn a_command_of_the_builtin_agent_costs_one_look_and_one_more_after_an_edit() {
     let mut project = Project::new(&[("a.txt", "0\n")]);
@@ -112,13 +133,7 @@ fn a_command_of_the_builtin_agent_costs_one_look_and_one_more_after_an_edit() {
     assert_eq!(told, ["a.txt", "a.txt", "a.txt", "b.txt", "a.txt"]);
     let calls = calls(&project);
     // Before the first command there is the look with which the run begins.
-    let looks = |calls: &Vec<String>| {
-        calls
-            .iter()
-            .filter(|it| it.starts_with("git status"))
-            .count()
-    };
-    let counts: Vec<usize> = calls[..4].iter().map(looks).collect();
+    let counts: Vec<usize> = calls[..4].iter().map(|calls| looks(calls)).collect();
     assert_eq!(counts, [1, 1, 1, 2], "{calls:#?}");
 }
 
@@ -163,6 +178,12 @@ fn written_while_staging(writes: &str, refused: bool) {
     };
     assert!(run.stdout.contains(told), "{}\n{}", run.stdout, run.stderr);
     assert_eq!(project.head() == base, refused, "{}", run.stdout);
+    let reason = if refused {
+        "policy_violation"
+    } else {
+        "verified"
+    };
+    assert_eq!(run.task(0)["reason"], reason, "{}", run.stdout);
     if !refused {
         assert_eq!(project.git(&["show", "HEAD:a.txt"]), "1");
         let listed = project.git(&["ls-tree", "--name-only", "HEAD"]);
