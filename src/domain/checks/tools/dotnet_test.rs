@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, sum};
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -20,11 +20,37 @@ pub(super) const TOOL: Tool = Tool {
 
 static FAILED: Pattern = Pattern::new(r"^  Failed (\S.*?) \[[^\]]+\]$");
 
+const REACH: usize = 80;
+
+/// The place is the first frame of the stack trace that lies in the project.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
-        }
+    static NEXT: Pattern = Pattern::new(r"^(?:  (?:Failed|Passed|Skipped) \S|(?:Failed|Passed)! )");
+    static FRAME: Pattern = Pattern::new(r"^\s+at .+ in (.+\.(?:cs|fs|vb)):line (\d+)$");
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let below = below(lines, at, REACH, |line| !NEXT.is_match(line));
+        let frames = below.iter().filter_map(|line| FRAME.captures(line));
+        let mut own = frames.filter(|frame| sink.relative(group(frame, 1)).is_some());
+        let place = own
+            .next()
+            .map(|frame| Place::new(group(&frame, 1), group(&frame, 2)));
+        let said = below
+            .iter()
+            .skip_while(|line| line.trim() != "Error Message:");
+        let said = said
+            .skip(1)
+            .take_while(|line| line.trim() != "Stack Trace:");
+        let said: Vec<&str> = said.map(|line| line.trim()).collect();
+        sink.failing(
+            at,
+            place.unwrap_or_default(),
+            group(&found, 1),
+            &said.join("\n"),
+        )
+        .lines(at..at + 1 + below.len());
     }
 }
 

@@ -10,7 +10,8 @@ pub(super) const TOOL: Tool = Tool {
     name: "go",
     kind: ToolKind::Tests,
     signs: &[
-        r"^(?:vet: )?(?:[A-Za-z]:)?[^\s:]+\.go:\d+:\d+: ",
+        // What ends with the name of a linter is golangci-lint's.
+        r"^(?:vet: )?(?:[A-Za-z]:)?[^\s:]+\.go:\d+:\d+: (?:.*[^)\n]|.*[^ \n]\([^()\n]*\)|.*\([^()\n]*[^a-z0-9()\n][^()\n]*\)|.*\)\))$",
         r"^\s*--- (?:FAIL|PASS|SKIP): ",
         r"^(?:FAIL|ok  )\t",
         r"^panic: ",

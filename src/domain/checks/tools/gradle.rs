@@ -1,7 +1,8 @@
 //! Gradle.
 
+use super::jvm;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -15,10 +16,39 @@ pub(super) const TOOL: Tool = Tool {
 
 static FAILED: Pattern = Pattern::new(r"^(\S+ > .+?) FAILED$");
 
+const REACH: usize = 60;
+
+/// The place is that in the test's own class, which the stack trace names with its package and its short
+/// form without.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
-        }
+    static SHORT: Pattern =
+        Pattern::new(r"^    (\S+) at ([\w$]+\.(?:java|kt|scala|groovy)):(\d+)$");
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let name = group(&found, 1);
+        let class = name.split(" > ").next().unwrap_or_default();
+        let below = below(lines, at, REACH, |line| line.starts_with("    "));
+        let short = below.first().and_then(|line| SHORT.captures(line));
+        let (place, said) = match &short {
+            Some(short) => (
+                (group(short, 2).to_owned(), group(short, 3).to_owned()),
+                group(short, 1).to_owned(),
+            ),
+            None => {
+                let said = below
+                    .iter()
+                    .take_while(|line| !line.trim().starts_with("at "));
+                let said: Vec<&str> = said.map(|line| line.trim()).collect();
+                (
+                    jvm::place(&below, class).unwrap_or_default(),
+                    said.join("\n"),
+                )
+            }
+        };
+        sink.failing(at, Place::new(&place.0, &place.1), name, &said)
+            .lines(at..at + 1 + below.len());
     }
 }

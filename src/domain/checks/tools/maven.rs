@@ -1,8 +1,9 @@
 //! Maven Surefire.
 
+use super::jvm;
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number, sum};
-use crate::checks::diagnostic::{Output, Sink};
+use crate::checks::diagnostic::{Output, Place, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -20,11 +21,33 @@ pub(super) const TOOL: Tool = Tool {
 
 static FAILED: Pattern = Pattern::new(r"^\[ERROR\] (\S+?\.\S+) .*<<< (?:FAILURE|ERROR)!");
 
+const REACH: usize = 60;
+
+/// The place is that in the test's own class, which the stack trace names with its package.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for line in output.lines {
-        if let Some(found) = FAILED.captures(line) {
-            sink.test(group(&found, 1));
-        }
+    let lines = output.lines;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(found) = FAILED.captures(line) else {
+            continue;
+        };
+        let name = group(&found, 1);
+        let below = below(lines, at, REACH, |line| {
+            !line.trim().is_empty() && !line.starts_with('[')
+        });
+        let told = jvm::place(&below, class_of(name)).unwrap_or_default();
+        let said = below.iter().take_while(|line| !line.starts_with("\tat "));
+        let said: Vec<&str> = said.copied().collect();
+        sink.failing(at, Place::new(&told.0, &told.1), name, &said.join("\n"))
+            .lines(at..at + 1 + below.len());
+    }
+}
+
+/// The class of `com.example.CalcTest.adds(int)[1]`, and of `adds(com.example.CalcTest)` as it was named before.
+fn class_of(name: &str) -> &str {
+    let (before, inside) = name.split_once(['(', '[']).unwrap_or((name, ""));
+    match before.rsplit_once('.') {
+        Some((class, _)) => class,
+        None => inside.trim_end_matches(')'),
     }
 }
 

@@ -7,16 +7,19 @@ mod catch2;
 mod checkstyle;
 mod clang_tidy;
 mod ctest;
+mod deno_test;
 mod dotnet_test;
 mod eslint;
 mod exunit;
 mod gcc;
 mod go;
+mod golangci_lint;
 mod googletest;
 mod gradle;
 mod javascript;
 mod jest;
 mod junit_console;
+mod jvm;
 mod maven;
 mod minitest;
 mod mocha;
@@ -32,7 +35,9 @@ mod rspec;
 mod rubocop;
 mod ruff;
 mod rustc;
+mod sbt;
 mod shellcheck;
+mod swift_test;
 mod tap;
 mod tsc;
 mod unittest;
@@ -99,17 +104,21 @@ pub(super) const TABLE: &[Tool] = &[
     pytest::TOOL,
     unittest::TOOL,
     python::TOOL,
+    golangci_lint::TOOL,
     go::TOOL,
     jest::TOOL,
     vitest::TOOL,
     mocha::TOOL,
     node::TOOL,
+    deno_test::TOOL,
     tap::TOOL,
     rspec::TOOL,
     minitest::TOOL,
     phpunit::TOOL,
     exunit::TOOL,
     gradle::TOOL,
+    sbt::TOOL,
+    swift_test::TOOL,
     maven::TOOL,
     junit_console::TOOL,
     dotnet_test::TOOL,

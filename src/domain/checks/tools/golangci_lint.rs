@@ -1,0 +1,29 @@
+//! golangci-lint, in its text form.
+
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Place, Severity, Sink, below};
+use crate::pattern::{Pattern, group};
+
+/// See [`Tool`].
+pub(super) const TOOL: Tool = Tool {
+    name: "golangci-lint",
+    kind: ToolKind::Lint,
+    signs: &[r"^(?:[A-Za-z]:)?[^\s:]+\.go:\d+(?::\d+)?: .+ \([a-z][a-z0-9]*\)$"],
+    read,
+    ..Tool::NOTHING
+};
+
+/// The linter's name is the code; below stand the line of the source and a mark.
+fn read(output: Output<'_>, sink: &mut Sink<'_>) {
+    static FOUND: Pattern =
+        Pattern::new(r"^((?:[A-Za-z]:)?[^\s:]+\.go):(\d+)(?::(\d+))?: (.+) \(([a-z][a-z0-9]*)\)$");
+    for (at, line) in output.lines.iter().enumerate() {
+        let Some(found) = FOUND.captures(line) else {
+            continue;
+        };
+        let source = below(output.lines, at, 2, |line| line.starts_with(['\t', ' ']));
+        let (place, code) = (Place::of(&found), Some(group(&found, 5)));
+        sink.push(at, place, Severity::Error, code, group(&found, 4))
+            .lines(at..at + 1 + source.len());
+    }
+}
