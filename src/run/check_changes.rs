@@ -53,7 +53,24 @@ pub fn check_changes(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> CheckC
             }
         }
     }
+    found.tests.digest = digest(&found.tests, &start, raw);
     found
+}
+
+/// Of the names, modes and content of the test files.
+fn digest(tests: &TestChanges, start: &Before<'_>, raw: &RawSnapshot) -> String {
+    if !tests.are_tests_touched() {
+        return String::new();
+    }
+    let mut hasher = blake3::Hasher::new();
+    for path in tests.changed.iter().chain(&tests.added) {
+        hasher.update(path.as_bytes()).update(&[0]);
+        let change = start.changes.get(path);
+        if let Some((mode, digest)) = change.and_then(|change| raw.content(&change.path)) {
+            hasher.update(&mode.to_le_bytes()).update(&digest);
+        }
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, part: Part) {

@@ -226,6 +226,71 @@ esac"
 }
 
 #[test]
+fn tests_that_are_weakened_once_they_have_failed_prove_nothing() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  *) echo true > tests/new.sh; echo \"$SPRAG_TURN\" > a.txt; echo done ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &["--max-retries", "0"]).expect(1);
+    assert_eq!(
+        run.task(0)["reason"],
+        "verification_failed",
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.task(0)["message"]
+            .as_str()
+            .unwrap()
+            .contains("tests/new.sh"),
+        "{}",
+        run.task(0)["message"]
+    );
+    assert_eq!(project.commits(), 2);
+}
+
+#[test]
+fn tests_that_are_mended_and_fail_without_the_work_all_the_same_are_taken() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  green) echo 'grep -qx new a.txt' > tests/new.sh; echo new > a.txt; echo done ;;
+  refactor) echo 'Nothing to improve.' ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &[]).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(run.task(0)["proofs"][0]["proof"], "new_tests");
+    assert_eq!(
+        project.git(&["show", "HEAD:tests/new.sh"]),
+        "grep -qx new a.txt"
+    );
+}
+
+#[test]
+fn an_improvement_that_weakens_the_tests_is_undone() {
+    let project = project();
+    let script = format!(
+        "case $SPRAG_PURPOSE in
+  red) {RED} ;;
+  green) echo new > a.txt; echo done ;;
+  refactor) echo true > tests/new.sh; echo done ;;
+esac"
+    );
+    let run = tests_first(&project, &script, &[]).expect(0);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(
+        project.git(&["show", "HEAD:tests/new.sh"]),
+        "grep -q new a.txt"
+    );
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "new");
+}
+
+#[test]
 fn a_review_comes_after_the_improvement() {
     let project = project();
     let script = format!(

@@ -191,6 +191,11 @@ pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> St
         Tests::Settled => settle(policy, state, grounds),
         Tests::Prove(proof) => prove(state, proof),
         Tests::Refused(end) => Step::Finish(end),
+        Tests::ProveNothing(_)
+            if row(policy, state).optional && !state.undone && !is_as_it_began(state) =>
+        {
+            undo(policy, state)
+        }
         Tests::ProveNothing(end) => retry(policy, state, None).unwrap_or(Step::Finish(end)),
     }
 }
@@ -231,19 +236,32 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
             Some(_) => {}
         }
     }
-    if !state.tests.added.is_empty() && policy.prove_new_tests != ProveNewTests::Off {
-        let unproven = || Outcome::UnprovenTests {
-            tests: state.tests.added.clone(),
+    let are_rewritten = were_rewritten_since_they_failed(state);
+    let are_new = !state.tests.added.is_empty() && policy.prove_new_tests != ProveNewTests::Off;
+    if are_rewritten || are_new {
+        let unproven = || {
+            let changed = state.tests.changed.iter().filter(|_| are_rewritten);
+            Outcome::UnprovenTests {
+                tests: state.tests.added.iter().chain(changed).cloned().collect(),
+            }
         };
+        let is_required = are_rewritten || policy.prove_new_tests == ProveNewTests::Require;
         match proved(&state.proofs.new_tests) {
             None => return Tests::Prove(Proof::NewTests),
             Some(ProofResult::Failed { .. }) => {}
-            Some(_) if policy.prove_new_tests != ProveNewTests::Require => {}
+            Some(_) if !is_required => {}
             Some(ProofResult::Passed) => return Tests::ProveNothing(unproven()),
             Some(_) => return Tests::Refused(unproven()),
         }
     }
     Tests::Settled
+}
+
+/// Whether tests that failed before the work began are not as they were then: that they fail without the
+/// work is to be shown again.
+fn were_rewritten_since_they_failed(state: &TaskState) -> bool {
+    let red = state.red_tests.as_ref();
+    state.tests.are_tests_touched() && red.is_some_and(|red| *red != state.tests.digest)
 }
 
 /// Commits the tree in front. A permit does not outlive the process that ran the checks.

@@ -239,6 +239,9 @@ pub struct TestChanges {
     /// that take the place of what decided before.
     #[serde(default)]
     pub definitions: Vec<String>,
+    /// Tells the content of these test files from any other; empty where there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
 }
 
 impl TestChanges {

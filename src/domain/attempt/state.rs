@@ -146,6 +146,8 @@ pub struct TaskState {
     pub changes: Vec<String>,
     /// Test files among them.
     pub tests: TestChanges,
+    /// The digest of the tests that failed before the work began, where tests come first.
+    pub red_tests: Option<String>,
     /// What the proofs have said.
     pub proofs: Proofs,
     /// The tree on which this process has run the checks last, to their end and without a change by
@@ -252,6 +254,10 @@ impl TaskState {
         if *phase == Phase::Review {
             self.review = None;
             self.accepted = None;
+        }
+        if *phase == Phase::Green {
+            let digest = &self.tests.digest;
+            self.red_tests.get_or_insert_with(|| digest.clone());
         }
         if *phase != Phase::Test {
             self.failed_trees.clear();

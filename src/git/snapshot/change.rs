@@ -174,6 +174,12 @@ impl RawSnapshot {
         .collect()
     }
 
+    /// Mode and digest of what a path holds that differs from the base.
+    pub fn content(&self, path: &[u8]) -> Option<(u32, [u8; 32])> {
+        let entry = self.entries.get(path)?;
+        Some((entry.mode, entry.digest))
+    }
+
     /// The tree's fingerprint.
     pub fn fingerprint(&self) -> &Fingerprint {
         &self.known.tree

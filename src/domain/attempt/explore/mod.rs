@@ -50,6 +50,7 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
         hook_changed,
         changes: _,
         tests,
+        red_tests,
         proofs,
         judged,
         has_passed,
@@ -71,7 +72,7 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     // Beyond the limit every number of identical failures is alike.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
     (idle_cuts, failed_trees, failure, hook_message, hook_changed).hash(&mut hasher);
-    (tests, prepared, interrupted, witness).hash(&mut hasher);
+    (tests, red_tests, prepared, interrupted, witness).hash(&mut hasher);
     let Proofs {
         baseline,
         reruns,

@@ -93,7 +93,7 @@ fn tests_of(tree: &Snapshot) -> TestChanges {
         Some(tree) if tree.0 == "b" => TestChanges {
             changed: vec!["t".into()],
             added: vec!["n".into()],
-            definitions: Vec::new(),
+            ..TestChanges::default()
         },
         _ => TestChanges::default(),
     }
