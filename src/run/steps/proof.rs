@@ -148,7 +148,7 @@ fn tree_of(
     changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
     let start = tree.repo.base_tree();
-    let now = tree.repo.write_snapshot_tree(raw)?;
+    let now = || tree.repo.write_snapshot_tree(raw);
     let tests = &changes.tests;
     let named = |names: &[&[String]]| -> BTreeSet<Vec<u8>> {
         let all = raw.changes.iter().chain(&raw.uncounted);
@@ -160,18 +160,19 @@ fn tree_of(
         paths.filter(is_named).collect()
     };
     Ok(match proof {
-        Proof::Flake => now,
+        Proof::Flake => now()?,
         Proof::Baseline => start,
         Proof::OldTests => {
             let new = new_tests_left_out(tests);
             let mut old = named(&[&tests.changed, &tests.definitions, &new]);
             old.retain(|path| !changes.mixed.contains_key(path));
-            tree.repo.compose_tree(&now, &start, &old, &changes.mixed)?
+            tree.repo
+                .compose_tree(&now()?, &start, &old, &changes.mixed)?
         }
         Proof::NewTests => {
             let new = named(&[&tests.changed, &tests.added, &tests.definitions]);
             tree.repo
-                .compose_tree(&start, &now, &new, &BTreeMap::new())?
+                .compose_tree(&start, &now()?, &new, &BTreeMap::new())?
         }
     })
 }
