@@ -91,10 +91,7 @@ pub(crate) async fn run_agent(
         is_root: parts.setup.is_root,
         base_env: &env,
     };
-    let how = agent.invocation(&request);
-    for (path, content) in &how.files {
-        fs::write(path, content)?;
-    }
+    let how = prepared(&agent, &request)?;
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
     let reader = agent.reader(&request, &prompt.text);
     let mut spec = agent_spec(run, &agent, name, prompt, &how, work_tree, env);
@@ -203,6 +200,15 @@ fn not_started(why: String) -> AgentEnd {
         by_gateway: TurnCost::default(),
         changed_configuration: Vec::new(),
     }
+}
+
+/// How the turn is started, with the files written that it takes.
+fn prepared(agent: &CliAgent, request: &TurnRequest<'_>) -> std::io::Result<Invocation> {
+    let how = agent.invocation(request);
+    for (path, content) in &how.files {
+        fs::write(path, content)?;
+    }
+    Ok(how)
 }
 
 /// The allow-listed environment, the agent's login, and nothing of the runner's.
