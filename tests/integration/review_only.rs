@@ -132,10 +132,7 @@ fn without_a_verdict_a_change_needs_fixes() {
 fn the_base_is_a_branch_or_a_commit_and_the_prompt_says_what_to_look_for() {
     let project = on_a_branch();
     let accept = "echo 'VERDICT: ACCEPTABLE'";
-    for base in [
-        "HEAD~1",
-        &project.git(&["rev-parse", "HEAD~1"]).trim().to_owned(),
-    ] {
+    for base in ["HEAD~1", project.git(&["rev-parse", "HEAD~1"]).trim()] {
         review(
             &project,
             accept,
