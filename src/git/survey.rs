@@ -1,6 +1,7 @@
 //! The repository as it stands, for a person who asks before a run: nothing is written, not even the
 //! index is refreshed.
 
+use crate::domain::outcomes::HistoryCommit;
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::command::{Call, GitProgram};
@@ -11,6 +12,7 @@ use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::layout_of;
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -175,6 +177,56 @@ pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
         }
     }
     Ok(dirt)
+}
+
+/// The branch on which work counts as done: the remote's default branch, else the one that is checked out.
+///
+/// # Errors
+/// When git fails.
+pub fn default_branch(real: &Real) -> Result<String, GitError> {
+    for name in ["refs/remotes/origin/HEAD", "HEAD"] {
+        let symbolic = look(real)
+            .args(["symbolic-ref", "--quiet", name])
+            .status()?;
+        if symbolic.status == Some(0) {
+            return Ok(symbolic.line());
+        }
+    }
+    Ok("HEAD".to_owned())
+}
+
+/// The commits of all branches and tags since a time whose messages hold one of these texts, newest first.
+///
+/// # Errors
+/// When git fails, or there is no such branch.
+pub fn history(
+    real: &Real,
+    since: &str,
+    branch: &str,
+    texts: &[&str],
+) -> Result<Vec<HistoryCommit>, GitError> {
+    let log = |format: &str| {
+        let texts = texts.iter().map(|text| format!("--grep={text}"));
+        look(real)
+            .args(["log", "-z", "--fixed-strings", "--no-show-signature"])
+            .args([format!("--format={format}"), format!("--since={since}")])
+            .args(texts)
+    };
+    let merged = log("%H").args(["--end-of-options", branch, "--"]).run()?;
+    let merged = String::from_utf8_lossy(&merged.stdout).into_owned();
+    let merged: BTreeSet<&str> = merged.split('\0').collect();
+    let all = log("%H%n%B").args(["--branches", "--tags", "--remotes", "HEAD", "--"]);
+    let all = all.run()?;
+    let all = String::from_utf8_lossy(&all.stdout);
+    let commit = |record: &str| {
+        let (id, message) = record.split_once('\n')?;
+        Some(HistoryCommit {
+            id: id.to_owned(),
+            message: message.to_owned(),
+            is_merged: merged.contains(id),
+        })
+    };
+    Ok(all.split('\0').filter_map(commit).collect())
 }
 
 /// Submodules and files of git-lfs.

@@ -180,11 +180,15 @@ fn visible(line: &str) -> String {
 
 /// The minute in UTC at which a run began, as the beginning of its id says it.
 pub fn time_of_id(id: &str) -> Option<String> {
+    moment_of_id(id).map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+}
+
+/// When a run began, by its id.
+pub fn moment_of_id(id: &str) -> Option<jiff::Timestamp> {
     let digits: String = id.chars().filter(|c| *c != '-').take(12).collect();
     let millis = i64::from_str_radix(&digits, 16).ok()?;
     let at = jiff::Timestamp::from_millisecond(millis).ok()?;
-    let is_whole = digits.len() == 12;
-    is_whole.then(|| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+    (digits.len() == 12).then_some(at)
 }
 
 #[cfg(test)]

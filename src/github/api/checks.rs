@@ -158,6 +158,8 @@ pub struct CheckRun {
     pub annotations: usize,
     /// The page that its maker gave it.
     pub details_url: String,
+    /// The longer text that it shows.
+    pub text: String,
 }
 
 #[derive(Deserialize)]
@@ -180,6 +182,7 @@ struct RawCheckRun {
 struct RawOutput {
     #[serde(default)]
     annotations_count: usize,
+    text: Option<String>,
 }
 
 impl From<RawCheckRun> for CheckRun {
@@ -193,7 +196,11 @@ impl From<RawCheckRun> for CheckRun {
             status: raw.status,
             conclusion: raw.conclusion,
             details_url: raw.details_url.unwrap_or_default(),
-            annotations: raw.output.map_or(0, |output| output.annotations_count),
+            annotations: raw
+                .output
+                .as_ref()
+                .map_or(0, |output| output.annotations_count),
+            text: raw.output.and_then(|it| it.text).unwrap_or_default(),
         }
     }
 }
@@ -251,6 +258,16 @@ impl Repo {
         }
         let before = self.check_run(id).await?.annotations;
         self.add(id, update, before).await
+    }
+
+    /// All check runs on a commit, branch or tag, older ones of the same name included.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn all_check_runs(&self, commit: &str) -> Result<Vec<CheckRun>, Error> {
+        let path = self.path(&format!("/commits/{}/check-runs?filter=all", part(commit)));
+        let runs = |page: CheckRuns| page.check_runs;
+        self.client.pages(&path, runs, |_| false).await
     }
 
     /// The check runs of a name on a commit, branch or tag, older ones of the same name included.

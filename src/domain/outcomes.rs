@@ -1,0 +1,369 @@
+//! What Sprag's work of a period came to: folded from the commits of the history and from what runs say of themselves.
+
+use crate::outcome::{Reason, RunStatus, TaskEnd};
+use crate::summary::RunSummary;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The trailer that names the task of a commit.
+pub const TASK_TRAILER: &str = "Sprag-Task: ";
+/// The trailer that names the run of a commit.
+pub const RUN_TRAILER: &str = "Sprag-Run: ";
+
+const REVERTS: &str = "This reverts commit ";
+const MARKER: &str = "<!-- sprag:outcome ";
+const CLOSE: &str = " -->";
+/// Commits that a marker names.
+const MARKED_COMMITS: usize = 50;
+
+/// A commit of the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryCommit {
+    /// Its id.
+    pub id: String,
+    /// Its message.
+    pub message: String,
+    /// Whether the default branch contains it.
+    pub is_merged: bool,
+}
+
+/// What a run says of itself: on its check run, or in its record on this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunLine {
+    /// Its id.
+    pub run_id: String,
+    /// How it ended.
+    pub status: Option<RunStatus>,
+    /// Tasks that it worked on.
+    pub tasks: u32,
+    /// Tasks that ended verified.
+    pub verified: u32,
+    /// Retries.
+    pub retries: u32,
+    /// Nudges.
+    pub nudges: u32,
+    /// US dollars; `None` where unknown.
+    pub cost_usd: Option<f64>,
+    /// Its commits as they are on the branch, at most 50.
+    pub commits: Vec<String>,
+}
+
+/// What Sprag's work of a period came to. A number that is `null` is not known.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Outcomes {
+    /// Version of this format.
+    pub v: u32,
+    /// The beginning of the period, RFC 3339.
+    pub since: String,
+    /// The branch that counts as the default one.
+    pub branch: String,
+    /// Runs that made a commit or say something of themselves.
+    pub runs: u32,
+    /// Runs of these that say something of themselves; all that follows but commits and tasks is known of them alone.
+    pub runs_known: u32,
+    /// Runs by how they ended.
+    pub statuses: BTreeMap<String, u32>,
+    /// Tasks that were worked on.
+    pub tasks: Option<u32>,
+    /// Tasks that ended verified.
+    pub tasks_verified: Option<u32>,
+    /// Tasks with a commit on any branch.
+    pub tasks_committed: u32,
+    /// Tasks with a commit on the default branch.
+    pub tasks_merged: u32,
+    /// Tasks of which a commit on the default branch was reverted there.
+    pub tasks_reverted: u32,
+    /// Sprag's commits on any branch.
+    pub commits: u32,
+    /// Sprag's commits on the default branch.
+    pub commits_merged: u32,
+    /// Sprag's commits that were reverted on the default branch.
+    pub commits_reverted: u32,
+    /// Retries.
+    pub retries: Option<u32>,
+    /// Nudges.
+    pub nudges: Option<u32>,
+    /// US dollars of the runs whose cost is known.
+    pub cost_usd: Option<f64>,
+    /// Runs whose cost is known.
+    pub runs_with_cost: u32,
+    /// US dollars of the runs whose cost is known, by each task of theirs that is on the default branch.
+    pub cost_usd_per_merged_task: Option<f64>,
+}
+
+impl RunLine {
+    /// What a run that has ended says of itself.
+    pub fn of(summary: &RunSummary) -> Self {
+        let worked = summary.tasks.iter().filter(|task| task.reason.is_some());
+        let is_verified = |reason| matches!(reason, Reason::Verified | Reason::AlreadySatisfied);
+        let verified = worked
+            .clone()
+            .filter(|task| task.status == TaskEnd::Done && task.reason.is_some_and(is_verified));
+        Self {
+            run_id: summary.run_id.clone(),
+            status: summary.status,
+            tasks: number(worked.count()),
+            verified: number(verified.count()),
+            retries: summary.totals.retries,
+            nudges: summary.totals.nudges,
+            cost_usd: summary.usage.cost_usd,
+            commits: summary
+                .commits
+                .iter()
+                .take(MARKED_COMMITS)
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// It as a comment of Markdown that nobody sees.
+    pub fn marker(&self) -> String {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        // Nothing in it can end the comment.
+        format!("{MARKER}{}{CLOSE}", json.replace('>', "\\u003e"))
+    }
+
+    /// The last such comment of a text.
+    pub fn read(text: &str) -> Option<Self> {
+        let (_, after) = text.rsplit_once(MARKER)?;
+        let (json, _) = after.split_once(CLOSE)?;
+        let line: Self = serde_json::from_str(json).ok()?;
+        let is_sum = |usd: f64| usd.is_finite() && usd >= 0.0;
+        line.cost_usd.is_none_or(is_sum).then_some(line)
+    }
+}
+
+/// What a commit of Sprag's says it is.
+struct Work {
+    run: String,
+    tasks: BTreeSet<String>,
+}
+
+/// The trailers of a commit. GitHub puts the messages of several commits one after the other when it squashes them, so
+/// that they need not stand at its end. `None` for a commit of somebody else.
+fn work(message: &str) -> Option<Work> {
+    let values = |trailer: &'static str| {
+        let lines = message
+            .lines()
+            .map(|line| line.trim_start_matches(['*', ' ']));
+        lines.filter_map(move |line| Some(line.strip_prefix(trailer)?.trim().to_owned()))
+    };
+    Some(Work {
+        run: values(RUN_TRAILER).next()?,
+        tasks: values(TASK_TRAILER).collect(),
+    })
+}
+
+/// The commits that a commit takes back.
+fn reverted(message: &str) -> impl Iterator<Item = &str> {
+    let ids = message.split(REVERTS).skip(1);
+    ids.map(|rest| {
+        rest.split(|c: char| !c.is_ascii_hexdigit())
+            .next()
+            .unwrap_or_default()
+    })
+    .filter(|id| id.len() >= 7)
+}
+
+/// Folds the commits of a period, of every branch, and what runs say of themselves. What two places say of a run counts
+/// once.
+pub fn outcomes(
+    since: String,
+    branch: String,
+    history: &[HistoryCommit],
+    runs: impl IntoIterator<Item = RunLine>,
+) -> Outcomes {
+    let own: Vec<(&HistoryCommit, Work)> = history
+        .iter()
+        .filter_map(|commit| Some((commit, work(&commit.message)?)))
+        .collect();
+    let merged_messages = history.iter().filter(|commit| commit.is_merged);
+    let taken_back: BTreeSet<&str> = merged_messages
+        .flat_map(|commit| reverted(&commit.message))
+        .collect();
+    let is_reverted = |commit: &HistoryCommit| {
+        commit.is_merged && taken_back.iter().any(|id| commit.id.starts_with(id))
+    };
+    let lines: BTreeMap<String, RunLine> = runs
+        .into_iter()
+        .map(|line| (line.run_id.clone(), line))
+        .collect();
+    let tasks = |keep: &dyn Fn(&HistoryCommit) -> bool| -> BTreeSet<(&str, &str)> {
+        let kept = own.iter().filter(|(commit, _)| keep(commit));
+        kept.flat_map(|(_, work)| {
+            work.tasks
+                .iter()
+                .map(|task| (work.run.as_str(), task.as_str()))
+        })
+        .collect()
+    };
+    // A run is named in its commits by its page, and by its id outside of Actions: its own commits tell which it is.
+    let said_by = |line: &RunLine| -> Option<&str> {
+        let mut of_line = own
+            .iter()
+            .filter(|(commit, work)| work.run == line.run_id || line.commits.contains(&commit.id));
+        of_line.next().map(|(_, work)| work.run.as_str())
+    };
+    let named: BTreeSet<&str> = own.iter().map(|(_, work)| work.run.as_str()).collect();
+    let unnamed = lines
+        .values()
+        .filter(|line| said_by(line).is_none())
+        .count();
+    let merged = tasks(&|commit| commit.is_merged);
+    let known = |value: u32| (!lines.is_empty()).then_some(value);
+    let sum = |value: fn(&RunLine) -> u32| known(lines.values().map(value).sum());
+    let mut statuses = BTreeMap::new();
+    for status in lines.values().filter_map(|line| line.status) {
+        *statuses.entry(status.as_str().to_owned()).or_default() += 1;
+    }
+    let paid: Vec<(&RunLine, f64)> = lines
+        .values()
+        .filter_map(|line| Some((line, line.cost_usd?)))
+        .collect();
+    let of_paid: BTreeSet<&str> = paid.iter().filter_map(|(line, _)| said_by(line)).collect();
+    let merged_of_paid = merged
+        .iter()
+        .filter(|(run, _)| of_paid.contains(run))
+        .count();
+    let cost = (!paid.is_empty()).then(|| paid.iter().map(|(_, usd)| usd).sum::<f64>());
+    let count = |keep: &dyn Fn(&HistoryCommit) -> bool| {
+        number(own.iter().filter(|(commit, _)| keep(commit)).count())
+    };
+    Outcomes {
+        v: 1,
+        since,
+        branch,
+        runs: number(named.len() + unnamed),
+        runs_known: number(lines.len()),
+        statuses,
+        tasks: sum(|line| line.tasks),
+        tasks_verified: sum(|line| line.verified),
+        tasks_committed: number(tasks(&|_| true).len()),
+        tasks_merged: number(merged.len()),
+        tasks_reverted: number(tasks(&is_reverted).len()),
+        commits: count(&|_| true),
+        commits_merged: count(&|commit| commit.is_merged),
+        commits_reverted: count(&is_reverted),
+        retries: sum(|line| line.retries),
+        nudges: sum(|line| line.nudges),
+        cost_usd: cost,
+        runs_with_cost: number(paid.len()),
+        cost_usd_per_merged_task: cost
+            .filter(|_| merged_of_paid > 0)
+            .map(|cost| cost / f64::from(number(merged_of_paid))),
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commit(id: &str, message: &str, is_merged: bool) -> HistoryCommit {
+        HistoryCommit {
+            id: id.to_owned(),
+            message: message.to_owned(),
+            is_merged,
+        }
+    }
+
+    fn of_sprag(id: &str, task: &str, run: &str, is_merged: bool) -> HistoryCommit {
+        let message = format!("Do {task}\n\nSprag-Task: plan/{task}\nSprag-Run: {run}\n");
+        commit(id, &message, is_merged)
+    }
+
+    fn line(run_id: &str, cost_usd: Option<f64>, commits: &[&str]) -> RunLine {
+        RunLine {
+            run_id: run_id.to_owned(),
+            status: Some(RunStatus::Success),
+            tasks: 2,
+            verified: 1,
+            retries: 3,
+            nudges: 1,
+            cost_usd,
+            commits: commits.iter().map(|&id| id.to_owned()).collect(),
+        }
+    }
+
+    fn of(history: &[HistoryCommit], runs: Vec<RunLine>) -> Outcomes {
+        outcomes("2026-01-01T00:00:00Z".into(), "main".into(), history, runs)
+    }
+
+    #[test]
+    fn the_history_alone_tells_commits_and_tasks_and_no_more() {
+        let history = [
+            of_sprag("aaaaaaaa", "one", "r1", true),
+            of_sprag("bbbbbbbb", "two", "r1", true),
+            of_sprag("cccccccc", "one", "r2", false),
+            commit("dddddddd", "Somebody else's work", true),
+            commit(
+                "eeeeeeee",
+                "Revert it\n\nThis reverts commit bbbbbbbb.\n",
+                true,
+            ),
+            commit(
+                "ffffffff",
+                "Revert it\n\nThis reverts commit aaaaaaaa.\n",
+                false,
+            ),
+        ];
+        let told = of(&history, Vec::new());
+        assert_eq!((told.runs, told.runs_known), (2, 0));
+        assert_eq!(
+            (told.commits, told.commits_merged, told.commits_reverted),
+            (3, 2, 1)
+        );
+        assert_eq!(
+            (told.tasks_committed, told.tasks_merged, told.tasks_reverted),
+            (3, 2, 1)
+        );
+        assert_eq!(
+            (told.tasks, told.retries, told.cost_usd),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn squashed_commits_count_by_their_tasks() {
+        let message = "Both (#7)\n\n* One\n\nSprag-Task: p/one\nSprag-Run: r1\n\n* Two\n\nSprag-Task: p/two\nSprag-Run: r1\n";
+        let told = of(&[commit("aaaaaaaa", message, true)], Vec::new());
+        assert_eq!((told.commits_merged, told.tasks_merged), (1, 2));
+    }
+
+    #[test]
+    fn a_run_counts_once_by_whatever_it_is_named_and_what_it_cost_by_its_merged_tasks() {
+        let history = [
+            of_sprag("aaaaaaaa", "one", "https://example.invalid/runs/1", true),
+            of_sprag("bbbbbbbb", "two", "r2", false),
+        ];
+        let runs = vec![
+            line("r1", Some(0.5), &["aaaaaaaa"]),
+            line("r1", Some(0.5), &["aaaaaaaa"]),
+            line("r2", None, &[]),
+            line("r3", Some(1.0), &[]),
+        ];
+        let told = of(&history, runs);
+        assert_eq!((told.runs, told.runs_known, told.runs_with_cost), (3, 3, 2));
+        assert_eq!((told.tasks, told.tasks_verified), (Some(6), Some(3)));
+        assert_eq!((told.retries, told.nudges), (Some(9), Some(3)));
+        assert_eq!(told.cost_usd, Some(1.5));
+        assert_eq!(told.cost_usd_per_merged_task, Some(1.5));
+        assert_eq!(told.statuses.get("success"), Some(&3));
+    }
+
+    #[test]
+    fn what_a_run_says_is_read_back_from_a_text() {
+        let said = line("r-->1", Some(0.25), &["aaaaaaaa"]);
+        let text = format!("Report\n\n{}\n", said.marker());
+        assert_eq!(text.matches("-->").count(), 1);
+        assert_eq!(RunLine::read(&text), Some(said));
+        assert_eq!(RunLine::read("Report"), None);
+        assert_eq!(RunLine::read("<!-- sprag:outcome {} -->"), None);
+        let negative = line("r1", Some(-1.0), &[]);
+        assert_eq!(RunLine::read(&negative.marker()), None);
+    }
+}
