@@ -369,6 +369,7 @@ impl Asked<'_> {
         let mut request = place::request(self.actions, &authorised, self.triggers);
         request.comment.clone_from(&self.comment);
         request.continues = authorised.candidate.ask == Ask::Continue;
+        request.merges_base = ask == Ask::Rebase;
         let source = match (purpose, of_repository(&ask)) {
             (Purpose::Ask | Purpose::Publish, Some(source)) => source,
             (Purpose::Ask, None) => self.source(&authorised, &ask, &mut request).await,
@@ -389,6 +390,11 @@ impl Asked<'_> {
             Ask::Dispatch {
                 prompt: Some(text), ..
             } => WantedSource::Prompt(text.clone()),
+            Ask::Rebase => {
+                let base = authorised.base_ref.as_deref().unwrap_or("the base branch");
+                let title = format!("Merge {base}");
+                WantedSource::PlanText(one_task(&title, ""))
+            }
             Ask::IssuePlan => {
                 let subject = authorised.candidate.subject.clone().unwrap_or_default();
                 let is_own = |title: &str| authorised.state.is_done(title);

@@ -34,6 +34,9 @@ pub struct RunRequest {
     /// Whether it asks for what ended unfinished to be continued.
     #[serde(default)]
     pub continues: bool,
+    /// Whether it asks for nothing but the base branch to be merged.
+    #[serde(default)]
+    pub merges_base: bool,
     /// The review that asked for it, whose threads are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
@@ -136,6 +139,7 @@ impl RunRequest {
             comment: None,
             queued: None,
             continues: false,
+            merges_base: false,
             review: None,
             delivery: Delivery::default(),
         }

@@ -40,6 +40,7 @@ fn what(candidate: &Candidate) -> String {
         Ask::Plan(path) => format!("the plan {}", one_line(path, SHOWN)),
         Ask::Retry => "the last work again".to_owned(),
         Ask::Continue => "the last run to go on".to_owned(),
+        Ask::Rebase => "the base branch to be merged".to_owned(),
         Ask::Stop => "what runs to stop".to_owned(),
         Ask::Status => "what runs to be told".to_owned(),
         Ask::Help => "help".to_owned(),

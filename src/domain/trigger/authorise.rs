@@ -362,6 +362,9 @@ fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
     if again && !ran {
         return Err(Refusal::NoEarlierRun);
     }
+    if candidate.ask == Ask::Rebase && !candidate.is_pull() {
+        return Err(Refusal::NotAPullRequest);
+    }
     Ok(())
 }
 

@@ -35,6 +35,8 @@ pub enum Ask {
     Retry,
     /// Go on where the last run ended.
     Continue,
+    /// Merge the base branch into the branch of the pull request.
+    Rebase,
     /// Stop what runs.
     Stop,
     /// Say what runs, or how the last run ended.
@@ -116,6 +118,9 @@ pub enum Refusal {
     /// `retry` or `continue` where nothing ran.
     #[error("there is no earlier run here to go back to")]
     NoEarlierRun,
+    /// `rebase` on an issue.
+    #[error("`rebase` is for a pull request, and this is an issue")]
+    NotAPullRequest,
     /// `pull_request_target` is not enabled.
     #[error("`pull_request_target` gives the pull request's code the repository's secrets")]
     PullRequestTarget,
@@ -154,6 +159,7 @@ impl Refusal {
             | Self::TooManyMachineRuns { .. }
             | Self::TooManyRunsToday { .. } => RunStatus::Blocked,
             Self::NoEarlierRun
+            | Self::NotAPullRequest
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
@@ -182,6 +188,7 @@ impl Refusal {
             | Self::TooManyMachineRuns { .. }
             | Self::TooManyRunsToday { .. }
             | Self::NoEarlierRun
+            | Self::NotAPullRequest
             | Self::PullRequestTarget
             | Self::SeveralSources
             | Self::InvalidPath { .. }
@@ -216,6 +223,7 @@ impl Refusal {
             }
             Self::TooManyRunsToday { .. } => "Ask again tomorrow (UTC), or raise the limit.",
             Self::NoEarlierRun => "Say what is to be done.",
+            Self::NotAPullRequest => "Ask for it on the pull request.",
             Self::PullRequestTarget => {
                 "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if that is meant."
             }

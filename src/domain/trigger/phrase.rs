@@ -81,6 +81,7 @@ fn command(word: &str) -> Option<Ask> {
         {
             "retry" => Ask::Retry,
             "continue" | "resume" => Ask::Continue,
+            "rebase" => Ask::Rebase,
             "stop" | "cancel" => Ask::Stop,
             "status" => Ask::Status,
             "help" | "run" | "" => Ask::Help,

@@ -3,6 +3,7 @@
 pub(in crate::git) mod facts;
 pub(in crate::git) mod hooks;
 pub(in crate::git) mod land;
+pub(in crate::git) mod merge;
 pub(in crate::git) mod raw_commit;
 pub(in crate::git) mod read_back;
 pub(in crate::git) mod rebase;

@@ -88,7 +88,7 @@ impl Repo {
             let [parent] = commit.parents.as_slice() else {
                 return Err(RebaseError::NotLinear(old.clone()));
             };
-            let tree = self.merged_tree(parent, &head, old, kept)?;
+            let tree = self.merged_tree(Some(parent), &head, old, kept)?;
             let before = self.raw_commit(&head)?.tree;
             let new = match tree == before {
                 true => None,
@@ -136,14 +136,15 @@ impl Repo {
         })
     }
 
-    fn merged_tree(
+    /// The tree of `onto` with what `commit` changes since `parent`, or since both parted where none is given.
+    pub(super) fn merged_tree(
         &self,
-        parent: &str,
+        parent: Option<&str>,
         onto: &str,
         commit: &RevId,
         kept: Option<&[u8]>,
     ) -> Result<String, RebaseError> {
-        let base = format!("--merge-base={parent}");
+        let base = parent.map(|parent| format!("--merge-base={parent}"));
         let args = [
             "merge-tree",
             "--write-tree",
@@ -151,7 +152,7 @@ impl Repo {
             "--name-only",
             "--no-messages",
         ];
-        let call = self.making().args(args).args([&base, onto, &commit.0]);
+        let call = self.making().args(args).args(base).args([onto, &commit.0]);
         let output = call.status()?;
         let mut fields = nul_fields(&output.stdout);
         let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
@@ -198,7 +199,7 @@ impl Repo {
     }
 
     /// A command that makes objects, which are Sprag's own until they are adopted.
-    fn making(&self) -> Call<'_> {
+    pub(super) fn making(&self) -> Call<'_> {
         self.apart().env("GIT_OBJECT_DIRECTORY", self.own_objects())
     }
 

@@ -135,6 +135,10 @@ fn commands(around: &ReportContext) -> String {
             "tries the tasks again that are not done, with fresh retries",
         ),
         ("continue", "goes on where the last run stopped"),
+        (
+            "rebase",
+            "merges the base branch into this pull request and runs the checks",
+        ),
         ("stop", "cancels the run that is under way"),
         ("status", "says how things stand"),
         ("help", "says this"),

@@ -44,6 +44,34 @@ pub async fn move_and_verify<'c>(
     Ok(failed)
 }
 
+/// The same, where checks that fail are run again as often as the settings say.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub async fn move_and_verify_with_reruns(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    to: &RevId,
+    checks: &[&TaskConfig],
+) -> anyhow::Result<Option<NotMoved>> {
+    let reruns = checks.iter().map(|config| config.settings.flaky_reruns);
+    let mut left = reruns.max().unwrap_or(0);
+    loop {
+        let checks = checks.iter().copied();
+        match move_and_verify(setup, tree, memory, emit, to, checks).await? {
+            Some(NotMoved::Fails(failing)) if left > 0 => {
+                left -= 1;
+                emit.warn(format!(
+                    "these checks failed and are run once more: {failing}"
+                ));
+            }
+            failed => return Ok(failed),
+        }
+    }
+}
+
 /// Runs every set of checks on the tree as it stands. What the checks change is undone: what is taken is
 /// what was committed.
 async fn verify_moved<'c>(
