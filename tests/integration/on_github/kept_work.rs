@@ -13,7 +13,7 @@ const HANGS_IN_TWO: &str = "echo $SPRAG_TASK_ID >> done.txt\n[ $SPRAG_TASK_ID = 
     touch $OUT/working; exec sleep 1000";
 
 /// The names of references that keep unfinished work.
-fn kept(runner: &Runner) -> Vec<String> {
+pub(super) fn kept(runner: &Runner) -> Vec<String> {
     let refs = git(
         &runner.bare(),
         &["for-each-ref", "--format=%(refname)", "refs/sprag/work/"],
@@ -22,12 +22,12 @@ fn kept(runner: &Runner) -> Vec<String> {
 }
 
 /// Another machine: nothing of the first one is there but what the repository has.
-fn on_a_new_machine(runner: &mut Runner) {
+pub(super) fn on_a_new_machine(runner: &mut Runner) {
     let _ = fs::remove_dir_all(runner.project.beside("runner").join("sprag"));
     runner.checkout("main");
 }
 
-fn kill(pid: u32) {
+pub(super) fn kill(pid: u32) {
     // It may have ended by itself.
     let args = ["-KILL", &pid.to_string()];
     let _ = std::process::Command::new("kill")

@@ -84,8 +84,17 @@ fn lines_of(path: &Path) -> usize {
 
 /// Starts `sprag` and kills it at this moment. Returns its exit code when it came to its end before.
 pub fn killed(project: &Project, args: &[&str], at: Moment) -> Option<i32> {
-    let mut child = project
-        .command(args)
+    let dir = || project.run_dirs().into_iter().next_back();
+    killed_in(project.command(args), &dir, at)
+}
+
+/// The same for a command whose newest run has the directory that `newest` finds.
+pub fn killed_in(
+    mut command: Command,
+    newest: &dyn Fn() -> Option<PathBuf>,
+    at: Moment,
+) -> Option<i32> {
+    let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
@@ -95,7 +104,7 @@ pub fn killed(project: &Project, args: &[&str], at: Moment) -> Option<i32> {
     let mut reached = None;
     loop {
         if dir.is_none() {
-            dir = project.run_dirs().into_iter().next_back();
+            dir = newest();
         }
         let there = dir.as_ref().map_or(0, |dir| lines_of(&dir.join(at.file)));
         if reached.is_none() && there >= at.lines {
