@@ -406,3 +406,22 @@ fn the_rows_are_an_output_of_a_step() {
         .expect(2);
     project.sprag(&["integrate", "x"]).expect(2);
 }
+
+#[test]
+fn what_the_shards_cost_is_the_cost_of_their_tasks_and_of_the_whole() {
+    let project = project(&[("a", &[]), ("b", &[])], "true");
+    let cost =
+        "echo '{\"event\":\"agent.usage\",\"tokens_in\":10,\"tokens_out\":2,\"cost_usd\":0.25}'\n";
+    let script = format!("test $SPRAG_TASK_ID = a && {cost}{WORK}");
+    let first = shard(&project, "a", "a", &script, 0);
+    let second = shard(&project, "b", "b", &script, 0);
+    let run = integrate(&project, &[&first, &second]).expect(0);
+    let usage = |usage: &Value| serde_json::json!([usage["tokens_in"], usage["cost_usd"]]);
+    assert_eq!(usage(&run.task(0)["usage"]), serde_json::json!([10, 0.25]));
+    assert_eq!(
+        usage(&run.task(1)["usage"]),
+        serde_json::json!([null, null])
+    );
+    assert_eq!(usage(&run.summary["usage"]), serde_json::json!([10, 0.25]));
+    assert!(run.summary["limits"].is_null(), "it is no limit here");
+}

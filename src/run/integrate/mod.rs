@@ -5,6 +5,7 @@ mod shards;
 
 use self::shards::{Brought, Reader, Shard, Work};
 use crate::context::Context;
+use crate::domain::agent::Usage;
 use crate::domain::attempt::Interruption;
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
@@ -13,7 +14,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::{RebaseError, display_path, display_paths};
 use crate::run::parts::Parts;
 use crate::run::run_plan::RunPlan;
-use crate::run::steps::{NotMoved, completed_at, move_and_verify};
+use crate::run::steps::{NotMoved, completed_at, move_and_verify_with_reruns};
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -198,27 +199,10 @@ impl Integration<'_, '_> {
         let tasks = self.plan.tasks.iter();
         let done = tasks.filter(|(task, _)| is_done(task.id.as_str()));
         let checks: Vec<&TaskConfig> = done.map(|(_, start)| &start.config).collect();
-        let reruns = checks
-            .iter()
-            .map(|config| config.settings.flaky_reruns)
-            .max();
-        let mut left = reruns.unwrap_or(0);
         let parts = &mut *self.parts;
         let (setup, tree) = (&parts.setup, &mut parts.tree);
         let (memory, emit) = (&mut parts.accounts.checks, &mut parts.emit);
-        loop {
-            let checks = checks.iter().copied();
-            let failed = move_and_verify(setup, tree, memory, emit, head, checks).await?;
-            match failed {
-                Some(NotMoved::Fails(failing)) if left > 0 => {
-                    left -= 1;
-                    emit.warn(format!(
-                        "these checks failed and are run once more: {failing}"
-                    ));
-                }
-                failed => return Ok(failed),
-            }
-        }
+        move_and_verify_with_reruns(setup, tree, memory, emit, head, &checks).await
     }
 
     /// Tells the end of a task and what of it is in the branch.
@@ -311,22 +295,20 @@ impl Integration<'_, '_> {
     fn tell(&mut self, id: &str, outcome: &Outcome, files: Vec<String>, task: Option<&Brought>) {
         let emit = &mut self.parts.emit;
         emit.at(Some(id), None, None);
-        emit.emit(EventKind::TaskEnded(Box::new(TaskEnded {
-            outcome: outcome.clone(),
+        let ended = TaskEnded {
             attempts: task.map_or(0, |task| task.attempts),
-            turns: 0,
-            nudges: 0,
-            verifications: 0,
-            history: Vec::new(),
             changes_made: !files.is_empty(),
             changed_files: files,
             failing_tests: task
                 .map(|task| task.failing_tests.clone())
                 .unwrap_or_default(),
-            patch: None,
-            agent_commits: 0,
+            elsewhere: task
+                .map(|task| task.usage)
+                .filter(|usage| *usage != Usage::default()),
             elapsed_ms: task.map_or(0, |task| task.elapsed_ms),
-        })));
+            ..TaskEnded::without_turns(outcome.clone())
+        };
+        emit.emit(EventKind::TaskEnded(Box::new(ended)));
     }
 
     fn task(&self, id: &str) -> Option<(&Task, &TaskConfig)> {

@@ -3,6 +3,7 @@
 
 use crate::commit_policy::{Held, Messages, Policy, violations};
 use crate::context::Context;
+use crate::domain::agent::Usage;
 use crate::domain::attempt::BlamedTest;
 use crate::domain::commit_message::reviewed;
 use crate::domain::outcome::{Reason, TaskEnd, short};
@@ -48,6 +49,8 @@ pub(super) struct Brought {
     pub(super) attempts: u32,
     pub(super) failing_tests: Vec<BlamedTest>,
     pub(super) elapsed_ms: u64,
+    /// What its turns cost there, as far as that is known.
+    pub(super) usage: Usage,
 }
 
 /// A commit of a task.
@@ -403,6 +406,15 @@ fn brought(task: &TaskSummary) -> Option<Brought> {
         attempts: task.attempts,
         failing_tests: task.failing_tests.clone(),
         elapsed_ms: task.elapsed_ms,
+        usage: Usage {
+            tokens_in: task.usage.tokens_in,
+            tokens_cached: None,
+            tokens_out: task.usage.tokens_out,
+            cost_usd: task
+                .usage
+                .cost_usd
+                .filter(|usd| usd.is_finite() && *usd >= 0.0),
+        },
     })
 }
 
@@ -416,5 +428,6 @@ fn done(id: String) -> Brought {
         attempts: 0,
         failing_tests: Vec::new(),
         elapsed_ms: 0,
+        usage: Usage::default(),
     }
 }
