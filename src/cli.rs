@@ -53,6 +53,8 @@ pub enum Command {
     Init(InitArgs),
     /// List the runs of this repository, newest first, with the ids that other commands take
     Runs(RunsArgs),
+    /// Tell what Sprag's work of a period came to: tasks verified, merged and reverted, retries, cost
+    Outcomes(OutcomesArgs),
     /// Check whether a run can work here, and say what to do where it cannot; writes nothing
     Doctor(Box<DoctorArgs>),
     /// Push and report what a job without the right to write did: the second of two jobs
@@ -89,6 +91,7 @@ impl Command {
             Self::Integrate(args) => args.common.directory.as_deref(),
             Self::Init(args) => args.directory.as_deref(),
             Self::Runs(args) => args.directory.as_deref(),
+            Self::Outcomes(args) => args.directory.as_deref(),
             _ => None,
         }
     }
@@ -183,6 +186,26 @@ pub struct InitArgs {
 /// `sprag runs`.
 #[derive(Debug, Args, Default)]
 pub struct RunsArgs {
+    /// Directory to work in; other paths are relative to it
+    #[arg(short = 'C', value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
+/// `sprag outcomes`.
+#[derive(Debug, Args, Default)]
+pub struct OutcomesArgs {
+    /// Beginning of the period: a day such as 2026-01-31, or how long ago, such as 7d
+    #[arg(long, value_name = "TIME", default_value = "30d")]
+    pub since: String,
+    /// Branch on which work counts as merged: the remote's default branch where none is given
+    #[arg(long, value_name = "REF")]
+    pub branch: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
     /// Directory to work in; other paths are relative to it
     #[arg(short = 'C', value_name = "DIR")]
     pub directory: Option<PathBuf>,

@@ -104,6 +104,7 @@ fn dispatch(context: &Context, command: &Command) -> Result<u8> {
         Command::Check(args) => commands::check::command(context, args),
         Command::Init(args) => commands::init::command(context, args),
         Command::Runs(_) => commands::runs::command(context),
+        Command::Outcomes(args) => commands::outcomes::command(context, args),
         Command::Doctor(args) => commands::doctor::command(context, args),
         Command::Publish(args) => commands::publish::command(context, args),
         Command::Matrix(args) => commands::matrix::command(context, args),

@@ -109,6 +109,9 @@ const READ_ONLY: &[&str] = &[
     "--allowedTools=Read,Grep,Glob,Bash(git diff:*),Bash(git log:*),Bash(git show:*),Bash(git status:*)",
 ];
 
+/// The longest schema that is given as an argument: the system allows one of 128 KiB.
+const MAX_SCHEMA: usize = 100_000;
+
 /// How to start a turn.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["-p", "--output-format", "stream-json", "--verbose"]
@@ -125,6 +128,11 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         .filter(|usd| usd.is_finite() && *usd > 0.0);
     if let Some(usd) = budget.filter(|_| !request.overrides(&["--max-budget-usd"])) {
         args.push(format!("--max-budget-usd={usd}").into());
+    }
+    let schema = request.output_schema.map(|it| it.schema().to_string());
+    let schema = schema.filter(|text| text.len() <= MAX_SCHEMA);
+    if let Some(schema) = schema.filter(|_| !request.overrides(&["--json-schema"])) {
+        args.push(format!("--json-schema={schema}").into());
     }
     args.extend(repository_files(request));
     if let Some(session) = request.resumable() {
@@ -390,6 +398,7 @@ impl Reader {
         self.session(event);
         self.report.usage = usage(event);
         let denials = json::list(event, "/permission_denials").len();
+        self.report.structured_output = event.get("structured_output").cloned();
         self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
         let mut events = vec![AgentEvent::Usage(self.report.usage)];
         events.extend(self.outcome(event));

@@ -111,6 +111,12 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     );
     args.extend(sandbox(request).iter().map(OsString::from));
     args.extend(request.model_argument(&["-m", "--model"]));
+    // Other schemas are refused by the API.
+    let schema = request.output_schema.filter(|schema| schema.is_strict());
+    if schema.is_some() && !request.overrides(&["--output-schema"]) {
+        args.push("--output-schema".into());
+        args.push(request.output_schema_file().into());
+    }
     args.extend(request.extra_args.iter().map(OsString::from));
     if let Some(session) = request.resumable() {
         args.extend(["resume".into(), session.into()]);

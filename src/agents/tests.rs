@@ -3,6 +3,7 @@ use super::*;
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage,
 };
+use crate::domain::output_schema::OutputSchema;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ pub(super) fn request() -> TurnRequest<'static> {
         own_sandbox: OwnSandbox::On,
         repository_files: RepositoryFiles::AsTheyAre,
         is_root: false,
+        output_schema: None,
         base_env: &[],
     }
 }
@@ -610,4 +612,35 @@ proptest! {
             prop_assert_eq!(args(Some(&id)) != args(None), is_session_id(&id));
         }
     }
+}
+
+#[test]
+fn a_turn_for_the_value_alone_has_the_schema_where_the_agent_takes_it() {
+    let open = OutputSchema::parse(r#"{"type": "object"}"#).unwrap();
+    let strict = OutputSchema::parse(
+        r#"{"type": "object", "properties": {}, "additionalProperties": false}"#,
+    )
+    .unwrap();
+    let given = |name: &str, schema| {
+        let request = TurnRequest {
+            output_schema: schema,
+            ..request()
+        };
+        let invocation = (cli(name).unwrap().invocation)(&request);
+        let args = strings(&invocation.args).join(" ");
+        args.contains("schema").then_some(args)
+    };
+    assert_eq!(given("codex", None), None);
+    assert_eq!(given("codex", Some(&open)), None, "the API refuses it");
+    let args = given("codex", Some(&strict)).unwrap();
+    assert!(
+        args.contains("--output-schema /s/output-schema.json"),
+        "{args}"
+    );
+    assert_eq!(given("claude", None), None);
+    let args = given("claude", Some(&open)).unwrap();
+    assert!(
+        args.contains(r#"--json-schema={"type":"object"}"#),
+        "{args}"
+    );
 }

@@ -3,6 +3,7 @@
 use super::output;
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
 use crate::domain::api_error::classify;
+use crate::domain::output_schema::OutputSchema;
 use crate::process::Dialogue;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
@@ -44,6 +45,8 @@ pub struct TurnRequest<'a> {
     pub repository_files: RepositoryFiles,
     /// Whether the process will run as root.
     pub is_root: bool,
+    /// The JSON Schema that the final message has to fit, in a turn that is for that alone.
+    pub output_schema: Option<&'a OutputSchema>,
     /// The environment that the process gets already: what is set there is not set anew.
     pub base_env: &'a [(OsString, OsString)],
 }
@@ -61,6 +64,11 @@ pub enum RepositoryFiles {
 }
 
 impl TurnRequest<'_> {
+    /// The file in which the schema of the final message lies, where there is one.
+    pub fn output_schema_file(&self) -> PathBuf {
+        self.scratch.join("output-schema.json")
+    }
+
     pub(super) fn base_env_has(&self, name: &str) -> bool {
         self.base_env_value(name).is_some()
     }

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod init;
 pub mod integrate;
 pub mod matrix;
+pub mod outcomes;
 pub mod plan;
 pub mod publish;
 pub mod replay;

@@ -166,6 +166,9 @@ pub struct AgentReport {
     pub permission_denials: u32,
     /// Number of tool calls, where the agent shows them.
     pub tool_calls: u32,
+    /// The value that the agent gave apart from its final message, where it was asked for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<serde_json::Value>,
     /// The last line that the agent wrote to stderr, for when it ends without a result.
     pub last_error_line: Option<String>,
 }

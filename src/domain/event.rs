@@ -165,6 +165,8 @@ pub enum RetryKind {
     Retry,
     /// The same turn again, later.
     Wait,
+    /// Another turn, for the value that the run's output schema asks for.
+    Output,
 }
 
 /// A task that ended, as the report tells it.
@@ -189,12 +191,40 @@ pub struct TaskEnded {
     /// The tests that failed last, and whom each failure is to be blamed on.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
+    /// The value that the task gave for the run's output schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<serde_json::Value>,
+    /// Tokens and cost of its turns, where these were another job's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Usage>,
     /// The failed work as a patch, relative to the run directory.
     pub patch: Option<String>,
     /// Commits that the agent made itself.
     pub agent_commits: u32,
     /// Milliseconds.
     pub elapsed_ms: u64,
+}
+
+impl TaskEnded {
+    /// The end of a task in which no agent had a turn.
+    pub fn without_turns(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            attempts: 0,
+            turns: 0,
+            nudges: 0,
+            verifications: 0,
+            history: Vec::new(),
+            changes_made: false,
+            changed_files: Vec::new(),
+            failing_tests: Vec::new(),
+            structured_output: None,
+            elsewhere: None,
+            patch: None,
+            agent_commits: 0,
+            elapsed_ms: 0,
+        }
+    }
 }
 
 /// What became of the run's commits on the remote.

@@ -18,6 +18,8 @@ pub mod event;
 pub mod kept_work;
 pub mod notes;
 pub mod outcome;
+pub mod outcomes;
+pub mod output_schema;
 pub mod patch_lines;
 mod pattern;
 pub mod plan;

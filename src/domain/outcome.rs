@@ -107,6 +107,11 @@ pub enum Outcome {
         /// What came instead.
         what: String,
     },
+    /// The final message of the run's last task gives no value that fits the output schema.
+    OutputMismatch {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The agent did what the policy forbids.
     PolicyViolation {
         /// What it did.
@@ -184,6 +189,7 @@ impl Outcome {
             | Self::TurnTimeout
             | Self::ReviewFindings { .. }
             | Self::TddViolation { .. }
+            | Self::OutputMismatch { .. }
             | Self::CommitRejected { .. } => TaskEnd::Failed,
             Self::FailedReport { .. }
             | Self::PolicyViolation { .. }
@@ -214,6 +220,7 @@ impl Outcome {
             Self::ReviewFindings { .. } => Reason::ReviewFindings,
             Self::Acceptable => Reason::Acceptable,
             Self::TddViolation { .. } => Reason::TddViolation,
+            Self::OutputMismatch { .. } => Reason::OutputMismatch,
             Self::PolicyViolation { .. } => Reason::PolicyViolation,
             Self::AgentUnavailable { .. } => Reason::AgentUnavailable,
             Self::AgentCrashed { .. } => Reason::AgentCrashed,
@@ -257,6 +264,7 @@ impl Outcome {
             | Self::TurnTimeout
             | Self::ReviewFindings { .. }
             | Self::TddViolation { .. }
+            | Self::OutputMismatch { .. }
             | Self::CommitRejected { .. }
             | Self::DependencyFailed { .. } => RunStatus::Failed,
             Self::FailedReport { .. }
@@ -356,6 +364,9 @@ impl Outcome {
                 count(u64::from(*reviews), "review")
             ),
             Self::TddViolation { what } => what.clone(),
+            Self::OutputMismatch { why } => {
+                format!("the final message does not fit the output schema: {why}")
+            }
             Self::PolicyViolation { what } => what.clone(),
             Self::AgentUnavailable { message } => message.clone(),
             Self::AgentCrashed { message } => message.clone(),

@@ -39,10 +39,21 @@ pub struct PromptInput<'a> {
     pub notes: &'a str,
     /// The project's own text for every prompt.
     pub instructions: Option<&'a str>,
+    /// The JSON Schema of the value that the task owes besides its work, where it owes one.
+    pub output: Option<Output<'a>>,
     /// What the agent has to do for the task.
     pub part: Part<'a>,
     /// Why the agent is called this time.
     pub purpose: Purpose<'a>,
+}
+
+/// The value that a final message has to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Output<'a> {
+    /// Its JSON Schema.
+    pub schema: &'a str,
+    /// Why the last final message does not fit.
+    pub misfit: Option<&'a str>,
 }
 
 /// The task as its plan words it.
@@ -109,6 +120,8 @@ pub enum NudgeKind {
     OnlyTests,
     /// It wrote tests that do not fail.
     TestsPass,
+    /// Its final message gives no value that fits the run's output schema.
+    Output,
 }
 
 impl NudgeKind {
@@ -128,7 +141,8 @@ impl NudgeKind {
             | Self::AwaitingInput
             | Self::Blocked
             | Self::ClaimsDone
-            | Self::Empty => None,
+            | Self::Empty
+            | Self::Output => None,
         }
     }
 
@@ -174,7 +188,8 @@ pub fn prompt(input: &PromptInput<'_>) -> String {
     );
     sections.push(rules(&input.part));
     sections.extend(part::sections(&input.part));
-    sections.extend(purpose(&input.purpose));
+    sections.extend(input.output.map(output));
+    sections.extend(purpose(input));
     finish(&sections)
 }
 
@@ -184,7 +199,16 @@ pub fn resumed_prompt(input: &PromptInput<'_>) -> String {
     let news = match input.purpose {
         // The session of a phase has read what its part is.
         Purpose::Implement => part::sections(&input.part),
-        _ => purpose(&input.purpose),
+        Purpose::Nudge {
+            kind: NudgeKind::Output,
+            ..
+        } => input
+            .output
+            .map(output)
+            .into_iter()
+            .chain(purpose(input))
+            .collect(),
+        _ => purpose(input),
     };
     if news.is_empty() {
         return prompt(input);
@@ -293,9 +317,30 @@ fn names(title: &str, tasks: &[TaskName<'_>]) -> Option<String> {
     titled(title, &list.join("\n"))
 }
 
-fn purpose(purpose: &Purpose<'_>) -> Vec<String> {
-    match purpose {
+/// The value that is owed.
+fn output(output: Output<'_>) -> String {
+    format!(
+        "## The value to give\n\nBesides the work, give a JSON value that fits this JSON Schema, in your final message and in a \
+         fenced block that begins with three backticks and the word json. If there are several such blocks, the last one \
+         counts. A final message that begins with `FAILED:` needs none.\n\n{}",
+        fenced(output.schema)
+    )
+}
+
+fn purpose(input: &PromptInput<'_>) -> Vec<String> {
+    match &input.purpose {
         Purpose::Implement => Vec::new(),
+        Purpose::Nudge {
+            kind: NudgeKind::Output,
+            ..
+        } => {
+            let misfit = input.output.and_then(|output| output.misfit);
+            let misfit = one_line(misfit.unwrap_or("there is none"), MAX_STATUS);
+            vec![format!(
+                "The work is accepted as it is, but your final message does not give the value that fits the JSON Schema: \
+                 {misfit}. Change no file. End now with a final message that gives the value."
+            )]
+        }
         Purpose::Retry(it) => retry(it),
         Purpose::Nudge {
             number,
@@ -339,7 +384,7 @@ fn explanation(kind: NudgeKind, status: &str) -> String {
     let unchanged = format!("Your last turn changed nothing in the repository ({status}).");
     let rest = match kind {
         NudgeKind::Planning => "It only said what would be done.",
-        NudgeKind::Empty => "It ended without a final message.",
+        NudgeKind::Empty | NudgeKind::Output => "It ended without a final message.",
         NudgeKind::AwaitingInput => {
             "It asked a question or waited for a permission. Nobody will answer, and nothing more \
              will be granted: decide yourself, with what you are allowed to do."

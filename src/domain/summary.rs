@@ -79,6 +79,9 @@ pub struct RunSummary {
     /// What the agents of tasks left for later ones, in the order of time; absent where there is nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
+    /// The value that the last task gave for the output schema; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<serde_json::Value>,
     /// Tokens and cost of all turns; `null` where unknown.
     pub usage: RunUsage,
     /// Counts over all tasks.
@@ -173,6 +176,9 @@ pub struct TaskSummary {
     /// The tests that failed last, and whom each failure is to be blamed on.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
+    /// The value that it gave for the run's output schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured_output: Option<serde_json::Value>,
     /// What its reviews came to, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<ReviewSummary>,
@@ -362,6 +368,7 @@ impl Default for RunSummary {
             push: None,
             warnings: Vec::new(),
             notes: Vec::new(),
+            structured_output: None,
             usage: RunUsage::default(),
             totals: Totals::default(),
             tasks: Vec::new(),

@@ -55,5 +55,6 @@ pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
 pub use snapshot::listing::ChangedPath;
 pub use survey::{
-    Checkout, Dirt, GitVersion, Nested, checkout, dirt, git_version, identity_of, nested,
+    Checkout, Dirt, GitVersion, Nested, checkout, default_branch, dirt, git_version, history,
+    identity_of, nested,
 };

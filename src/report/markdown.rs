@@ -19,7 +19,7 @@ use super::{failure, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::sandbox::SandboxLine;
 use crate::domain::summary::{RunSummary, TaskSummary};
-use escape::{code, inline};
+use escape::{code, fence, inline};
 
 /// What a step may write to its summary, in bytes; GitHub drops a larger one whole. A little is left
 /// for what other parts of the step write.
@@ -103,6 +103,7 @@ fn whole(summary: &RunSummary, limits: &Limits) -> String {
         next(summary),
         table(summary, limits),
         details::all(summary, limits),
+        structured_output(summary, limits),
         notes(summary, limits),
         warnings(summary, limits),
     ])
@@ -341,6 +342,14 @@ fn row(task: &TaskSummary, costs: bool) -> String {
 }
 
 /// What the agents of tasks left for later ones, newest first.
+fn structured_output(summary: &RunSummary, limits: &Limits) -> String {
+    let Some(value) = &summary.structured_output else {
+        return String::new();
+    };
+    let text = fence(&format!("{value:#}"), limits.section_bytes);
+    format!("### Structured output\n\n{text}")
+}
+
 fn notes(summary: &RunSummary, limits: &Limits) -> String {
     if summary.notes.is_empty() {
         return String::new();

@@ -12,6 +12,7 @@ pub mod failure;
 pub mod html;
 pub mod jsonl;
 pub mod markdown;
+pub mod outcomes;
 pub mod outlet;
 pub mod outputs;
 pub mod sentence;

@@ -109,6 +109,10 @@ pub const OUTPUTS: &[(&str, &str)] = &[
         "What the agent said last, cut to 100,000 bytes; empty when it said nothing.",
     ),
     (
+        "structured-output",
+        "The JSON value that the last task gave for the setting output_schema, in one line; empty where there is none.",
+    ),
+    (
         "matrix",
         "Rows of a job matrix as JSON, where the input matrix asks for them; else empty.",
     ),
@@ -170,6 +174,13 @@ pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, Stri
         ("summary", one_line(summary)),
         ("session-id", word(beyond.session_id.as_ref())),
         ("final-message", message(beyond.final_message.as_deref())),
+        (
+            "structured-output",
+            summary
+                .structured_output
+                .as_ref()
+                .map_or_else(String::new, ToString::to_string),
+        ),
         ("matrix", String::new()),
     ]
 }
@@ -301,7 +312,7 @@ mod tests {
     fn the_outputs_are_those_of_the_contract() {
         let contract = "status, reason, tasks-total, tasks-done, attempts, retries, nudges, \
             commits, head-sha, branch, changed-files, known-failures, pull-request-number, pull-request-url, \
-            tokens-in, tokens-out, cost-usd, run-dir, report-path, sandbox-level, report-status, summary, session-id, final-message, matrix";
+            tokens-in, tokens-out, cost-usd, run-dir, report-path, sandbox-level, report-status, summary, session-id, final-message, structured-output, matrix";
         let all = outputs(&RunSummary::default(), &Beyond::default());
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         assert_eq!(names.join(", "), contract);
@@ -370,6 +381,8 @@ mod tests {
         final-message
         Done.
         All of it.
+        structured-output
+
         matrix
 
         ");
@@ -398,6 +411,7 @@ mod tests {
                 "sandbox-level",
                 "session-id",
                 "final-message",
+                "structured-output",
                 "matrix"
             ]
         );

@@ -218,6 +218,8 @@ impl Tape {
                 .last()
                 .map_or_else(Vec::new, |entry| entry.changes.clone()),
             failing_tests: Vec::new(),
+            structured_output: None,
+            elsewhere: None,
             patch: (undone && changed).then(|| format!("patches/{id}.patch")),
             agent_commits: 0,
             elapsed_ms: 95_000,

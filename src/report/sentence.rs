@@ -37,6 +37,7 @@ pub fn counted(
 ) -> String {
     match how {
         RetryKind::Retry => format!("retry {n} of {of}"),
+        RetryKind::Output => format!("nudge {n} of {of}: {}", no_value(reason)),
         RetryKind::Nudge => format!("nudge {n} of {of}: {}", instead_of_work(last, reason)),
         RetryKind::Wait => {
             let why = text::short_line(reason, 300);
@@ -55,6 +56,7 @@ pub fn scheduled(
 ) -> String {
     match how {
         RetryKind::Retry => format!("Implementation retry {n}/{of}"),
+        RetryKind::Output => format!("Asking for the value ({n}/{of}): {}", no_value(reason)),
         RetryKind::Wait => {
             let why = text::short_line(reason, 300);
             format!("Waiting {} ({n}/{of}): {why}", text::duration(delay_ms))
@@ -67,6 +69,14 @@ pub fn scheduled(
             )
         }
     }
+}
+
+/// Why the agent is asked for the value that the output schema wants.
+fn no_value(reason: &str) -> String {
+    format!(
+        "the final message does not fit the output schema: {}",
+        text::short_line(reason, 300)
+    )
 }
 
 /// Nudges that helped, as the log says it. `unchanged` is what the last turn without a change did.
@@ -216,6 +226,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::PolicyViolation => "the agent did what the policy forbids",
         Reason::ReviewFindings => "a review still finds something to fix",
         Reason::Acceptable => "the reviewer accepts the change",
+        Reason::OutputMismatch => "the final message does not fit the output schema",
         Reason::TddViolation => "no test failed before the work was done",
         Reason::AgentUnavailable => "there is no agent to work with",
         Reason::AgentCrashed => "the agent crashed",
@@ -234,7 +245,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::Environment => "an agent, a program, git, GitHub or a permission is missing",
         Reason::Internal => "internal error",
         Reason::Refused => "request refused",
-        Reason::Conflict => "two jobs changed the same lines",
+        Reason::Conflict => "both sides changed the same lines",
         Reason::MissingShard => "no job brought the task",
     }
 }
@@ -434,6 +445,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::ReviewFindings => {
             Some("read what the review found: fix it, or say in the task why it is right as it is")
         }
+        Reason::OutputMismatch => {
+            Some("make the output schema say no more than the task can answer")
+        }
         Reason::TddViolation => Some(
             "say in the task what a test can see of it, or run it without --tdd where no test can",
         ),
@@ -442,7 +456,7 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         }
         Reason::CommitRejected => Some("make the commit hook pass, or change what it asks for"),
         Reason::Conflict => Some(
-            "run the task again on the branch as it is now; its own commits are in the run directory or branch of its job",
+            "resolve it on the branch as it is now, or run the task again there; the commits of a job are in its run directory or branch",
         ),
         Reason::MissingShard => {
             Some("run the tasks that are left: sprag matrix prints the rows for them")

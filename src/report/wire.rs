@@ -355,6 +355,9 @@ pub enum Body {
         changes_made: bool,
         /// Files changed by the task.
         changed_files: Vec<String>,
+        /// The value that the task gave for the run's output schema; absent where there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        structured_output: Option<serde_json::Value>,
         /// The failed work as a patch, relative to the run directory.
         patch: Option<String>,
         /// Commits that the agent made itself.
@@ -510,6 +513,8 @@ pub enum WireRetry {
     Retry,
     /// The same turn again, later.
     Wait,
+    /// Another turn, for the value that the run's output schema asks for.
+    Output,
 }
 
 /// Notes that have no event of their own.

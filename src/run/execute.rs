@@ -4,6 +4,7 @@ use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::event::{EventKind, RunStarted};
 use crate::domain::outcome::{Outcome, run_end};
+use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::OnFinding;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ use crate::github::review_comments::{Reviewed, post};
 use crate::github::{actions_environment, review_threads};
 use crate::process;
 use crate::run::agent_files::AgentFiles;
+use crate::run::base_merge::merge_base;
 use crate::run::credentials::{hide_credentials, restore_credentials};
 use crate::run::delivery::deliver;
 use crate::run::emitter::Emitter;
@@ -61,6 +63,12 @@ pub(crate) fn execute(
     let configs = prepared.tasks.iter_mut().map(|(_, config)| config);
     let replaced = fall_back(context, configs, logins);
     prepared.warnings.extend(replaced);
+    let source = prepared.output_schema.as_ref();
+    let repo = taken_up.as_ref().map(|it| &*it.repo);
+    let schema = source.map(|it| it.load(context, &prepared.real, request.as_ref(), repo));
+    let schema = schema.transpose();
+    let schema =
+        schema.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
     let ready = runtime.block_on(confined(context, &prepared, taken_up.as_ref()));
     let begun = ready.and_then(|isolation| {
         let begun = begun(context, args, &prepared, taken_up)?;
@@ -79,7 +87,7 @@ pub(crate) fn execute(
         reporting.publish(context, request, &run_dir, &begun.run_id, resumed);
     }
     let request = request.as_ref();
-    let made = (begun, isolation);
+    let made = (begun, isolation, schema);
     let working = work(context, prepared, made, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not hold the process up.
@@ -199,7 +207,7 @@ fn go_on(
 async fn work(
     context: &Context,
     prepared: Prepared,
-    (mut begun, isolation): (Begun, Isolation),
+    (mut begun, isolation, schema): (Begun, Isolation, Option<OutputSchema>),
     recorder: Option<Recorder>,
     request: Option<&RunRequest>,
     reporting: &mut Reporting,
@@ -230,6 +238,7 @@ async fn work(
     let made = (begun, isolation);
     let mut parts = parts(context, made, recorder, plan, config, cancel, emit);
     parts.setup.reviewed = reviewed;
+    parts.setup.output_schema = schema;
     let taken_up = earlier.is_some();
     let elsewhere = earlier.as_ref().filter(|it| it.elsewhere).map(spent_of);
     let is_elsewhere = elsewhere.is_some();
@@ -242,7 +251,8 @@ async fn work(
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
     // Where the work of other jobs is brought together, they keep it, and no agent costs anything.
-    let has_agent = shards.is_empty();
+    let merges_base = request.is_some_and(|it| it.merges_base);
+    let has_agent = shards.is_empty() && !merges_base;
     let keeps_work = has_agent && parts.setup.reviewed.is_none();
     let kept = request.filter(|_| keeps_work);
     let base = parts.tree.repo.base();
@@ -327,7 +337,7 @@ async fn work_off(
             parts.emit.at(None, None, None);
             BTreeMap::from([(task.0.id.to_string(), outcome)])
         }
-        _ => outcomes(context, parts, plan).await?,
+        _ => outcomes(context, parts, plan, request).await?,
     };
     // Nobody is left who could write there before Sprag does.
     for what in parts.setup.violations() {
@@ -404,6 +414,7 @@ async fn outcomes(
     context: &Context,
     parts: &mut Parts<'_>,
     plan: &RunPlan,
+    request: Option<&RunRequest>,
 ) -> Result<BTreeMap<String, Outcome>> {
     let (setup, tree, emit) = (&parts.setup, &mut parts.tree, &mut parts.emit);
     let mut services = Services::default();
@@ -413,14 +424,17 @@ async fn outcomes(
     };
     let outcomes = match stopped {
         None if !plan.shards.is_empty() => integrate(context, parts, plan).await?,
-        None => {
-            let configs = plan.tasks.iter().map(|(_, start)| &start.config);
-            if let Err(error) = require_logins(context, configs) {
-                services.end(&parts.setup).await;
-                return Err(error);
+        None => match request.filter(|it| it.merges_base) {
+            Some(request) => merge_base(context, parts, plan, request).await?,
+            None => {
+                let configs = plan.tasks.iter().map(|(_, start)| &start.config);
+                if let Err(error) = require_logins(context, configs) {
+                    services.end(&parts.setup).await;
+                    return Err(error);
+                }
+                crate::run::run(parts, plan).await?
             }
-            crate::run::run(parts, plan).await?
-        }
+        },
         Some(outcome) => BTreeMap::from([("setup".to_owned(), outcome)]),
     };
     services.end(&parts.setup).await;

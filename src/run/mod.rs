@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod agent_files;
+mod base_merge;
 pub mod cached_repo;
 mod check_changes;
 mod conversation;
@@ -28,6 +29,8 @@ pub mod new_run;
 pub mod notes;
 mod opening;
 mod orderly_end;
+pub mod outcomes;
+pub mod output_schema;
 pub mod parts;
 pub mod past_runs;
 pub mod places;
@@ -101,7 +104,9 @@ pub async fn run(
                 if let Some(keeper) = &mut parts.keeper {
                     keeper.keep_commits(&parts.setup, &mut parts.tree, &mut parts.emit);
                 }
-                let outcome = run_task(parts, task, start).await?;
+                let is_over = |id: &str| outcomes.contains_key(id) || plan.done_before.contains(id);
+                let is_last = tasks.keys().all(|other| *other == id || is_over(other));
+                let outcome = run_task(parts, task, (start, is_last)).await?;
                 (id, outcome)
             }
         };
@@ -115,7 +120,7 @@ pub async fn run(
 async fn run_task(
     parts: &mut Parts<'_>,
     task: &Task,
-    start: &TaskStart,
+    start: (&TaskStart, bool),
 ) -> anyhow::Result<Outcome> {
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
@@ -139,20 +144,8 @@ async fn run_task(
 
 fn skip(emit: &mut Emitter<'_>, id: &str, outcome: &Outcome) {
     emit.at(Some(id), None, None);
-    emit.emit(EventKind::TaskEnded(Box::new(TaskEnded {
-        outcome: outcome.clone(),
-        attempts: 0,
-        turns: 0,
-        nudges: 0,
-        verifications: 0,
-        history: Vec::new(),
-        changes_made: false,
-        changed_files: Vec::new(),
-        failing_tests: Vec::new(),
-        patch: None,
-        agent_commits: 0,
-        elapsed_ms: 0,
-    })));
+    let ended = TaskEnded::without_turns(outcome.clone());
+    emit.emit(EventKind::TaskEnded(Box::new(ended)));
 }
 
 fn item(task: &Task) -> Item {

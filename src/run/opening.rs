@@ -60,6 +60,7 @@ pub(super) fn parts<'e>(
             cancel,
             config,
             agent_files: AgentFiles::default(),
+            output_schema: None,
             isolation,
             gateway,
             reviewed: None,

@@ -7,6 +7,7 @@ use crate::domain::plan::{self, Plan, Task, TaskId};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{Real, Repo, path_within};
+use crate::run::output_schema::SchemaSource;
 use crate::run::plan_state::{PlanFile, PlanState};
 use crate::run::reviewed_change::ReviewedChange;
 use crate::run::wanted_draft::WantedDraft;
@@ -74,6 +75,8 @@ pub struct Prepared {
     pub draft: Option<WantedDraft>,
     /// What is reviewed, where that is all that is asked for.
     pub reviewed: Option<ReviewedChange>,
+    /// The schema of the value that the last task has to give.
+    pub output_schema: Option<SchemaSource>,
 }
 
 /// What of a plan is wanted.
@@ -179,6 +182,13 @@ pub fn prepare(
         .chain(plan.setup.iter().cloned())
         .collect();
     let run = settings::run_config(&sources, setup)?;
+    // As everywhere, a path on the command line is relative to the current directory.
+    let directory = match sources.above.output_schema.is_some() {
+        true => &context.cwd,
+        false => real.work_tree(),
+    };
+    let output_schema = run.settings.output_schema.as_deref();
+    let output_schema = output_schema.map(|value| SchemaSource::of(value, directory));
     let integrates = !selection.shards.is_empty();
     if integrates && run.settings.allow_dirty {
         return Err(
@@ -229,6 +239,7 @@ pub fn prepare(
         warnings,
         draft: None,
         reviewed: None,
+        output_schema,
     })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::domain::attempt::{Interruption, Policy, Spend, phases};
 use crate::domain::duration::{self, millis};
+use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::IfUnverified;
 use crate::domain::snapshot::RevId;
 use crate::http::Network;
@@ -59,6 +60,8 @@ pub struct Setup {
     pub config: RunConfig,
     /// Where the files come from that configure the agent.
     pub agent_files: AgentFiles,
+    /// The JSON Schema that the last task's final message has to fit.
+    pub output_schema: Option<OutputSchema>,
     /// How far children are confined.
     pub isolation: Isolation,
     /// Where the keys of agents stay.
@@ -127,6 +130,7 @@ impl Setup {
             test_changes: config.settings.test_changes,
             prove_new_tests: config.settings.prove_new_tests,
             commits: !self.config.settings.allow_dirty,
+            wants_output: false,
             max_tokens: self.config.settings.max_tokens,
             max_cost_usd: self.config.settings.max_cost_usd,
             spent_before,

@@ -1,8 +1,11 @@
 //! A task of a run: what it begins with, and what is known of it while it is worked on.
 
-use crate::domain::attempt::{PhaseSpec, Policy, Record, Role, TurnKey, are_named};
+use crate::domain::attempt::{
+    Expect, PhaseSpec, Policy, Record, Role, TurnKey, TurnPurpose, are_named,
+};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::plan::Task;
+use crate::domain::prompt::NudgeKind;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
 use crate::run::journal::Journal;
@@ -47,6 +50,8 @@ pub struct TaskRun<'t> {
     pub stand_in: Option<StandIn>,
     /// The roles whose agents were unavailable.
     pub unavailable: Vec<Role>,
+    /// The JSON Schema of the value that the task owes, as the agent is shown it.
+    pub output_schema: Option<String>,
 }
 
 /// Who works in place of the task's own agent.
@@ -99,6 +104,37 @@ impl TaskRun<'_> {
     pub fn row(&self, key: TurnKey) -> PhaseSpec {
         let row = self.policy.phases.get(key.phase).copied();
         row.unwrap_or(PhaseSpec::PLAIN)
+    }
+
+    /// Whether a turn of this phase has to give the value that the run's output schema asks for.
+    pub fn owes_output(&self, key: TurnKey) -> bool {
+        let row = self.row(key);
+        let does_the_work = matches!(row.role, Role::Implementer | Role::Fixer);
+        let is_of_work = does_the_work && !row.optional && row.expect == Expect::Pass;
+        self.policy.wants_output && (is_of_work || self.is_asked_for_output())
+    }
+
+    /// Whether the present turn is for that value alone.
+    pub fn is_asked_for_output(&self) -> bool {
+        matches!(
+            self.journal.state.purpose,
+            Some(TurnPurpose::Nudge {
+                kind: NudgeKind::Output,
+                ..
+            })
+        )
+    }
+
+    /// The schema of the value that a turn of this phase has to give, as the agent is shown it.
+    pub fn output(&self, key: TurnKey) -> Option<&str> {
+        self.output_schema
+            .as_deref()
+            .filter(|_| self.owes_output(key))
+    }
+
+    /// Whether the history keeps the final messages of the task, since another than the last one may count.
+    pub fn keeps_messages(&self) -> bool {
+        self.has_phases() || self.policy.wants_output
     }
 
     /// Whether the task has other phases than the one that does it.

@@ -96,6 +96,7 @@ impl Place {
             own_sandbox: OwnSandbox::On,
             repository_files: RepositoryFiles::AsTheyAre,
             is_root: rustix::process::geteuid().is_root(),
+            output_schema: None,
             base_env: &self.env,
         }
     }

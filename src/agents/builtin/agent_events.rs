@@ -94,6 +94,7 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
             .map(str::to_owned),
         permission_denials: 0,
         tool_calls: state.counts().tool_calls,
+        structured_output: None,
         last_error_line: state
             .model_error()
             .map(|error| one_line(&api_error::plain(&error.message), 300)),

@@ -568,3 +568,14 @@ fn the_users_settings_are_left_alone() {
     ]);
     assert_eq!(added, expected);
 }
+
+#[test]
+fn a_value_that_claude_gives_apart_from_its_message_is_reported() {
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"0192","structured_output":{"ok":true}}"#;
+    let mut reader = Box::<Reader>::default();
+    reader.line(result.as_bytes());
+    let report = reader.finish(ExitFacts::default());
+    let value = serde_json::json!({"ok": true});
+    assert_eq!(report.structured_output, Some(value));
+    assert_eq!(report.final_message.as_deref(), Some("Done."));
+}

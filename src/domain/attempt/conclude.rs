@@ -1,9 +1,10 @@
 //! What follows from a verdict: proofs of what it is worth, a commit, another attempt, or the end.
 
 use super::decide::{
-    after_evidence, is_back_at_start, no_progress, prove, retry, retry_or, untouched, verify,
-    verify_or_accept,
+    after_evidence, is_back_at_start, no_progress, nothing_to_do, prove, retry, retry_or,
+    untouched, verify, verify_or_accept,
 };
+use super::output::without_output;
 use super::phases::{after_checks_of_tests, go_on, is_as_it_began, row, undo, without_tests};
 use super::{
     Expect, Grounds, Last, Policy, Proof, ProofResult, Step, TaskState, VerificationEnded,
@@ -41,7 +42,7 @@ pub(super) fn after_verification(
     }
     match met(&ended.verdict) {
         Met::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
-            Step::Finish(Outcome::AlreadySatisfied { verified: true })
+            nothing_to_do(policy, state, true)
         }
         Met::Yes if is_back_at_start(state) => Step::Finish(back_at_start(state)),
         Met::Yes => accept(policy, state, Grounds::Passed),
@@ -161,7 +162,7 @@ fn known_failures(
         _ if !tolerated => None,
         false => Some(accept(policy, state, Grounds::KnownFailures)),
         true if purpose == VerifyPurpose::Satisfied && untouched(state) => {
-            Some(Step::Finish(Outcome::AlreadySatisfied { verified: false }))
+            Some(nothing_to_do(policy, state, false))
         }
         true => Some(Step::Finish(back_at_start(state))),
     }
@@ -203,6 +204,9 @@ pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> St
 /// Goes on with work that is good on these grounds: with the next phase, or by committing it.
 fn settle(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     if let Some(step) = without_tests(policy, state) {
+        return step;
+    }
+    if let Some(step) = without_output(policy, state) {
         return step;
     }
     let committed = || match grounds {

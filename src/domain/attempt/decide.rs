@@ -1,6 +1,7 @@
 //! What comes next inside one task.
 
 use super::conclude::{accept, after_baseline, after_commit, after_verification, give_up};
+use super::output::{after_output, without_output};
 use super::phases::{
     after_turn_of_row, after_undo, before_checks_of_tests, hand_on, next_attempt,
     rework_after_failure, row, row_at,
@@ -75,7 +76,8 @@ fn first_purpose(policy: &Policy) -> TurnPurpose {
 
 fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     use AssessmentKind as K;
-    if let Some(step) = after_turn_of_row(policy, state, turn) {
+    let special = after_output(policy, state, turn);
+    if let Some(step) = special.or_else(|| after_turn_of_row(policy, state, turn)) {
         return step;
     }
     let detail = || turn.assessment.detail.clone();
@@ -145,12 +147,18 @@ fn claims(policy: &Policy, state: &TaskState) -> Step {
     evidence(policy, state, false)
 }
 
-fn satisfied(policy: &Policy, state: &TaskState) -> Step {
+pub(super) fn satisfied(policy: &Policy, state: &TaskState) -> Step {
     match (preflight(state), policy.has_checks) {
         (Some(outcome), _) => give_up(policy, state, outcome),
         (None, true) => verify(state, VerifyPurpose::Satisfied),
-        (None, false) => Step::Finish(Outcome::AlreadySatisfied { verified: false }),
+        (None, false) => nothing_to_do(policy, state, false),
     }
+}
+
+/// The end of a task of which nothing needs doing, once it has given what it owes besides.
+pub(super) fn nothing_to_do(policy: &Policy, state: &TaskState, verified: bool) -> Step {
+    let end = Step::Finish(Outcome::AlreadySatisfied { verified });
+    without_output(policy, state).unwrap_or(end)
 }
 
 /// The pre-flight check, then verification.
@@ -323,16 +331,24 @@ pub(super) fn run_agent_in(
 
 /// The end of the task when a limit of the run is reached.
 pub(super) fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> {
+    Some(match limit(policy, state)? {
+        Outcome::Deadline => Step::Finish(Outcome::Deadline),
+        end => give_up(policy, state, end),
+    })
+}
+
+/// The limit of the run that is reached.
+pub(super) fn limit(policy: &Policy, state: &TaskState) -> Option<Outcome> {
     if policy
         .deadline_ms
         .is_some_and(|deadline| state.elapsed_ms >= deadline)
     {
-        return Some(Step::Finish(Outcome::Deadline));
+        return Some(Outcome::Deadline);
     }
     let mut spend = policy.spent_before;
     spend.add(&state.spend);
     let message = spend.limit_reached(policy.max_tokens, policy.max_cost_usd)?;
-    Some(give_up(policy, state, Outcome::Budget { message }))
+    Some(Outcome::Budget { message })
 }
 
 pub(super) fn prove(state: &TaskState, proof: Proof) -> Step {

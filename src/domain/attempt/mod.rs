@@ -5,6 +5,7 @@
 
 mod conclude;
 mod decide;
+mod output;
 mod phase;
 mod phases;
 mod proof;
@@ -26,6 +27,7 @@ pub use state::{Last, Spend, TaskState};
 use super::assess::Assessment;
 use super::checks::verdict::Verdict;
 use super::outcome::Outcome;
+use super::output_schema::StructuredOutput;
 use super::prompt::NudgeKind;
 use super::review::Review;
 use super::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
@@ -60,6 +62,8 @@ pub struct Policy {
     pub prove_new_tests: ProveNewTests,
     /// Whether Sprag commits (not with `allow_dirty`).
     pub commits: bool,
+    /// Whether the task owes a value that fits the run's output schema.
+    pub wants_output: bool,
     /// Token limit of the run.
     pub max_tokens: Option<u64>,
     /// Cost limit of the run in US dollars.
@@ -338,12 +342,16 @@ pub struct TurnEnded {
     /// Files whose changes were undone, since the phase may not change them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
-    /// The end of the agent's final message, where a task has several phases.
+    /// The end of the agent's final message, where a task has several phases or owes
+    /// a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What a reviewer says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
+    /// What the final message gives for the run's output schema, where the task owes that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<StructuredOutput>,
 }
 
 /// A verification that ended.

@@ -5,6 +5,7 @@ use super::conclude::{accept, give_up, look_up_baseline};
 use super::decide::{
     examine, give_nudge, retry, run_agent_in, untouched, verify_or_accept, within_limits,
 };
+use super::output::without_output;
 use super::{
     Blame, Expect, Grounds, PhaseSpec, Policy, Role, Step, TaskState, TurnEnded, VerificationEnded,
     VerifyPurpose, Writes, same_tree,
@@ -173,7 +174,9 @@ fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) ->
 pub(super) fn hand_on(policy: &Policy, state: &TaskState) -> Option<Step> {
     let then = index(state) + 1;
     let joins = policy.phases.get(then).is_some_and(|next| next.joins);
-    (joins && !state.begun.contains(&then)).then(|| begin(policy, state, then, None))
+    let hands_on = joins && !state.begun.contains(&then);
+    hands_on
+        .then(|| without_output(policy, state).unwrap_or_else(|| begin(policy, state, then, None)))
 }
 
 /// A tester or fixer that changed nothing: asked once, and then the work goes on as it is. A tester may say

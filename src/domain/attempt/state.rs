@@ -8,6 +8,8 @@ use super::{
 use crate::assess::AssessmentKind;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
 use crate::commit_message::suggested_commit_message;
+use crate::output_schema::StructuredOutput;
+use crate::prompt::NudgeKind;
 use crate::review::{Finding, Review, ReviewVerdict, take_review};
 use crate::snapshot::{Fingerprint, RevId, Snapshot};
 use crate::text;
@@ -122,6 +124,8 @@ pub struct TaskState {
     pub suggestion: Option<String>,
     /// The last final message of anybody but a reviewer, where a task has several phases.
     pub answer: Option<String>,
+    /// What the last turn gave that owes a value for the run's output schema.
+    pub output: Option<StructuredOutput>,
     /// Whether this attempt has had the nudge that shows the unchanged tree.
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
@@ -476,7 +480,7 @@ impl TaskState {
         self.last = Last::Turn(Box::new(turn.clone()));
     }
 
-    /// Takes in what the agent said, where a task has several phases.
+    /// Takes in what the agent said, where a task has several phases or owes a value.
     fn heard(&mut self, turn: &TurnEnded) {
         if let (Some(review), Some(name)) = (&turn.review, self.key.and_then(|key| key.name)) {
             take_review(&mut self.findings, name.cycle, review);
@@ -484,11 +488,23 @@ impl TaskState {
             let accepts = review.verdict == ReviewVerdict::Acceptable;
             self.accepted = turn.after.tree().filter(|_| accepts).cloned();
         }
+        if turn.output.is_some() {
+            self.output.clone_from(&turn.output);
+        }
         let Some(message) = &turn.message else { return };
         if self.role() == Role::Reviewer {
             return;
         }
-        self.answer = Some(message.clone());
+        let is_value_alone = matches!(
+            self.purpose,
+            Some(TurnPurpose::Nudge {
+                kind: NudgeKind::Output,
+                ..
+            })
+        );
+        if !is_value_alone {
+            self.answer = Some(message.clone());
+        }
         if self.role() != Role::Tester && suggested_commit_message(message).is_some() {
             self.suggestion = Some(message.clone());
         }

@@ -262,6 +262,8 @@ settings! {
         dispatch_workflows: Vec<String> = Texts::named("FILE"), Run, is Vec::new();
     }
     Reports {
+        /// A JSON Schema, or the path of one, that the JSON value fits which the last task gives in its final message; the value is the output `structured-output`. On a pull request a path is read from the base branch.
+        output_schema: String = Text("FILE|JSON"), Run, unset "none";
         /// Where the result is reported: `auto` is `github` in a job whose token can, `none` leaves the log, the step summary and the run directory.
         report: Report = Choice::<Report>::kind(), Run, is Report::Auto;
         /// The name under which the run is told of: its check run and its comment are `Sprag / NAME`, and those of other names are left alone.

@@ -226,7 +226,7 @@ impl RunSummary {
         };
         let counted = task.counted.0.entry((cycle, phase)).or_default();
         let (count, of_task, of_run) = match how {
-            RetryKind::Nudge => (
+            RetryKind::Nudge | RetryKind::Output => (
                 &mut counted.nudges,
                 &mut task.nudges,
                 &mut self.totals.nudges,
@@ -245,6 +245,11 @@ impl RunSummary {
     }
 
     fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {
+        // A task that is told twice is paid for once.
+        let is_counted = |task: &mut TaskSummary| task.usage != RunUsage::default();
+        if !self.task_mut(event).is_some_and(is_counted) {
+            self.used(event, ended.elsewhere.as_ref());
+        }
         let Some(task) = self.task_mut(event) else {
             return;
         };
@@ -258,6 +263,7 @@ impl RunSummary {
         task.changes_made = Some(ended.changes_made);
         task.changed_files.clone_from(&ended.changed_files);
         task.failing_tests.clone_from(&ended.failing_tests);
+        task.structured_output.clone_from(&ended.structured_output);
         task.patch.clone_from(&ended.patch);
         task.agent_commits = ended.agent_commits;
         task.elapsed_ms = ended.elapsed_ms;
@@ -270,6 +276,7 @@ impl RunSummary {
             .saturating_sub(before)
             .saturating_add(ended.verifications);
         self.totals.done = count(&self.tasks, |task| task.status == TaskEnd::Done);
+        self.structured_output.clone_from(&ended.structured_output);
     }
 
     /// Commits that were made anew are known by their new ids from then on.

@@ -104,6 +104,7 @@ impl TaskSummary {
             checks: Vec::new(),
             proofs: Vec::new(),
             failing_tests: Vec::new(),
+            structured_output: None,
             reviews: Vec::new(),
             findings: Vec::new(),
             failed_report: None,

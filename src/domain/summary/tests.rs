@@ -27,6 +27,8 @@ fn ended(outcome: Outcome, verifications: u32) -> Event {
         changes_made: true,
         changed_files: vec!["f".into()],
         failing_tests: Vec::new(),
+        structured_output: None,
+        elsewhere: None,
         patch: None,
         agent_commits: 0,
         elapsed_ms: 1,

@@ -3,6 +3,7 @@
 
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{self, RunStatus, TaskEnd};
+use crate::domain::outcomes::RunLine;
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::marker::State;
 use crate::domain::trigger::run_name::RunName;
@@ -446,7 +447,7 @@ impl CheckAndComment {
             details_url: self.request.context.place.run_url(),
             status: CheckStatus::Completed,
             conclusion: Some(conclusion),
-            output: Some(plain_output(&text)),
+            output: Some(with_outcome(plain_output(&text), summary)),
         }
     }
 
@@ -475,6 +476,7 @@ impl CheckAndComment {
             return;
         }
         let output = plain_output(&markdown::check_run(summary, &self.context()));
+        let output = with_outcome(output, summary);
         match repo.add_annotations(check, &output, &notes, there).await {
             Ok(_) => self.trouble.annotated = true,
             Err(error) => self.trouble.say("not every annotation is there", &error),
@@ -505,6 +507,21 @@ fn plain_output(text: &CheckOutput) -> Output {
         summary: text.summary.clone(),
         text: Some(text.text.clone()).filter(|text| !text.is_empty()),
         annotations: Vec::new(),
+    }
+}
+
+/// What the run came to in a form that `sprag outcomes` reads, unseen below the text.
+fn with_outcome(output: Output, summary: &RunSummary) -> Output {
+    let marker = RunLine::of(summary).marker();
+    let text = output.text.unwrap_or_default();
+    let room = markdown::CHECK_RUN_BYTES.saturating_sub(marker.len() + 2);
+    let text = match text.len() <= room {
+        true => format!("{text}\n\n{marker}"),
+        false => text,
+    };
+    Output {
+        text: Some(text.trim_start().to_owned()),
+        ..output
     }
 }
 

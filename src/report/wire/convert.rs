@@ -295,6 +295,7 @@ fn retry_kind(how: RetryKind) -> WireRetry {
         RetryKind::Nudge => WireRetry::Nudge,
         RetryKind::Retry => WireRetry::Retry,
         RetryKind::Wait => WireRetry::Wait,
+        RetryKind::Output => WireRetry::Output,
     }
 }
 
@@ -311,6 +312,7 @@ fn task_ended(ended: &TaskEnded) -> Body {
         history: ended.history.iter().map(HistoryLine::from).collect(),
         changes_made: ended.changes_made,
         changed_files: ended.changed_files.clone(),
+        structured_output: ended.structured_output.clone(),
         patch: ended.patch.clone(),
         agent_commits: ended.agent_commits,
         duration_ms: ended.elapsed_ms,

@@ -89,8 +89,16 @@ pub(crate) async fn run_agent(
         },
         repository_files: parts.setup.agent_files.told_to_agent(),
         is_root: parts.setup.is_root,
+        output_schema: parts
+            .setup
+            .output_schema
+            .as_ref()
+            .filter(|_| run.is_asked_for_output()),
         base_env: &env,
     };
+    if let Some(schema) = request.output_schema {
+        fs::write(request.output_schema_file(), schema.text())?;
+    }
     let how = prepared(&agent, &request)?;
     let resumed = resume.is_some() && !matches!(agent, CliAgent::Command { .. });
     let reader = agent.reader(&request, &prompt.text);

@@ -4,6 +4,8 @@ use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Last, Step, TurnPurpose};
 use crate::domain::event::{EventKind, RetryKind};
 use crate::domain::outcome::Outcome;
+use crate::domain::output_schema::StructuredOutput;
+use crate::domain::prompt::NudgeKind;
 use crate::domain::text::first_line;
 use crate::run::emitter::Emitter;
 use crate::run::task::TaskRun;
@@ -56,6 +58,24 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         _ => (String::new(), Vec::new()),
     };
     match step {
+        Step::RunAgent {
+            key,
+            purpose:
+                TurnPurpose::Nudge {
+                    n,
+                    kind: NudgeKind::Output,
+                },
+        } => Some(EventKind::RetryScheduled {
+            how: RetryKind::Output,
+            n: *n,
+            of: run.row(*key).nudges,
+            reason: match &state.output {
+                Some(StructuredOutput::Misfit { why }) => why.clone(),
+                _ => String::new(),
+            },
+            indicators: Vec::new(),
+            delay_ms: 0,
+        }),
         Step::RunAgent {
             key,
             purpose: TurnPurpose::Nudge { n, kind },

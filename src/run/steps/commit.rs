@@ -237,7 +237,7 @@ fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
 
 fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
     // Where others have the last word, that of those who did the work counts.
-    let said = match run.has_phases() {
+    let said = match run.keeps_messages() {
         true => run.journal.state.suggestion.as_deref(),
         false => run.final_message.as_deref(),
     };

@@ -51,7 +51,7 @@ pub async fn draft_plan(
 ) -> anyhow::Result<Outcome> {
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (accounts, emit) = (&mut parts.accounts, &mut parts.emit);
-    let mut run = start_task(setup, tree, accounts, emit, task, start)?;
+    let mut run = start_task(setup, tree, accounts, emit, task, (start, false))?;
     let outcome = match drafted(parts, &run, wanted).await? {
         Ok(draft) => Outcome::Verified {
             commit: keep(parts, &draft, wanted)?,

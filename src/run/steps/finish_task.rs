@@ -249,11 +249,21 @@ fn ended(
         changes_made: changes_made(state, &now, outcome),
         changed_files,
         failing_tests: failing_tests(state, outcome),
+        structured_output: structured_output(state, outcome),
+        elsewhere: None,
         patch,
         agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
         elapsed_ms: emit.elapsed_ms().saturating_sub(run.began_ms),
         outcome: outcome.clone(),
     }
+}
+
+/// The value that a task gave which is done.
+fn structured_output(state: &TaskState, outcome: &Outcome) -> Option<serde_json::Value> {
+    let given = state.output.as_ref()?.value();
+    given
+        .filter(|_| outcome.task_end() == TaskEnd::Done)
+        .cloned()
 }
 
 /// The tests that failed last. A task that passed has only flaky ones to tell of.

@@ -3,9 +3,10 @@
 use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
 use crate::domain::checks::verdict::HistoryEntry;
 use crate::domain::outcome::short;
+use crate::domain::output_schema::StructuredOutput;
 use crate::domain::plan::Task;
 use crate::domain::prompt::{
-    FixPart, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText, prompt,
+    FixPart, Output, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText, prompt,
     resumed_prompt,
 };
 use crate::domain::review::ReviewVerdict;
@@ -117,7 +118,14 @@ fn prompt_text(
     };
     let instructions = run.config.settings.instructions.as_deref();
     let part = part(run, key, diff);
-    let input = input(plan, run.task, (instructions, notes), (part, purpose));
+    let mut input = input(plan, run.task, (instructions, notes), (part, purpose));
+    input.output = run.output(key).map(|schema| Output {
+        schema,
+        misfit: match &state.output {
+            Some(StructuredOutput::Misfit { why }) => Some(why),
+            _ => None,
+        },
+    });
     if resumed {
         resumed_prompt(&input)
     } else {
@@ -156,6 +164,7 @@ fn input<'a>(
         pending: others(false),
         notes,
         instructions,
+        output: None,
         part,
         purpose,
     }

@@ -1,7 +1,8 @@
 //! The beginning of a task, new or taken up again.
 
-use crate::domain::attempt::Observation;
+use crate::domain::attempt::{Observation, Role};
 use crate::domain::event::EventKind;
+use crate::domain::output_schema::OutputSchema;
 use crate::domain::plan::Task;
 use crate::run::accounts::Accounts;
 use crate::run::conversation;
@@ -23,13 +24,21 @@ pub fn start_task<'t>(
     accounts: &mut Accounts,
     emit: &mut Emitter<'_>,
     task: &'t Task,
-    start: &TaskStart,
+    (start, is_last): (&TaskStart, bool),
 ) -> anyhow::Result<TaskRun<'t>> {
     let history = setup.run_dir.history()?;
+    let mut policy = setup.policy(&start.config, accounts.spent);
+    let has_work = policy.phases.iter().any(|row| row.role != Role::Reviewer);
+    let owed = setup
+        .output_schema
+        .as_ref()
+        .filter(|_| is_last && has_work);
+    policy.wants_output = owed.is_some();
     let mut run = TaskRun {
         task,
         config: start.config.clone(),
-        policy: setup.policy(&start.config, accounts.spent),
+        policy,
+        output_schema: owed.map(OutputSchema::text),
         journal: Journal::new(task.id.as_str(), history, &start.earlier),
         final_message: None,
         session: None,

@@ -8,6 +8,7 @@ use crate::domain::attempt::{
 use crate::domain::builtin::trajectory::TurnName;
 use crate::domain::event::{EventKind, ReviewLine, TurnLine};
 use crate::domain::notes::Note;
+use crate::domain::output_schema::StructuredOutput;
 use crate::domain::review::{Review, read_review, take_review};
 use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
@@ -109,8 +110,9 @@ pub async fn turn(
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
         undone,
-        message: run.has_phases().then(|| end_of_message(run)).flatten(),
+        message: run.keeps_messages().then(|| end_of_message(run)).flatten(),
         review,
+        output: output(parts, run, key, &end),
     })))
 }
 
@@ -180,6 +182,25 @@ async fn turn_of_fallback(
         spend.cost_usd += lost.cost_usd;
     }
     Ok(ended)
+}
+
+/// What the final message gives for the run's output schema; `None` where the task owes nothing, and where a turn
+/// that need not give a value gives none: then what was given before holds.
+fn output(
+    parts: &Parts<'_>,
+    run: &TaskRun<'_>,
+    key: TurnKey,
+    end: &AgentEnd,
+) -> Option<StructuredOutput> {
+    let schema = parts.setup.output_schema.as_ref()?;
+    if !run.policy.wants_output || run.row(key).role == Role::Reviewer {
+        return None;
+    }
+    let given = match &end.report.structured_output {
+        Some(value) => schema.judge(value.clone()),
+        None => schema.read(run.final_message.as_deref().unwrap_or_default()),
+    };
+    Some(given).filter(|given| run.owes_output(key) || given.value().is_some())
 }
 
 /// The end of the final message.

@@ -7,12 +7,15 @@ mod world;
 
 use super::*;
 use crate::assess::AssessmentKind as K;
+use crate::prompt::NudgeKind;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use properties::{Witness, check};
 use proptest::prelude::*;
 use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use world::{World, at, in_phases, observations, policy, start, turn, with_proofs};
+use world::{
+    World, at, in_phases, observations, policy, start, turn, with_output, with_outputs, with_proofs,
+};
 
 /// One value for all states that have the same futures. Every field is named, so that a new one is
 /// thought of here: what no decision reads is left out.
@@ -23,7 +26,7 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
         turn_start: _,
         current,
         key,
-        purpose: _,
+        purpose,
         nudges,
         nudges_elsewhere,
         attempts,
@@ -38,6 +41,7 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
         findings: _,
         suggestion: _,
         answer: _,
+        output,
         shown_unchanged,
         waits,
         idle_cuts,
@@ -69,6 +73,15 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     let verdict = review.as_ref().map(|review| review.verdict);
     (attempts, begun, phase_start, grounds, nudges_elsewhere).hash(&mut hasher);
     (lost_turns, undone, verdict, accepted, has_passed).hash(&mut hasher);
+    let fits = output.as_ref().map(|output| output.value().is_some());
+    let is_of_output = matches!(
+        purpose,
+        Some(TurnPurpose::Nudge {
+            kind: NudgeKind::Output,
+            ..
+        })
+    );
+    (fits, is_of_output).hash(&mut hasher);
     // Beyond the limit every number of identical failures is alike.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
     (idle_cuts, failed_trees, failure, hook_message, hook_changed).hash(&mut hasher);
@@ -168,7 +181,7 @@ fn explore(policy: &Policy, world: World) -> usize {
             let observation = Observation::TurnStarted { before };
             open.apply(&Record::Observed { id: 1, observation });
         }
-        for observation in observations(world, &state, &step) {
+        for observation in with_outputs(policy, observations(world, &state, &step)) {
             let mut next = open.clone();
             let mut witness = witness.clone();
             witness.sees(&state, &step, &observation);
@@ -244,6 +257,15 @@ explored! {
     a_review_alone: in_phases(policy(1, 1, false), "review-only", 1), Whole, 10;
     with_tests_first: in_phases(policy(0, 1, true), "tdd", 0), Crashes, 1_000;
     with_tests_first_and_a_review: in_phases(policy(0, 0, true), "tdd review", 2), Crashes, 1_000;
+    with_an_output: with_output(policy(0, 1, true)), Whole, 1_000;
+    with_an_output_and_the_proofs: with_output(with_proofs(policy(0, 1, true))), Crashes, 1_000;
+    with_an_output_and_no_check: with_output(policy(1, 1, false)), Crashes, 100;
+    with_an_output_and_a_review: with_output(in_phases(policy(0, 1, true), "review", 1)), Crashes, 1_000;
+    with_an_output_and_tests_first: with_output(in_phases(policy(0, 0, true), "tdd", 0)), Crashes, 1_000;
+    with_an_output_and_known_failures: with_output(Policy {
+        known_failures: KnownFailures::Tolerate,
+        ..with_proofs(policy(0, 1, true))
+    }), Crashes, 1_000;
     with_every_proof_required: Policy {
         baseline: Baseline::First,
         test_changes: TestChangePolicy::Fail,
@@ -297,7 +319,7 @@ fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Optio
         if let Step::Finish(outcome) = step {
             return (history, Some(outcome));
         }
-        let possible = observations(World::Whole, &state, &step);
+        let possible = with_outputs(policy, observations(World::Whole, &state, &step));
         let observation = possible[choice.index(possible.len())].clone();
         witness.sees(&state, &step, &observation);
         history.push(Record::Intent { id, step });
@@ -350,11 +372,13 @@ proptest! {
         nudges in 0u32..=3,
         has_checks: bool,
         proofs: bool,
+        output: bool,
         asked in prop::sample::select(vec!["", "review", "tester review", "tdd", "tdd review"]),
         choices in prop::collection::vec(any::<prop::sample::Index>(), 900),
     ) {
         let plain = in_phases(policy(retries, nudges, has_checks), asked, 6);
         let policy = if proofs { with_proofs(plain) } else { plain };
+        let policy = if output { with_output(policy) } else { policy };
         let (history, outcome) = play(&policy, &choices);
         prop_assert!(outcome.is_some(), "no end after {} records", history.len());
         let stored: Vec<String> =

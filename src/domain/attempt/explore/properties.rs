@@ -19,6 +19,8 @@ pub(super) struct Witness {
     pub(super) accepted: Option<Fingerprint>,
     /// Whether tests that were written first have failed.
     pub(super) red: bool,
+    /// Whether the value that was given last fits.
+    pub(super) fits: bool,
 }
 
 impl Witness {
@@ -26,6 +28,9 @@ impl Witness {
         let phase = state.key.and_then(|key| key.name).map(|name| name.phase);
         match observation {
             Observation::TurnEnded(turn) => {
+                if let Some(output) = &turn.output {
+                    self.fits = output.value().is_some();
+                }
                 if let Some(review) = &turn.review {
                     self.reviews += 1;
                     let accepts = review.verdict == ReviewVerdict::Acceptable;
@@ -59,7 +64,7 @@ pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step:
     assert!(witness.reruns <= policy.flaky_reruns, "{state:?}");
     let interrupted = state.interrupted.is_some();
     match step {
-        Step::Finish(outcome) => return check_end(policy, state, outcome),
+        Step::Finish(outcome) => return check_end(policy, state, witness, outcome),
         _ => assert!(!interrupted, "{step:?} after a cancel"),
     }
     match step {
@@ -150,6 +155,10 @@ fn check_commit(policy: &Policy, state: &TaskState, witness: &Witness, grounds: 
         !has_start_tree(state),
         "commits what equals the task's start"
     );
+    assert!(
+        witness.fits || !policy.wants_output,
+        "commits without the value: {state:?}"
+    );
     let tree = state.current.as_ref().unwrap().tree();
     if policy
         .phases
@@ -207,7 +216,7 @@ fn check_tests(policy: &Policy, state: &TaskState, tree: Option<&Fingerprint>) {
     }
 }
 
-fn check_end(policy: &Policy, state: &TaskState, outcome: &Outcome) {
+fn check_end(policy: &Policy, state: &TaskState, witness: &Witness, outcome: &Outcome) {
     let committed = matches!(state.last, Last::Committed(..));
     let done = outcome.task_end() == TaskEnd::Done;
     let satisfied = matches!(outcome, Outcome::AlreadySatisfied { .. });
@@ -224,6 +233,11 @@ fn check_end(policy: &Policy, state: &TaskState, outcome: &Outcome) {
         assert_eq!(verdict, Some(ReviewVerdict::Acceptable));
     }
     let is_taken = (committed || satisfied || accepted) && state.interrupted.is_none();
+    let is_owed = policy.wants_output && done;
+    assert!(
+        witness.fits || !is_owed,
+        "done without its value: {state:?}"
+    );
     if policy.commits {
         assert_eq!(done, is_taken, "{outcome:?} {state:?}");
     }

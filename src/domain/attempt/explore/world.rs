@@ -2,6 +2,7 @@
 
 use super::super::*;
 use crate::assess::{AssessmentKind as K, CutOff};
+use crate::output_schema::StructuredOutput;
 use crate::review::read_review;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Head, KnownSnapshot};
@@ -35,6 +36,7 @@ pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
         test_changes: TestChangePolicy::Ok,
         prove_new_tests: ProveNewTests::Off,
         commits: true,
+        wants_output: false,
         max_tokens: None,
         max_cost_usd: None,
         spent_before: Spend::default(),
@@ -51,6 +53,34 @@ pub(super) fn with_proofs(policy: Policy) -> Policy {
         test_changes: TestChangePolicy::Prove,
         ..policy
     }
+}
+
+/// The same where a value is owed besides.
+pub(super) fn with_output(policy: Policy) -> Policy {
+    Policy {
+        wants_output: true,
+        ..policy
+    }
+}
+
+/// Where a value is owed, every turn but a reviewer's gives one that fits, or none.
+pub(super) fn with_outputs(policy: &Policy, all: Vec<Observation>) -> Vec<Observation> {
+    if !policy.wants_output {
+        return all;
+    }
+    let fits = StructuredOutput::Fits { value: true.into() };
+    let misfit = StructuredOutput::Misfit { why: "no".into() };
+    let both = |observation: Observation| match &observation {
+        Observation::TurnEnded(turn) if turn.review.is_none() => [&fits, &misfit]
+            .map(|output| {
+                with(observation.clone(), |turn| {
+                    turn.output = Some(output.clone())
+                })
+            })
+            .to_vec(),
+        _ => vec![observation],
+    };
+    all.into_iter().flat_map(both).collect()
 }
 
 /// The same with the phases of these words, and as many reviews.
@@ -121,6 +151,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
         undone: Vec::new(),
         message: None,
         review: None,
+        output: None,
     }))
 }
 

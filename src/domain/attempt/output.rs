@@ -1,0 +1,54 @@
+//! The value that the last task of a run owes besides its work, where one is asked for.
+
+use super::decide::{give_nudge, limit, satisfied, untouched, verify_or_accept};
+use super::phases::{hand_on, row};
+use super::{Policy, Step, TaskState, TurnEnded, TurnPurpose, VerifyPurpose};
+use crate::assess::AssessmentKind;
+use crate::outcome::Outcome;
+use crate::output_schema::StructuredOutput;
+use crate::prompt::NudgeKind;
+
+/// What comes before work is taken, or handed on to another phase, whose value is missing: the agent is asked for it,
+/// and without a nudge left the task fails. `None` where nothing is missing.
+pub(super) fn without_output(policy: &Policy, state: &TaskState) -> Option<Step> {
+    let why = match &state.output {
+        _ if !policy.wants_output => return None,
+        Some(StructuredOutput::Fits { .. }) => return None,
+        Some(StructuredOutput::Misfit { why }) => why.clone(),
+        None => "there is no final message".to_owned(),
+    };
+    if let Some(end) = limit(policy, state) {
+        return Some(Step::Finish(end));
+    }
+    Some(match state.nudges < row(policy, state).nudges {
+        true => give_nudge(policy, state, NudgeKind::Output),
+        false => Step::Finish(Outcome::OutputMismatch { why }),
+    })
+}
+
+/// After a turn that was asked for the value alone and changed nothing: the work is judged as it was before.
+pub(super) fn after_output(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Option<Step> {
+    use AssessmentKind as K;
+    let is_asked = matches!(
+        state.purpose,
+        Some(TurnPurpose::Nudge {
+            kind: NudgeKind::Output,
+            ..
+        })
+    );
+    let is_idle = matches!(
+        turn.assessment.kind,
+        K::AwaitingInput
+            | K::ReportsBlocked
+            | K::AlreadySatisfied
+            | K::ClaimsDone
+            | K::PlanningOnly
+            | K::Empty
+            | K::NoChange
+    );
+    (is_asked && is_idle).then(|| match untouched(state) {
+        true => satisfied(policy, state),
+        false => hand_on(policy, state)
+            .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt)),
+    })
+}

@@ -1,0 +1,260 @@
+//! The JSON value that the last task of a run has to give, and the JSON Schema that it has to fit.
+
+use crate::text::one_line;
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+
+/// The most bytes that a value may have, so that it fits into an output of a job.
+pub const MAX_BYTES: usize = 100_000;
+
+/// Faults of a value that are named.
+const FAULTS: usize = 5;
+const MAX_FAULT: usize = 300;
+
+/// A JSON Schema that a value can be held against.
+#[derive(Clone)]
+pub struct OutputSchema {
+    schema: Value,
+    validator: Arc<jsonschema::Validator>,
+}
+
+/// What a final message gives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StructuredOutput {
+    /// A value that fits the schema.
+    Fits {
+        /// The value.
+        value: Value,
+    },
+    /// No such value.
+    Misfit {
+        /// Why, in one line.
+        why: String,
+    },
+}
+
+impl fmt::Debug for OutputSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OutputSchema").field(&self.schema).finish()
+    }
+}
+
+impl OutputSchema {
+    /// Reads a JSON Schema.
+    ///
+    /// # Errors
+    /// Where the text is not JSON, and where the JSON is not a schema: the place and what is wrong there.
+    /// A schema that refers to another document is refused, since nothing is fetched.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let schema: Value =
+            serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        if !schema.is_object() {
+            return Err("it must be a JSON object, such as {\"type\": \"object\"}".to_owned());
+        }
+        if let Err(error) = jsonschema::meta::validate(&schema) {
+            return Err(format!("it is not a JSON Schema: {}", placed(&error)));
+        }
+        let validator = jsonschema::validator_for(&schema)
+            .map_err(|error| format!("it cannot be used: {}", placed(&error)))?;
+        Ok(Self {
+            schema,
+            validator: Arc::new(validator),
+        })
+    }
+
+    /// The schema as an agent is shown it.
+    pub fn text(&self) -> String {
+        format!("{:#}", self.schema)
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Reads the value of a final message: the last fenced block that is marked as JSON, else the whole message.
+    pub fn read(&self, message: &str) -> StructuredOutput {
+        let block = last_json_block(message);
+        let text = block.as_deref().unwrap_or(message).trim();
+        if text.is_empty() {
+            return misfit("there is no final message".to_owned());
+        }
+        match serde_json::from_str(text) {
+            Ok(value) => self.judge(value),
+            Err(error) if block.is_some() => misfit(format!(
+                "the last block that is marked as JSON is not JSON: {error}"
+            )),
+            Err(_) => misfit("the final message has no block that is marked as JSON".to_owned()),
+        }
+    }
+
+    /// Holds a value against the schema.
+    pub fn judge(&self, value: Value) -> StructuredOutput {
+        let size = value.to_string().len();
+        if size > MAX_BYTES {
+            return misfit(format!(
+                "the value has {size} bytes, and at most {MAX_BYTES} are allowed"
+            ));
+        }
+        let faults = self.validator.iter_errors(&value);
+        let mut shown: Vec<String> = faults.take(FAULTS + 1).map(|it| placed(&it)).collect();
+        if shown.is_empty() {
+            return StructuredOutput::Fits { value };
+        }
+        if shown.len() > FAULTS {
+            shown.truncate(FAULTS);
+            shown.push("and more".to_owned());
+        }
+        misfit(shown.join("; "))
+    }
+
+    /// Whether every object in the schema names all of its properties as required and allows no others: APIs that make a
+    /// model keep to a schema take only such ones.
+    pub fn is_strict(&self) -> bool {
+        is_strict(&self.schema)
+    }
+}
+
+impl StructuredOutput {
+    /// The value, where one fits.
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Fits { value } => Some(value),
+            Self::Misfit { .. } => None,
+        }
+    }
+}
+
+fn misfit(why: String) -> StructuredOutput {
+    StructuredOutput::Misfit { why }
+}
+
+/// What is wrong, and at which place of the document.
+fn placed(error: &jsonschema::ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    let place = match place.is_empty() {
+        true => "at its top".to_owned(),
+        false => format!("at {place}"),
+    };
+    one_line(&format!("{place}: {error}"), MAX_FAULT)
+}
+
+fn is_strict(schema: &Value) -> bool {
+    let Value::Object(keys) = schema else {
+        return true;
+    };
+    let properties = keys.get("properties").and_then(Value::as_object);
+    let is_object = properties.is_some() || keys.get("type").is_some_and(|it| it == "object");
+    let required = keys.get("required").and_then(Value::as_array);
+    let is_closed = || {
+        let all = properties.into_iter().flat_map(|all| all.keys());
+        let is_required = |name: &String| {
+            required.is_some_and(|required| required.iter().any(|it| it == name.as_str()))
+        };
+        keys.get("additionalProperties") == Some(&Value::Bool(false))
+            && all.into_iter().all(is_required)
+    };
+    (!is_object || is_closed())
+        && keys.values().all(|value| match value {
+            Value::Array(items) => items.iter().all(is_strict),
+            Value::Object(_) => is_strict(value),
+            _ => true,
+        })
+        && properties.is_none_or(|all| all.values().all(is_strict))
+}
+
+/// The text of the last fenced block whose language is `json`.
+fn last_json_block(message: &str) -> Option<String> {
+    let mut last = None;
+    let mut open: Option<String> = None;
+    for event in Parser::new(message) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let language = info.split([' ', ',', '\t']).next().unwrap_or_default();
+                open = language.eq_ignore_ascii_case("json").then(String::new);
+            }
+            Event::Text(text) => {
+                if let Some(open) = &mut open {
+                    open.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => last = open.take().or(last),
+            _ => {}
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn schema() -> OutputSchema {
+        let text = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}, "n": {"type": "integer"}}, "required": ["ok"]}"#;
+        OutputSchema::parse(text).unwrap()
+    }
+
+    fn why(message: &str) -> String {
+        match schema().read(message) {
+            StructuredOutput::Misfit { why } => why,
+            StructuredOutput::Fits { value } => panic!("{value} fits"),
+        }
+    }
+
+    #[test]
+    fn the_last_block_that_is_marked_as_json_counts() {
+        let message = "Done.\n\n```json\n{\"ok\": false}\n```\n\n```sh\ntrue\n```\n\n```JSON title\n{\"ok\": true, \"n\": 2}\n```\n\nSUGGESTED_COMMIT_MESSAGE: Do it\n";
+        let value = json!({"ok": true, "n": 2});
+        assert_eq!(schema().read(message), StructuredOutput::Fits { value });
+    }
+
+    #[test]
+    fn a_message_that_is_nothing_but_json_counts() {
+        let value = json!({"ok": true});
+        let read = schema().read(" {\"ok\": true}\n");
+        assert_eq!(read.value(), Some(&value));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_with_its_place() {
+        assert!(why("Done.").contains("no block that is marked as JSON"));
+        assert!(why("").contains("no final message"));
+        assert!(why("```json\n{\"ok\": tru}\n```").contains("not JSON"));
+        let both = why("```json\n{\"ok\": 1, \"n\": \"x\"}\n```");
+        assert!(
+            both.contains("at /ok: ") && both.contains("at /n: "),
+            "{both}"
+        );
+        assert!(why("{}").contains("at its top: "), "{}", why("{}"));
+        let large = format!("{{\"ok\": true, \"x\": \"{}\"}}", "x".repeat(MAX_BYTES));
+        assert!(why(&large).contains("bytes"));
+    }
+
+    #[test]
+    fn what_is_no_schema_is_refused_with_its_place() {
+        let refused = |text: &str| OutputSchema::parse(text).unwrap_err();
+        assert!(refused("{\n  \"type\": }").contains("line 2"));
+        assert!(refused("[]").contains("JSON object"));
+        let wrong = refused(r#"{"properties": {"a": {"type": "strin"}}}"#);
+        assert!(wrong.contains("at /properties/a/type: "), "{wrong}");
+        let elsewhere = refused(r#"{"$ref": "https://example.invalid/schema.json"}"#);
+        assert!(elsewhere.contains("example.invalid"), "{elsewhere}");
+    }
+
+    #[test]
+    fn a_strict_schema_names_every_property_and_allows_no_other() {
+        let strict = |text: &str| OutputSchema::parse(text).unwrap().is_strict();
+        assert!(!schema().is_strict());
+        let inner = r#"{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false}"#;
+        assert!(strict(inner));
+        assert!(strict(&format!(r#"{{"type": "array", "items": {inner}}}"#)));
+        assert!(!strict(r#"{"type": "array", "items": {"type": "object"}}"#));
+        let open = r#"{"type": "object", "properties": {"a": {"type": "object"}}, "required": ["a"], "additionalProperties": false}"#;
+        assert!(!strict(open));
+    }
+}

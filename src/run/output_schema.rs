@@ -1,0 +1,91 @@
+//! The schema that the last task's final message has to fit: where it is read from, and whether it is one.
+
+use crate::context::Context;
+use crate::domain::output_schema::OutputSchema;
+use crate::error::{Error, Result};
+use crate::git::{Real, Repo, path_within};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup::file_of_branch;
+use crate::github::request::RunRequest;
+use crate::settings;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// What the setting says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaSource {
+    /// The schema itself.
+    Inline(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl SchemaSource {
+    /// The source that a value of the setting names; a relative path is relative to `directory`.
+    pub fn of(value: &str, directory: &Path) -> Self {
+        match value.trim_start().starts_with('{') {
+            true => Self::Inline(value.to_owned()),
+            false => Self::File(directory.join(value)),
+        }
+    }
+
+    /// Reads the schema. A file in the work tree is read from the base branch on a pull request, and from the commit
+    /// that the run began on where a run is taken up (`repo`): whoever writes the work must not say what it has to
+    /// answer.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no schema.
+    pub fn load(
+        &self,
+        context: &Context,
+        real: &Real,
+        request: Option<&RunRequest>,
+        repo: Option<&Repo>,
+    ) -> Result<OutputSchema> {
+        let (name, text) = match self {
+            Self::Inline(text) => ("output_schema".to_owned(), text.clone().into_bytes()),
+            Self::File(path) => {
+                let name = path_within(path, real.work_tree());
+                let text = read(context, (real, path), request, repo)?;
+                (format!("the output schema {name}"), text)
+            }
+        };
+        let refused = |why: &str| {
+            Error::config(format!("{name}: {why}")).hint(
+                "output_schema is the path of a JSON Schema, or one as text that begins with {",
+            )
+        };
+        let text = String::from_utf8(text).map_err(|_| refused("it is not UTF-8 text"))?;
+        OutputSchema::parse(&text).map_err(|why| refused(&why))
+    }
+}
+
+fn read(
+    context: &Context,
+    (real, path): (&Real, &Path),
+    request: Option<&RunRequest>,
+    repo: Option<&Repo>,
+) -> Result<Vec<u8>> {
+    const WHAT: &str = "output schema";
+    let base = request.filter(|request| request.is_pull);
+    let base = base.and_then(|request| request.base_ref.as_deref());
+    let actions = ActionsEnvironment::of(context);
+    match (path.strip_prefix(real.work_tree()), base, actions, repo) {
+        (Ok(inside), Some(base), Some(actions), _) => {
+            let found = file_of_branch(context, &actions, real, base, inside)?;
+            found.ok_or_else(|| {
+                Error::config(format!(
+                    "the branch {base} has no {WHAT} {}",
+                    inside.display()
+                ))
+                .hint("on a pull request it is read from the base branch: commit it there first")
+            })
+        }
+        (Ok(inside), _, _, Some(repo)) => {
+            let kept = repo.base_file(inside.as_os_str().as_bytes());
+            let kept = kept.map_err(|error| Error::environment(error.to_string()))?;
+            kept.map_or_else(|| settings::read_file(path, WHAT), Ok)
+        }
+        _ => settings::read_file(path, WHAT),
+    }
+}
