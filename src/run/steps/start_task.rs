@@ -29,10 +29,7 @@ pub fn start_task<'t>(
     let history = setup.run_dir.history()?;
     let mut policy = setup.policy(&start.config, accounts.spent);
     let has_work = policy.phases.iter().any(|row| row.role != Role::Reviewer);
-    let owed = setup
-        .output_schema
-        .as_ref()
-        .filter(|_| is_last && has_work);
+    let owed = setup.output_schema.as_ref().filter(|_| is_last && has_work);
     policy.wants_output = owed.is_some();
     let mut run = TaskRun {
         task,
