@@ -6,7 +6,7 @@ use sprag::commands;
 use sprag::context::Context;
 use sprag::error::{Error, Result};
 use sprag::github::refusal;
-use sprag::report::outlet::Outlet;
+use sprag::report::buffered_output::BufferedOutput;
 use sprag::settings::inputs;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ fn not_parsed(error: &clap::Error) -> ExitCode {
 
 /// Tells the step's job; a log that nobody reads is not waited for.
 fn tell(context: &Context, error: &Error) {
-    if let Ok(mut log) = Outlet::new(&std::io::stdout()) {
+    if let Ok(mut log) = BufferedOutput::new(&std::io::stdout()) {
         refusal::tell(context, error, &mut log);
         let _ = log.drain(Duration::from_secs(5));
     }
@@ -88,7 +88,7 @@ fn tell(context: &Context, error: &Error) {
 
 fn failed(error: &Error, in_actions: bool) -> ExitCode {
     let text = match in_actions {
-        true => refusal::shielded(error),
+        true => refusal::actions_log(error),
         false => error.to_string(),
     };
     // There is nowhere else to say it.

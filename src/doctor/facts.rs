@@ -22,7 +22,7 @@ pub struct Facts {
     /// not tell.
     pub agent: Option<Agent>,
     /// GitHub.
-    pub hub: Hub,
+    pub actions_job: ActionsJob,
     /// What the event of this job asks for.
     pub trigger: Trigger,
     /// The way out of this machine.
@@ -212,18 +212,18 @@ pub struct Cli {
     pub login: Login,
 }
 
-/// GitHub as far as it was looked at.
+/// Whether this is a step of a job of GitHub Actions, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hub {
+pub enum ActionsJob {
     /// This is no step of a job.
     Outside,
     /// This is one.
-    Here(Here),
+    Inside(JobFacts),
 }
 
 /// GitHub, seen from a step of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Here {
+pub struct JobFacts {
     /// `owner/name`, where it is told.
     pub repository: Option<String>,
     /// The address of the API.

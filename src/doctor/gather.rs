@@ -1,7 +1,7 @@
 //! Looks at everything that a run needs, and writes nothing.
 
+mod actions_job;
 mod agent;
-mod hub;
 mod machine;
 mod network;
 mod repository;
@@ -51,12 +51,12 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
     let asked = async {
         tokio::join!(
             agent::look(context, configured.as_ref().ok(), work_tree, &cancel),
-            hub::look(context),
+            actions_job::look(context),
             machine::user_namespaces(context, &cancel),
             confinement(context, real.as_ref().ok(), configured.as_ref().ok()),
         )
     };
-    let (agent, hub, user_namespaces, confinement) = tokio::select! {
+    let (agent, actions_job, user_namespaces, confinement) = tokio::select! {
         biased;
         reason = cancel.cancelled() => return Ok(Gathered::Cancelled(reason)),
         asked = asked => asked,
@@ -88,9 +88,9 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
             Err(error) => Err(trouble(error)),
         },
         agent,
-        hub,
+        actions_job,
         network: network::look(context, model.as_deref()),
-        trigger: hub::trigger(context, &settings.unwrap_or_default()),
+        trigger: actions_job::trigger(context, &settings.unwrap_or_default()),
         machine: Machine {
             confinement,
             ..machine::look(context, &runs, user_namespaces, subreaper)

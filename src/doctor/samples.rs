@@ -49,7 +49,7 @@ pub(crate) fn laptop() -> Facts {
                 login: crate::agents::Login::Variable("OPENAI_API_KEY".into()),
             }),
         }),
-        hub: Hub::Outside,
+        actions_job: ActionsJob::Outside,
         trigger: Trigger::None,
         network: Network {
             routes: Vec::new(),
@@ -134,7 +134,7 @@ pub(crate) fn job() -> Facts {
             key: Some("ANTHROPIC_API_KEY".into()),
         },
     });
-    facts.hub = Hub::Here(Here {
+    facts.actions_job = ActionsJob::Inside(JobFacts {
         repository: Some("acme/widget".into()),
         api: "https://api.github.com".into(),
         token: Some(TokenKind::Installation),

@@ -31,10 +31,10 @@ fn cli(facts: &mut Facts) -> &mut Cli {
     }
 }
 
-fn here(facts: &mut Facts) -> &mut Here {
-    match &mut facts.hub {
-        Hub::Here(here) => here,
-        Hub::Outside => panic!("outside"),
+fn here(facts: &mut Facts) -> &mut JobFacts {
+    match &mut facts.actions_job {
+        ActionsJob::Inside(here) => here,
+        ActionsJob::Outside => panic!("outside"),
     }
 }
 

@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::text::fenced;
 use crate::error::{Error, ErrorKind};
+use crate::report::actions_log::neutral;
 use crate::report::annotation::{Annotation, Level};
 use crate::report::append::append_only;
 use crate::report::outputs::{ReportStatus, of_no_run};
-use crate::report::shield::neutral;
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
 use std::io::Write;
@@ -34,7 +34,7 @@ pub fn tell(context: &Context, error: &Error, out: &mut impl Write) {
 }
 
 /// The error for a log in which the runner looks for commands.
-pub fn shielded(error: &Error) -> String {
+pub fn actions_log(error: &Error) -> String {
     let lines: Vec<String> = error.to_string().lines().map(neutral).collect();
     lines.join("\n")
 }
@@ -91,7 +91,7 @@ mod tests {
         let error = Error::config("the work tree is not clean:\n    ::add-mask::x\n    ##[error]y")
             .hint("::error::z");
         assert_eq!(
-            shielded(&error),
+            actions_log(&error),
             "the work tree is not clean:\n: :add-mask::x\n    ## [error]y\n: :error::z"
         );
         let commands = annotation_commands(&[annotation(&error)]);

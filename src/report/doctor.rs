@@ -1,6 +1,6 @@
 //! What `sprag doctor` prints.
 
-use super::shield;
+use super::actions_log;
 use super::text;
 use crate::doctor::{Finding, State, could_work};
 use anstyle::AnsiColor;
@@ -12,10 +12,10 @@ pub fn text(findings: &[Finding], color: bool) -> String {
     let mut told = String::new();
     for finding in findings {
         let word = painted(finding.state, color);
-        let found = shield::neutral(&text::line(&finding.found));
+        let found = actions_log::neutral(&text::line(&finding.found));
         told += &format!("{word}  {:width$}  {found}\n", finding.check);
         for remedy in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
-            let remedy = shield::neutral(&text::line(remedy));
+            let remedy = actions_log::neutral(&text::line(remedy));
             told += &format!("{:7}  {:width$}  -> {remedy}\n", "", "");
         }
     }
@@ -33,7 +33,7 @@ pub fn text(findings: &[Finding], color: bool) -> String {
 /// An array of `{check, state, found, remedy}`.
 pub fn json(findings: &[Finding]) -> String {
     match serde_json::to_string_pretty(findings) {
-        Ok(json) => shield::neutral_json(json) + "\n",
+        Ok(json) => actions_log::neutral_json(json) + "\n",
         // Texts always have a form in JSON.
         Err(_) => "[]\n".to_owned(),
     }

@@ -1,7 +1,7 @@
 //! Events as JSON, one a line.
 
 use super::Reporter;
-use super::shield::neutral_json;
+use super::actions_log::neutral_json;
 use super::wire::WireEvent;
 use crate::domain::event::Event;
 use crate::domain::summary::RunSummary;

@@ -3,8 +3,10 @@
 //! Whatever renders events one by one is a [`Reporter`]; whatever renders the fold is a pure
 //! function of [`RunSummary`]. Nothing here can fail a run.
 
+pub mod actions_log;
 pub mod annotation;
 pub mod append;
+pub mod buffered_output;
 pub mod check_annotation;
 pub mod console;
 pub mod doctor;
@@ -13,10 +15,8 @@ pub mod html;
 pub mod jsonl;
 pub mod markdown;
 pub mod outcomes;
-pub mod outlet;
 pub mod outputs;
 pub mod sentence;
-pub mod shield;
 pub mod text;
 pub mod wire;
 pub mod workflow_command;
@@ -124,7 +124,7 @@ pub fn render(summary: &RunSummary, sources: &Sources, format: Format) -> String
             let json = serde_json::to_string_pretty(summary).unwrap_or_else(|error| {
                 serde_json::json!({ "error": error.to_string() }).to_string()
             });
-            shield::neutral_json(json) + "\n"
+            actions_log::neutral_json(json) + "\n"
         }
     }
 }

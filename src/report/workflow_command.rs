@@ -1,7 +1,7 @@
 //! Workflow commands of GitHub Actions: groups and annotations in the log of the step.
 
+use super::actions_log::{ActionsLog, neutral};
 use super::annotation::{Annotation, Level, annotations};
-use super::shield::{Shielded, neutral};
 use super::{Reporter, text};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
@@ -13,7 +13,7 @@ pub const MOST_PER_LEVEL: usize = 10;
 /// Writes groups as tasks come and go, and annotations at the end. It is to be added before the
 /// console, so that a task's end is told outside of its group.
 pub struct WorkflowCommands {
-    log: Shielded,
+    log: ActionsLog,
     annotates: bool,
     in_group: bool,
     failure: Option<io::Error>,
@@ -21,7 +21,7 @@ pub struct WorkflowCommands {
 
 impl WorkflowCommands {
     /// Writes to `log`, to which the console writes its text.
-    pub fn new(log: Shielded) -> Self {
+    pub fn new(log: ActionsLog) -> Self {
         Self {
             log,
             annotates: true,
@@ -31,7 +31,7 @@ impl WorkflowCommands {
     }
 
     /// Writes groups alone, where the annotations are shown elsewhere.
-    pub fn groups_only(log: Shielded) -> Self {
+    pub fn groups_only(log: ActionsLog) -> Self {
         Self {
             annotates: false,
             ..Self::new(log)

@@ -12,13 +12,13 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, Publisher, Trouble};
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
+use crate::report::actions_log::{ActionsLog, Token, neutral};
 use crate::report::annotation::annotations;
 use crate::report::append::append_only;
+use crate::report::buffered_output::BufferedOutput;
 use crate::report::console::{Console, Size, Style, Verbosity, is_colored};
 use crate::report::jsonl::Jsonl;
-use crate::report::outlet::Outlet;
 use crate::report::outputs::{Beyond, ReportStatus, github_output, outputs};
-use crate::report::shield::{Shielded, Token, neutral};
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, markdown, render};
 use crate::run::conversation;
@@ -55,9 +55,9 @@ const LOG_COMMANDS: &str = "annotations";
 pub struct Reporting {
     reporters: Reporters,
     /// Streams whose readers may have stopped reading.
-    outlets: Outlets,
+    outputs: BufferedOutputs,
     /// The log of a GitHub Actions step, where the run is one.
-    actions_log: Option<Shielded>,
+    actions_log: Option<ActionsLog>,
     /// The fold of the events, without secrets.
     summary: RunSummary,
     /// Events for a process that takes the run up; the agent's own words are not among them.
@@ -94,14 +94,14 @@ impl Reporting {
         earlier: Option<&RunSummary>,
     ) -> Result<Self> {
         let mut reporters = Reporters::default();
-        let mut outlets = Outlets::default();
+        let mut outputs = BufferedOutputs::default();
         let events = run_dir.append_lines(RunFile::Events)?;
         let redactor = redactor(&context.env);
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = settings.events.as_deref() == Some("-");
         match &settings.events {
             Some(_) if to_stdout => {
-                let out = outlets.open("JSONL", &stdout(), context.stdout_is_terminal)?;
+                let out = outputs.open("JSONL", &stdout(), context.stdout_is_terminal)?;
                 reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
             Some(path) => {
@@ -114,7 +114,7 @@ impl Reporting {
                 let out: Box<dyn Write + Send> = match file.metadata().is_ok_and(|it| it.is_file())
                 {
                     true => Box::new(file),
-                    false => outlets.open("JSONL", &file, false)?,
+                    false => outputs.open("JSONL", &file, false)?,
                 };
                 reporters.add("JSONL", Box::new(Jsonl::new(out)));
             }
@@ -125,13 +125,13 @@ impl Reporting {
             settings.color,
             output,
             to_stdout,
-            &mut outlets,
+            &mut outputs,
             &mut reporters,
         )?;
         let record = run_dir.append_lines(RunFile::EventRecord)?;
         Ok(Self {
             reporters,
-            outlets,
+            outputs,
             actions_log,
             summary: match earlier {
                 Some(earlier) => redacted(&redactor, earlier)?.into_owned(),
@@ -376,13 +376,13 @@ impl Reporting {
     /// Waits for what was written to arrive.
     fn drain(&mut self) {
         let is_cancelled = self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped();
-        for (name, outlet, has_person) in &self.outlets.0 {
+        for (name, output, has_person) in &self.outputs.0 {
             let patience = match (is_cancelled, has_person) {
                 (true, _) => PATIENCE_OF_CANCELLED,
                 (false, false) => PATIENCE,
                 (false, true) => PATIENCE_WITH_PERSON,
             };
-            if let Err(error) = outlet.drain(patience) {
+            if let Err(error) = output.drain(patience) {
                 self.status = ReportStatus::Degraded;
                 self.summary
                     .warnings
@@ -424,18 +424,18 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
 
 /// The streams that reports are written to, with what they are called and whether a person reads.
 #[derive(Default)]
-struct Outlets(Vec<(&'static str, Outlet, bool)>);
+struct BufferedOutputs(Vec<(&'static str, BufferedOutput, bool)>);
 
-impl Outlets {
+impl BufferedOutputs {
     fn open(
         &mut self,
         name: &'static str,
         out: &impl AsFd,
         is_terminal: bool,
     ) -> Result<Box<dyn Write + Send>> {
-        let outlet = Outlet::new(out).map_err(anyhow::Error::from)?;
-        self.0.push((name, outlet.clone(), is_terminal));
-        Ok(Box::new(outlet))
+        let output = BufferedOutput::new(out).map_err(anyhow::Error::from)?;
+        self.0.push((name, output.clone(), is_terminal));
+        Ok(Box::new(output))
     }
 }
 
@@ -480,23 +480,23 @@ fn is_milestone(kind: &EventKind) -> bool {
     )
 }
 
-/// The log for people: in Actions shielded, so that nothing an agent prints is a command to the
+/// The log for people: in Actions by way of an `ActionsLog`, so that nothing an agent prints is a command to the
 /// runner.
 fn add_log(
     context: &Context,
     color: Color,
     output: Output,
     events_on_stdout: bool,
-    outlets: &mut Outlets,
+    outputs: &mut BufferedOutputs,
     reporters: &mut Reporters,
-) -> Result<Option<Shielded>> {
+) -> Result<Option<ActionsLog>> {
     let terminal = match events_on_stdout {
         true => context.stderr_is_terminal,
         false => context.stdout_is_terminal,
     };
     let out = match events_on_stdout {
-        true => outlets.open("log", &stderr(), terminal)?,
-        false => outlets.open("log", &stdout(), terminal)?,
+        true => outputs.open("log", &stderr(), terminal)?,
+        false => outputs.open("log", &stdout(), terminal)?,
     };
     let style = Style {
         color: is_colored(
@@ -510,12 +510,12 @@ fn add_log(
     let is_live = terminal && !context.in_actions() && !is_dumb(context);
     if context.in_actions() {
         let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
-        let shielded = Shielded::new(out, token);
-        let commands = WorkflowCommands::new(shielded.clone());
+        let actions_log = ActionsLog::new(out, token);
+        let commands = WorkflowCommands::new(actions_log.clone());
         reporters.add(LOG_COMMANDS, Box::new(commands));
-        let console = Console::new(Box::new(shielded.clone()), style);
+        let console = Console::new(Box::new(actions_log.clone()), style);
         reporters.add("log", Box::new(console));
-        return Ok(Some(shielded));
+        return Ok(Some(actions_log));
     }
     if is_live {
         let size = Box::new(move || size(events_on_stdout));

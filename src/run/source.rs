@@ -12,7 +12,7 @@ use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::lookup::{self, Beginning, Ended, Purpose, Wanted, WantedSource};
 use crate::github::queue::{self, Chosen};
 use crate::github::request::{RunRequest, WorkBranch};
-use crate::report::shield::neutral;
+use crate::report::actions_log::neutral;
 use crate::run::lock::{RunLock, lock};
 use crate::run::prepare::{self, Source};
 use crate::run::reviewed_change::{ReviewedChange, plan_of_review, reviewed_change};

@@ -65,7 +65,7 @@ pub fn commands(log: &str) -> Vec<String> {
             None if start.starts_with("::") || line.contains("##[") => {
                 commands.push(line.to_owned())
             }
-            None => assert_eq!(line, "", "a line outside of the shield"),
+            None => assert_eq!(line, "", "a line outside of the neutral stretches"),
         }
     }
     commands

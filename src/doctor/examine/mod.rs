@@ -1,7 +1,7 @@
 //! Judges what was found out: facts in, findings with their remedies out.
 
+mod actions_job;
 mod agent;
-mod hub;
 mod machine;
 mod network;
 mod repository;
@@ -18,7 +18,7 @@ pub fn examine(facts: &Facts) -> Vec<Finding> {
     findings.extend(repository::findings(facts));
     findings.extend(agent::configuration(facts));
     findings.extend(agent::findings(facts.agent.as_ref()));
-    findings.extend(hub::findings(facts));
+    findings.extend(actions_job::findings(facts));
     findings.extend(trigger::finding(&facts.trigger));
     findings.extend(network::findings(&facts.network));
     findings.extend(machine::findings(facts));

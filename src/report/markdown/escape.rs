@@ -1,7 +1,7 @@
 //! Foreign text made harmless in GitHub's Markdown: it shows as what it says and does nothing else.
 //! It mentions nobody, closes nothing, loads no image, opens no HTML and ends no fence.
 
-use crate::report::shield::neutral;
+use crate::report::actions_log::neutral;
 use crate::report::text;
 
 /// What GitHub's search for mentions, references and addresses does not see through, and a reader

@@ -1,4 +1,4 @@
-//! The shield against a port of the parser of GitHub's runner (`ActionCommand.TryParseV2` and
+//! The log against a port of the parser of GitHub's runner (`ActionCommand.TryParseV2` and
 //! `TryParse`, `ActionCommandManager.TryProcessCommand`).
 
 use super::*;
@@ -106,7 +106,7 @@ impl Runner {
     }
 }
 
-/// What the runner obeys when nothing stops commands: the shield's second line alone.
+/// What the runner obeys when nothing stops commands: the second defence alone.
 fn obeyed_unstopped(output: &[u8], comparison: Comparison) -> Vec<String> {
     let kept: Vec<u8> = output
         .split_inclusive(|&byte| byte == b'\n')
@@ -119,18 +119,21 @@ fn obeyed_unstopped(output: &[u8], comparison: Comparison) -> Vec<String> {
     runner.obeyed
 }
 
-fn shielded() -> (Shielded, Sink) {
+fn actions_log() -> (ActionsLog, Sink) {
     let sink = Sink::default();
     let mut n = 0;
     let token = move || {
         n += 1;
         format!("token-{n}")
     };
-    (Shielded::new(Box::new(sink.clone()), Box::new(token)), sink)
+    (
+        ActionsLog::new(Box::new(sink.clone()), Box::new(token)),
+        sink,
+    )
 }
 
 fn written(pieces: &[Vec<u8>]) -> Vec<u8> {
-    let (mut log, sink) = shielded();
+    let (mut log, sink) = actions_log();
     for piece in pieces {
         log.write_all(piece).unwrap();
     }
@@ -164,7 +167,7 @@ fn the_oracle_obeys_what_the_runner_obeys() {
 
 #[test]
 fn text_is_written_between_stop_and_token_and_commands_outside() {
-    let (mut log, sink) = shielded();
+    let (mut log, sink) = actions_log();
     log.write_all(b"hello\n::error::no\nopen ").unwrap();
     log.command(&["::group::t1".into()]).unwrap();
     log.write_all(b"more ##[error]x\r\ny\rz\n").unwrap();
@@ -188,7 +191,7 @@ fn text_is_written_between_stop_and_token_and_commands_outside() {
 
 #[test]
 fn a_log_that_is_dropped_lets_commands_through_again() {
-    let (mut log, sink) = shielded();
+    let (mut log, sink) = actions_log();
     log.write_all(b"open").unwrap();
     drop(log);
     let text = sink.text();
@@ -214,7 +217,7 @@ fn what_is_no_command_stays_as_it_is() {
 
 #[test]
 fn a_line_without_end_needs_bounded_memory() {
-    let (mut log, sink) = shielded();
+    let (mut log, sink) = actions_log();
     let long = "é".repeat(LONGEST_LINE);
     log.write_all(long.as_bytes()).unwrap();
     assert!(log.log().pending.len() < LONGEST_LINE);

@@ -1,8 +1,8 @@
 //! GitHub: the token, the API, the repository there, and each right.
 
 use crate::doctor::facts::{
-    Answer, Area, Delivery, Facts, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind,
-    Trigger,
+    ActionsJob, Answer, Area, Delivery, Facts, JobFacts, Refused, RefusedKind, Right, Standing,
+    TokenKind, Trigger,
 };
 use crate::doctor::finding::Finding;
 
@@ -18,7 +18,7 @@ const AREAS: [Area; 5] = [
 const FEW_REQUESTS: u64 = 50;
 
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
-    let Hub::Here(here) = &facts.hub else {
+    let ActionsJob::Inside(here) = &facts.actions_job else {
         let found = "not looked at: this is no GitHub Actions job";
         return vec![Finding::unknown("github", found)];
     };
@@ -42,7 +42,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 }
 
 struct Look<'a> {
-    here: &'a Here,
+    here: &'a JobFacts,
     delivery: Delivery,
     /// Whether a run could not go without GitHub.
     needed: bool,

@@ -20,9 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The stream. Clones write to the same one. Writing takes what it is given whole and fails with
 /// the error of an earlier piece, or once the room is full and the reader has taken nothing for a
-/// second: then nothing more is taken. Flushing does not wait; [`Outlet::drain`] does.
+/// second: then nothing more is taken. Flushing does not wait; [`BufferedOutput::drain`] does.
 #[derive(Clone)]
-pub struct Outlet(Arc<Handle>);
+pub struct BufferedOutput(Arc<Handle>);
 
 struct Handle {
     shared: Arc<Shared>,
@@ -45,8 +45,8 @@ struct State {
     is_over: bool,
 }
 
-impl Outlet {
-    /// An outlet to `out`, whose copy of the file descriptor it uses. Nothing else should write to
+impl BufferedOutput {
+    /// A buffered output to `out`, whose copy of the file descriptor it uses. Nothing else should write to
     /// the same stream before it is drained.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Outlet {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         thread::Builder::new()
-            .name("outlet".into())
+            .name("buffered-output".into())
             .spawn(move || of_thread.serve(file))?;
         Ok(Self(Arc::new(Handle { shared })))
     }
@@ -88,7 +88,7 @@ impl Outlet {
     }
 }
 
-impl Write for Outlet {
+impl Write for BufferedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let shared = &self.0.shared;
         let mut state = shared.lock();
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn everything_arrives_in_order() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut outlet = Outlet::new(&writer).unwrap();
+        let mut output = BufferedOutput::new(&writer).unwrap();
         drop(writer);
         let reading = thread::spawn(move || {
             let mut text = Vec::new();
@@ -215,29 +215,29 @@ mod tests {
         let mut expected = Vec::new();
         for number in 0..2_000_u32 {
             let line = format!("{number} {}\n", "x".repeat(4_000));
-            outlet.write_all(line.as_bytes()).unwrap();
+            output.write_all(line.as_bytes()).unwrap();
             expected.extend(line.into_bytes());
         }
-        outlet.drain(LONG).unwrap();
-        drop(outlet);
+        output.drain(LONG).unwrap();
+        drop(output);
         assert!(reading.join().unwrap().unwrap() == expected);
     }
 
     #[test]
     fn a_reader_that_stops_reading_is_given_up_once_the_room_is_full() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let mut outlet = Outlet::new(&writer).unwrap();
+        let mut output = BufferedOutput::new(&writer).unwrap();
         drop(writer);
         let block = vec![b'x'; 1 << 20];
         let (taken, error) = (0..)
-            .find_map(|taken| outlet.write_all(&block).err().map(|error| (taken, error)))
+            .find_map(|taken| output.write_all(&block).err().map(|error| (taken, error)))
             .unwrap();
         assert_eq!((taken, error.to_string().as_str()), (4, "nobody reads it"));
-        let again = outlet.write_all(b"x").unwrap_err();
+        let again = output.write_all(b"x").unwrap_err();
         assert_eq!(again.kind(), ErrorKind::BrokenPipe);
-        outlet.drain(Duration::ZERO).unwrap();
+        output.drain(Duration::ZERO).unwrap();
         // What was taken still arrives when the reader goes on.
-        drop(outlet);
+        drop(output);
         let mut text = Vec::new();
         reader.read_to_end(&mut text).unwrap();
         assert_eq!(text.len(), 4 << 20);
@@ -246,21 +246,21 @@ mod tests {
     #[test]
     fn an_unread_end_is_told_by_draining() {
         let (_reader, writer) = io::pipe().unwrap();
-        let mut outlet = Outlet::new(&writer).unwrap();
-        outlet.write_all(&vec![b'x'; 1 << 20]).unwrap();
-        let error = outlet.drain(Duration::from_millis(10)).unwrap_err();
+        let mut output = BufferedOutput::new(&writer).unwrap();
+        output.write_all(&vec![b'x'; 1 << 20]).unwrap();
+        let error = output.drain(Duration::from_millis(10)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
     }
 
     #[test]
     fn an_error_is_told_once() {
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let mut outlet = Outlet::new(&full).unwrap();
-        outlet.write_all(b"x").unwrap();
-        let error = outlet.drain(LONG).unwrap_err();
+        let mut output = BufferedOutput::new(&full).unwrap();
+        output.write_all(b"x").unwrap();
+        let error = output.drain(LONG).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::StorageFull);
-        outlet.drain(LONG).unwrap();
-        let error = outlet.write_all(b"x").unwrap_err();
+        output.drain(LONG).unwrap();
+        let error = output.write_all(b"x").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BrokenPipe);
     }
 
@@ -270,15 +270,15 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let flags = fcntl_getfl(&writer).unwrap();
         fcntl_setfl(&writer, flags | OFlags::NONBLOCK).unwrap();
-        let mut outlet = Outlet::new(&writer).unwrap();
+        let mut output = BufferedOutput::new(&writer).unwrap();
         drop(writer);
-        outlet.write_all(&vec![b'x'; 1 << 20]).unwrap();
+        output.write_all(&vec![b'x'; 1 << 20]).unwrap();
         let reading = thread::spawn(move || {
             let mut text = Vec::new();
             reader.read_to_end(&mut text).map(|_| text.len())
         });
-        outlet.drain(LONG).unwrap();
-        drop(outlet);
+        output.drain(LONG).unwrap();
+        drop(output);
         assert_eq!(reading.join().unwrap().unwrap(), 1 << 20);
     }
 }

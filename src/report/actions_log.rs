@@ -13,9 +13,9 @@ const LONGEST_LINE: usize = 64 * 1024;
 pub type Token = Box<dyn FnMut() -> String + Send>;
 
 /// The log of a step. Everything written to it as [`Write`] is text in which no command survives;
-/// [`Shielded::command`] is the only way to say one. Clones write to the same log.
+/// [`ActionsLog::command`] is the only way to say one. Clones write to the same log.
 #[derive(Clone)]
-pub struct Shielded(Arc<Mutex<Log>>);
+pub struct ActionsLog(Arc<Mutex<Log>>);
 
 struct Log {
     out: Box<dyn Write + Send>,
@@ -25,7 +25,7 @@ struct Log {
     after_return: bool,
 }
 
-impl Shielded {
+impl ActionsLog {
     /// Shields `out`; `token` gives a fresh random token for each stretch of text.
     pub fn new(out: Box<dyn Write + Send>, token: Token) -> Self {
         let log = Log {
@@ -67,7 +67,7 @@ impl Shielded {
     }
 }
 
-impl Write for Shielded {
+impl Write for ActionsLog {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         self.log().text(text)?;
         Ok(text.len())
@@ -222,5 +222,4 @@ fn is_trimmed(c: char) -> bool {
 }
 
 #[cfg(test)]
-#[path = "shield_tests.rs"]
 mod tests;

@@ -2,7 +2,8 @@
 
 use crate::context::Context;
 use crate::doctor::{
-    Answer, Area, Here, Hub, Refused, RefusedKind, Right, Standing, TokenKind, Trigger, read,
+    ActionsJob, Answer, Area, JobFacts, Refused, RefusedKind, Right, Standing, TokenKind, Trigger,
+    read,
 };
 use crate::domain::settings::Settings;
 use crate::domain::trigger::place::Place;
@@ -24,15 +25,15 @@ const LIMITS: Limits = Limits {
     spacing: Duration::ZERO,
 };
 
-pub(crate) async fn look(context: &Context) -> Hub {
+pub(crate) async fn look(context: &Context) -> ActionsJob {
     if !context.in_actions() {
-        return Hub::Outside;
+        return ActionsJob::Outside;
     }
     let place = actions_environment::place(context);
     let token = inputs::token(context);
     let default = "https://api.github.com";
     let api = context.var("GITHUB_API_URL").unwrap_or(default);
-    let mut here = Here {
+    let mut here = JobFacts {
         repository: place.as_ref().map(|place| place.repository.clone()),
         api: crate::git::without_userinfo(api.trim_end_matches('/')),
         token: token.map(TokenKind::of),
@@ -41,7 +42,7 @@ pub(crate) async fn look(context: &Context) -> Hub {
     if let (Some(place), Some(token)) = (place, token) {
         here.answer = Some(ask(context, &place, token).await.map_err(refused));
     }
-    Hub::Here(here)
+    ActionsJob::Inside(here)
 }
 
 async fn ask(context: &Context, place: &Place, token: &str) -> Result<Answer, Error> {
