@@ -8,6 +8,7 @@ pub use sprag_domain as domain;
 
 pub mod http;
 pub mod permit;
+mod plain_file;
 pub mod process;
 pub mod sandbox;
 

@@ -1,11 +1,12 @@
 //! The JUnit XML that a run of a check wrote.
 
 use crate::domain::checks::junit::{MAX_REPORT_BYTES, Report, read};
+use crate::plain_file;
 use globset::{GlobBuilder, GlobMatcher};
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Most reports of one check, and most files that are looked at to find them.
@@ -108,15 +109,7 @@ fn mark(of: &Metadata) -> Mark {
 
 /// At most one byte more than a report may have; a link or pipe that took its place is refused.
 fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file: File = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
+    let file = plain_file::open(path)?;
     let mut bytes = Vec::new();
     file.take(MAX_REPORT_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;

@@ -1,11 +1,12 @@
 //! What is at a path of the work tree: looked at without following links, hashed in parallel.
 
 use crate::git::bytes::as_path;
+use crate::plain_file;
 use std::collections::HashMap;
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::Metadata;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -43,7 +44,7 @@ pub(super) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
         return Some(dot_git.to_path_buf());
     }
     let mut text = Vec::new();
-    open_regular(dot_git)
+    plain_file::open(dot_git)
         .ok()?
         .take(8192)
         .read_to_end(&mut text)
@@ -157,7 +158,11 @@ impl<'a> Looker<'a> {
 
     fn hash_file(&mut self, path: &Path) -> io::Result<(u64, Digest)> {
         self.buffer.resize(BUFFER, 0);
-        hash_into(&mut open_regular(path)?, &mut self.buffer, &mut io::sink())
+        hash_into(
+            &mut plain_file::open(path)?,
+            &mut self.buffer,
+            &mut io::sink(),
+        )
     }
 
     /// Whether `directory` and all above it, below the top, are directories and not links.
@@ -213,20 +218,6 @@ fn hash_into(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
-    }
-}
-
-/// Opens a file that is not a link, and never waits for the other end of a pipe.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::ErrorKind::InvalidInput.into())
     }
 }
 

@@ -7,11 +7,11 @@ use crate::git::bytes::{as_path, display_path};
 use crate::git::command::{Call, GitProgram};
 use crate::git::commit::request::Identity;
 use crate::git::discover::{Environment, Real};
-use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::layout_of;
+use crate::plain_file;
 use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -254,7 +254,7 @@ pub fn nested(real: &Real) -> Result<Nested, GitError> {
 fn uses_lfs(real: &Real, layout: &Layout) -> bool {
     layout.attribute_files.iter().any(|path| {
         let mut text = Vec::new();
-        let read = open_regular(&real.work_tree.join(as_path(path)))
+        let read = plain_file::open(&real.work_tree.join(as_path(path)))
             .and_then(|file| file.take(ATTRIBUTES_LIMIT).read_to_end(&mut text));
         let text = String::from_utf8_lossy(&text);
         let has_filter = |line: &str| line.split_whitespace().any(|word| word == "filter=lfs");

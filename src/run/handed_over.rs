@@ -4,9 +4,9 @@
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Place, Result};
+use crate::plain_file;
 use crate::report::text;
 use crate::run::layout::{BUNDLE, SUMMARY};
-use crate::run::plain_file;
 use crate::secrets::redact::Redactor;
 use serde::Deserialize;
 use std::fs::{self, File};

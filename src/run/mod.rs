@@ -34,7 +34,6 @@ pub mod output_schema;
 pub mod parts;
 pub mod past_runs;
 pub mod places;
-mod plain_file;
 pub mod plan_state;
 pub mod prepare;
 mod push_failure;

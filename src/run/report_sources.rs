@@ -1,8 +1,8 @@
 //! The files of a run that its HTML report shows.
 
+use crate::plain_file;
 use crate::report::html::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, Sources};
 use crate::run::layout::{Folder, RunFile};
-use crate::run::plain_file;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The files by which a job speaks to its runner: only Sprag writes to them, and only at the end.
 
 use crate::context::Context;
+use crate::plain_file;
 use crate::report::append::{no_follow, no_wait};
-use crate::run::plain_file;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};

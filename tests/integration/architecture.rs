@@ -7,15 +7,23 @@ use std::path::{Path, PathBuf};
 /// Modules that a module may name of the crate's own, besides itself.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("permit", &["domain"]),
+    ("plain_file", &[]),
     ("sandbox", &["domain"]),
     ("process", &["sandbox"]),
     ("http", &["domain"]),
     ("agents", &["domain", "http", "process", "sandbox"]),
     ("gateway", &["agents", "domain", "http"]),
-    ("git", &["domain", "permit", "process"]),
+    ("git", &["domain", "permit", "plain_file", "process"]),
     (
         "checks",
-        &["domain", "permit", "process", "sandbox", "secrets"],
+        &[
+            "domain",
+            "permit",
+            "plain_file",
+            "process",
+            "sandbox",
+            "secrets",
+        ],
     ),
     ("commit_policy", &["domain", "git", "secrets"]),
     ("secrets", &[]),
@@ -72,6 +80,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "github",
             "http",
             "permit",
+            "plain_file",
             "print",
             "process",
             "report",

@@ -3,11 +3,12 @@
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
 use crate::git::copy_tree::{is_absence, look, remove};
-use crate::git::entries::{open_regular, split};
+use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use crate::plain_file;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -159,7 +160,7 @@ impl Repo {
             return Ok(Saved::Link { target });
         }
         let copy = dir.join(number.to_string());
-        let copied = open_regular(&full).and_then(|mut from| {
+        let copied = plain_file::open(&full).and_then(|mut from| {
             let mut to = File::create_new(&copy)?;
             io::copy(&mut from, &mut to)?;
             to.sync_all()

@@ -8,7 +8,7 @@ use crate::git::commit::request::{
     StagedTree, hex,
 };
 use crate::git::discover::Operation;
-use crate::git::entries::{Looker, OnDisk, look_at, open_regular, split};
+use crate::git::entries::{Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::write_blob;
 use crate::git::private::directory::tree_of;
@@ -16,6 +16,7 @@ use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot};
 use crate::git::snapshot::listing::GITLINK;
 use crate::permit::Committable;
+use crate::plain_file;
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -358,7 +359,7 @@ impl Repo {
         let mut marked = Vec::new();
         for change in committed(snapshot).filter(modified) {
             let path = self.real.work_tree.join(as_path(&change.path));
-            let has = open_regular(&path).is_ok_and(|file| has_conflict(BufReader::new(file)));
+            let has = plain_file::open(&path).is_ok_and(|file| has_conflict(BufReader::new(file)));
             if has && !self.base_has_conflict(&change.path)? {
                 marked.push(change.path.clone());
             }

@@ -3,12 +3,13 @@
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
-use crate::git::entries::{OnDisk, look_at, open_regular, split};
+use crate::git::entries::{OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Entry, RawSnapshot};
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff, SYMLINK, TREE};
+use crate::plain_file;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
@@ -114,7 +115,7 @@ impl Repo {
     fn is_converted(&self, entry: &Entry, diff: &RawDiff, tree: &str) -> Result<bool, GitError> {
         let path = self.real.work_tree.join(as_path(&diff.path));
         let mut content = Vec::new();
-        let read = open_regular(&path)
+        let read = plain_file::open(&path)
             .and_then(|file| file.take(CONVERTED_LIMIT + 1).read_to_end(&mut content));
         read.map_err(io_error("read", &path))?;
         if content.len() as u64 <= CONVERTED_LIMIT {

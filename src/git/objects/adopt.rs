@@ -2,11 +2,11 @@
 
 use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::{look, remove};
-use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::{UNFINISHED, loose_path, read_loose};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
+use crate::plain_file;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::collections::BTreeSet;
@@ -121,7 +121,7 @@ fn written_anew(
     id: &str,
     flush: bool,
 ) -> Result<Option<TempPath>, GitError> {
-    let source = match open_regular(from) {
+    let source = match plain_file::open(from) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(io_error("read", from)(error)),

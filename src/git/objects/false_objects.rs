@@ -3,10 +3,10 @@
 use crate::git::bytes::display_path;
 use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::{look, make_dir, remove};
-use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::sound::loose_digest;
 use crate::git::repo::Repo;
+use crate::plain_file;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -135,7 +135,7 @@ impl Repo {
 
 fn read(path: &Path) -> Result<Vec<u8>, GitError> {
     let mut content = Vec::new();
-    let read = open_regular(path).and_then(|mut file| file.read_to_end(&mut content));
+    let read = plain_file::open(path).and_then(|mut file| file.read_to_end(&mut content));
     read.map(|_| content).map_err(io_error("read", path))
 }
 

@@ -1,10 +1,11 @@
 //! Which objects are what their ids say.
 
 use crate::git::commit::request::CommitError;
-use crate::git::entries::{Digest, open_regular};
+use crate::git::entries::Digest;
 use crate::git::error::GitError;
 use crate::git::objects::loose::{loose_path, read_loose};
 use crate::git::repo::Repo;
+use crate::plain_file;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufReader, ErrorKind};
@@ -89,6 +90,6 @@ impl Repo {
 
 /// Digest of the content of an object in a file of its own; `None` where it is not the object of this id.
 pub(in crate::git) fn loose_digest(path: &Path, id: &str) -> Option<Digest> {
-    let file = open_regular(path).ok()?;
+    let file = plain_file::open(path).ok()?;
     read_loose(BufReader::new(file), id, &mut |_| {}).ok()?
 }

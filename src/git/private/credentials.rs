@@ -6,12 +6,12 @@
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::discover::Real;
-use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{replace_file, write_atomically};
 use crate::git::private::config::start_call;
 use crate::git::private::directory::recorded_places;
 use crate::git::repo::Repo;
+use crate::plain_file;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::Read;
@@ -157,7 +157,7 @@ impl Repo {
         for one in &found {
             let hideable = one.shown.local
                 && one.shown.kind != PersistedKind::Rewriting
-                && open_regular(&one.shown.file).is_ok();
+                && plain_file::open(&one.shown.file).is_ok();
             match hideable {
                 true if files.contains(&one.shown.file) => {}
                 true => files.push(one.shown.file.clone()),
@@ -253,7 +253,7 @@ impl Repo {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, GitError> {
-    let file = open_regular(path).map_err(io_error("read", path))?;
+    let file = plain_file::open(path).map_err(io_error("read", path))?;
     let mut content = Vec::new();
     let mut file = file.take(FILE_LIMIT);
     file.read_to_end(&mut content)

@@ -3,11 +3,12 @@
 
 use crate::git::bytes::{as_path, display_path};
 use crate::git::copy_tree::{look, make_dir, remove};
-use crate::git::entries::{open_regular, split};
+use crate::git::entries::split;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
 use crate::git::repo::Repo;
 use crate::git::special_files::{below, is_special_file};
+use crate::plain_file;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
@@ -167,7 +168,8 @@ fn is_head(path: &Path) -> bool {
         return target.starts_with("refs");
     }
     let mut content = Vec::new();
-    let read = open_regular(path).and_then(|file| file.take(HEAD_LIMIT).read_to_end(&mut content));
+    let read =
+        plain_file::open(path).and_then(|file| file.take(HEAD_LIMIT).read_to_end(&mut content));
     let line = content.trim_ascii();
     let named = line
         .strip_prefix(b"ref:")

@@ -3,12 +3,12 @@
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::copy_tree::{copy_tree, look, remove, same};
 use crate::git::discover::Operation;
-use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::private::directory::recorded_places;
 use crate::git::private::head::HeadState;
 use crate::git::private::refs::Refs;
 use crate::git::repo::Repo;
+use crate::plain_file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -223,7 +223,7 @@ impl Repo {
     }
 
     fn fetch_mark(&self) -> Option<String> {
-        let file = open_regular(&self.real.git_dir.join("FETCH_HEAD")).ok()?;
+        let file = plain_file::open(&self.real.git_dir.join("FETCH_HEAD")).ok()?;
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(file.take(FETCH_HEAD_LIMIT)).ok()?;
         Some(hasher.finalize().to_hex().to_string())

@@ -5,9 +5,9 @@
 
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::discover::Real;
-use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::private::calls::RealCall;
+use crate::plain_file;
 use memchr::memmem;
 use std::io::{self, Read};
 use std::path::Path;
@@ -100,7 +100,7 @@ fn is_absent(path: &Path) -> bool {
 /// The content of a regular file that is not a link and not longer than `limit` bytes.
 fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    let file = open_regular(path)?;
+    let file = plain_file::open(path)?;
     file.take(limit + 1).read_to_end(&mut content)?;
     if content.len() as u64 > limit {
         return Err(io::ErrorKind::FileTooLarge.into());

@@ -4,13 +4,13 @@
 use crate::domain::snapshot::RevId;
 use crate::git::commit::facts::{CommitLine, NoLine};
 use crate::git::copy_tree::{make_dir, remove};
-use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write;
 use crate::git::private::directory::write_ref;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
+use crate::plain_file;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -232,7 +232,7 @@ impl<'a> Header<'a> {
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, BundleError> {
-    let file = open_regular(path).map_err(io_error("read", path))?;
+    let file = plain_file::open(path).map_err(io_error("read", path))?;
     let mut content = Vec::new();
     let mut file = file.take(SIZE_LIMIT + 1);
     file.read_to_end(&mut content)

@@ -3,7 +3,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
-use crate::git::entries::{Digest, OnDisk, open_regular};
+use crate::git::entries::{Digest, OnDisk};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::{Piece, loose_path, read_loose};
 use crate::git::objects::name::ObjectName;
@@ -13,6 +13,7 @@ use crate::git::repo::Repo;
 use crate::git::snapshot::cache::Blob;
 use crate::git::snapshot::change::Candidate;
 use crate::git::snapshot::listing::{GITLINK, Recorded};
+use crate::plain_file;
 use std::collections::{HashMap, HashSet};
 use std::io::{BufReader, Read as _};
 use std::sync::PoisonError;
@@ -97,7 +98,7 @@ impl Repo {
 
     /// What a file of the work tree holds; `None` for one that is larger, no file, or cannot be read.
     pub fn work_file(&self, path: &[u8], at_most: u64) -> Option<Vec<u8>> {
-        let file = open_regular(&self.real.work_tree.join(as_path(path))).ok()?;
+        let file = plain_file::open(&self.real.work_tree.join(as_path(path))).ok()?;
         let mut content = Vec::new();
         file.take(at_most.saturating_add(1))
             .read_to_end(&mut content)
@@ -125,7 +126,7 @@ impl Repo {
     pub fn read_blob(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
         let _open = self.unseal()?;
         let own = loose_path(&self.own_objects(), oid);
-        if let Ok(file) = open_regular(&own) {
+        if let Ok(file) = plain_file::open(&own) {
             let read = read_loose(BufReader::new(file), oid, &mut |piece| {
                 if let Piece::Content(bytes) = piece {
                     sink(bytes);

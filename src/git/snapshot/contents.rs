@@ -2,13 +2,13 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
-use crate::git::entries::open_regular;
 use crate::git::error::GitError;
 use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind};
 use crate::git::snapshot::listing::{ChangedPath, RawDiff, parse_raw};
+use crate::plain_file;
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStringExt as _;
@@ -30,7 +30,7 @@ impl Repo {
             return Ok(Some(Box::new(Cursor::new(target))));
         }
         Ok(match kind.is_file() {
-            true => Some(Box::new(open_regular(&path)?)),
+            true => Some(Box::new(plain_file::open(&path)?)),
             false => None,
         })
     }

@@ -1,11 +1,11 @@
 //! The plan file without what only Sprag writes into it.
 
 use crate::git::bytes::as_path;
-use crate::git::entries::open_regular;
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::PlanExempt;
 use crate::git::snapshot::listing::Recorded;
+use crate::plain_file;
 use std::io::Read;
 
 impl Repo {
@@ -15,7 +15,7 @@ impl Repo {
     ) -> Result<Option<Vec<u8>>, GitError> {
         let path = self.real.work_tree.join(as_path(&plan.path));
         let mut content = Vec::new();
-        open_regular(&path)
+        plain_file::open(&path)
             .and_then(|mut file| file.read_to_end(&mut content))
             .map_err(io_error("read", &path))?;
         Ok((plan.strip)(&content))

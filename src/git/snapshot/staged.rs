@@ -1,10 +1,11 @@
 //! What the agent staged in the repository's own index, read anew only when the index's bytes are
 //! other ones than at the last look.
 
-use crate::git::entries::{Digest, hash, open_regular};
+use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff};
+use crate::plain_file;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -62,7 +63,7 @@ impl Repo {
 }
 
 fn copy_hashed(from: &Path, to: &mut impl Write) -> io::Result<Digest> {
-    let file = open_regular(from)?;
+    let file = plain_file::open(from)?;
     if file.metadata()?.len() > INDEX_LIMIT {
         return Err(io::ErrorKind::FileTooLarge.into());
     }

@@ -1,4 +1,4 @@
-//! Files in places that somebody else can write.
+//! Opening files in places that somebody else can write.
 
 use std::fs::{File, OpenOptions};
 use std::io;
