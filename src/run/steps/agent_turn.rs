@@ -110,42 +110,8 @@ pub(crate) async fn run_agent(
     spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
     let file = RunFile::Transcript(number, run.config.agent.name());
     let (ended, heard) = drive(&parts.setup, &mut parts.emit, &spec, reader, file).await?;
-    if !ended.leaked.is_empty() {
-        let names: Vec<&str> = ended
-            .leaked
-            .iter()
-            .map(|one| one.command.as_str())
-            .collect();
-        parts.emit.warn(format!(
-            "the agent left {} processes behind; they were ended: {}",
-            ended.leaked.len(),
-            names.join(", ")
-        ));
-    }
-    if let Some(refusal) = parts.setup.isolation.refusal(&heard.stderr) {
-        parts.emit.warn(refusal);
-    }
-    let (final_file, final_file_cut) = match &how.final_message_file {
-        Some(path) => read_end(path),
-        None => (None, false),
-    };
-    let (code, signal) = match ended.raw {
-        Some(RawStatus::Code(code)) => (Some(code), None),
-        Some(RawStatus::Signal(signal)) => (None, Some(signal)),
-        None => (None, None),
-    };
-    let mut report = heard.reader.finish(ExitFacts {
-        code,
-        signal,
-        killed_by_us: !matches!(ended.exit, Exit::Code(_) | Exit::Signal(_)),
-        stderr_tail: &heard.stderr,
-        final_file: final_file.as_deref(),
-        final_file_cut,
-    });
-    let mut error_lines = heard.stderr.lines().map(str::trim);
-    report.last_error_line = error_lines
-        .rfind(|line| !line.is_empty())
-        .map(str::to_owned);
+    tell_of_leftovers(parts, &ended, &heard.stderr);
+    let mut report = report_of(heard, &how, &ended);
     let cancelled = match ended.exit {
         Exit::Cancelled(reason) => Some(reason),
         _ => None,
@@ -169,6 +135,48 @@ pub(crate) async fn run_agent(
         by_gateway,
         changed_configuration: Vec::new(),
     })
+}
+
+/// Warns of processes that the agent left behind, and of what the sandbox kept it from.
+fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
+    if !ended.leaked.is_empty() {
+        let left = ended.leaked.iter();
+        let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
+        parts.emit.warn(format!(
+            "the agent left {} processes behind; they were ended: {}",
+            ended.leaked.len(),
+            names.join(", ")
+        ));
+    }
+    if let Some(refusal) = parts.setup.isolation.refusal(stderr) {
+        parts.emit.warn(refusal);
+    }
+}
+
+/// What the agent's reader makes of everything that it has printed and of how it ended.
+fn report_of(heard: Heard, how: &Invocation, ended: &Ended) -> AgentReport {
+    let (final_file, final_file_cut) = match &how.final_message_file {
+        Some(path) => read_end(path),
+        None => (None, false),
+    };
+    let (code, signal) = match ended.raw {
+        Some(RawStatus::Code(code)) => (Some(code), None),
+        Some(RawStatus::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    };
+    let mut report = heard.reader.finish(ExitFacts {
+        code,
+        signal,
+        killed_by_us: !matches!(ended.exit, Exit::Code(_) | Exit::Signal(_)),
+        stderr_tail: &heard.stderr,
+        final_file: final_file.as_deref(),
+        final_file_cut,
+    });
+    let mut error_lines = heard.stderr.lines().map(str::trim);
+    report.last_error_line = error_lines
+        .rfind(|line| !line.is_empty())
+        .map(str::to_owned);
+    report
 }
 
 /// Tells what the gateway has to say of a turn. An agent that met a limit there has not failed: what it did
