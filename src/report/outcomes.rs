@@ -81,11 +81,14 @@ fn rows(outcomes: &Outcomes) -> Vec<(&'static str, String)> {
         ("Nudges", known(outcomes.nudges)),
         (
             "Cost",
-            format!(
-                "{} of {}",
-                dollars(outcomes.cost_usd),
-                text::count(u64::from(outcomes.runs_with_cost), "run")
-            ),
+            match outcomes.runs_with_cost {
+                0 => dollars(None),
+                runs => format!(
+                    "{} of {}",
+                    dollars(outcomes.cost_usd),
+                    text::count(u64::from(runs), "run")
+                ),
+            },
         ),
         (
             "Cost of a merged task",

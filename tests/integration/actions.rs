@@ -122,6 +122,7 @@ fn every_output_has_its_name_and_value() {
         ("summary", "success (verified): 1 of 1 task done"),
         ("session-id", ""),
         ("final-message", said.trim_end()),
+        ("structured-output", ""),
         ("matrix", ""),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
