@@ -14,7 +14,7 @@
 //! wants to own both pipes, which here belong to the one place that supervises children, and its types lose a
 //! whole message where one field is of another kind than they expect. It would bring 24 crates, its types alone 14.
 
-use super::output::{self, Chunks, OpenCalls, is_session_id, raw};
+use super::output::{self, Chunks, OpenCalls, is_session_id};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{
@@ -399,10 +399,7 @@ impl Reader {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        let message = json::object(line);
-        message
-            .and_then(|message| self.message(&message))
-            .unwrap_or_else(|| raw(line))
+        output::events_of(line, |message| self.message(message))
     }
 
     fn dialogue(&self) -> Option<Dialogue> {

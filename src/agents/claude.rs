@@ -8,7 +8,7 @@
 mod todo;
 
 use super::gateway::{ANTHROPIC, BehindGateway};
-use super::output::{self, OpenCalls, raw};
+use super::output::{self, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
@@ -229,10 +229,7 @@ struct Call {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        let event = json::object(line);
-        event
-            .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| raw(line))
+        output::events_of(line, |event| self.event(event))
     }
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {

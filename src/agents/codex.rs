@@ -5,7 +5,7 @@
 //! status behind prose; an unknown model adds an error item to a turn that succeeds.
 
 use super::gateway::{BehindGateway, OPENAI};
-use super::output::{self, OpenCalls, is_session_id, raw};
+use super::output::{self, OpenCalls, is_session_id};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
@@ -194,10 +194,7 @@ pub struct Reader {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        let event = json::object(line);
-        event
-            .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| raw(line))
+        output::events_of(line, |event| self.event(event))
     }
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {

@@ -4,7 +4,7 @@
 //! way to log in is chosen, also with a key where the address of the API is given, 55 in a directory that is not trusted; a `SIGTERM`
 //! ends it with 0 and without a `result`; a file of system defaults below a directory that others may write to is skipped with a warning; a command that fails is a tool result with the status `success` and its exit code in words.
 
-use super::output::{self, Chunks, OpenCalls, raw};
+use super::output::{self, Chunks, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
@@ -61,6 +61,25 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["--output-format", "stream-json"]
         .map(OsString::from)
         .into();
+    args.extend(shared_arguments(request));
+    let defaults = request.scratch.join("gemini-defaults.json");
+    Invocation {
+        program: SPEC.program.into(),
+        args,
+        env: request.unset([
+            ("GEMINI_CLI_TRUST_WORKSPACE", OsStr::new("true")),
+            ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", defaults.as_os_str()),
+        ]),
+        stdin: Stdin::Prompt,
+        final_message_file: None,
+        files: vec![(defaults, settings(request).to_string())],
+    }
+}
+
+/// The arguments that qwen, which is made from gemini, takes as well: what may be done without asking, the model, the
+/// session, and what the settings add.
+pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
+    let mut args = Vec::new();
     if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
         let mode = match request.may_write {
             true => "yolo",
@@ -74,18 +93,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         args.push(format!("--resume={session}").into());
     }
     args.extend(request.extra_args.iter().map(OsString::from));
-    let defaults = request.scratch.join("gemini-defaults.json");
-    Invocation {
-        program: SPEC.program.into(),
-        args,
-        env: request.unset([
-            ("GEMINI_CLI_TRUST_WORKSPACE", OsStr::new("true")),
-            ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", defaults.as_os_str()),
-        ]),
-        stdin: Stdin::Prompt,
-        final_message_file: None,
-        files: vec![(defaults, settings(request).to_string())],
-    }
+    args
 }
 
 /// Settings for a machine that nobody watches, which hold where no other settings of gemini say something else. The
@@ -113,10 +121,7 @@ pub struct Reader {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        let event = json::object(line);
-        event
-            .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| raw(line))
+        output::events_of(line, |event| self.event(event))
     }
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {

@@ -4,7 +4,7 @@
 //! step and have to be summed; an API error is an event of its own and the exit code is 1; after a tool that was
 //! denied it ends with 0 and says nothing more.
 
-use super::output::{self, raw};
+use super::output;
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
@@ -97,10 +97,7 @@ pub struct Reader {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        let event = json::object(line);
-        event
-            .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| raw(line))
+        output::events_of(line, |event| self.event(event))
     }
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {

@@ -49,6 +49,17 @@ pub(super) fn is_session_id(id: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
 }
 
+/// The events that `read` makes of the object in a line. A line that holds none, or one that it does not know, is
+/// passed on as it is.
+pub(super) fn events_of(
+    line: &[u8],
+    read: impl FnOnce(&Value) -> Option<Vec<AgentEvent>>,
+) -> Vec<AgentEvent> {
+    let object = json::object(line);
+    let events = object.and_then(|object| read(&object));
+    events.unwrap_or_else(|| raw(line))
+}
+
 /// The event for a line that is not of the agent's protocol; none for an empty one.
 pub(super) fn raw(line: &[u8]) -> Vec<AgentEvent> {
     // A character takes at most four bytes, so that this is more than an excerpt shows.

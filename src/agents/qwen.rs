@@ -5,7 +5,8 @@
 //! session, and no cost is told; after a turn it has a model write down memories of it, unless it is told not to.
 
 use super::gateway::{BehindGateway, OPENAI};
-use super::output::{self, OpenCalls, raw};
+use super::gemini::shared_arguments;
+use super::output::{self, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
@@ -72,19 +73,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     if request.base_env_has("OPENAI_API_KEY") && !request.overrides(&["--auth-type"]) {
         args.push("--auth-type=openai".into());
     }
-    if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
-        let mode = match request.may_write {
-            true => "yolo",
-            // Without a person to ask, tools that change something are not offered.
-            false => "default",
-        };
-        args.push(format!("--approval-mode={mode}").into());
-    }
-    args.extend(request.model_argument(&["-m", "--model"]));
-    if let Some(session) = request.resumable() {
-        args.push(format!("--resume={session}").into());
-    }
-    args.extend(request.extra_args.iter().map(OsString::from));
+    args.extend(shared_arguments(request));
     let defaults = request.scratch.join("qwen-defaults.json");
     Invocation {
         program: SPEC.program.into(),
@@ -114,10 +103,7 @@ struct Call {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        let event = json::object(line);
-        event
-            .and_then(|event| self.event(&event))
-            .unwrap_or_else(|| raw(line))
+        output::events_of(line, |event| self.event(event))
     }
 
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
