@@ -84,8 +84,10 @@ fn work_tree(repository: &Repository, facts: &Facts) -> Finding {
         ),
         ([], [one]) => Finding::warn(
             CHECK,
-            format!("{one} is not committed; a run takes that of its own plan only"),
-            "commit it, or start the run with it as the plan",
+            format!(
+                "{one} is not committed: a run starts only if it is the plan, or checks of an earlier run left it"
+            ),
+            "commit it, add it to .gitignore, or start the run with it as the plan",
         ),
         _ => Finding::fail(
             CHECK,
