@@ -9,6 +9,20 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
+/// What an agent printed in a recorded turn. The path is relative to the file that asks.
+macro_rules! recorded {
+    ($agent:literal, $name:literal) => {
+        include_str!(concat!(
+            "../../../tests/fixtures/agent-events/",
+            $agent,
+            "/",
+            $name,
+            ".jsonl"
+        ))
+    };
+}
+pub(super) use recorded;
+
 /// A turn in `/w` that writes, alone, as an ordinary user.
 pub(super) fn request() -> TurnRequest<'static> {
     TurnRequest {

@@ -1,41 +1,30 @@
-//! Which lines of which files a patch shows.
+//! The lines of a patch: their numbers, and which of them it shows of which file.
 
 use std::collections::BTreeMap;
 
 /// The lines of the new files that a patch shows, changed or not: for each file its ranges, first and last line
 /// from 1, one for each hunk. Files whose names git writes in quotes are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PatchLines(BTreeMap<String, Vec<(u32, u32)>>);
+pub struct PatchLines(BTreeMap<String, Vec<(u64, u64)>>);
 
 impl PatchLines {
     /// Reads a patch as git writes it.
     pub fn read(patch: &str) -> Self {
-        let mut files: BTreeMap<String, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut files: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         let mut path: Option<&str> = None;
-        let (mut old, mut new) = (0, 0);
-        for line in patch.split('\n') {
-            // Within a hunk every line is content, whatever it looks like.
-            if old > 0 || new > 0 {
-                match line.as_bytes().first() {
-                    Some(b'-') => old -= 1,
-                    Some(b'+') => new -= 1,
-                    Some(b'\\') => {}
-                    _ => (old, new) = (old - 1, new - 1),
-                }
-                (old, new) = (i64::max(old, 0), i64::max(new, 0));
-            } else if let Some(name) = line.strip_prefix("+++ ") {
-                path = name
-                    .strip_prefix("b/")
-                    .map(|name| name.trim_end_matches('\t'));
-            } else if let Some((of_old, of_new)) = hunk(line) {
-                (old, new) = (i64::from(of_old.1), i64::from(of_new.1));
-                if let Some(path) = path.filter(|_| of_new.1 > 0) {
-                    let last = of_new.0.saturating_add(of_new.1 - 1);
-                    files
-                        .entry(path.to_owned())
-                        .or_default()
-                        .push((of_new.0, last));
-                }
+        for (at, line) in numbered(patch) {
+            if at != Numbers::default() {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix("+++ ") {
+                let name = name.strip_prefix("b/");
+                path = name.map(|name| name.trim_end_matches('\t'));
+            } else if let (Some((_, new)), Some(path)) = (hunk(line), path)
+                && new.left > 0
+            {
+                let last = new.next.saturating_add(new.left - 1);
+                let of_file = files.entry(path.to_owned()).or_default();
+                of_file.push((new.next, last));
             }
         }
         Self(files)
@@ -43,25 +32,81 @@ impl PatchLines {
 
     /// Whether the patch shows these lines of a file together.
     pub fn show(&self, path: &str, first: u32, last: u32) -> bool {
-        let hunks = self.0.get(path).into_iter().flatten();
-        hunks
-            .clone()
-            .any(|(from, to)| *from <= first && last <= *to)
+        let (first, last) = (u64::from(first), u64::from(last));
+        let mut hunks = self.0.get(path).into_iter().flatten();
+        hunks.any(|(from, to)| *from <= first && last <= *to)
     }
 }
 
-/// First line and number of lines, of the old file and of the new one.
-fn hunk(line: &str) -> Option<((u32, u32), (u32, u32))> {
-    let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
-    let (new, _) = rest.split_once(" @@")?;
-    Some((range(old)?, range(new)?))
+/// The line of each side that a line of a diff is; neither for headers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// In the old file.
+    pub old: Option<u64>,
+    /// In the new file.
+    pub new: Option<u64>,
 }
 
-fn range(text: &str) -> Option<(u32, u32)> {
-    match text.split_once(',') {
-        Some((first, count)) => Some((first.parse().ok()?, count.parse().ok()?)),
-        None => Some((text.parse().ok()?, 1)),
+/// The lines of a patch, with their numbers. The headers of a hunk say how many lines it has of each
+/// side, so that a line of the file cannot be taken for a header.
+pub fn numbered(part: &str) -> impl Iterator<Item = (Numbers, &str)> {
+    let (mut old, mut new) = (Side::default(), Side::default());
+    part.lines().map(move |line| {
+        let at = match line.chars().next() {
+            Some('-') if old.left > 0 => Numbers {
+                old: old.take(),
+                new: None,
+            },
+            Some('+') if new.left > 0 => Numbers {
+                old: None,
+                new: new.take(),
+            },
+            Some(' ') | None if old.left > 0 && new.left > 0 => Numbers {
+                old: old.take(),
+                new: new.take(),
+            },
+            _ => {
+                if let Some((of_old, of_new)) = hunk(line) {
+                    (old, new) = (of_old, of_new);
+                }
+                Numbers::default()
+            }
+        };
+        (at, line)
+    })
+}
+
+/// The next line of one side of a hunk, and how many are left.
+#[derive(Debug, Clone, Copy, Default)]
+struct Side {
+    next: u64,
+    left: u64,
+}
+
+impl Side {
+    fn take(&mut self) -> Option<u64> {
+        let at = self.next;
+        self.next = at.saturating_add(1);
+        self.left -= 1;
+        Some(at)
     }
+
+    /// `12,3`, or `12` for one line.
+    fn of(text: &str) -> Option<Self> {
+        let (next, left) = text.split_once(',').unwrap_or((text, "1"));
+        Some(Self {
+            next: next.parse().ok()?,
+            left: left.parse().ok()?,
+        })
+    }
+}
+
+/// The two sides that the header of a hunk names.
+fn hunk(line: &str) -> Option<(Side, Side)> {
+    let mut words = line.strip_prefix("@@ -")?.split(' ');
+    let old = Side::of(words.next()?)?;
+    let new = Side::of(words.next()?.strip_prefix('+')?)?;
+    Some((old, new))
 }
 
 #[cfg(test)]

@@ -77,14 +77,25 @@ pub fn add_paragraph(text: &mut String, more: &str) {
 /// `text` in a Markdown code fence that is longer than any run of backticks inside it, so that
 /// nothing in the text can end the fence.
 pub fn fenced(text: &str) -> String {
-    let longest = text
-        .split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default();
-    let fence = "`".repeat(longest.saturating_add(1).max(3));
+    let fence = fence_around(text);
     let body = text.trim_end_matches('\n');
     format!("{fence}\n{body}\n{fence}")
+}
+
+/// Backticks for the lines before and after this text that nothing in it is taken for.
+pub fn fence_around(text: &str) -> String {
+    "`".repeat(longest_run(text, '`').max(2).saturating_add(1))
+}
+
+/// The longest run of `wanted` in a text.
+pub fn longest_run(text: &str, wanted: char) -> usize {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == wanted { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
 }
 
 /// `1 task`, `2 tasks`.

@@ -90,12 +90,11 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
 
 /// The account whose token a request shows.
 fn account(headers: &HeaderMap, shared: &Shared) -> Option<Arc<Account>> {
-    let shown = KeyHeader::ALL.into_iter().filter_map(|header| {
+    let mut shown = KeyHeader::ALL.into_iter().filter_map(|header| {
         let value = headers.get(header.name())?.to_str().ok()?;
         header.key(value)
     });
     let accounts = shared.accounts();
-    let mut shown = shown;
     shown.find_map(|token| {
         let mut known = accounts.iter();
         known.find(|account| account.token == token).map(Arc::clone)

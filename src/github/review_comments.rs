@@ -5,6 +5,7 @@
 use crate::domain::patch_lines::PatchLines;
 use crate::domain::review::{self, Finding};
 use crate::domain::summary::RunSummary;
+use crate::domain::text::fence_around;
 use crate::domain::trigger::run_name::RunName;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Identity, NewLineComment, NewReview, Repo};
@@ -251,13 +252,7 @@ fn place(finding: &Finding) -> String {
 
 /// A block that GitHub offers to commit, with a fence that nothing in it ends.
 fn suggested(text: &str) -> String {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(usize::max(3, longest + 1));
+    let fence = fence_around(text);
     let end = if text.is_empty() { "" } else { "\n" };
     format!("\n\n{fence}suggestion\n{text}{end}{fence}")
 }

@@ -1,22 +1,12 @@
 use super::super::tests::{
-    api_error, call, env, error, exit, file_change, killed, message, raw_line, read, request,
-    result, strings, todo, usage,
+    api_error, call, env, error, exit, file_change, killed, message, raw_line, read, recorded,
+    request, result, strings, todo, usage,
 };
 use super::super::{CliAgent, ExitFacts, OwnSandbox, TurnRequest};
 use super::*;
 use crate::domain::agent::AgentEvent::{SessionStarted, Todo, Usage as Used};
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
 use crate::domain::agent::{TodoStatus, UsageBasis};
-
-macro_rules! recorded {
-    ($name:literal) => {
-        include_str!(concat!(
-            "../../../tests/fixtures/agent-events/claude/",
-            $name,
-            ".jsonl"
-        ))
-    };
-}
 
 const HELLO: &str = "Hello from the fake model.";
 const DONE: &str = "Done: hello.txt was written.";
@@ -62,27 +52,27 @@ fn turns_that_end_well() {
     let with_title = usage(3600, 0, 102, Some(0.01233));
     for (stdout, expected) in [
         (
-            recorded!("text_only"),
+            recorded!("claude", "text_only"),
             ended_well("7a3f6fce-4407-4d47-9235-2bae8e56d74c", HELLO, one(), 0),
         ),
         (
-            recorded!("resume"),
+            recorded!("claude", "resume"),
             ended_well("d32a077f-4c90-4fcb-9836-f93d11c7293f", HELLO, one(), 0),
         ),
         (
-            recorded!("write_file"),
+            recorded!("claude", "write_file"),
             ended_well("8d528572-e316-44a7-90bc-a4bab4c52143", DONE, with_title, 1),
         ),
         (
-            recorded!("write_file_bare"),
+            recorded!("claude", "write_file_bare"),
             ended_well("859f756e-7a76-405c-a3de-dcead1e0a910", DONE, two(), 1),
         ),
         (
-            recorded!("failing_command"),
+            recorded!("claude", "failing_command"),
             ended_well("6597f987-6fca-4dad-8184-c7963bef4c3a", DONE, two(), 1),
         ),
         (
-            recorded!("write_file_denied"),
+            recorded!("claude", "write_file_denied"),
             AgentReport {
                 permission_denials: 1,
                 ..ended_well("d5adfcba-1d94-40fa-a327-eb499b664121", DONE, two(), 1)
@@ -103,42 +93,42 @@ fn turns_that_fail() {
     let server = "API Error: 500 fake 500 from fake-llm. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:33447).";
     for (stdout, expected) in [
         (
-            recorded!("api_error_400"),
+            recorded!("claude", "api_error_400"),
             failed(
                 "d349d9c3-34bc-499f-89ae-09f1673f9a0b",
                 api_error(Rejected, Some(400), "API Error: 400 fake 400 from fake-llm"),
             ),
         ),
         (
-            recorded!("api_error_401"),
+            recorded!("claude", "api_error_401"),
             failed(
                 "13933f4a-c083-4d83-8888-02ec1535210d",
                 api_error(Unavailable, Some(401), &refused),
             ),
         ),
         (
-            recorded!("api_error_429"),
+            recorded!("claude", "api_error_429"),
             failed(
                 "e172fb03-9dfe-4b62-bfd5-7615a063e455",
                 api_error(Transient, Some(429), limited),
             ),
         ),
         (
-            recorded!("api_error_429_default_retries"),
+            recorded!("claude", "api_error_429_default_retries"),
             failed(
                 "0dc48ceb-da90-4ecb-bf4f-6e6593e639eb",
                 api_error(Transient, Some(429), limited),
             ),
         ),
         (
-            recorded!("api_error_500"),
+            recorded!("claude", "api_error_500"),
             failed(
                 "50f45cf6-eb8d-42da-8359-ee82c33f1ac6",
                 api_error(Transient, Some(500), server),
             ),
         ),
         (
-            recorded!("no_api_key"),
+            recorded!("claude", "no_api_key"),
             failed(
                 "acc1aa04-7a3a-4c36-a0ef-98062173af39",
                 api_error(Unavailable, None, &no_key),
@@ -153,13 +143,13 @@ fn turns_that_fail() {
 fn turns_that_claude_stopped_at_a_limit() {
     for (stdout, session, stopped_by, text) in [
         (
-            recorded!("max_turns"),
+            recorded!("claude", "max_turns"),
             "f311e062-8660-431e-9148-283bc0cc2359",
             "error_max_turns",
             "Reached maximum number of turns (1)",
         ),
         (
-            recorded!("max_budget"),
+            recorded!("claude", "max_budget"),
             "518cca9d-0b5e-4660-904f-fb07c0513f88",
             "error_max_budget_usd",
             "Reached maximum budget ($0.001)",
@@ -191,7 +181,10 @@ fn a_recorded_list() {
             1,
         )
     };
-    assert_eq!(report_of(recorded!("task_create"), exit(0, "")), expected);
+    assert_eq!(
+        report_of(recorded!("claude", "task_create"), exit(0, "")),
+        expected
+    );
 }
 
 #[test]
@@ -206,12 +199,15 @@ fn a_turn_that_was_killed_while_it_retried_has_that_error() {
         killed_by_us: true,
         ..ExitFacts::default()
     };
-    assert_eq!(report_of(recorded!("api_conn_drop"), terminated), expected);
+    assert_eq!(
+        report_of(recorded!("claude", "api_conn_drop"), terminated),
+        expected
+    );
 }
 
 #[test]
 fn a_turn_that_was_killed_at_work_has_no_error() {
-    let stdout = recorded!("write_file")
+    let stdout = recorded!("claude", "write_file")
         .lines()
         .take(4)
         .collect::<Vec<_>>()
@@ -239,7 +235,10 @@ fn a_refusal_of_root_is_told_by_stderr_alone() {
         ..AgentReport::default()
     };
     assert_eq!(
-        report_of(recorded!("root_skip_permissions_refused"), exit(1, stderr)),
+        report_of(
+            recorded!("claude", "root_skip_permissions_refused"),
+            exit(1, stderr)
+        ),
         expected
     );
 }
@@ -247,7 +246,7 @@ fn a_refusal_of_root_is_told_by_stderr_alone() {
 #[test]
 fn events_of_a_write() {
     let path = "/home/runner/work/claude-write_file/hello.txt";
-    let (events, _) = claude(recorded!("write_file"), exit(0, ""));
+    let (events, _) = claude(recorded!("claude", "write_file"), exit(0, ""));
     let told = format!(
         "File created successfully at: {path} (file state is current in your context — no need to Read it back)"
     );
@@ -275,11 +274,11 @@ fn exit_codes_of_commands() {
             .collect()
     };
     assert_eq!(
-        results(recorded!("failing_command")),
+        results(recorded!("claude", "failing_command")),
         [result("toolu_0001", false, Some(3), "Exit code 3\nhi")]
     );
     assert_eq!(
-        results(recorded!("write_file_bare")),
+        results(recorded!("claude", "write_file_bare")),
         [result(
             "toolu_0001",
             true,
@@ -289,14 +288,14 @@ fn exit_codes_of_commands() {
     );
     let denied = "Claude requested permissions to write to /home/runner/work/claude-denied/hello.txt, but you haven't granted it yet.";
     assert_eq!(
-        results(recorded!("write_file_denied")),
+        results(recorded!("claude", "write_file_denied")),
         [result("toolu_0001", false, None, denied)]
     );
 }
 
 #[test]
 fn events_of_retries_are_not_final() {
-    let (events, _) = claude(recorded!("api_error_429"), exit(1, ""));
+    let (events, _) = claude(recorded!("claude", "api_error_429"), exit(1, ""));
     assert_eq!(
         events,
         [

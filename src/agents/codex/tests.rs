@@ -1,21 +1,11 @@
 use super::super::tests::{
-    api_error, call, env, error, exit, file_change, killed, message, raw_line, read, request,
-    result, strings, todo, usage,
+    api_error, call, env, error, exit, file_change, killed, message, raw_line, read, recorded,
+    request, result, strings, todo, usage,
 };
 use super::super::{CliAgent, ExitFacts, OwnSandbox, TurnRequest};
 use super::*;
 use crate::domain::agent::AgentEvent::{SessionStarted, Todo, Usage as Used};
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
-
-macro_rules! recorded {
-    ($name:literal) => {
-        include_str!(concat!(
-            "../../../tests/fixtures/agent-events/codex/",
-            $name,
-            ".jsonl"
-        ))
-    };
-}
 
 const HIGH_DEMAND: &str =
     "We’re currently experiencing high demand, which may cause temporary errors.";
@@ -67,39 +57,39 @@ fn turns_that_end_well() {
     let two = || usage(2400, 2000, 68, None);
     for (stdout, expected) in [
         (
-            recorded!("text_only"),
+            recorded!("codex", "text_only"),
             ended_well("01a1f90d-0524-7ac0-a868-c3a20c2ef390", HELLO, one(), 0),
         ),
         (
-            recorded!("api_error_500_then_ok"),
+            recorded!("codex", "api_error_500_then_ok"),
             ended_well("01a1f8fe-e9c1-72c3-93df-5a2d16fc7fb0", HELLO, one(), 0),
         ),
         (
-            recorded!("builtin_provider_websocket_fallback"),
+            recorded!("codex", "builtin_provider_websocket_fallback"),
             ended_well("01a1f8ff-0017-7850-9859-7574702938ca", HELLO, one(), 0),
         ),
         (
-            recorded!("resume"),
+            recorded!("codex", "resume"),
             ended_well("01a1f8fe-f108-73c1-9c34-7608864f4586", HELLO, two(), 0),
         ),
         (
-            recorded!("write_file"),
+            recorded!("codex", "write_file"),
             ended_well("01a1f90d-0885-7982-8681-64f2a4685500", DONE, two(), 1),
         ),
         (
-            recorded!("file_change"),
+            recorded!("codex", "file_change"),
             ended_well("01a1f8fd-fb66-78a1-bc25-c79fb566912f", DONE, two(), 1),
         ),
         (
-            recorded!("failing_command"),
+            recorded!("codex", "failing_command"),
             ended_well("01a1f907-852e-7ea2-bfa1-3c2a8ee103a0", DONE, two(), 1),
         ),
         (
-            recorded!("write_file_denied_readonly"),
+            recorded!("codex", "write_file_denied_readonly"),
             ended_well("01a1f907-930d-7e10-8394-5069512e2664", DONE, two(), 0),
         ),
         (
-            recorded!("write_file_unknown_model_analytics_on"),
+            recorded!("codex", "write_file_unknown_model_analytics_on"),
             ended_well("01a1f8f1-c9fc-7cc1-9ba2-86d05ccb04df", DONE, two(), 1),
         ),
     ] {
@@ -117,21 +107,21 @@ fn turns_that_fail() {
     let with_key = "unexpected status 401 Unauthorized: fake 401 from fake-llm, url: http://127.0.0.1:41231/v1/responses (set CODEX_API_KEY or OPENAI_API_KEY from a secret, or log codex in)";
     for (stdout, expected) in [
         (
-            recorded!("api_error_400"),
+            recorded!("codex", "api_error_400"),
             failed(
                 "01a1f8f3-08a1-77d2-8722-d73c21056488",
                 api_error(Rejected, None, json_400),
             ),
         ),
         (
-            recorded!("api_error_401"),
+            recorded!("codex", "api_error_401"),
             failed(
                 "01a1f8fe-ca6b-7993-bc16-0982ac8fd366",
                 api_error(Unavailable, Some(401), with_key),
             ),
         ),
         (
-            recorded!("api_error_429"),
+            recorded!("codex", "api_error_429"),
             failed(
                 "01a1f8fe-c62a-7740-9d35-70e42d4d3aae",
                 api_error(
@@ -142,21 +132,21 @@ fn turns_that_fail() {
             ),
         ),
         (
-            recorded!("api_error_500"),
+            recorded!("codex", "api_error_500"),
             failed(
                 "01a1f8f2-a38f-7cf2-b5cf-7dcbabc89ec1",
                 api_error(Transient, None, HIGH_DEMAND),
             ),
         ),
         (
-            recorded!("api_error_500_noretry"),
+            recorded!("codex", "api_error_500_noretry"),
             failed(
                 "01a1f8fe-e634-77e0-bb35-429acef1a3af",
                 api_error(Transient, None, HIGH_DEMAND),
             ),
         ),
         (
-            recorded!("api_conn_drop"),
+            recorded!("codex", "api_conn_drop"),
             failed(
                 "01a1f8ee-f73b-7a62-9753-069450690635",
                 api_error(
@@ -178,7 +168,7 @@ fn turns_that_fail() {
 fn a_refusal_to_start_is_told_by_stderr_alone() {
     let stderr =
         include_str!("../../../tests/fixtures/agent-events/codex/not_a_git_repo.stderr.txt");
-    let report = report_of(recorded!("not_a_git_repo"), exit(1, stderr));
+    let report = report_of(recorded!("codex", "not_a_git_repo"), exit(1, stderr));
     let expected = AgentReport {
         usage_basis: UsageBasis::Session,
         api_error: Some(api_error(
@@ -193,7 +183,7 @@ fn a_refusal_to_start_is_told_by_stderr_alone() {
 
 #[test]
 fn events_of_a_command_that_fails() {
-    let (events, _) = codex(recorded!("failing_command"), exit(0, ""));
+    let (events, _) = codex(recorded!("codex", "failing_command"), exit(0, ""));
     assert_eq!(
         events,
         [
@@ -210,7 +200,7 @@ fn events_of_a_command_that_fails() {
 #[test]
 fn events_of_a_patch() {
     let path = "/home/runner/work/codex-file_change/hello.txt";
-    let (events, _) = codex(recorded!("file_change"), exit(0, ""));
+    let (events, _) = codex(recorded!("codex", "file_change"), exit(0, ""));
     assert_eq!(
         events,
         [
@@ -227,7 +217,7 @@ fn events_of_a_patch() {
 
 #[test]
 fn events_of_reconnections_are_not_final() {
-    let (events, _) = codex(recorded!("api_error_500"), exit(1, ""));
+    let (events, _) = codex(recorded!("codex", "api_error_500"), exit(1, ""));
     let mut expected = vec![
         session("01a1f8f2-a38f-7cf2-b5cf-7dcbabc89ec1"),
         error(UNKNOWN_MODEL, false),
@@ -253,7 +243,7 @@ fn a_sandbox_that_lets_no_command_run_is_not_taken_for_an_idle_agent() {
         )
     };
     assert_eq!(
-        report_of(recorded!("sandbox_unavailable"), exit(0, "")),
+        report_of(recorded!("codex", "sandbox_unavailable"), exit(0, "")),
         expected
     );
 }
@@ -285,7 +275,7 @@ fn one_command_that_ran_shows_that_the_sandbox_works() {
 
 #[test]
 fn a_turn_that_was_cut_off_while_reconnecting_has_that_error() {
-    let stdout = recorded!("api_conn_drop")
+    let stdout = recorded!("codex", "api_conn_drop")
         .lines()
         .take(5)
         .collect::<Vec<_>>()
@@ -303,7 +293,7 @@ fn a_turn_that_was_cut_off_while_reconnecting_has_that_error() {
 
 #[test]
 fn a_turn_that_was_cut_off_after_reconnecting_has_none() {
-    let stdout = recorded!("builtin_provider_websocket_fallback");
+    let stdout = recorded!("codex", "builtin_provider_websocket_fallback");
     let stdout = stdout.lines().take(8).collect::<Vec<_>>().join("\n");
     let expected = AgentReport {
         session_id: Some("01a1f8ff-0017-7850-9859-7574702938ca".to_owned()),
@@ -380,7 +370,7 @@ fn the_file_of_the_final_message_wins() {
         final_file: Some(bytes),
         ..exit(0, "")
     };
-    let message = |exit| report_of(recorded!("text_only"), exit).final_message;
+    let message = |exit| report_of(recorded!("codex", "text_only"), exit).final_message;
     assert_eq!(
         message(file(b"from the file\n")).as_deref(),
         Some("from the file")

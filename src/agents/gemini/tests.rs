@@ -1,20 +1,10 @@
 use super::super::CliAgent;
 use super::super::tests::{
-    call, env, exit, file_change, killed, message, read, request, result, strings, usage,
+    call, env, exit, file_change, killed, message, read, recorded, request, result, strings, usage,
 };
 use super::*;
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
 use std::path::Path;
-
-macro_rules! recorded {
-    ($name:literal) => {
-        include_str!(concat!(
-            "../../../tests/fixtures/agent-events/gemini/",
-            $name,
-            ".jsonl"
-        ))
-    };
-}
 
 fn gemini(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
     read(&CliAgent::Known(&SPEC), stdout, exit)
@@ -22,7 +12,7 @@ fn gemini(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
 
 #[test]
 fn a_turn_that_writes_a_file() {
-    let (events, report) = gemini(recorded!("write_file"), exit(0, ""));
+    let (events, report) = gemini(recorded!("gemini", "write_file"), exit(0, ""));
     let path = "/home/runner/work/gemini-write_file/hello.txt";
     let AgentEvent::ToolCall { id: Some(id), .. } = &events[2] else {
         panic!("{events:?}")
@@ -49,7 +39,7 @@ fn a_turn_that_writes_a_file() {
 
 #[test]
 fn a_command_that_fails_is_a_failed_call() {
-    let (events, _) = gemini(recorded!("failing_command"), exit(0, ""));
+    let (events, _) = gemini(recorded!("gemini", "failing_command"), exit(0, ""));
     let failed = events.iter().find_map(|event| match event {
         AgentEvent::ToolResult { ok, exit_code, .. } => Some((*ok, *exit_code)),
         _ => None,
@@ -59,7 +49,7 @@ fn a_command_that_fails_is_a_failed_call() {
 
 #[test]
 fn an_exit_code_that_is_a_status_is_no_signal_and_the_status_is_told() {
-    let (_, report) = gemini(recorded!("api_error_401"), exit(145, ""));
+    let (_, report) = gemini(recorded!("gemini", "api_error_401"), exit(145, ""));
     let error = report.api_error.expect("an error");
     assert_eq!((error.status, error.class), (Some(401), Unavailable));
     assert!(
@@ -77,7 +67,7 @@ fn an_exit_code_that_is_a_status_is_no_signal_and_the_status_is_told() {
 
 #[test]
 fn a_turn_that_was_ended_has_what_was_said_and_one_that_never_began_its_reason() {
-    let cut = recorded!("write_file")
+    let cut = recorded!("gemini", "write_file")
         .lines()
         .take(3)
         .collect::<Vec<_>>()

@@ -1,21 +1,11 @@
 use super::super::CliAgent;
 use super::super::tests::{
-    call, env, exit, file_change, killed, message, read, request, result, strings, todo as item,
-    usage,
+    call, env, exit, file_change, killed, message, read, recorded, request, result, strings,
+    todo as item, usage,
 };
 use super::*;
 use crate::domain::agent::ApiErrorClass::Unavailable;
 use crate::domain::agent::TodoStatus;
-
-macro_rules! recorded {
-    ($name:literal) => {
-        include_str!(concat!(
-            "../../../tests/fixtures/agent-events/opencode/",
-            $name,
-            ".jsonl"
-        ))
-    };
-}
 
 fn opencode(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
     read(&CliAgent::Known(&SPEC), stdout, exit)
@@ -23,7 +13,7 @@ fn opencode(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport)
 
 #[test]
 fn a_turn_that_writes_a_file_and_the_sum_of_its_steps() {
-    let (events, report) = opencode(recorded!("write_file"), exit(0, ""));
+    let (events, report) = opencode(recorded!("opencode", "write_file"), exit(0, ""));
     let path = "/home/runner/work/opencode-write_file/hello.txt";
     assert_eq!(
         events[1..],
@@ -47,7 +37,7 @@ fn a_turn_that_writes_a_file_and_the_sum_of_its_steps() {
 
 #[test]
 fn a_command_that_fails_is_a_failed_call() {
-    let (events, _) = opencode(recorded!("failing_command"), exit(0, ""));
+    let (events, _) = opencode(recorded!("opencode", "failing_command"), exit(0, ""));
     assert!(
         events.contains(&result("call_0002", false, Some(3), "(no output)")),
         "{events:?}"
@@ -56,7 +46,7 @@ fn a_command_that_fails_is_a_failed_call() {
 
 #[test]
 fn an_error_of_the_api_has_its_status() {
-    let (_, report) = opencode(recorded!("api_error_401"), exit(1, ""));
+    let (_, report) = opencode(recorded!("opencode", "api_error_401"), exit(1, ""));
     let error = report.api_error.expect("an error");
     assert_eq!((error.status, error.class), (Some(401), Unavailable));
     assert!(
@@ -70,7 +60,7 @@ fn an_error_of_the_api_has_its_status() {
 
 #[test]
 fn what_was_said_before_a_denied_tool_is_no_final_message() {
-    let cut = recorded!("write_file")
+    let cut = recorded!("opencode", "write_file")
         .lines()
         .take(3)
         .collect::<Vec<_>>()

@@ -1,21 +1,11 @@
 use super::super::CliAgent;
 use super::super::tests::{
-    call, env, exit, file_change, killed, message, read, request, result, strings, todo as item,
-    usage,
+    call, env, exit, file_change, killed, message, read, recorded, request, result, strings,
+    todo as item, usage,
 };
 use super::*;
 use crate::domain::agent::ApiErrorClass::Unavailable;
 use crate::domain::agent::TodoStatus;
-
-macro_rules! recorded {
-    ($name:literal) => {
-        include_str!(concat!(
-            "../../../tests/fixtures/agent-events/qwen/",
-            $name,
-            ".jsonl"
-        ))
-    };
-}
 
 fn qwen(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
     read(&CliAgent::Known(&SPEC), stdout, exit)
@@ -23,7 +13,7 @@ fn qwen(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
 
 #[test]
 fn a_turn_that_writes_a_file() {
-    let (events, report) = qwen(recorded!("write_file"), exit(0, ""));
+    let (events, report) = qwen(recorded!("qwen", "write_file"), exit(0, ""));
     let path = "/home/runner/work/qwen-write_file/hello.txt";
     let said = format!("Successfully created and wrote to new file: {path}.");
     assert_eq!(
@@ -48,14 +38,14 @@ fn a_turn_that_writes_a_file() {
 
 #[test]
 fn a_command_that_fails_is_a_failed_call() {
-    let (events, _) = qwen(recorded!("failing_command"), exit(0, ""));
+    let (events, _) = qwen(recorded!("qwen", "failing_command"), exit(0, ""));
     let failed = result("call_0001", false, Some(3), "Command exited with code: 3");
     assert!(events.contains(&failed), "{events:?}");
 }
 
 #[test]
 fn an_error_of_the_api_is_found_though_the_turn_is_said_to_have_succeeded() {
-    let (_, report) = qwen(recorded!("api_error_401"), exit(0, ""));
+    let (_, report) = qwen(recorded!("qwen", "api_error_401"), exit(0, ""));
     let error = report.api_error.expect("an error");
     assert_eq!((error.status, error.class), (Some(401), Unavailable));
     assert!(
@@ -75,7 +65,7 @@ fn an_error_of_the_api_is_found_though_the_turn_is_said_to_have_succeeded() {
 
 #[test]
 fn a_turn_that_was_ended_has_what_was_said_last() {
-    let cut = recorded!("write_file")
+    let cut = recorded!("qwen", "write_file")
         .lines()
         .take(2)
         .collect::<Vec<_>>()

@@ -1,6 +1,7 @@
 //! What the run changed: the diff of each commit and of unfinished work, folded by file.
 
 use super::{Source, SourceKind};
+use crate::domain::patch_lines::{Numbers, numbered};
 use crate::report::{sentence, text};
 use maud::{Markup, html};
 
@@ -94,75 +95,6 @@ fn file(part: &str) -> Markup {
             pre.diff { @for (at, line) in &body { (self::line(at, line)) } }
         }
     }
-}
-
-/// The line of each side that a line of a diff is; neither for headers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Numbers {
-    old: Option<u64>,
-    new: Option<u64>,
-}
-
-/// The lines of one file's diff, with their numbers. The headers of a hunk say how many lines it has of each
-/// side, so that a line of the file cannot be taken for a header.
-fn numbered(part: &str) -> impl Iterator<Item = (Numbers, &str)> {
-    let (mut old, mut new) = (Side::default(), Side::default());
-    part.lines().map(move |line| {
-        let at = match line.chars().next() {
-            Some('-') if old.left > 0 => Numbers {
-                old: old.take(),
-                new: None,
-            },
-            Some('+') if new.left > 0 => Numbers {
-                old: None,
-                new: new.take(),
-            },
-            Some(' ') | None if old.left > 0 && new.left > 0 => Numbers {
-                old: old.take(),
-                new: new.take(),
-            },
-            _ => {
-                if let Some((of_old, of_new)) = hunk(line) {
-                    (old, new) = (of_old, of_new);
-                }
-                Numbers::default()
-            }
-        };
-        (at, line)
-    })
-}
-
-/// The next line of one side of a hunk, and how many are left.
-#[derive(Debug, Clone, Copy, Default)]
-struct Side {
-    next: u64,
-    left: u64,
-}
-
-impl Side {
-    fn take(&mut self) -> Option<u64> {
-        let at = self.next;
-        self.next = at.saturating_add(1);
-        self.left -= 1;
-        Some(at)
-    }
-
-    /// `12,3`, or `12` for one line.
-    fn of(text: &str) -> Option<Self> {
-        let (next, left) = text.split_once(',').unwrap_or((text, "1"));
-        Some(Self {
-            next: next.parse().ok()?,
-            left: left.parse().ok()?,
-        })
-    }
-}
-
-/// The two sides that the header of a hunk names.
-fn hunk(line: &str) -> Option<(Side, Side)> {
-    let mut words = line.strip_prefix("@@ -")?.split(' ');
-    let old = Side::of(words.next()?)?;
-    let new = Side::of(words.next()?.strip_prefix('+')?)?;
-    Some((old, new))
 }
 
 fn line(at: &Numbers, line: &str) -> Markup {

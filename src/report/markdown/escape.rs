@@ -1,6 +1,7 @@
 //! Foreign text made harmless in GitHub's Markdown: it shows as what it says and does nothing else.
 //! It mentions nobody, closes nothing, loads no image, opens no HTML and ends no fence.
 
+use crate::domain::text::{fence_around, longest_run};
 use crate::report::actions_log::neutral;
 use crate::report::text;
 
@@ -102,7 +103,7 @@ pub(super) fn fence(text: &str, max_bytes: usize) -> String {
         .map(|line| command_free(&neutral(line)))
         .collect();
     let body = body.join("\n");
-    let ticks = "`".repeat(longest_run(&body, '`').max(2) + 1);
+    let ticks = fence_around(&body);
     format!("{ticks}text\n{body}\n{ticks}")
 }
 
@@ -141,17 +142,6 @@ fn command_free(line: &str) -> String {
         true => format!("\u{200b}{line}"),
         false => line.to_owned(),
     }
-}
-
-/// The longest run of `wanted` in a text.
-pub(super) fn longest_run(text: &str, wanted: char) -> usize {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == wanted { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
 }
 
 /// `1.` at the beginning of a line begins a list.
