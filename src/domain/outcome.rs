@@ -151,9 +151,10 @@ pub enum Outcome {
         /// That task's id.
         on: String,
     },
-    /// Another job worked on the task, and its end there, or what kept its work from being taken, is
-    /// the end of the task.
-    InShard {
+    /// No agent of this run worked on the task: another job did, or a base branch was merged. How that ended, or what
+    /// kept the work from being taken, is the end of the task. Records know it by the first of its uses.
+    #[serde(rename = "in_shard")]
+    WithoutAgent {
         /// Where the task stands.
         end: TaskEnd,
         /// Why.
@@ -199,7 +200,7 @@ impl Outcome {
             } => TaskEnd::Blocked,
             Self::Budget { .. } | Self::Deadline | Self::Cancelled { .. } => TaskEnd::Pending,
             Self::DependencyFailed { .. } => TaskEnd::Skipped,
-            Self::InShard { end, .. } => *end,
+            Self::WithoutAgent { end, .. } => *end,
         }
     }
 
@@ -230,7 +231,7 @@ impl Outcome {
             Self::Deadline => Reason::Deadline,
             Self::Cancelled { .. } => Reason::Cancelled,
             Self::DependencyFailed { .. } => Reason::DependencyFailed,
-            Self::InShard { reason, .. } => *reason,
+            Self::WithoutAgent { reason, .. } => *reason,
         }
     }
 
@@ -277,7 +278,7 @@ impl Outcome {
             Self::Budget { .. } => RunStatus::Budget,
             Self::Deadline => RunStatus::Deadline,
             Self::Cancelled { .. } => RunStatus::Cancelled,
-            Self::InShard { end, reason, .. } => in_shard(*end, *reason),
+            Self::WithoutAgent { end, reason, .. } => without_agent(*end, *reason),
         }
     }
 
@@ -300,7 +301,7 @@ impl Outcome {
             | Self::Unverified { commit, .. }
             | Self::KnownFailures { commit, .. }
             | Self::ChangedExpectations { commit, .. }
-            | Self::InShard { commit, .. } => commit.as_ref(),
+            | Self::WithoutAgent { commit, .. } => commit.as_ref(),
             _ => None,
         }
     }
@@ -376,7 +377,7 @@ impl Outcome {
             Self::Deadline => "the run's deadline was reached".into(),
             Self::Cancelled { signal } => format!("cancelled by {}", signal_name(*signal)),
             Self::DependencyFailed { on } => format!("not started: {on} is not done"),
-            Self::InShard { message, .. } => message.clone(),
+            Self::WithoutAgent { message, .. } => message.clone(),
         }
     }
 
@@ -415,9 +416,9 @@ impl Outcome {
     }
 }
 
-/// What the end of a task in another job makes of the run that takes its work. That job was stopped, and
-/// not this run.
-fn in_shard(end: TaskEnd, reason: Reason) -> RunStatus {
+/// What the end of a task on which no agent of this run worked makes of the run. Where another job did, that
+/// job was stopped, and not this run.
+fn without_agent(end: TaskEnd, reason: Reason) -> RunStatus {
     match (end, reason) {
         (TaskEnd::Done, Reason::Verified | Reason::AlreadySatisfied) => RunStatus::Success,
         (TaskEnd::Done, _) => RunStatus::Unverified,

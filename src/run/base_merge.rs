@@ -176,7 +176,7 @@ async fn merged(
 }
 
 fn ended(end: TaskEnd, reason: Reason, message: String) -> Outcome {
-    Outcome::InShard {
+    Outcome::WithoutAgent {
         end,
         reason,
         message,

@@ -77,7 +77,7 @@ fn every_outcome() -> Vec<Outcome> {
 }
 
 fn in_shard(end: TaskEnd, reason: Reason) -> Outcome {
-    Outcome::InShard {
+    Outcome::WithoutAgent {
         end,
         reason,
         message: "why".into(),

@@ -319,7 +319,7 @@ impl Integration<'_, '_> {
 }
 
 fn in_shard(end: TaskEnd, reason: Reason, message: String) -> Outcome {
-    Outcome::InShard {
+    Outcome::WithoutAgent {
         end,
         reason,
         message,
@@ -344,7 +344,7 @@ fn done(task: &Brought, last: Option<&(RevId, Work)>, has_checks: bool) -> Outco
                 let (old, new) = (short(&work.made_as), short(id));
                 task.message.replace(old, new)
             });
-            Outcome::InShard {
+            Outcome::WithoutAgent {
                 end: TaskEnd::Done,
                 reason,
                 message: told.unwrap_or_else(|| task.message.clone()),
