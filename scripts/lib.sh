@@ -45,6 +45,16 @@ apt() {
   has "$command"
 }
 
+# wheel COMMAND VERSION PACKAGE: a program that its makers publish as a package for pip.
+wheel() {
+  local command=$1 version=$2 to=$TOOLS/$1
+  case $("$to/bin/$command" --version 2>/dev/null) in *" $version") return 0 ;; esac
+  rm -rf "$to"
+  if ! python3 -m pip --version >/dev/null 2>&1; then apt pip3 python3 python3-pip || return 1; fi
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore \
+    --no-deps --target "$to" "$3==$version"
+}
+
 # What every build needs: Rust, and a C compiler for libgit2.
 need_toolchain() {
   has cargo || die "cargo is missing: install Rust from https://rustup.rs"

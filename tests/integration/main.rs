@@ -9,6 +9,7 @@
 )]
 
 mod acp;
+mod act;
 mod action_file;
 mod actions;
 mod agent_ends;

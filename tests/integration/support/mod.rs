@@ -1,5 +1,6 @@
 //! What the tests stand on.
 
+pub mod act;
 pub mod agent_clis;
 pub mod disk;
 pub mod events;

@@ -56,7 +56,7 @@ fn npm_ci(dir: &Path) -> Result<(), String> {
         .args(["--fetch-retries=1", "--fetch-timeout=60000", "--prefix"])
         .arg(dir)
         .env_clear()
-        .envs(npm_env())
+        .envs(registry_env())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("npm cannot be started: {error}"))?;
@@ -67,8 +67,8 @@ fn npm_ci(dir: &Path) -> Result<(), String> {
     Err(format!("npm ci ended with {}:\n{stderr}", output.status))
 }
 
-/// What npm needs to reach its registry, and nothing of the job that the tests run in.
-fn npm_env() -> impl Iterator<Item = (OsString, OsString)> {
+/// What npm and pip need to reach their registries, and nothing of the job that the tests run in.
+pub fn registry_env() -> impl Iterator<Item = (OsString, OsString)> {
     env::vars_os().filter(|(name, _)| {
         let name = name.to_string_lossy().to_lowercase();
         let plain = [
@@ -82,6 +82,7 @@ fn npm_env() -> impl Iterator<Item = (OsString, OsString)> {
         plain.contains(&name.as_str())
             || name.ends_with("_proxy")
             || name.starts_with("npm_config_")
+            || name.starts_with("pip_")
             || name == "node_extra_ca_certs"
     })
 }
