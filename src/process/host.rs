@@ -51,9 +51,11 @@ pub(super) fn signal_group(leader: i32, signal: Signal) {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{children, command_line, environ_contains, look, scan, signal};
+pub(super) use linux::{children, command_line, environ_contains, is_ending, look, scan, signal};
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::{children, command_line, environ_contains, look, scan, signal};
+pub(super) use portable::{
+    children, command_line, environ_contains, is_ending, look, scan, signal,
+};
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -67,6 +69,7 @@ mod linux {
     use crate::process::text::clean_text;
 
     const MAX_STAT: u64 = 4 << 10;
+    const MAX_STATUS: u64 = 16 << 10;
     const MAX_ENVIRON: u64 = 8 << 20;
     const MAX_COMMAND: usize = 160;
 
@@ -134,6 +137,41 @@ mod linux {
             Err(Errno::SRCH) => false,
             Err(_) => proc.still_holds_its_id() && kill_process(pid, signal).is_ok(),
         }
+    }
+
+    /// Whether all that a process can still do is to end: it has, it is about to, or it has a signal before it that
+    /// nothing can refuse and that the kernel acts on when the process gets the time for it.
+    pub(in crate::process) fn is_ending(proc: &Proc) -> bool {
+        let stat = read(&format!("/proc/{}/stat", proc.pid), MAX_STAT);
+        let status = read(&format!("/proc/{}/status", proc.pid), MAX_STATUS);
+        let (Ok(stat), Ok(status)) = (stat, status) else {
+            return true;
+        };
+        let now = parse_stat(&stat);
+        let is_same = now.is_some_and(|now| now.identity() == proc.identity());
+        !is_same || is_exiting(&stat) || has_been_killed(&status)
+    }
+
+    /// Whether the flags of a process, the seventh field after its name, say that it is on its way out.
+    pub(super) fn is_exiting(stat: &[u8]) -> bool {
+        const PF_EXITING: u64 = 0x4;
+        let after_name = stat.rsplit(|byte| *byte == b')').next();
+        let fields = after_name.and_then(|rest| std::str::from_utf8(rest).ok());
+        let flags = fields.and_then(|rest| rest.split_ascii_whitespace().nth(6));
+        let flags: Option<u64> = flags.and_then(|flags| flags.parse().ok());
+        flags.is_some_and(|flags| flags & PF_EXITING != 0)
+    }
+
+    /// Whether SIGKILL is among the signals that wait for a process or for its first thread.
+    pub(super) fn has_been_killed(status: &[u8]) -> bool {
+        const KILL: u64 = 1 << 8;
+        let status = String::from_utf8_lossy(status);
+        let pending = status.lines().filter_map(|line| {
+            let (name, mask) = line.split_once(':')?;
+            let is_pending = matches!(name, "SigPnd" | "ShdPnd");
+            is_pending.then(|| u64::from_str_radix(mask.trim(), 16).ok())?
+        });
+        pending.fold(0, |all, mask| all | mask) & KILL != 0
     }
 
     fn own_children() -> io::Result<Vec<i32>> {
@@ -211,6 +249,10 @@ mod portable {
         String::new()
     }
 
+    pub(in crate::process) fn is_ending(_proc: &Proc) -> bool {
+        false
+    }
+
     pub(in crate::process) fn signal(proc: &Proc, signal: Signal) -> bool {
         Pid::from_raw(proc.pid).is_some_and(|pid| kill_process(pid, signal).is_ok())
     }
@@ -218,7 +260,7 @@ mod portable {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use super::linux::parse_stat;
+    use super::linux::{has_been_killed, is_exiting, parse_stat};
     use super::*;
 
     #[test]
@@ -252,6 +294,26 @@ mod tests {
             let proc = parse_stat(stat(state, threads).as_bytes()).unwrap();
             assert_eq!(proc.state, expected, "{state} with {threads} threads");
         }
+    }
+
+    #[test]
+    fn a_process_that_was_killed_is_told_from_one_that_was_asked() {
+        let status = |thread: u64, shared: u64| {
+            format!(
+                "Name:\tx\nSigQ:\t1/2\nSigPnd:\t{thread:016x}\nShdPnd:\t{shared:016x}\nSigCgt:\t0000000000000100\n"
+            )
+        };
+        let killed = |thread, shared| has_been_killed(status(thread, shared).as_bytes());
+        assert!(killed(0x100, 0) && killed(0, 0x100) && killed(0x4000, 0x4100));
+        assert!(!killed(0, 0) && !killed(0x4000, 0x80));
+        assert!(!has_been_killed(b"") && !has_been_killed(b"SigPnd:\tx"));
+    }
+
+    #[test]
+    fn a_process_on_its_way_out_is_told_by_its_flags() {
+        let stat = |flags: u64| format!("42 (x) 4) R 7 41 41 0 -1 {flags} 1 2 3 4 5 6 7 8 20 0 1");
+        assert!(is_exiting(stat(4_194_564).as_bytes()));
+        assert!(!is_exiting(stat(4_194_560).as_bytes()) && !is_exiting(b"42 (x"));
     }
 
     #[test]

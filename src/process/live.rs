@@ -18,7 +18,7 @@ use super::registration::Registration;
 use super::registry;
 use super::service::Service;
 use super::spawn::Started;
-use super::tree::Tree;
+use super::tree::{Tree, gives_up};
 use super::{marker, spawn};
 use crate::sandbox::Report;
 
@@ -43,8 +43,7 @@ const QUIET_LOOKS: u32 = 3;
 const QUIET_PAUSE: Duration = Duration::from_millis(1);
 /// Looks for what the first process of a namespace says is left.
 const LOOKS: u32 = 32;
-/// How long killing is tried, and the time between two rounds.
-const KILL_LIMIT: Duration = Duration::from_secs(1);
+/// The time between two rounds of killing.
 const KILL_PAUSE: Duration = Duration::from_millis(5);
 
 /// Runs a child to its end, whatever that is, and ends its descendants.
@@ -284,12 +283,12 @@ impl<'a> Live<'a> {
 
     /// Kills the whole tree, round after round.
     async fn kill(&mut self) {
-        let deadline = Instant::now() + KILL_LIMIT;
+        let began = Instant::now();
         let mut round = 0;
         loop {
             let alive = self.tree.kill_round(round);
             let done = alive == 0 && self.exited;
-            if done || Instant::now() >= deadline {
+            if done || gives_up(began.elapsed(), || self.tree.members()) {
                 return;
             }
             round += 1;
@@ -336,10 +335,10 @@ impl<'a> Live<'a> {
     /// Ends what turns up as an orphan until nothing does. Returns whether that was reached, and the first that
     /// turned up.
     async fn end_orphans(&self) -> (bool, Vec<(Proc, String)>) {
-        let deadline = Instant::now() + KILL_LIMIT;
+        let began = Instant::now();
         let mut missed = Vec::new();
         while !self.is_quiet().await {
-            if Instant::now() >= deadline {
+            if gives_up(began.elapsed(), || self.tree.orphans()) {
                 return (false, missed);
             }
             if missed.is_empty() {

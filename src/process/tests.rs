@@ -625,3 +625,15 @@ async fn a_cancelled_child_hears_the_farewell_before_the_signal() {
     let (ended, _) = converse(deaf, Duration::from_millis(800), true).await;
     assert_eq!(ended.raw, Some(RawStatus::Code(7)));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_is_ending_from_the_moment_it_is_killed() {
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let proc = host::look(i32::try_from(child.id()).unwrap()).unwrap();
+    assert!(!host::is_ending(&proc));
+    assert!(host::signal(&proc, Signal::KILL));
+    assert!(host::is_ending(&proc));
+    child.wait().unwrap();
+    assert!(host::is_ending(&proc));
+}

@@ -19,6 +19,11 @@ const HUNT_ROUNDS: u32 = 256;
 /// Rounds of a kill that blocks, and the time between them.
 const BLOCKING_ROUNDS: u32 = 60;
 const BLOCKING_PAUSE: Duration = Duration::from_millis(5);
+/// How long killing is tried.
+const KILL_LIMIT: Duration = Duration::from_secs(1);
+/// How long it is waited for the end of processes that can do nothing but end: the kernel removes them, which
+/// takes its time on a machine that has too much to do.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -198,5 +203,40 @@ fn kill_until_gone(mut kill: impl FnMut(u32) -> usize) {
             return;
         }
         thread::sleep(BLOCKING_PAUSE);
+    }
+}
+
+/// Whether what is left after so long is taken for processes that cannot be ended.
+pub(super) fn gives_up(waited: Duration, left: impl FnOnce() -> Vec<Proc>) -> bool {
+    waited >= KILL_LIMIT && waited >= patience(left().iter().all(host::is_ending))
+}
+
+fn patience(all_are_ending: bool) -> Duration {
+    match all_are_ending {
+        true => REMOVAL_LIMIT,
+        false => KILL_LIMIT,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn gives_up_on(procs: &[Proc], waited: Duration) -> bool {
+        gives_up(waited, || procs.to_vec())
+    }
+
+    #[test]
+    fn what_can_only_end_is_waited_for_and_what_cannot_be_killed_is_given_up() {
+        let own = host::look(host::own_pid()).unwrap();
+        let gone = Proc {
+            start: own.start + 1,
+            ..own
+        };
+        let (before, after) = (KILL_LIMIT / 2, KILL_LIMIT * 2);
+        assert!(!gives_up_on(&[own], before));
+        assert!(gives_up_on(&[own], after) && gives_up_on(&[gone, own], after));
+        assert!(!gives_up_on(&[gone], after) && !gives_up_on(&[], after));
+        assert!(gives_up_on(&[gone], REMOVAL_LIMIT));
     }
 }
