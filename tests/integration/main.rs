@@ -35,6 +35,7 @@ mod faults;
 mod first_steps;
 mod floods;
 mod full_disk;
+mod fuzz_seeds;
 mod gates;
 mod gateway;
 mod generated;
