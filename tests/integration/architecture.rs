@@ -418,18 +418,44 @@ fn the_tests_that_the_documents_name_are_there() {
 #[test]
 fn every_feature_of_earlier_tools_names_tests_that_are_there() {
     let document = fs::read_to_string(root().join("docs/features.md")).unwrap();
-    let rows = document.lines().filter(|line| line.starts_with("| "));
-    let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
-    let rows = rows.iter().filter(|row| row[0] != "| feature");
-    let mut names = Vec::new();
-    for row in rows {
-        assert_eq!(row.len(), 3, "three columns: {row:?}");
-        let tests: Vec<&str> = quoted_names(row[1]).collect();
-        assert!(!tests.is_empty(), "no test shows it: {row:?}");
-        names.extend(tests);
-    }
+    let rows = tests_of_rows(&document, "| feature", 1);
+    let names: Vec<&str> = rows.concat();
     assert!(names.len() > 130, "{}", names.len());
     assert_eq!(not_in_the_sources(&names), Vec::<&str>::new());
+}
+
+/// Every complaint of `docs/ci-complaints.md` has tests that are there, one of them of a whole job.
+#[test]
+fn every_complaint_about_ci_names_a_test_of_a_whole_job() {
+    let document = fs::read_to_string(root().join("docs/ci-complaints.md")).unwrap();
+    let rows = tests_of_rows(&document, "| complaint", 2);
+    assert!(rows.len() > 18, "{}", rows.len());
+    assert_eq!(not_in_the_sources(&rows.concat()), Vec::<&str>::new());
+    let tests = root().join("tests/integration");
+    let mut jobs = rust_files(&tests.join("on_github"));
+    jobs.push(tests.join("act.rs"));
+    let code: String = jobs
+        .iter()
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    for names in rows {
+        let is_of_job = |name: &&str| code.contains(&format!("fn {name}("));
+        assert!(names.iter().any(is_of_job), "no test of a job: {names:?}");
+    }
+}
+
+/// The tests that each row of a table of three columns names in one of them.
+fn tests_of_rows<'d>(document: &'d str, head: &str, column: usize) -> Vec<Vec<&'d str>> {
+    let rows = document.lines().filter(|line| line.starts_with("| "));
+    let rows = rows.filter(|line| !line.starts_with(head));
+    rows.map(|line| {
+        let cells: Vec<&str> = line.split(" | ").collect();
+        assert_eq!(cells.len(), 3, "three columns: {line}");
+        let tests: Vec<&str> = quoted_names(cells[column]).collect();
+        assert!(!tests.is_empty(), "no test shows it: {line}");
+        tests
+    })
+    .collect()
 }
 
 /// What stands in backquotes and may be the name of a function.

@@ -26,6 +26,7 @@ mod review_threads;
 mod rights;
 mod secrets;
 mod steps;
+mod stories;
 mod structured_output;
 mod two_jobs;
 mod via_api;
