@@ -1,7 +1,7 @@
 //! What was found out about the place that a run would work in.
 
 use crate::agents::{CliSpec, Login};
-use crate::domain::sandbox::SandboxLine;
+use crate::domain::sandbox::{GatewayLine, SandboxLine};
 use crate::domain::settings::Sandbox;
 use crate::domain::snapshot::RevId;
 pub use crate::git::{Dirt, Nested};
@@ -168,6 +168,10 @@ pub struct Agent {
     pub auto: bool,
     /// Which one.
     pub kind: AgentKind,
+    /// Whether its key stays with Sprag, where it asks a model itself.
+    pub gateway: Option<GatewayLine>,
+    /// Whether its key has to stay there.
+    pub requires_gateway: bool,
 }
 
 /// Agents.

@@ -41,6 +41,8 @@ pub(crate) fn laptop() -> Facts {
             ..Configuration::default()
         }),
         agent: Some(Agent {
+            gateway: None,
+            requires_gateway: false,
             auto: false,
             kind: AgentKind::Cli(Cli {
                 spec: &crate::agents::codex::SPEC,
@@ -64,10 +66,12 @@ pub(crate) fn laptop() -> Facts {
                 line: SandboxLine {
                     level: Level::Files,
                     missing: None,
+                    network: None,
                 },
                 highest: SandboxLine {
                     level: Level::Namespaces,
                     missing: None,
+                    network: None,
                 },
                 obstacle: Obstacle::Unknown,
             }),
@@ -126,6 +130,8 @@ pub(crate) fn job() -> Facts {
         }]);
     }
     facts.agent = Some(Agent {
+        gateway: None,
+        requires_gateway: false,
         auto: true,
         kind: AgentKind::Builtin {
             model: "claude-sonnet-5-5".into(),

@@ -416,6 +416,7 @@ fn the_level_of_a_run_is_told_with_what_gives_the_next() {
         let line = |level| SandboxLine {
             level,
             missing: None,
+            network: None,
         };
         facts.machine.confinement = Some(Confinement {
             setting,

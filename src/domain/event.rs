@@ -9,7 +9,7 @@ use super::checks::verdict::{CheckKind, CheckResult, HistoryEntry};
 use super::notes::Note;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::review::{Finding, ReviewVerdict};
-use super::sandbox::SandboxLine;
+use super::sandbox::{DeniedHost, GatewayLine, SandboxLine};
 use super::snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,6 +94,9 @@ pub struct RunStarted {
     /// How far its children are confined; older records do not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLine>,
+    /// For each agent whether its key stays with Sprag.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateway: Vec<GatewayLine>,
 }
 
 /// A turn that ended, as the report tells it.
@@ -381,6 +384,11 @@ pub enum EventKind {
     CancelRequested {
         /// Its number.
         signal: i32,
+    },
+    /// Hosts that children have asked for and that the setting `network` does not allow.
+    HostsDenied {
+        /// The hosts.
+        hosts: Vec<DeniedHost>,
     },
     /// Something that a person should know.
     Warning {

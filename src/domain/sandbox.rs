@@ -85,16 +85,157 @@ pub struct SandboxLine {
     pub level: Level,
     /// What is missing for the next level; `null` at the highest, and where it was switched off.
     pub missing: Option<String>,
+    /// What of the network children may reach; absent where it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkLine>,
+}
+
+/// What of the network the children of a run may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkLine {
+    /// The hosts that are allowed.
+    pub allow: Vec<String>,
+    /// What enforces it.
+    pub enforced: Enforcement,
+    /// The hosts that were asked for and are not allowed; absent where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<DeniedHost>,
+}
+
+/// A host that was asked for and is not allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeniedHost {
+    /// Its name or address, as it was asked for.
+    pub host: String,
+    /// How often it was asked for.
+    pub times: u64,
+}
+
+/// The most hosts that a run tells of.
+const MOST_DENIED: usize = 100;
+
+/// The most hosts that one line tells of.
+const DENIED_IN_A_LINE: usize = 20;
+
+/// The hosts that were asked for and are not allowed, in one line.
+pub fn denied_words(denied: &[DeniedHost]) -> String {
+    let hosts = denied
+        .iter()
+        .take(DENIED_IN_A_LINE)
+        .map(|one| match one.times {
+            1 => one.host.clone(),
+            times => format!("{} ({times} times)", one.host),
+        });
+    let hosts: Vec<String> = hosts.collect();
+    let more = match denied.len().saturating_sub(DENIED_IN_A_LINE) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "`network` does not allow these hosts, which were asked for: {}{more}",
+        hosts.join(", ")
+    )
+}
+
+/// What keeps children from other hosts than those that are allowed.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// A network of the child's own, in which only the proxy answers.
+    Namespace,
+    /// Landlock and seccomp: of the network only TCP is left, to the port of the proxy, at whatever address.
+    TcpPort,
+    /// Nothing: the proxy is a request that programs may ignore.
+    Nothing,
+}
+
+impl NetworkLine {
+    /// Takes in hosts that were refused.
+    pub fn note_denied(&mut self, hosts: &[DeniedHost]) {
+        for new in hosts {
+            let has_room = self.denied.len() < MOST_DENIED;
+            match self.denied.iter_mut().find(|known| known.host == new.host) {
+                Some(known) => known.times = known.times.saturating_add(new.times),
+                None if has_room => self.denied.push(new.clone()),
+                None => {}
+            }
+        }
+    }
+
+    /// In a few words, which claim no more than holds.
+    pub fn words(&self) -> String {
+        let hosts = match self.allow.as_slice() {
+            [] => "no host".to_owned(),
+            [one] => one.clone(),
+            several => format!("{} hosts", several.len()),
+        };
+        let how = match self.enforced {
+            Enforcement::Namespace => "enforced by a network of its own",
+            Enforcement::TcpPort => {
+                "enforced but for one port: TCP to the proxy's port is open at any host"
+            }
+            Enforcement::Nothing => "NOT enforced here: programs may ignore the proxy",
+        };
+        format!("network: {hosts} allowed, {how}")
+    }
 }
 
 impl SandboxLine {
+    /// The lesser of two confinements of one run, with the hosts that were refused under both.
+    pub fn lesser(self, other: &Self) -> Self {
+        let (mut less, more) = match other.level < self.level {
+            true => (other.clone(), self),
+            false => (self, other.clone()),
+        };
+        less.network = match (less.network, more.network) {
+            (Some(one), Some(two)) => {
+                let (mut less, more) = match two.enforced > one.enforced {
+                    true => (two, one),
+                    false => (one, two),
+                };
+                less.note_denied(&more.denied);
+                Some(less)
+            }
+            // Open in one part of the run is open.
+            _ => None,
+        };
+        less
+    }
+
     /// In a few words.
     pub fn words(&self) -> String {
-        match self.level {
-            Level::Off => "sandbox off".into(),
+        let level = match self.level {
+            Level::Off => "sandbox off".to_owned(),
             level => format!("sandbox level {level}"),
+        };
+        match &self.network {
+            Some(network) => format!("{level}; {}", network.words()),
+            None => level,
         }
     }
+}
+
+/// Whether the key of an agent's model stays with Sprag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GatewayLine {
+    /// The agent's name.
+    pub agent: String,
+    /// Whether it asks its model by way of the gateway.
+    pub behind: bool,
+    /// Why it does not; `null` where it does.
+    pub why: Option<String>,
+}
+
+/// Which agents are behind the gateway and which are not, in one line; `None` where there is no agent.
+pub fn gateway_words(lines: &[GatewayLine]) -> Option<String> {
+    let words = lines.iter().map(|line| match &line.why {
+        None => format!("{} is behind it", line.agent),
+        Some(why) => format!("{} is not ({why})", line.agent),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("model gateway: {}", words.join(", ")))
 }
 
 /// The absolute path whose change was refused, as the output of a program tells it; the first one for
@@ -160,6 +301,38 @@ mod tests {
             let found = refused_path(output, |path| !path.starts_with("/work/"));
             assert_eq!(found, path, "{output}");
         }
+    }
+
+    #[test]
+    fn hosts_that_were_refused_are_counted_and_told_in_one_line() {
+        let host = |name: String, times| DeniedHost { host: name, times };
+        let mut line = NetworkLine {
+            allow: Vec::new(),
+            enforced: Enforcement::Namespace,
+            denied: Vec::new(),
+        };
+        line.note_denied(&[host("a.example".into(), 1)]);
+        line.note_denied(&[host("a.example".into(), 2), host("b.example".into(), 1)]);
+        assert!(denied_words(&line.denied).ends_with("a.example (3 times), b.example"));
+        let many: Vec<_> = (0..500).map(|n| host(format!("{n}.example"), 1)).collect();
+        line.note_denied(&many);
+        assert_eq!(line.denied.len(), MOST_DENIED);
+        assert!(denied_words(&line.denied).ends_with("17.example and 80 more"));
+    }
+
+    #[test]
+    fn who_is_behind_the_gateway_is_told_with_the_reason() {
+        let line = |agent: &str, why: Option<&str>| GatewayLine {
+            agent: agent.into(),
+            behind: why.is_none(),
+            why: why.map(str::to_owned),
+        };
+        assert_eq!(gateway_words(&[]), None);
+        let lines = [line("codex", None), line("opencode", Some("no key"))];
+        assert_eq!(
+            gateway_words(&lines).as_deref(),
+            Some("model gateway: codex is behind it, opencode is not (no key)")
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::event::{
 use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
 use super::review::{self, Finding, ReviewVerdict};
-use super::sandbox::SandboxLine;
+use super::sandbox::{DeniedHost, GatewayLine, SandboxLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,6 +67,9 @@ pub struct RunSummary {
     /// How far the children of the run were confined; absent where the record does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLine>,
+    /// For each agent whether its key stayed with Sprag; absent where no agent asks a model itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gateway: Vec<GatewayLine>,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.
@@ -363,6 +366,7 @@ impl Default for RunSummary {
             host: None,
             checks: Vec::new(),
             sandbox: None,
+            gateway: Vec::new(),
             changed_files: Vec::new(),
             commits: Vec::new(),
             push: None,

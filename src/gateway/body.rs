@@ -12,7 +12,7 @@ pub(super) struct Passing {
     /// What it costs, where it is a model's.
     pub(super) request: Option<Request>,
     /// Held while the response is under way.
-    pub(super) _permit: OwnedSemaphorePermit,
+    pub(super) _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Body for Passing {

@@ -1,6 +1,7 @@
 //! Connections as they come in.
 
 use super::forward::forward;
+use super::proxy::{is_for_proxy, proxy};
 use super::shared::Shared;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,12 +22,19 @@ const HEAD: Duration = Duration::from_secs(60);
 /// The wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How many connections there may be.
+pub(super) type Connections = Arc<Semaphore>;
+
+/// As many as there may be at a time.
+pub(super) fn connections() -> Connections {
+    Arc::new(Semaphore::new(MOST_CONNECTIONS))
+}
+
 /// Answers on a listener for as long as it is waited for.
-pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Connections) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
-    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
             return;
@@ -51,11 +59,18 @@ async fn serve(stream: TcpStream, shared: &Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let answer = service_fn(|request| {
         let shared = Arc::clone(shared);
-        async move { Ok::<_, Infallible>(forward(request, &shared).await) }
+        async move {
+            let is_proxied = shared.allow.is_some() && is_for_proxy(&request);
+            Ok::<_, Infallible>(match is_proxied {
+                true => proxy(request, &shared).await,
+                false => forward(request, &shared).await,
+            })
+        }
     });
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .serve_connection(TokioIo::new(stream), answer)
+        .with_upgrades()
         .await;
 }

@@ -158,7 +158,7 @@ async fn pass(
     let mut answer = Response::new(Either::Right(Passing {
         body,
         request,
-        _permit: permit,
+        _permit: Some(permit),
     }));
     *answer.status_mut() = head.status;
     *answer.headers_mut() = kept(&head.headers);
@@ -222,7 +222,7 @@ fn sent_headers(headers: &HeaderMap, account: &Account) -> HeaderMap {
 }
 
 /// Headers without those of the connection.
-fn kept(headers: &HeaderMap) -> HeaderMap {
+pub(super) fn kept(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
     let of_connection: Vec<HeaderName> = headers
         .get_all(CONNECTION)

@@ -4,14 +4,19 @@
 //! come, and what they cost is counted before the agent sees it.
 
 mod account;
+mod allow;
 mod answer;
 mod body;
+#[cfg(target_os = "linux")]
+mod bridge;
 mod connections;
 mod forward;
+mod proxy;
 mod server;
 mod shared;
 
 pub use account::{Account, SpendLimits, TurnCost};
+pub use allow::AllowList;
 pub use answer::REFUSAL;
 pub use server::Gateway;
 

@@ -1,10 +1,13 @@
 //! The server itself: a thread of its own, so that an agent never waits for what the run does meanwhile.
 
 use super::account::{Account, Ledger, SpendLimits, TurnCost};
-use super::connections::accept;
-use super::shared::{Accounts, Shared, lock};
+use super::allow::AllowList;
+use super::connections::{accept, connections};
+use super::shared::{Accounts, Denied, Shared, lock};
 use crate::agents::gateway::Route;
+use crate::domain::sandbox::DeniedHost;
 use crate::http::{Client, Network};
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -15,6 +18,9 @@ use tokio::sync::{Semaphore, oneshot};
 /// The most requests that are under way at a time; further ones wait.
 const MOST_REQUESTS: usize = 32;
 
+/// The most tunnels at a time; further ones are refused.
+const MOST_TUNNELS: usize = 256;
+
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(20);
 
@@ -23,16 +29,26 @@ pub struct Gateway {
     address: SocketAddr,
     accounts: Accounts,
     ledger: Arc<Ledger>,
+    denied: Arc<Denied>,
+    #[cfg(target_os = "linux")]
+    place: Option<String>,
     /// Dropped with the gateway, which ends the server.
     _stop: oneshot::Sender<()>,
 }
 
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Gateway").field(&self.address).finish()
+    }
+}
+
 impl Gateway {
-    /// Starts a server on a free port of the loopback interface, which reaches providers by `network`.
+    /// Starts a server on a free port of the loopback interface, which reaches providers by `network`. With hosts
+    /// that are allowed it is a proxy for these too.
     ///
     /// # Errors
     /// When there is no port or no thread to be had.
-    pub fn start(network: &Network) -> io::Result<Self> {
+    pub fn start(network: &Network, allow: Option<AllowList>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -42,6 +58,13 @@ impl Gateway {
             .enable_all()
             .build()?;
         let (of_server, network) = (Arc::clone(&accounts), network.clone());
+        let denied = Arc::<Denied>::default();
+        let of_proxy = Arc::clone(&denied);
+        #[cfg(target_os = "linux")]
+        let (place, handed_in) = match &allow {
+            Some(_) => super::bridge::place().map(|(name, it)| (Some(name), Some(it)))?,
+            None => (None, None),
+        };
         thread::Builder::new()
             .name("gateway".into())
             .spawn(move || {
@@ -50,10 +73,22 @@ impl Gateway {
                         client: Client::new(&network, Some(CONNECT)),
                         requests: Arc::new(Semaphore::new(MOST_REQUESTS)),
                         accounts: of_server,
+                        network,
+                        allow,
+                        denied: of_proxy,
+                        tunnels: Arc::new(Semaphore::new(MOST_TUNNELS)),
+                        address,
                     };
+                    let shared = Arc::new(shared);
+                    let connections = connections();
+                    #[cfg(target_os = "linux")]
+                    if let Some(place) = handed_in {
+                        let (shared, connections) = (Arc::clone(&shared), connections.clone());
+                        tokio::spawn(super::bridge::take_in(place, shared, connections));
+                    }
                     tokio::select! {
                         _ = stopped => {}
-                        () = accept(listener, Arc::new(shared)) => {}
+                        () = accept(listener, shared, connections) => {}
                     }
                 });
                 // A name that is being looked up must not hold anything up.
@@ -63,6 +98,9 @@ impl Gateway {
             address,
             accounts,
             ledger: Arc::default(),
+            denied,
+            #[cfg(target_os = "linux")]
+            place,
             _stop: stop,
         })
     }
@@ -70,6 +108,24 @@ impl Gateway {
     /// `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Its port, in each network that it answers in.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// The name of the socket at which a launcher hands in a listener of its child's network.
+    pub fn place(&self) -> Option<&str> {
+        #[cfg(target_os = "linux")]
+        return self.place.as_deref();
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// The hosts that were refused since this was asked the last time, and how often.
+    pub fn take_denied(&self) -> Vec<DeniedHost> {
+        self.denied.take()
     }
 
     /// Counts anew, for a turn that may spend this much.

@@ -1,7 +1,11 @@
 //! What all connections have in common.
 
 use super::account::Account;
-use crate::http::Client;
+use super::allow::AllowList;
+use crate::domain::sandbox::DeniedHost;
+use crate::http::{Client, Network};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
@@ -13,15 +17,52 @@ pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) requests: Arc<Semaphore>,
     pub(super) accounts: Accounts,
+    pub(super) network: Network,
+    /// The hosts that may be reached, where the server is a proxy.
+    pub(super) allow: Option<AllowList>,
+    pub(super) denied: Arc<Denied>,
+    /// How many tunnels there may be.
+    pub(super) tunnels: Arc<Semaphore>,
+    pub(super) address: SocketAddr,
 }
 
 impl Shared {
     pub(super) fn accounts(&self) -> MutexGuard<'_, Vec<Arc<Account>>> {
         lock(&self.accounts)
     }
+
+    /// Whether this is the server itself.
+    pub(super) fn is_own(&self, host: &str, port: u16) -> bool {
+        port == self.address.port() && host == self.address.ip().to_string()
+    }
 }
 
 /// The guard of a mutex, also after a thread panicked with it.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The most hosts whose refusal is told, and the most of the name of one, in bytes.
+const MOST_HOSTS: usize = 100;
+const MOST_NAME: usize = 253;
+
+/// The hosts that were asked for and may not be reached, and how often.
+#[derive(Debug, Default)]
+pub(super) struct Denied(Mutex<BTreeMap<String, u64>>);
+
+impl Denied {
+    pub(super) fn note(&self, host: &str) {
+        let host = host.get(..MOST_NAME).unwrap_or(host).to_owned();
+        let mut denied = lock(&self.0);
+        if denied.len() < MOST_HOSTS || denied.contains_key(&host) {
+            *denied.entry(host).or_default() += 1;
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<DeniedHost> {
+        let denied = std::mem::take(&mut *lock(&self.0)).into_iter();
+        denied
+            .map(|(host, times)| DeniedHost { host, times })
+            .collect()
+    }
 }

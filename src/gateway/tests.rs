@@ -87,7 +87,7 @@ fn a_response_passes_through_as_it_comes_and_is_counted_before_it_is_seen() {
         head.to_owned() + &chunk(event(start)),
         chunk(event(end)) + "0\r\n\r\n",
     ]);
-    let gateway = Gateway::start(&Network::direct()).unwrap();
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route(&url));
     gateway.begin_turn(SpendLimits::default());
     let mut stream = ask(&gateway, account.token());
@@ -124,7 +124,7 @@ fn a_key_that_the_provider_repeats_is_not_handed_on() {
         "HTTP/1.1 401 No\r\ncontent-type: application/json\r\nretry-after: 3\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )]);
-    let gateway = Gateway::start(&Network::direct()).unwrap();
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route(&url));
     go.send(()).unwrap();
     let mut answer = String::new();
@@ -145,7 +145,7 @@ fn a_redirection_is_not_followed_and_no_provider_is_an_error_of_the_gateways() {
             .into(),
     ]);
     go.send(()).unwrap();
-    let gateway = Gateway::start(&Network::direct()).unwrap();
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
     for upstream in [url.as_str(), "http://127.0.0.1:1"] {
         let account = gateway.account(&route(upstream));
         let mut answer = String::new();
@@ -162,7 +162,7 @@ fn a_redirection_is_not_followed_and_no_provider_is_an_error_of_the_gateways() {
 
 #[test]
 fn requests_at_the_same_time_do_not_pass_a_limit_together() {
-    let gateway = Gateway::start(&Network::direct()).unwrap();
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route("http://127.0.0.1:1"));
     gateway.begin_turn(SpendLimits {
         tokens: Some(1000),
@@ -179,7 +179,7 @@ fn requests_at_the_same_time_do_not_pass_a_limit_together() {
 
 #[test]
 fn what_a_provider_does_not_tell_is_estimated() {
-    let gateway = Gateway::start(&Network::direct()).unwrap();
+    let gateway = Gateway::start(&Network::direct(), None).unwrap();
     let account = gateway.account(&route("http://127.0.0.1:1"));
     let mut request = Request::new(&account, "a-model-of-ones-own".into(), 400);
     request.meter(Meter::new(Wire::Messages, true));

@@ -139,6 +139,7 @@ fn shows(kind: &EventKind) -> bool {
         | EventKind::CommitRejected { .. }
         | EventKind::PushEnded(_)
         | EventKind::CancelRequested { .. }
+        | EventKind::HostsDenied { .. }
         | EventKind::Warning { .. }
         | EventKind::RunEnded { .. } => false,
     }

@@ -45,17 +45,32 @@ impl Connector {
         Ok(Arc::clone(&self.network.roots.load()?.config))
     }
 
-    fn connect(&self, to: Uri) -> Result<Connecting<MaybeHttpsStream<Link>>, Fault> {
-        let proxy = self.network.rules.proxy_for(&to)?;
+    /// The way to an address, below TLS of its own.
+    fn path(&self, to: &Uri) -> Result<Path, Fault> {
+        let proxy = self.network.rules.proxy_for(to)?;
         let to_proxy = match &proxy {
             Some(proxy) if proxy.via.is_https => Some(self.tls()?),
             _ => None,
         };
-        let path = Path {
+        Ok(Path {
             tcp: self.tcp.clone(),
             proxy,
             to_proxy,
-        };
+        })
+    }
+
+    /// Connects to the host and port of an address, whatever is spoken there: by a tunnel where a proxy is set
+    /// for it and the address is one of https.
+    ///
+    /// # Errors
+    /// A connection that cannot be made.
+    pub async fn link(&self, to: Uri) -> Result<Link, BoxError> {
+        let mut path = self.path(&to)?;
+        path.call(to).await
+    }
+
+    fn connect(&self, to: Uri) -> Result<Connecting<MaybeHttpsStream<Link>>, Fault> {
+        let path = self.path(&to)?;
         if to.scheme_str() == Some("https") {
             return Ok(HttpsConnector::from((path, self.tls()?)).call(to));
         }

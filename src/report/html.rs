@@ -7,6 +7,7 @@ use super::text;
 use super::{annotation, failure, sentence};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
+use crate::domain::sandbox::{denied_words, gateway_words};
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
 use files::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -115,6 +116,7 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
                 (fact("Host", summary.host.as_deref().unwrap_or_default()))
                 (fact("Agent", &summary.agent))
                 @if let Some(sandbox) = &summary.sandbox { (fact("Sandbox", &sandbox.words())) }
+                (fact("Keys", &gateway_words(&summary.gateway).unwrap_or_default()))
                 (fact("Model", summary.model.as_deref().unwrap_or_default()))
                 (fact("Branch", summary.branch.as_deref().unwrap_or_default()))
                 (fact("Head", &sentence::short_id(summary.head.as_deref().unwrap_or_default())))
@@ -430,9 +432,11 @@ fn notes(summary: &RunSummary) -> Markup {
 }
 
 fn warnings(summary: &RunSummary) -> Markup {
+    let denied = summary.denied_hosts();
     html! {
-        @if !summary.warnings.is_empty() {
+        @if !summary.warnings.is_empty() || !denied.is_empty() {
             h2 { "Warnings" }
+            @if !denied.is_empty() { p { (text::line(&denied_words(denied))) } }
             ul { @for message in summary.warnings.iter().take(500) { li { (text::line(message)) } } }
         }
     }

@@ -17,7 +17,7 @@ pub use pull_request::pull_request;
 
 use super::{failure, sentence, text};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
-use crate::domain::sandbox::SandboxLine;
+use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use escape::{code, fence, inline};
 
@@ -215,6 +215,7 @@ fn facts(summary: &RunSummary) -> String {
         facts.push(format!("agent {}", inline(&summary.agent, 60)));
     }
     facts.extend(summary.sandbox.as_ref().map(SandboxLine::words));
+    facts.extend(gateway_words(&summary.gateway).map(|words| inline(&words, 300)));
     facts.push(text::duration(summary.elapsed_ms));
     facts.extend(sentence::usage(&summary.usage).map(|usage| inline(&usage, 100)));
     for (count, word) in [
@@ -368,7 +369,8 @@ fn notes(summary: &RunSummary, limits: &Limits) -> String {
 }
 
 fn warnings(summary: &RunSummary, limits: &Limits) -> String {
-    if summary.warnings.is_empty() {
+    let denied = summary.denied_hosts();
+    if summary.warnings.is_empty() && denied.is_empty() {
         return String::new();
     }
     let most = limits.lines * 2;
@@ -384,6 +386,9 @@ fn warnings(summary: &RunSummary, limits: &Limits) -> String {
             "- … and {} more",
             text::count(more as u64, "warning")
         ));
+    }
+    if !denied.is_empty() {
+        lines.insert(0, format!("- {}", inline(&denied_words(denied), 2000)));
     }
     format!("### Warnings\n\n{}", lines.join("\n"))
 }

@@ -106,6 +106,7 @@ impl Tape {
             model: None,
             host: None,
             sandbox: None,
+            gateway: Vec::new(),
         };
         let at = (None, None, None);
         let mut tape = Self {

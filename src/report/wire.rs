@@ -9,7 +9,7 @@ use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::{Event, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
-use crate::domain::sandbox::SandboxLine;
+use crate::domain::sandbox::{DeniedHost, GatewayLine, SandboxLine};
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,9 @@ pub enum Body {
         /// How far its children are confined.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<SandboxLine>,
+        /// For each agent whether its key stays with Sprag.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gateway: Vec<GatewayLine>,
     },
     /// A task began.
     #[serde(rename = "task.started")]
@@ -370,6 +373,12 @@ pub enum Body {
     CancelRequested {
         /// Its number.
         signal: i32,
+    },
+    /// Children have asked for hosts that the setting `network` does not allow.
+    #[serde(rename = "network.denied")]
+    NetworkDenied {
+        /// The hosts, and how often each was asked for since the last such event.
+        hosts: Vec<DeniedHost>,
     },
     /// Something that a person should know. With `code` it is a note that has no event of its own
     /// and is no warning of `summary.json`.

@@ -4,12 +4,14 @@ mod places;
 
 use crate::agents::Agent;
 use crate::context::Context;
-use crate::domain::sandbox::{Level, SandboxLine, refused_path};
+use crate::domain::sandbox::{Enforcement, Level, NetworkLine, SandboxLine, refused_path};
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, Result};
+use crate::gateway::{AllowList, Gateway};
 use crate::git::Real;
+use crate::github::actions_environment;
 use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
-use crate::sandbox::{self, Policy};
+use crate::sandbox::{self, Network, Policy};
 use crate::settings::{RunConfig, TaskConfig};
 use places::{Prepared, prepared};
 use std::ffi::OsString;
@@ -22,6 +24,9 @@ pub const TEMPORARY: &str = "TMPDIR";
 
 /// The variable with the highest level that is tried. Tests set it, to see each level on one machine.
 const LIMIT: &str = "SPRAG_SANDBOX_LIMIT";
+
+/// The variable that leaves out the better ways to limit the network, for the same reason.
+const NETWORK_LIMIT: &str = "SPRAG_NETWORK_LIMIT";
 
 /// The longest that an attempt to confine a child may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -50,6 +55,8 @@ pub struct Isolation {
     missing: Vec<PathBuf>,
     /// Kept for its end: it removes the directory.
     temporary: Option<TempDir>,
+    /// The proxy by which children reach what of the network they may.
+    proxy: Option<Gateway>,
 }
 
 #[derive(Debug)]
@@ -57,6 +64,20 @@ struct Policies {
     agent: Policy,
     check: Policy,
     setup: Policy,
+}
+
+impl Policies {
+    /// Limits the network of all children as that of an agent is by this policy.
+    fn limit_network(&mut self, agent: &Policy, by: Enforcement) {
+        for policy in [&mut self.check, &mut self.setup] {
+            policy.network.clone_from(&agent.network);
+            // Whoever may start a container has its network.
+            if by == Enforcement::Namespace {
+                policy.hidden.clone_from(&agent.hidden);
+            }
+        }
+        self.agent.network.clone_from(&agent.network);
+    }
 }
 
 impl Isolation {
@@ -88,6 +109,16 @@ impl Isolation {
             Purpose::Setup => &policies.setup,
         };
         Some(policy.clone())
+    }
+
+    /// The proxy, for whoever has more to do with it; the policies know its port.
+    pub fn take_proxy(&mut self) -> Option<Gateway> {
+        self.proxy.take()
+    }
+
+    /// The hosts that children may reach, and what enforces it.
+    pub fn network(&self) -> Option<&NetworkLine> {
+        self.line.network.as_ref()
     }
 
     /// A sentence on a place that a child was kept from writing, where its output tells of one.
@@ -174,10 +205,20 @@ impl<'a> Scope<'a> {
 /// When a level that is required is not reached.
 pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     let wanted = scope.run.settings.sandbox;
-    if wanted == Sandbox::Off {
-        return Ok(Isolation::default());
+    let mut found = match wanted {
+        Sandbox::Off => Isolation::default(),
+        _ => reached(scope, wanted.required().is_some()).await?,
+    };
+    if let Some(network) = &scope.run.settings.network {
+        let enforced = found.limit_network(scope, &network.allow).await?;
+        if wanted.required() >= Some(Level::Namespaces) && enforced != Enforcement::Namespace {
+            return Err(Error::environment(
+                "`sandbox: require` asks for a network of the child's own, which `network` needs, and this machine \
+                 does not give one",
+            )
+            .hint("docs/security.md says what enforces the allow-list where"));
+        }
     }
-    let found = reached(scope, wanted.required().is_some()).await?;
     let level = found.line.level;
     match wanted.required() {
         Some(required) if level < required => {
@@ -195,6 +236,53 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     }
 }
 
+impl Isolation {
+    /// Starts the proxy and keeps agents and checks to it, as far as that can be had here: by a network of their
+    /// own, else by the port for TCP alone.
+    async fn limit_network(&mut self, scope: &Scope<'_>, allow: &[String]) -> Result<Enforcement> {
+        let network = actions_environment::network(scope.context);
+        let proxy = Gateway::start(&network, Some(AllowList::of(allow)));
+        let proxy = proxy.map_err(|error| {
+            Error::environment(format!(
+                "the proxy of the setting `network` cannot be started: {error}"
+            ))
+        })?;
+        let port = proxy.port();
+        let is_limited = scope.context.var(NETWORK_LIMIT).is_some();
+        let place = proxy.place().filter(|_| !is_limited);
+        let own = place.map(|socket| Network::Own {
+            socket: socket.to_owned(),
+            port,
+        });
+        let by_port = (self.line.level >= Level::Files).then_some(Network::Port(port));
+        let ways = [
+            (own, Enforcement::Namespace),
+            (by_port, Enforcement::TcpPort),
+        ];
+        let mut enforced = Enforcement::Nothing;
+        if let Some(policies) = &mut self.policies {
+            for (network, what) in ways {
+                let tried = Policy {
+                    network,
+                    ..policies.agent.clone()
+                };
+                if tried.network.is_some() && attempt(&tried, scope).await.is_ok() {
+                    policies.limit_network(&tried, what);
+                    enforced = what;
+                    break;
+                }
+            }
+        }
+        self.line.network = Some(NetworkLine {
+            allow: allow.to_vec(),
+            enforced,
+            denied: Vec::new(),
+        });
+        self.proxy = Some(proxy);
+        Ok(enforced)
+    }
+}
+
 /// How far children would be confined here as the settings say, and how far they could be.
 pub struct Reach {
     /// What a run gets.
@@ -208,13 +296,20 @@ pub struct Reach {
 /// # Errors
 /// When nothing can be tried.
 pub async fn reach(scope: &Scope<'_>) -> Result<Reach> {
-    let highest = reached(scope, true).await?.line;
-    let line = match scope.run.settings.sandbox {
-        Sandbox::Off => SandboxLine::default(),
-        Sandbox::Auto => reached(scope, false).await?.line,
-        _ => highest.clone(),
+    let mut strict = reached(scope, true).await?;
+    let highest = strict.line.clone();
+    let mut found = match scope.run.settings.sandbox {
+        Sandbox::Off => Isolation::default(),
+        Sandbox::Auto => reached(scope, false).await?,
+        _ => std::mem::take(&mut strict),
     };
-    Ok(Reach { line, highest })
+    if let Some(network) = &scope.run.settings.network {
+        found.limit_network(scope, &network.allow).await?;
+    }
+    Ok(Reach {
+        line: found.line,
+        highest,
+    })
 }
 
 async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
@@ -244,7 +339,11 @@ async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
                     _ => missing,
                 };
                 return Ok(Isolation {
-                    line: SandboxLine { level, missing },
+                    line: SandboxLine {
+                        level,
+                        missing,
+                        network: None,
+                    },
                     warnings: form.warnings(&prepared),
                     policies: Some(policies),
                     missing: match level {
@@ -252,6 +351,7 @@ async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
                         Level::Off | Level::Privileges => Vec::new(),
                     },
                     temporary: prepared.temporary,
+                    proxy: None,
                 });
             }
             Err(why) => missing = Some(form.missing(&policies.agent, &why)),
@@ -378,6 +478,7 @@ fn not_confined(missing: Option<String>) -> Isolation {
         line: SandboxLine {
             level: Level::Off,
             missing,
+            network: None,
         },
         ..Isolation::default()
     }

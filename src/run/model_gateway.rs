@@ -4,6 +4,7 @@ use crate::agents::gateway::Route;
 use crate::agents::routes::{self, Surroundings};
 use crate::agents::{Agent, CLIS};
 use crate::context::Context;
+use crate::domain::sandbox::{DeniedHost, GatewayLine};
 use crate::domain::settings;
 use crate::error::{Error, Result};
 use crate::gateway::{Gateway, SpendLimits, TurnCost};
@@ -28,6 +29,8 @@ pub struct ModelGateway {
     network: Network,
     configurations: Configurations,
     server: OnceCell<Gateway>,
+    /// Whether it is the proxy of the run too, which answers for itself however it is asked.
+    is_proxy: bool,
 }
 
 /// What stood in the configuration of each agent CLI before the first turn, and the environment of the run. What
@@ -57,6 +60,34 @@ impl Configurations {
         own.map_or(&[], |(_, texts)| texts)
     }
 
+    /// What an agent would be given by a task's settings, and whether its keys can stay here; `None` for the
+    /// built-in one, which asks its model in this process.
+    fn of_task(&self, task: &TaskConfig) -> Option<std::result::Result<Vec<Route>, String>> {
+        let Agent::Cli(agent) = &task.agent else {
+            return None;
+        };
+        let is_set = |name: &str| self.job.iter().any(|(known, _)| known == name);
+        let passed = agent.variables_to_pass(is_set).into_iter();
+        let mut names: Vec<String> = passed.map(str::to_owned).collect();
+        names.extend(task.settings.agent_env.iter().cloned());
+        let env = environment(&self.job, &names).variables;
+        Some(self.routes(task, &env))
+    }
+
+    /// Whether the key of a task's agent stays here.
+    fn line(&self, setting: settings::Gateway, task: &TaskConfig) -> Option<GatewayLine> {
+        let routes = self.of_task(task)?;
+        let why = match setting {
+            settings::Gateway::Off => Some("`gateway: off`".to_owned()),
+            _ => routes.err(),
+        };
+        Some(GatewayLine {
+            agent: task.agent.name().to_owned(),
+            behind: why.is_none(),
+            why,
+        })
+    }
+
     fn routes(
         &self,
         task: &TaskConfig,
@@ -83,13 +114,19 @@ fn text_of(path: &Path) -> Option<String> {
 }
 
 impl ModelGateway {
-    /// That of a run with these settings.
-    pub fn of(context: &Context, config: &RunConfig, network: &Network) -> Self {
+    /// That of a run with these settings; a proxy of the run is the gateway too.
+    pub fn of(
+        context: &Context,
+        config: &RunConfig,
+        network: &Network,
+        proxy: Option<Gateway>,
+    ) -> Self {
         Self {
             setting: config.settings.gateway,
             network: network.clone(),
             configurations: Configurations::read(context),
-            server: OnceCell::new(),
+            is_proxy: proxy.is_some(),
+            server: proxy.map_or_else(OnceCell::new, OnceCell::from),
         }
     }
 
@@ -138,13 +175,15 @@ impl ModelGateway {
                 env,
             ));
         }
-        reach_directly(env);
+        if !self.is_proxy {
+            reach_directly(env);
+        }
         Ok(args)
     }
 
     fn server(&self) -> std::result::Result<&Gateway, String> {
         if self.server.get().is_none() {
-            let started = Gateway::start(&self.network);
+            let started = Gateway::start(&self.network, None);
             let started =
                 started.map_err(|error| format!("the gateway cannot be started: {error}"));
             // Nobody else can have set it meanwhile.
@@ -153,6 +192,31 @@ impl ModelGateway {
         self.server
             .get()
             .ok_or_else(|| "the gateway is gone".into())
+    }
+
+    /// The address of the proxy, where the network is limited.
+    pub fn url(&self) -> Option<String> {
+        self.server.get().map(Gateway::url)
+    }
+
+    /// The hosts that children have asked for since the last time and may not reach.
+    pub fn denied(&self) -> Vec<DeniedHost> {
+        self.server
+            .get()
+            .map(Gateway::take_denied)
+            .unwrap_or_default()
+    }
+
+    /// For each agent of these tasks whether its key stays here.
+    pub fn lines<'t>(&self, tasks: impl Iterator<Item = &'t TaskConfig>) -> Vec<GatewayLine> {
+        let mut lines: Vec<GatewayLine> = Vec::new();
+        for task in tasks.flat_map(TaskConfig::in_each_role) {
+            let line = self.configurations.line(self.setting, &task);
+            let known = |line: &GatewayLine| lines.iter().any(|it| it.agent == line.agent);
+            let new = line.filter(|line| !known(line));
+            lines.extend(new);
+        }
+        lines
     }
 
     /// What the turn has cost by way of the gateway.
@@ -176,6 +240,11 @@ fn reach_directly(env: &mut Vec<(OsString, OsString)>) {
     }
 }
 
+/// Whether the key of a task's agent would stay with Sprag; `None` for the built-in one.
+pub fn line(context: &Context, run: &RunConfig, task: &TaskConfig) -> Option<GatewayLine> {
+    Configurations::read(context).line(run.settings.gateway, task)
+}
+
 /// Fails where an agent would have to be given its key although it has to stay here.
 ///
 /// # Errors
@@ -190,18 +259,10 @@ pub fn require_gateway<'t>(
     }
     let configurations = Configurations::read(context);
     for task in tasks.flat_map(TaskConfig::in_each_role) {
-        let Agent::Cli(agent) = &task.agent else {
-            continue;
-        };
-        let is_set = |name: &str| context.var_os(name).is_some();
-        let passed = agent.variables_to_pass(is_set).into_iter();
-        let mut names: Vec<String> = passed.map(str::to_owned).collect();
-        names.extend(task.settings.agent_env.iter().cloned());
-        let env = environment(&context.env, &names).variables;
-        if let Err(why) = configurations.routes(&task, &env) {
+        if let Some(Err(why)) = configurations.of_task(&task) {
             let message = format!(
                 "`gateway: on` keeps keys with Sprag, which the agent {} does not allow: {why}",
-                agent.name()
+                task.agent.name()
             );
             return Err(Error::agent(message)
                 .hint("docs/security.md says which agents can be behind the gateway, and how")

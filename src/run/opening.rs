@@ -32,7 +32,7 @@ use std::time::Duration;
 /// Everything that a run works with, as if it were new.
 pub(super) fn parts<'e>(
     context: &Context,
-    (begun, isolation): (Begun, Isolation),
+    (begun, mut isolation): (Begun, Isolation),
     recorder: Option<Recorder>,
     plan: PlanState,
     config: RunConfig,
@@ -42,7 +42,8 @@ pub(super) fn parts<'e>(
     let run_dir = begun.run_dir;
     let ignore = config.progress_ignore.clone();
     let network = actions_environment::network(context);
-    let gateway = ModelGateway::of(context, &config, &network);
+    let proxy = isolation.take_proxy();
+    let gateway = ModelGateway::of(context, &config, &network, proxy);
     Parts {
         notes: Notes::of(&run_dir, &begun.run_id, &plan),
         tree: WorkTree::new(begun.repo, plan, run_dir.clone(), ignore),

@@ -3,7 +3,9 @@
 
 use crate::domain::attempt::{Interruption, Policy, Spend, phases};
 use crate::domain::duration::{self, millis};
+use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
+use crate::domain::sandbox::{Enforcement, NetworkLine};
 use crate::domain::settings::IfUnverified;
 use crate::domain::snapshot::RevId;
 use crate::http::Network;
@@ -98,7 +100,7 @@ impl Setup {
             .collect()
     }
 
-    /// The allow-listed environment of agents, checks and hooks, with these variables besides, and
+    /// The allow-listed environment of agents, checks, hooks and setup commands, with these variables besides, and
     /// nothing of the runner's.
     pub fn environment(
         &self,
@@ -113,7 +115,18 @@ impl Setup {
         }
         let mut env = with_temporary(allowed.variables, &self.isolation);
         env.push((RUN_ID.into(), self.run_id.clone().into()));
+        if let (Some(line), Some(url)) = (self.isolation.network(), self.gateway.url()) {
+            by_proxy(&mut env, &url, line);
+        }
         env
+    }
+
+    /// Tells of the hosts that children have asked for meanwhile and may not reach.
+    pub fn tell_denied(&self, emit: &mut Emitter<'_>) {
+        let hosts = self.gateway.denied();
+        if !hosts.is_empty() {
+            emit.emit(EventKind::HostsDenied { hosts });
+        }
     }
 
     /// What is allowed for a task with these settings, after tasks that have spent this much.
@@ -194,6 +207,28 @@ impl Setup {
     fn variable(&self, name: &str) -> Option<&str> {
         let mut set = self.env.iter().filter(|(key, _)| key == name);
         set.find_map(|(_, value)| value.to_str())
+    }
+}
+
+/// Names the proxy to programs. In a network of its own a child reaches its own servers directly, but for names
+/// by which the machine's are allowed.
+fn by_proxy(env: &mut Vec<(OsString, OsString)>, url: &str, line: &NetworkLine) {
+    const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+    let is_allowed = |name: &&str| line.allow.iter().any(|host| host == name);
+    let direct: Vec<&str> = match line.enforced {
+        Enforcement::Namespace => OWN.into_iter().filter(|name| !is_allowed(name)).collect(),
+        Enforcement::TcpPort | Enforcement::Nothing => Vec::new(),
+    };
+    for (name, value) in [
+        ("HTTP_PROXY", url),
+        ("HTTPS_PROXY", url),
+        ("ALL_PROXY", url),
+        ("NO_PROXY", &direct.join(",")),
+    ] {
+        for name in [name.to_owned(), name.to_ascii_lowercase()] {
+            env.retain(|(known, _)| *known != *name);
+            env.push((name.into(), value.into()));
+        }
     }
 }
 

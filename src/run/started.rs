@@ -56,6 +56,10 @@ pub(super) fn started(
         model: first.and_then(|(_, config)| config.settings.model.clone()),
         host: None,
         sandbox: Some(parts.setup.isolation.line().clone()),
+        gateway: parts
+            .setup
+            .gateway
+            .lines(tasks.iter().map(|(_, config)| config)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the processes of a launch have in common: how they confine themselves and start the child.
 
-use super::policy::{Launch, Policy, SUBCOMMAND};
-use super::{landlock, privileges};
+use super::policy::{Launch, Network, Policy, SUBCOMMAND};
+use super::{landlock, privileges, sockets};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -69,8 +69,12 @@ impl From<String> for Failure {
 pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
     privileges::give_up().map_err(|error| format!("privileges: {error}"))?;
     match policy.level {
-        Level::Off | Level::Privileges => Ok(()),
-        Level::Files | Level::Namespaces => Ok(landlock::confine(policy)?),
+        Level::Off | Level::Privileges => {}
+        Level::Files | Level::Namespaces => landlock::confine(policy)?,
+    }
+    match policy.network {
+        Some(Network::Port(_)) => Ok(sockets::limit()?),
+        Some(Network::Own { .. }) | None => Ok(()),
     }
 }
 

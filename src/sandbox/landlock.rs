@@ -1,9 +1,10 @@
 //! The second level: writes only in named places, by Landlock.
 
-use super::policy::Policy;
+use super::policy::{Network, Policy};
 use landlock::{
-    ABI, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
-    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError,
+    RulesetStatus, Scope,
 };
 use std::path::Path;
 
@@ -45,14 +46,18 @@ fn granted(is_directory: bool) -> BitFlags<AccessFs> {
 
 /// A ruleset that allows nothing yet. What the kernel must have is required of it, and what it may have
 /// (signals and abstract sockets kept inside, no commands to devices) is taken where it is there.
-fn ruleset(signals: bool) -> Result<RulesetCreated, RulesetError> {
+fn ruleset(signals: bool, has_one_port: bool) -> Result<RulesetCreated, RulesetError> {
     let kept_inside = match signals {
         true => Scope::AbstractUnixSocket.into(),
         false => Scope::Signal | Scope::AbstractUnixSocket,
     };
-    Ruleset::default()
+    let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_write(NEEDED))?
+        .handle_access(AccessFs::from_write(NEEDED))?;
+    if has_one_port {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+    }
+    ruleset
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(writes())?
         .scope(kept_inside)?
@@ -61,7 +66,7 @@ fn ruleset(signals: bool) -> Result<RulesetCreated, RulesetError> {
 
 /// Whether the kernel can confine a child as this level says, else why not.
 pub(super) fn is_enough() -> Result<(), String> {
-    match ruleset(false) {
+    match ruleset(false, false) {
         Ok(_) => Ok(()),
         Err(_) => Err("Landlock with ABI 3 (Linux 6.2), switched on in the kernel".into()),
     }
@@ -71,7 +76,15 @@ pub(super) fn is_enough() -> Result<(), String> {
 /// everybody may write. Places that do not exist are left out.
 pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     let told = |error: RulesetError| format!("Landlock: {error}");
-    let mut ruleset = ruleset(policy.signals).map_err(told)?;
+    let port = match policy.network {
+        Some(Network::Port(port)) => Some(port),
+        _ => None,
+    };
+    let mut ruleset = ruleset(policy.signals, port.is_some()).map_err(told)?;
+    if let Some(port) = port {
+        let rule = NetPort::new(port, AccessNet::ConnectTcp);
+        ruleset = ruleset.add_rule(rule).map_err(told)?;
+    }
     let devices = DEVICES.iter().map(Path::new);
     let places = policy.write.iter().map(|place| place.as_path());
     for place in places.chain(devices) {

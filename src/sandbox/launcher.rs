@@ -3,7 +3,7 @@
 use super::child::{FAILED, Failure, Stage, close_descriptors_but, execute, restrict};
 use super::policy::Launch;
 use super::report::Reporter;
-use super::{mounts, namespaces};
+use super::{mounts, namespaces, network};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -50,8 +50,12 @@ fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Fai
         return namespaces::launch(launch, reporter);
     }
     close_descriptors_but(&[reporter.0.as_raw_fd()]);
+    let entrance = network::prepare(&launch.policy)?;
     if launch.policy.has_mounts() {
-        mounts::own(&launch.policy, &launch.cwd)?;
+        mounts::own(&launch.policy, &launch.cwd, entrance)?;
+    } else if let Some(entrance) = entrance {
+        mounts::leave(network::namespace(Some(&entrance)))?;
+        entrance.open()?;
     }
     restrict(&launch.policy)?;
     execute(launch, |command| Err(command.exec()))

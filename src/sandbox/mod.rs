@@ -20,13 +20,17 @@ mod mounts;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]
+mod network;
+#[cfg(target_os = "linux")]
 mod privileges;
+#[cfg(target_os = "linux")]
+mod sockets;
 
 pub use caches::{CACHES, Cache, Place, TOOLS, places};
 pub use files::{Surroundings, open_policy, policy};
 #[cfg(target_os = "linux")]
 pub use launcher::main;
-pub use policy::{Launch, OWN_PROGRAM, Policy, SUBCOMMAND};
+pub use policy::{Launch, Network, OWN_PROGRAM, Policy, SUBCOMMAND};
 pub use report::Report;
 
 /// The highest level that the kernel has, but for namespaces, which only an attempt can tell; and what is

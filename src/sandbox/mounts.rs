@@ -1,6 +1,7 @@
 //! Mounts of a child's own: what of the places that it may write stays as it is.
 
 use super::child::Failure;
+use super::network::{self, Entrance};
 use super::policy::Policy;
 use nix::sched::{CloneFlags, unshare};
 use rustix::mount::{
@@ -30,9 +31,13 @@ pub(super) fn leave(own: CloneFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Gives this process mounts of its own and makes those of a policy.
-pub(super) fn own(policy: &Policy, cwd: &Path) -> Result<(), Failure> {
-    leave(CloneFlags::CLONE_NEWNS)?;
+/// Gives this process mounts of its own and makes those of a policy; and a network of its own, if there is an
+/// entrance to one.
+pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Result<(), Failure> {
+    leave(CloneFlags::CLONE_NEWNS | network::namespace(entrance.as_ref()))?;
+    if let Some(entrance) = entrance {
+        entrance.open()?;
+    }
     private()?;
     places(policy)?;
     enter(cwd)

@@ -10,9 +10,9 @@ use super::child::{
     FAILED, Failure, NAME, Stage, close_descriptors_but, execute, let_go_of_standard_streams,
     restrict,
 };
-use super::mounts;
 use super::policy::{Launch, OWN_PROGRAM};
 use super::report::Reporter;
+use super::{mounts, network};
 use nix::sched::CloneFlags;
 use nix::sys::signal::SigSet;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -35,7 +35,7 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     // A signal for the whole group is for the child; the launcher has to see its end.
     let blocked = SigSet::all().thread_block();
     blocked.map_err(|error| format!("signals: {error}"))?;
-    separate()?;
+    separate(launch)?;
     let (ends, told) = io::pipe().map_err(|error| format!("a pipe: {error}"))?;
     fcntl_setfd(&told, FdFlags::empty()).map_err(|error| format!("a pipe: {error}"))?;
     let mut first = first_process(launch, told.as_raw_fd())?;
@@ -97,9 +97,14 @@ fn read_end(mut from: impl Read) -> Option<End> {
 }
 
 /// Leaves the namespaces of the run.
-fn separate() -> Result<(), Failure> {
+fn separate(launch: &Launch) -> Result<(), Failure> {
+    let entrance = network::prepare(&launch.policy)?;
     let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC;
-    if !mounts::leave(own)? {
+    let in_user_namespace = mounts::leave(own | network::namespace(entrance.as_ref()))?;
+    if let Some(entrance) = entrance {
+        entrance.open()?;
+    }
+    if !in_user_namespace {
         return Ok(());
     }
     // The first process is another program, which only root would enter with the right to mount.

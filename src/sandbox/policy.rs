@@ -29,7 +29,29 @@ pub struct Policy {
     pub pinned: Vec<PathBuf>,
     /// Sockets that cannot be connected to.
     pub hidden: Vec<PathBuf>,
+    /// What is left of the network; `None` where it is open.
+    pub network: Option<Network>,
 }
+
+/// What is left to a child of the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Network {
+    /// A network of its own, where the gateway answers on this port of the loopback interface. A listener there is
+    /// handed in at the socket of this abstract name.
+    Own {
+        /// The name.
+        socket: String,
+        /// The port.
+        port: u16,
+    },
+    /// From [`Level::Files`] on: TCP connections to this port alone, at whatever address, and no other way out but
+    /// sockets with a path.
+    Port(u16),
+}
+
+/// The words by which a launcher is told of them.
+const OWN_NETWORK: &str = "--own-network";
+const ONE_PORT: &str = "--one-port";
 
 /// The word by which a launcher is told that processes outside may be signalled.
 const SIGNALS: &str = "--signals";
@@ -45,6 +67,7 @@ impl Policy {
             write_below: Vec::new(),
             pinned: Vec::new(),
             hidden: Vec::new(),
+            network: None,
         }
     }
 
@@ -110,6 +133,15 @@ impl Launch {
             self.cwd.clone().into(),
         ];
         arguments.extend(self.policy.signals.then(|| SIGNALS.into()));
+        match &self.policy.network {
+            Some(Network::Own { socket, port }) => {
+                arguments.extend([OWN_NETWORK.into(), format!("{port}:{socket}").into()]);
+            }
+            Some(Network::Port(port)) => {
+                arguments.extend([ONE_PORT.into(), port.to_string().into()]);
+            }
+            None => {}
+        }
         for (name, paths) in self.policy.lists() {
             for path in paths {
                 arguments.extend([name.into(), path.clone().into()]);
@@ -135,6 +167,20 @@ impl Launch {
             }
             if name == SIGNALS {
                 policy.signals = true;
+                continue;
+            }
+            if name == OWN_NETWORK {
+                let value = arguments.next()?.into_string().ok()?;
+                let (port, socket) = value.split_once(':')?;
+                policy.network = Some(Network::Own {
+                    socket: socket.to_owned(),
+                    port: port.parse().ok()?,
+                });
+                continue;
+            }
+            if name == ONE_PORT {
+                let port = arguments.next()?.to_str()?.parse().ok()?;
+                policy.network = Some(Network::Port(port));
                 continue;
             }
             policy.list_mut(&name)?.push(arguments.next()?.into());
@@ -166,6 +212,10 @@ mod tests {
                 write_below: vec!["--write".into()],
                 pinned: vec!["/a/.git".into()],
                 hidden: vec!["/run/docker.sock".into()],
+                network: Some(Network::Own {
+                    socket: "sprag-1:2".into(),
+                    port: 4711,
+                }),
             },
             report: 7,
             cwd: odd().into(),

@@ -138,7 +138,7 @@ fn add(command: Command, key: &Key) -> Command {
             true => ArgAction::Append,
             false => ArgAction::Set,
         });
-    match key.name == settings::REPEATED.1 {
+    match settings::REPEATED.iter().any(|(_, many)| *many == key.name) {
         true => command.arg(arg.visible_alias(key.input())),
         false => command.arg(arg),
     }

@@ -81,6 +81,43 @@ fn an_agent_behind_the_gateway_has_a_token_and_the_provider_gets_the_key() {
 }
 
 #[test]
+fn the_gateway_is_reached_where_the_network_allows_no_host() {
+    for (sandbox, limit, enforced) in [
+        ("auto", None, "namespace"),
+        ("require:2", Some("tcp_port"), "tcp_port"),
+        ("off", None, "nothing"),
+    ] {
+        let api = ModelApi::start([says("hello"), says("hello")]).unwrap();
+        let mut project = project(&api);
+        if let Some(limit) = limit {
+            project.env("SPRAG_NETWORK_LIMIT", limit);
+        }
+        let out = project.outside("").display().to_string();
+        // The second time as a program that asks its proxy for everything.
+        let script = format!(
+            "{ASK}ask one > $OUT/status; NO_PROXY= no_proxy= ask two >> $OUT/status; echo fixed > a.txt"
+        );
+        let args = [
+            "--network-allow",
+            "deny",
+            "--sandbox",
+            sandbox,
+            "--sandbox-write",
+            &out,
+        ];
+        let run = project.run(&project.agent(&script), &args).expect(0);
+        let network = &run.summary["sandbox"]["network"];
+        if network["enforced"] != enforced {
+            eprintln!("SKIPPED: {enforced} is not to be had here: {network}");
+            continue;
+        }
+        assert_eq!(project.notes("status"), ["200", "200"], "{enforced}");
+        assert_eq!(api.model_requests().len(), 2);
+        assert_eq!(network.get("denied"), None);
+    }
+}
+
+#[test]
 fn without_the_gateway_the_agent_has_the_key() {
     let api = ModelApi::start([]).unwrap();
     let project = project(&api);

@@ -13,6 +13,7 @@ mod act;
 mod action_file;
 mod actions;
 mod agent_ends;
+mod allow_list;
 mod architecture;
 mod attacks;
 mod bad_input;

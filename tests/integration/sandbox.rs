@@ -12,7 +12,7 @@ const ORDINARY: &str = "65534";
 
 /// Who runs `sprag`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum User {
+pub(crate) enum User {
     /// Whoever runs the tests.
     Own,
     /// Somebody who is not root.
@@ -21,7 +21,7 @@ enum User {
 
 impl User {
     /// Everybody whom this test can be.
-    fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         match rustix::process::geteuid().is_root() {
             true => vec![Self::Own, Self::Ordinary],
             false => vec![Self::Own],
@@ -29,7 +29,7 @@ impl User {
     }
 
     /// Runs `sprag` as this user; `None` where that user cannot reach the project.
-    fn sprag(self, project: &Project, args: &[&str]) -> Option<Run> {
+    pub(crate) fn sprag(self, project: &Project, args: &[&str]) -> Option<Run> {
         let output = self.command(project, args)?.output().unwrap();
         Some(project.finished(&output))
     }

@@ -69,8 +69,29 @@ fn programs(it: &Configuration) -> Option<Finding> {
 }
 
 pub(super) fn findings(agent: Option<&Agent>) -> Vec<Finding> {
+    let mut findings = of_agent(agent);
+    findings.extend(agent.and_then(gateway));
+    findings
+}
+
+/// Whether the key of an agent that asks a model itself stays with Sprag.
+fn gateway(agent: &Agent) -> Option<Finding> {
+    const CHECK: &str = "model-gateway";
+    let line = agent.gateway.as_ref()?;
+    Some(match (&line.why, agent.requires_gateway) {
+        (None, _) => Finding::ok(CHECK, "the key of its model stays with Sprag"),
+        (Some(why), false) => Finding::ok(CHECK, format!("it has its own login: {why}")),
+        (Some(why), true) => Finding::fail(
+            CHECK,
+            format!("`gateway: on` keeps the key of its model with Sprag, which cannot be: {why}"),
+            "docs/security.md says which agents can be behind the gateway, and how; or set `gateway: auto`",
+        ),
+    })
+}
+
+fn of_agent(agent: Option<&Agent>) -> Vec<Finding> {
     const CHECK: &str = "agent";
-    let Some(Agent { auto, kind }) = agent else {
+    let Some(Agent { auto, kind, .. }) = agent else {
         return vec![Finding::unknown(
             CHECK,
             "not known without the configuration",

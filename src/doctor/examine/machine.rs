@@ -2,7 +2,7 @@
 
 use crate::doctor::facts::{Agent, AgentKind, Confinement, Facts, Machine, Obstacle, Place};
 use crate::doctor::finding::Finding;
-use crate::domain::sandbox::Level;
+use crate::domain::sandbox::{Enforcement, Level};
 use crate::domain::settings::Sandbox;
 
 /// Less free space than this does not do for a run: one transcript alone may take 64 MiB.
@@ -14,6 +14,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
     let machine = &facts.machine;
     let mut findings = vec![user(machine), sandbox(machine)];
     findings.extend(machine.confinement.as_ref().map(confinement));
+    findings.extend(machine.confinement.as_ref().and_then(allow_list));
     findings.push(processes(machine));
     let run = room("run-directory", &machine.run_directory, "--run-dir");
     findings.push(run);
@@ -134,6 +135,18 @@ fn confinement(it: &Confinement) -> Finding {
 }
 
 /// What to do for a higher level than the highest that can be had.
+/// What enforces the setting `network`, where it is set.
+fn allow_list(it: &Confinement) -> Option<Finding> {
+    const CHECK: &str = "network-allow-list";
+    let network = it.line.network.as_ref()?;
+    let found = network.words();
+    Some(match (network.enforced, it.setting) {
+        (Enforcement::Namespace, _) => Finding::ok(CHECK, found),
+        (_, Sandbox::Off) => Finding::warn(CHECK, found, "remove `sandbox: off`"),
+        _ => Finding::warn(CHECK, found, remedy(it)),
+    })
+}
+
 fn remedy(it: &Confinement) -> String {
     if it.highest.level < Level::Files {
         return "run on Linux 6.2 or later with Landlock among the kernel's security modules (`lsm=landlock,…`); in a \

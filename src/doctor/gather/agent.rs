@@ -5,11 +5,13 @@ use crate::agents::{self, CliAgent, CliSpec};
 use crate::context::Context;
 use crate::doctor::gather::{Configured, trouble};
 use crate::doctor::{Agent, AgentKind, Asked, Cli};
+use crate::domain::settings::Gateway;
 use crate::git::without_userinfo;
 use crate::process::environment::environment;
 use crate::process::{
     Cancel, CommandSpec, HeadTail, Input, Limits, StreamKind, clean_text, find_program, run,
 };
+use crate::run::model_gateway;
 use crate::run::required_agents::login;
 use crate::settings::TaskConfig;
 use std::path::Path;
@@ -43,6 +45,11 @@ pub(crate) async fn look(
     Some(Agent {
         auto: !named && settings.agent_command.is_none(),
         kind,
+        gateway: match configured.no_agent {
+            Some(_) => None,
+            None => model_gateway::line(context, &configured.run, &configured.task),
+        },
+        requires_gateway: configured.run.settings.gateway == Gateway::On,
     })
 }
 

@@ -348,6 +348,80 @@ impl Kind for ProgressKind {
     }
 }
 
+/// `network`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Hosts that may be reached.
+    pub allow: Vec<String>,
+}
+
+/// [`Network`].
+pub struct NetworkKind;
+
+/// The word for no host at all.
+const NO_HOST: &str = "deny";
+
+impl Kind for NetworkKind {
+    type Out = Network;
+    fn form(&self) -> Form {
+        Form::Lines
+    }
+    fn schema(&self) -> Json {
+        let allow = json!({"type": "object", "properties": {"allow": texts_schema()}, "required": ["allow"], "additionalProperties": false});
+        json!({"anyOf": [texts_schema(), allow]})
+    }
+    fn value_name(&self) -> &'static str {
+        "HOST"
+    }
+    fn words(&self, value: &Network) -> String {
+        literals(&value.allow)
+    }
+    fn read(&self, key: &str, node: &Node) -> Result<Network, Fault> {
+        let expected = "a list of hosts, `deny`, or a mapping with the key `allow`";
+        let allow = match read::entries(key, expected, node) {
+            Err(_) => return hosts(key, node),
+            Ok(entries) => entries,
+        };
+        let mut network = None;
+        for entry in allow {
+            match entry.key.as_str() {
+                "allow" => network = Some(hosts("network.allow", &entry.value)?),
+                other => return Err(unknown_part(key, other, &["allow"], entry.key_at)),
+            }
+        }
+        network.ok_or_else(|| read::unexpected(key, expected, node))
+    }
+}
+
+fn hosts(key: &str, node: &Node) -> Result<Network, Fault> {
+    let expected = "a list of names or addresses of hosts without a port, such as example.com, *.example.com or 192.0.2.1";
+    let items = read::items(key, expected, node)?;
+    let mut allow = Vec::with_capacity(items.len());
+    for item in &items {
+        let host = read::words(&format!("each item of {key}"), item)?;
+        let host = host.trim().to_owned();
+        match host.as_str() {
+            NO_HOST if items.len() == 1 => {}
+            text if is_host(text) => allow.push(host),
+            _ => return Err(read::unexpected(key, expected, item)),
+        }
+    }
+    Ok(Network { allow })
+}
+
+/// Whether this is a name, one with `*.` in front, or an address.
+fn is_host(text: &str) -> bool {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let bare = name.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let is_v6 = |text: &str| {
+        let of_address = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.');
+        text.matches(':').count() > 1 && text.chars().all(of_address)
+    };
+    let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    let is_name = !name.is_empty() && name.chars().all(of_name) && !name.starts_with('.');
+    is_name || is_v6(bare.unwrap_or(name))
+}
+
 /// A closed set of words.
 pub trait Words: Sized + Copy + 'static {
     /// Each word with its value.

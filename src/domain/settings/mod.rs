@@ -18,7 +18,7 @@ pub use choice::{
     OnFinding, OnProtected, ProveNewTests, PullRequest, Report, ReviewFindings, ReviewThreads,
     Sandbox, TestChangePolicy,
 };
-pub use kind::Progress;
+pub use kind::{Network, Progress};
 pub use roles::{RoleAgent, Roles};
 pub use table::{MAX_RETRIES, NAMES, Resolved, Settings, keys};
 
@@ -162,13 +162,13 @@ impl Key {
     }
 }
 
-/// A list whose flag, which is repeated, is named for one item: its name there, and the key.
-pub const REPEATED: (&str, &str) = ("agent_arg", "agent_args");
+/// Lists whose flags, which are repeated, are named for one item: the name there, and the key.
+pub const REPEATED: &[(&str, &str)] = &[("agent_arg", "agent_args"), ("network_allow", "network")];
 
 /// The flag of a key, without the hyphens in front.
 pub fn flag_name(key: &str) -> String {
-    let (one, many) = REPEATED;
-    input_name(if key == many { one } else { key })
+    let own = REPEATED.iter().find(|(_, many)| *many == key);
+    input_name(own.map_or(key, |(one, _)| one))
 }
 
 /// The action input of a key.
@@ -303,10 +303,8 @@ impl Resolved {
 /// The key that another spelling stands for: the flag `--agent-arg` is repeated, the key is a
 /// list.
 pub(crate) fn canonical_name(key: &str) -> &str {
-    match key {
-        key if key == REPEATED.0 => REPEATED.1,
-        other => other,
-    }
+    let own = REPEATED.iter().find(|(one, _)| *one == key);
+    own.map_or(key, |(_, many)| many)
 }
 
 /// Reads `setup`: commands that run once before the first turn.

@@ -15,8 +15,8 @@ use super::choice::{
     Sandbox, TestChangePolicy,
 };
 use super::kind::{
-    Choice, Globs, Kind, Money, OneOf, Progress, ProgressKind, Text, Texts, Time, Truth, Variables,
-    Whole,
+    Choice, Globs, Kind, Money, Network, NetworkKind, OneOf, Progress, ProgressKind, Text, Texts,
+    Time, Truth, Variables, Whole,
 };
 use super::roles::{AgentList, OneAgent, RoleAgent, Roles, RolesKind};
 use super::{Group, Key, KeyDefault, Scope};
@@ -234,6 +234,8 @@ settings! {
         sandbox_write: Vec<String> = Texts::named("PATH"), Run, is Vec::new();
         /// Whether the keys of model providers stay with Sprag, and agents ask its gateway on the loopback interface instead: `auto` where the gateway can stand in for the key, `on` starts nothing where it cannot, `off` gives agents their keys.
         gateway: Gateway = Choice::<Gateway>::kind(), Run, is Gateway::Auto;
+        /// The hosts that agents, checks and hooks may reach, by a proxy of Sprag's: names, `*.` in front of a name, or addresses, without a port; `deny` for none. How far that is enforced depends on the machine and is told.
+        network: Network = NetworkKind, Run, unset "any host";
     }
     Commits {
         /// Start on a tree that is not clean. Then nothing is committed.

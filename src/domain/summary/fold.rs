@@ -53,6 +53,12 @@ impl RunSummary {
             }
             EventKind::PushEnded(push) => self.push_ended(push),
             EventKind::TaskEnded(ended) => self.task_ended(event, ended),
+            EventKind::HostsDenied { hosts } => {
+                let network = self.sandbox.as_mut().and_then(|line| line.network.as_mut());
+                if let Some(network) = network {
+                    network.note_denied(hosts);
+                }
+            }
             EventKind::Warning { message } => self.warnings.push(message.clone()),
             EventKind::RunEnded {
                 status,
@@ -87,9 +93,30 @@ impl RunSummary {
             .collect()
     }
 
+    /// The hosts that were asked for and that the setting `network` does not allow.
+    pub fn denied_hosts(&self) -> &[DeniedHost] {
+        let network = self.sandbox.as_ref().and_then(|line| line.network.as_ref());
+        network.map_or(&[], |line| &line.denied)
+    }
+
     /// The task of that id.
     pub fn task(&self, id: &str) -> Option<&TaskSummary> {
         self.tasks.iter().find(|task| task.id == id)
+    }
+
+    /// An agent that had its key in one part of a run had it in the run.
+    fn gateway_of(&mut self, lines: &[GatewayLine]) {
+        for line in lines {
+            match self
+                .gateway
+                .iter_mut()
+                .find(|known| known.agent == line.agent)
+            {
+                Some(known) if known.behind => known.clone_from(line),
+                Some(_) => {}
+                None => self.gateway.push(line.clone()),
+            }
+        }
     }
 
     fn started(&mut self, started: &RunStarted) {
@@ -97,8 +124,11 @@ impl RunSummary {
         self.name.clone_from(&started.name);
         self.limits.clone_from(&started.limits);
         // Of a run that was taken up the lesser counts.
-        let both = self.sandbox.iter().chain(&started.sandbox);
-        self.sandbox = both.min_by_key(|line| line.level).cloned();
+        self.sandbox = match (self.sandbox.take(), &started.sandbox) {
+            (Some(before), Some(now)) => Some(before.lesser(now)),
+            (before, now) => before.or_else(|| now.clone()),
+        };
+        self.gateway_of(&started.gateway);
         if started.resumed && !self.run_id.is_empty() {
             return;
         }

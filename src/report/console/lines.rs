@@ -12,7 +12,7 @@ use crate::domain::event::{
 };
 use crate::domain::outcome::{Reason, TaskEnd, signal_name};
 use crate::domain::review::{self, ReviewVerdict};
-use crate::domain::sandbox::SandboxLine;
+use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
 
@@ -36,6 +36,7 @@ pub fn lines(event: &Event, summary: &RunSummary, style: &Style) -> Vec<String> 
 
 fn quiet(event: &Event, summary: &RunSummary) -> Vec<Line> {
     match &event.kind {
+        EventKind::HostsDenied { hosts } => vec![warning(&denied_words(hosts))],
         EventKind::Warning { message } => vec![warning(message)],
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
         EventKind::RunEnded { .. } => end::lines(summary),
@@ -157,6 +158,7 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
             failing.chain([task_ended(event, ended, summary)]).collect()
         }
         EventKind::CancelRequested { signal } => vec![cancel(*signal)],
+        EventKind::HostsDenied { hosts } => vec![warning(&denied_words(hosts))],
         EventKind::Warning { message } => vec![warning(message)],
         EventKind::RunEnded { .. } => end::lines(summary),
         EventKind::TurnEnded { .. } => Vec::new(),
@@ -199,6 +201,8 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
         Line::whole(Tone::Dim, format!("run {run} is {word} in {dir}")),
     ];
     lines.extend(started.sandbox.as_ref().map(sandbox));
+    let gateway = gateway_words(&started.gateway);
+    lines.extend(gateway.map(|words| Line::whole(Tone::Dim, text::short_line(&words, LINE_CHARS))));
     let limits = started.limits.iter();
     lines.extend(limits.map(|limits| Line::new(Tone::Dim, text::line(limits))));
     lines

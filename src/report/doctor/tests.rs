@@ -101,6 +101,8 @@ fn what_others_named_is_one_line_that_the_runner_does_not_obey() {
 fn several_ways_out_stand_below_each_other() {
     let mut facts = samples::laptop();
     facts.agent = Some(Agent {
+        gateway: None,
+        requires_gateway: false,
         auto: true,
         kind: AgentKind::None(Trouble {
             message: "no agent is configured".into(),

@@ -9,6 +9,7 @@ use crate::domain::event::{
     Event, EventKind, PullRequestLine, PushLine, RetryKind, ReviewLine, TurnProgress,
 };
 use crate::domain::review::{Finding, ReviewVerdict};
+use crate::domain::sandbox::DeniedHost;
 
 /// Two commits that arrived.
 pub fn pushed() -> PushLine {
@@ -160,6 +161,12 @@ pub fn every_event() -> Vec<Event> {
     });
     tape.push(EventKind::PushEnded(Box::new(pushed())));
     tape.push(EventKind::CancelRequested { signal: 2 });
+    tape.push(EventKind::HostsDenied {
+        hosts: vec![DeniedHost {
+            host: "evil.example.com".into(),
+            times: 2,
+        }],
+    });
     tape.push(warning("the plan file is not in the work tree"));
     tape.end();
     tape.events

@@ -112,6 +112,9 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
         EventKind::PushEnded(push) => Body::PushEnded((**push).clone()),
         EventKind::TaskEnded(ended) => task_ended(ended),
         EventKind::CancelRequested { signal } => Body::CancelRequested { signal: *signal },
+        EventKind::HostsDenied { hosts } => Body::NetworkDenied {
+            hosts: hosts.clone(),
+        },
         EventKind::Warning { message } => Body::Warning {
             message: message.clone(),
             code: None,
@@ -172,6 +175,7 @@ fn run_started(started: &RunStarted) -> Body {
         name: started.name.clone(),
         limits: started.limits.clone(),
         sandbox: started.sandbox.clone(),
+        gateway: started.gateway.clone(),
     }
 }
 

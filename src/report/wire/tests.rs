@@ -6,7 +6,7 @@ use crate::report::samples;
 use std::collections::BTreeSet;
 
 /// The names of the contract, `agent.*` and `commit.*` written out.
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 30] = [
     "run.started",
     "task.started",
     "turn.started",
@@ -31,6 +31,7 @@ const NAMES: [&str; 29] = [
     "verification.skipped",
     "commit.created",
     "commit.rejected",
+    "network.denied",
     "push.ended",
     "task.ended",
     "cancel.requested",
@@ -160,9 +161,10 @@ fn the_samples_hold_every_kind_of_event() {
             EventKind::ProofEnded(_) => 29,
             EventKind::TurnProgress(_) => 30,
             EventKind::ReviewEnded(_) => 31,
+            EventKind::HostsDenied { .. } => 32,
         })
         .collect();
-    assert_eq!(kinds, (0..32).collect());
+    assert_eq!(kinds, (0..33).collect());
 }
 
 #[test]

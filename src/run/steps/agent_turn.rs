@@ -151,6 +151,7 @@ fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if let Some(refusal) = parts.setup.isolation.refusal(stderr) {
         parts.emit.warn(refusal);
     }
+    parts.setup.tell_denied(&mut parts.emit);
 }
 
 /// What the agent's reader makes of everything that it has printed and of how it ended.

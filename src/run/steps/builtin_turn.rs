@@ -105,6 +105,7 @@ pub(crate) async fn run_builtin(
             file.path()
         ));
     }
+    parts.setup.tell_denied(&mut parts.emit);
     if let Some(why) = parts.recorder.as_mut().and_then(Recorder::lost) {
         parts.emit.warn(why);
     }

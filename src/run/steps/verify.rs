@@ -147,6 +147,7 @@ pub async fn run_checks(
     };
     let ran =
         checks::run_checks(&config.checks, &around, &mut memory.begun, &mut on_progress).await;
+    setup.tell_denied(emit);
     if let Some(refusal) = setup.isolation.refusal(&ran.failing_output) {
         emit.warn(refusal);
     }

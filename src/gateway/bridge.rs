@@ -1,0 +1,86 @@
+//! Listeners in networks of children: a launcher that has made a network of its child's own hands in a socket that
+//! listens there, and the gateway answers on it as on its own. No process stands between them.
+
+use super::connections::{Connections, accept};
+use super::shared::Shared;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use std::collections::VecDeque;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+/// The most networks that are answered in at a time; the oldest one is let go of. A run has one child at a time
+/// whose network matters, but for those that they leave behind for a moment.
+const MOST: usize = 64;
+
+/// How long a launcher may take to hand its listener in.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A place where listeners are handed in, by a name that nobody can guess.
+pub(super) fn place() -> io::Result<(String, UnixListener)> {
+    let name = format!("sprag-{}", uuid::Uuid::new_v4().simple());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+    listener.set_nonblocking(true)?;
+    Ok((name, listener))
+}
+
+/// Takes listeners in for as long as the gateway is there.
+pub(super) async fn take_in(place: UnixListener, shared: Arc<Shared>, connections: Connections) {
+    let Ok(place) = tokio::net::UnixListener::from_std(place) else {
+        return;
+    };
+    let mut answered: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let Ok((stream, _)) = place.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let own = rustix::process::geteuid().as_raw();
+        let is_own = stream.peer_cred().is_ok_and(|peer| peer.uid() == own);
+        let Ok(Ok(listener)) = timeout(PATIENCE, handed_in(&stream)).await else {
+            continue;
+        };
+        let is_local = listener.local_addr().is_ok_and(|it| it.ip().is_loopback());
+        if !is_own || !is_local || listener.set_nonblocking(true).is_err() {
+            continue;
+        }
+        let answering = accept(listener, Arc::clone(&shared), connections.clone());
+        answered.push_back(tokio::spawn(answering).abort_handle());
+        while answered.len() > MOST {
+            answered.pop_front().inspect(AbortHandle::abort);
+        }
+    }
+}
+
+async fn handed_in(stream: &UnixStream) -> io::Result<TcpListener> {
+    loop {
+        stream.readable().await?;
+        match stream.try_io(Interest::READABLE, || received(stream)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            received => return received.map(TcpListener::from),
+        }
+    }
+}
+
+fn received(stream: &UnixStream) -> io::Result<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let mut bytes = [IoSliceMut::new(&mut byte)];
+    recvmsg(stream, &mut bytes, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let mut descriptors = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
+        _ => None,
+    });
+    let descriptor = descriptors.next().and_then(|mut it| it.next());
+    descriptor.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}

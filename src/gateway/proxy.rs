@@ -1,0 +1,237 @@
+//! The proxy by which agents and checks reach the hosts that they may reach: tunnels, and requests over plain
+//! HTTP.
+
+use super::answer::{Answer, REFUSAL, own};
+use super::body::Passing;
+use super::forward::{forward, kept};
+use super::shared::Shared;
+use crate::http::Connector;
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::PROXY_AUTHORIZATION;
+use hyper::http::uri::Authority;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+/// How long a connection may take to be made.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// Why there is no connection.
+enum Refused {
+    /// It is not allowed.
+    Denied(String),
+    /// It cannot be made.
+    Failed(String),
+}
+
+impl Refused {
+    fn answer(self) -> Answer {
+        let (status, why) = match self {
+            Self::Denied(why) => (StatusCode::FORBIDDEN, why),
+            Self::Failed(why) => (StatusCode::BAD_GATEWAY, why),
+        };
+        own(status, "text/plain", format!("{REFUSAL} {why}\n"))
+    }
+}
+
+/// A connection to a host, and whether another proxy reads what is sent.
+struct Connected {
+    stream: Box<dyn Stream>,
+    is_proxied: bool,
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// Whether a request is one for a proxy.
+pub(super) fn is_for_proxy(request: &Request<Incoming>) -> bool {
+    request.method() == Method::CONNECT || request.uri().authority().is_some()
+}
+
+/// Opens a tunnel or passes a request on, if its host may be reached.
+pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
+    let is_tunnel = request.method() == Method::CONNECT;
+    let uri = request.uri().clone();
+    let port = uri.port_u16().or((!is_tunnel).then_some(80));
+    let (Some(host), Some(port)) = (uri.host(), port) else {
+        return Refused::Failed("no host and port are asked for".into()).answer();
+    };
+    let is_own = shared.is_own(host, port);
+    if is_own && !is_tunnel {
+        // Programs ask their proxy for everything, for the gateway too.
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        if let Ok(path) = path.parse() {
+            *request.uri_mut() = path;
+        }
+        return forward(request, shared).await;
+    }
+    if !is_tunnel && uri.scheme_str() != Some("http") {
+        return Refused::Failed("only http is passed on without a tunnel".into()).answer();
+    }
+    let connecting = async {
+        match is_own {
+            // Some programs ask a proxy for a tunnel whatever they speak, to the gateway too.
+            true => plainly(shared.address, host).await,
+            false => connect(host, port, is_tunnel, shared).await,
+        }
+    };
+    let connected = match timeout(CONNECT, connecting).await {
+        Ok(Ok(connected)) => connected,
+        Ok(Err(refused)) => {
+            if let Refused::Denied(_) = refused {
+                shared.denied.note(host);
+            }
+            return refused.answer();
+        }
+        Err(_) => return Refused::Failed(format!("{host} does not answer")).answer(),
+    };
+    match is_tunnel {
+        true => tunnel(request, connected, shared),
+        false => pass(request, connected, shared).await,
+    }
+}
+
+async fn connect(
+    host: &str,
+    port: u16,
+    is_tunnel: bool,
+    shared: &Shared,
+) -> Result<Connected, Refused> {
+    let Some(allow) = shared.allow.as_ref().filter(|allow| allow.admits(host)) else {
+        let why = format!("{host} is not in the allow-list of the setting `network`");
+        return Err(Refused::Denied(why));
+    };
+    let failed = |error: &dyn std::fmt::Display| Refused::Failed(format!("{host}: {error}"));
+    let scheme = if is_tunnel { "https" } else { "http" };
+    let uri: Uri = format!("{scheme}://{host}:{port}")
+        .parse()
+        .map_err(|error| failed(&error))?;
+    let via = shared.network.via(&uri).map_err(|error| failed(&error))?;
+    if via.is_some() {
+        // The job's own proxy looks the name up.
+        let connector = Connector::new(&shared.network, Some(CONNECT));
+        let link = connector.link(uri).await;
+        let link = link.map_err(|error| failed(&crate::http::told(&*error).0))?;
+        return Ok(Connected {
+            stream: Box::new(TokioIo::new(link)),
+            is_proxied: !is_tunnel,
+        });
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
+        Ok(address) => vec![(address, port).into()],
+        Err(_) => {
+            let found = lookup_host((bare, port)).await;
+            found.map_err(|error| failed(&error))?.collect()
+        }
+    };
+    let (open, closed): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses
+        .into_iter()
+        .partition(|address| allow.may_connect(address.ip()));
+    // The very address that was looked at is connected to.
+    let mut last = None;
+    for address in open {
+        match plainly(address, host).await {
+            Err(refused) => last = Some(refused),
+            connected => return connected,
+        }
+    }
+    match (last, closed.first()) {
+        (None, Some(address)) => Err(Refused::Denied(format!(
+            "{host} stands for {}, which is not public and not in the allow-list of the setting `network` itself",
+            address.ip()
+        ))),
+        (Some(last), _) => Err(last),
+        (None, None) => Err(failed(&"it has no address")),
+    }
+}
+
+/// A connection to this very address.
+async fn plainly(address: SocketAddr, host: &str) -> Result<Connected, Refused> {
+    let stream = TcpStream::connect(address).await;
+    let stream = stream.map_err(|error| Refused::Failed(format!("{host}: {error}")))?;
+    let _ = stream.set_nodelay(true);
+    Ok(Connected {
+        stream: Box::new(stream),
+        is_proxied: false,
+    })
+}
+
+/// Answers, and moves bytes from then on until both sides have ended.
+fn tunnel(request: Request<Incoming>, mut connected: Connected, shared: &Shared) -> Answer {
+    let Ok(permit) = Arc::clone(&shared.tunnels).try_acquire_owned() else {
+        return Refused::Failed("there are too many tunnels".into()).answer();
+    };
+    tokio::spawn(async move {
+        let _permit = permit;
+        if let Ok(upgraded) = hyper::upgrade::on(request).await {
+            let mut agent = TokioIo::new(upgraded);
+            // A side that goes away is its own affair.
+            let _ = copy_bidirectional(&mut agent, &mut connected.stream).await;
+        }
+    });
+    Response::new(Either::Left(Full::new(Bytes::new())))
+}
+
+/// Passes one request over plain HTTP on, and its answer back.
+async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Shared) -> Answer {
+    let uri = request.uri().clone();
+    *request.headers_mut() = kept(request.headers());
+    let Some(authority) = uri.authority().map(without_user) else {
+        return Refused::Failed("no host is asked for".into()).answer();
+    };
+    // What is asked for decides, and not what a header says besides.
+    if let Ok(host) = authority.parse() {
+        request.headers_mut().insert(hyper::header::HOST, host);
+    }
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    if connected.is_proxied {
+        if let Some(login) = shared.network.proxy_authorization(&uri) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, login);
+        }
+    }
+    let target = match connected.is_proxied {
+        true => format!("http://{authority}{path}"),
+        false => path.to_owned(),
+    };
+    match target.parse() {
+        Ok(target) => *request.uri_mut() = target,
+        Err(_) => return Refused::Failed(format!("{authority}: no such address")).answer(),
+    }
+    let failed = |error: hyper::Error| Refused::Failed(error.to_string()).answer();
+    let stream = TokioIo::new(connected.stream);
+    let (mut sender, connection) = match hyper::client::conn::http1::handshake(stream).await {
+        Ok(made) => made,
+        Err(error) => return failed(error),
+    };
+    tokio::spawn(connection);
+    match sender.send_request(request).await {
+        Ok(answer) => {
+            let (head, body) = answer.into_parts();
+            let mut answer = Response::new(Either::Right(Passing {
+                body,
+                request: None,
+                _permit: None,
+            }));
+            *answer.status_mut() = head.status;
+            *answer.headers_mut() = kept(&head.headers);
+            answer
+        }
+        Err(error) => failed(error),
+    }
+}
+
+/// A host with its port, without a user and a password in front.
+fn without_user(authority: &Authority) -> String {
+    let whole = authority.as_str();
+    whole
+        .rsplit_once('@')
+        .map_or(whole, |(_, host)| host)
+        .to_owned()
+}
