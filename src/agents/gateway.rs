@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 pub struct Provider {
     /// Its name.
     pub name: &'static str,
+    /// Its name in OpenTelemetry's conventions.
+    pub convention: &'static str,
     /// The variables that hold a key, and how each is sent.
     pub(super) keys: &'static [(&'static str, KeyHeader)],
     /// The variables with the address of a server to be asked instead, the one that counts first.
@@ -74,6 +76,7 @@ impl KeyHeader {
 /// Anthropic.
 pub static ANTHROPIC: Provider = Provider {
     name: "anthropic",
+    convention: "anthropic",
     keys: &[
         ("ANTHROPIC_API_KEY", KeyHeader::ApiKey),
         ("ANTHROPIC_AUTH_TOKEN", KeyHeader::Bearer),
@@ -93,6 +96,7 @@ pub static ANTHROPIC: Provider = Provider {
 /// OpenAI.
 pub static OPENAI: Provider = Provider {
     name: "openai",
+    convention: "openai",
     keys: &[
         ("OPENAI_API_KEY", KeyHeader::Bearer),
         ("CODEX_API_KEY", KeyHeader::Bearer),
@@ -113,6 +117,7 @@ pub static OPENAI: Provider = Provider {
 /// Google.
 pub static GEMINI: Provider = Provider {
     name: "gemini",
+    convention: "gcp.gemini",
     keys: &[
         ("GEMINI_API_KEY", KeyHeader::Google),
         ("GOOGLE_API_KEY", KeyHeader::Google),

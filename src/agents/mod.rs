@@ -34,6 +34,25 @@ pub static CLIS: &[&CliSpec] = &[
     &qwen::SPEC,
 ];
 
+/// Who makes the models that an agent asks, as OpenTelemetry's conventions name it: the agent's own provider, else
+/// the one that the model's name begins with.
+pub fn maker_of(agent: &str, model: Option<&str>) -> Option<&'static str> {
+    let spec = CLIS.iter().find(|spec| spec.name == agent);
+    let own = spec.and_then(|spec| spec.gateway.as_ref());
+    let named = || {
+        let maker = model?.split_once('/')?.0;
+        // Some have more than one API: `openai-responses`.
+        let is_it = |name: &str| {
+            let rest = maker.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let mut known = gateway::PROVIDERS.iter().copied();
+        known.find(|provider| is_it(provider.name))
+    };
+    let provider = own.map(|gateway| gateway.provider).or_else(named)?;
+    Some(provider.convention)
+}
+
 /// The name of the agent that is part of Sprag.
 pub const BUILTIN: &str = "builtin";
 

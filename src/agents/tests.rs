@@ -658,3 +658,17 @@ fn a_turn_for_the_value_alone_has_the_schema_where_the_agent_takes_it() {
         "{args}"
     );
 }
+
+#[test]
+fn the_maker_of_models_is_the_agents_own_or_the_one_that_the_model_names() {
+    for (agent, model, maker) in [
+        ("codex", Some("gpt"), Some("openai")),
+        ("builtin", Some("openai-responses/gpt"), Some("openai")),
+        ("builtin", Some("gemini/flash"), Some("gcp.gemini")),
+        ("builtin", Some("openaix/gpt"), None),
+        ("builtin", Some("gpt"), None),
+        ("command", None, None),
+    ] {
+        assert_eq!(super::maker_of(agent, model), maker, "{agent} {model:?}");
+    }
+}

@@ -55,6 +55,7 @@ mod started;
 pub mod steps;
 mod take_up;
 pub mod task;
+mod telemetry;
 mod unfinished_work;
 pub mod wanted_draft;
 mod work_keeper;

@@ -24,6 +24,7 @@ use crate::report::{Format, Reporters, markdown, render};
 use crate::run::conversation;
 use crate::run::directory::RunDir;
 use crate::run::layout::RunFile;
+use crate::run::telemetry::Exporter;
 use crate::secrets::redact::Redactor;
 use crate::secrets::sources::redactor;
 use anyhow::Context as _;
@@ -68,6 +69,8 @@ pub struct Reporting {
     seq: u64,
     /// What tells GitHub, and what of.
     publishing: Option<Publishing>,
+    /// What tells a collector of traces and metrics, where there is one.
+    telemetry: Option<Exporter>,
     /// Takes secrets out of every event, before anything is made of it.
     redactor: Redactor,
     /// Raised by a signal, also after the last task.
@@ -142,6 +145,7 @@ impl Reporting {
             status: ReportStatus::Ok,
             seq: 0,
             publishing: None,
+            telemetry: Exporter::of(context),
             redactor,
             cancel: None,
         })
@@ -244,6 +248,9 @@ impl Reporting {
         let clean = redacted(&self.redactor, &event)?;
         self.summary.apply(&clean);
         let kept = self.keep(&event, &clean);
+        if let Some(telemetry) = &mut self.telemetry {
+            telemetry.take(&clean, &self.summary);
+        }
         for warning in self.reporters.report(&clean, &self.summary) {
             self.status = ReportStatus::Degraded;
             self.summary.warnings.push(warning);
@@ -340,6 +347,12 @@ impl Reporting {
             let text = github_output(&outputs(&self.summary, &beyond), &delimiter);
             self.append(&path, &text, "outputs");
         }
+        if let Some(telemetry) = self.telemetry.take() {
+            let is_cancelled = self.is_cancelled();
+            for fault in telemetry.send(is_cancelled, &self.redactor) {
+                self.warn(fault);
+            }
+        }
         // The warnings that came since belong to the report as well.
         self.write(run_dir, all.filter(|format| !format.shows_sources()));
         self.seq
@@ -373,9 +386,14 @@ impl Reporting {
         cancel.is_some_and(|cancel| cancel.reason().is_some())
     }
 
+    /// Whether the run was cancelled, or is being so at its end.
+    fn is_cancelled(&self) -> bool {
+        self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped()
+    }
+
     /// Waits for what was written to arrive.
     fn drain(&mut self) {
-        let is_cancelled = self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped();
+        let is_cancelled = self.is_cancelled();
         for (name, output, has_person) in &self.outputs.0 {
             let patience = match (is_cancelled, has_person) {
                 (true, _) => PATIENCE_OF_CANCELLED,

@@ -27,14 +27,32 @@ pub fn detector(environment: &[(OsString, OsString)]) -> Option<Detector> {
 
 /// The secrets of the environment with the names of their variables.
 fn secrets(environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, &str)> {
-    environment.iter().filter_map(|(name, value)| {
-        let (name, value) = (name.to_str()?, value.to_str()?);
+    let texts = environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    texts.flat_map(|(name, value)| {
         let plain = name.to_ascii_uppercase().replace('-', "_");
-        if ENDS.iter().any(|end| plain.ends_with(end)) {
-            return Some((name, value));
-        }
-        let is_proxy = plain.ends_with("_PROXY");
-        is_proxy.then_some((name, password(value)?))
+        let values: Vec<&str> = if ENDS.iter().any(|end| plain.ends_with(end)) {
+            vec![value]
+        } else if plain.ends_with("_PROXY") {
+            password(value).into_iter().collect()
+        } else if plain.starts_with("OTEL_") && plain.ends_with("_HEADERS") {
+            header_values(value).collect()
+        } else {
+            Vec::new()
+        };
+        values.into_iter().map(move |value| (name, value))
+    })
+}
+
+/// The values of headers for a collector of telemetry, `name=value` divided by commas, each without a scheme in
+/// front of it.
+fn header_values(headers: &str) -> impl Iterator<Item = &str> {
+    let values = headers.split(',').filter_map(|pair| pair.split_once('='));
+    values.map(|(_, value)| {
+        let without = |value: &'_ str, blank: &str| value.rfind(blank).map(|at| at + blank.len());
+        let at = without(value, "%20").max(without(value, " "));
+        value[at.unwrap_or_default()..].trim()
     })
 }
 
@@ -51,6 +69,14 @@ fn password(address: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_values_of_headers_for_a_collector_are_secrets() {
+        let value = "api-key=abcdefgh,Authorization=Basic%20aWpr bG1u, x-team=infra";
+        let environment = [("OTEL_EXPORTER_OTLP_TRACES_HEADERS".into(), value.into())];
+        let found: Vec<&str> = secrets(&environment).map(|(_, value)| value).collect();
+        assert_eq!(found, ["abcdefgh", "bG1u", "infra"]);
+    }
 
     #[test]
     fn the_password_of_a_proxy_is_a_secret() {

@@ -79,6 +79,7 @@ mod stdio;
 mod structured_output;
 mod support;
 mod taken_up;
+mod telemetry;
 mod tests_first;
 mod turns;
 mod verification;

@@ -1,0 +1,568 @@
+//! A run as OpenTelemetry traces and metrics, in the JSON encoding of OTLP/HTTP: public events in, two documents out.
+//!
+//! The encoding is a stable, published one, and all of it that a run needs is below. The crates `opentelemetry`,
+//! `opentelemetry_sdk` and `opentelemetry-otlp` (0.31, `http-json` alone) were measured instead: 78 more packages and
+//! 0.83 MB in a program of `opt-level = "s"`, for batches and threads of their own beside the one stream of events.
+//!
+//! Names are those of the semantic conventions for generative AI (`gen_ai.*`) and for CI (`cicd.*`, `vcs.*`) where
+//! they have one, and begin with `sprag.` elsewhere. Nothing that an agent, a check or a person wrote is sent but the
+//! names of plan, tasks, checks and branch.
+
+mod metrics;
+
+use super::wire::WireEvent;
+use metrics::Measured;
+use serde_json::{Map, Value, json};
+
+/// The trace that a run is a part of: its id, and the span that it hangs from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    trace: String,
+    span: String,
+    /// Whether who started the trace records it.
+    pub is_sampled: bool,
+}
+
+impl Parent {
+    /// Reads a `traceparent` of W3C Trace Context; `None` where it is none.
+    pub fn read(text: &str) -> Option<Self> {
+        let parts: Vec<&str> = text.trim().split('-').collect();
+        let is_hex = |part: &str, length: usize| {
+            let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            part.len() == length && part.bytes().all(lower)
+        };
+        let is_set = |part: &str| part.bytes().any(|byte| byte != b'0');
+        let (version, rest) = parts.split_first()?;
+        let &[trace, span, flags, ..] = rest else {
+            return None;
+        };
+        let is_known =
+            is_hex(version, 2) && *version != "ff" && (*version != "00" || rest.len() == 3);
+        let is_one = is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
+        let flags = u8::from_str_radix(flags, 16).ok()?;
+        (is_known && is_one && is_set(trace) && is_set(span)).then(|| Self {
+            trace: trace.to_owned(),
+            span: span.to_owned(),
+            is_sampled: flags & 1 == 1,
+        })
+    }
+}
+
+/// Who sends, beside the run itself.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Origin {
+    /// Attributes of the resource, `service.name` among them.
+    pub resource: Vec<(String, String)>,
+    /// The trace that the run belongs to, where it has one from outside.
+    pub parent: Option<Parent>,
+    /// Whether metrics tell what this process adds, not what it has come to.
+    pub is_delta: bool,
+}
+
+/// Tells who makes the models that an agent asks, by the names of agent and model.
+pub type MakerOf = fn(&str, Option<&str>) -> Option<&'static str>;
+
+/// The fold of a run's events; those of an earlier process of the same run are not among them.
+#[derive(Debug)]
+pub struct Telemetry {
+    /// Tells who makes the models of an agent, by its name and the model's.
+    maker_of: MakerOf,
+    run_id: String,
+    /// What holds for every turn of the run's own agent.
+    agent: String,
+    model: Option<String>,
+    spans: Vec<Span>,
+    measured: Vec<Measured>,
+    began: u64,
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Span {
+    what: What,
+    name: String,
+    /// Number of the event that opened it, which no other process of the run counts again.
+    seq: u64,
+    parent: Option<usize>,
+    start: u64,
+    end: Option<u64>,
+    attributes: Vec<(&'static str, Value)>,
+    /// Why it did not end well.
+    error: Option<String>,
+    commits: Vec<(u64, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Run,
+    Task,
+    Turn,
+    Check,
+}
+
+impl Telemetry {
+    /// Before the first event.
+    pub fn new(maker_of: MakerOf) -> Self {
+        Self {
+            maker_of,
+            run_id: String::new(),
+            agent: String::new(),
+            model: None,
+            spans: Vec::new(),
+            measured: Vec::new(),
+            began: 0,
+            last: 0,
+        }
+    }
+
+    /// Takes an event in.
+    pub fn apply(&mut self, event: &WireEvent) {
+        // What cannot be serialized is in no report.
+        if let Ok(event) = serde_json::to_value(event) {
+            self.apply_value(&event);
+        }
+    }
+
+    fn apply_value(&mut self, event: &Value) {
+        let Some(at) = nanos(&event["ts"]) else {
+            return;
+        };
+        // A clock that is set back makes no span that ends before it begins.
+        self.last = self.last.max(at);
+        match text(event, "event") {
+            "run.started" => self.run_started(event),
+            "task.started" => {
+                let id = text(event, "task").to_owned();
+                let span = self.open(What::Task, "sprag task".into(), event);
+                span.set("cicd.pipeline.task.name", id);
+            }
+            "turn.started" => self.turn_started(event),
+            "agent.session" => {
+                let id = text(event, "session_id").to_owned();
+                if let Some(turn) = self.innermost(What::Turn) {
+                    turn.set("gen_ai.conversation.id", id);
+                }
+            }
+            "turn.ended" => self.turn_ended(event),
+            "turn.assessed" => self.turn_assessed(event),
+            "check.started" => {
+                let (name, kind) = (
+                    text(event, "name").to_owned(),
+                    text(event, "kind").to_owned(),
+                );
+                let proof = event
+                    .get("proof")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned);
+                let span = self.open(What::Check, "sprag check".into(), event);
+                span.set("cicd.pipeline.task.name", name);
+                span.set("sprag.check.kind", kind);
+                if let Some(proof) = proof {
+                    span.set("sprag.proof", proof);
+                }
+            }
+            "check.ended" => self.check_ended(event),
+            "commit.created" => {
+                let commit = text(event, "commit").to_owned();
+                let at = self.last;
+                if let Some(task) = self.innermost(What::Task) {
+                    task.commits.push((at, commit));
+                }
+            }
+            "retry.scheduled" => {
+                let kind = json!(text(event, "kind"));
+                self.measure("sprag.retries", 1.0, vec![("sprag.retry.kind", kind)]);
+            }
+            "task.ended" => self.task_ended(event),
+            "run.ended" => self.run_ended(event),
+            _ => {}
+        }
+    }
+
+    fn run_started(&mut self, event: &Value) {
+        self.began = self.last;
+        self.run_id = text(event, "run_id").to_owned();
+        self.agent = text(event, "agent").to_owned();
+        self.model = event["model"].as_str().map(str::to_owned);
+        let of_run = [
+            ("cicd.pipeline.name", event["plan"]["title"].clone()),
+            ("cicd.pipeline.run.id", event["run_id"].clone()),
+            ("vcs.ref.head.name", event["branch"].clone()),
+            ("vcs.ref.base.revision", event["base"].clone()),
+            ("sprag.resumed", event["resumed"].clone()),
+        ];
+        let span = self.open(What::Run, "sprag run".into(), event);
+        of_run
+            .into_iter()
+            .for_each(|(key, value)| span.set(key, value));
+    }
+
+    fn turn_started(&mut self, event: &Value) {
+        let agent = text(event, "agent").to_owned();
+        let about = self.about_agent(&agent);
+        let purpose = text(event, "purpose").to_owned();
+        let span = self.open(What::Turn, format!("invoke_agent {agent}"), event);
+        span.attributes.extend(about);
+        span.set("sprag.turn.purpose", purpose);
+        for key in ["attempt", "turn"] {
+            let name = ["sprag.attempt", "sprag.turn"][usize::from(key == "turn")];
+            span.set(name, event[key].clone());
+        }
+    }
+
+    /// The attributes that every span and every measurement of a turn has.
+    fn about_agent(&self, agent: &str) -> Vec<(&'static str, Value)> {
+        let mut about = vec![
+            ("gen_ai.operation.name", json!("invoke_agent")),
+            ("gen_ai.agent.name", json!(agent)),
+        ];
+        let model = self.model.as_deref().filter(|_| agent == self.agent);
+        if let Some(maker) = (self.maker_of)(agent, model) {
+            about.push(("gen_ai.provider.name", json!(maker)));
+        }
+        if let Some(model) = model {
+            about.push(("gen_ai.request.model", json!(model)));
+        }
+        about
+    }
+
+    fn turn_ended(&mut self, event: &Value) {
+        self.close(What::Turn);
+        // Of a turn that was cut short nothing else tells what it used.
+        if event.get("usage").is_some() {
+            self.used(&event["usage"]);
+            let exit = text(event, "exit").to_owned();
+            if let Some(turn) = self.latest(What::Turn) {
+                turn.error = Some(exit);
+            }
+        }
+        let seconds = event["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
+        let about = self.about_latest_turn();
+        self.measure("gen_ai.client.operation.duration", seconds, about);
+    }
+
+    fn turn_assessed(&mut self, event: &Value) {
+        self.used(&event["usage"]);
+        let assessment = text(event, "assessment").to_owned();
+        let is_fault = ["agent_", "turn_timeout", "policy_violation"]
+            .iter()
+            .any(|fault| assessment.starts_with(fault));
+        if let Some(turn) = self.latest(What::Turn) {
+            turn.error = is_fault.then(|| assessment.clone());
+            turn.set("sprag.turn.assessment", assessment);
+        }
+    }
+
+    /// The tokens and the cost of the turn that ended last.
+    fn used(&mut self, usage: &Value) {
+        let about = self.about_latest_turn();
+        let known = [
+            ("tokens_in", "gen_ai.usage.input_tokens", "input"),
+            ("tokens_out", "gen_ai.usage.output_tokens", "output"),
+        ];
+        for (key, attribute, kind) in known {
+            let Some(tokens) = usage[key].as_u64() else {
+                continue;
+            };
+            if let Some(turn) = self.latest(What::Turn) {
+                turn.set(attribute, tokens);
+            }
+            let mut about = about.clone();
+            about.push(("gen_ai.token.type", json!(kind)));
+            #[expect(clippy::cast_precision_loss, reason = "far below the 2^53 that fit")]
+            self.measure("gen_ai.client.token.usage", tokens as f64, about);
+        }
+        let turn = self.latest(What::Turn);
+        if let (Some(turn), Some(cached)) = (turn, usage["tokens_cached"].as_u64()) {
+            turn.set("gen_ai.usage.cache_read.input_tokens", cached);
+        }
+        if let Some(cost) = usage["cost_usd"].as_f64() {
+            if let Some(turn) = self.latest(What::Turn) {
+                turn.set("sprag.cost", cost);
+            }
+            self.measure("sprag.cost", cost, about);
+        }
+    }
+
+    fn about_latest_turn(&mut self) -> Vec<(&'static str, Value)> {
+        let turn = self.latest(What::Turn);
+        let of_turn = turn.map_or(&[][..], |turn| &turn.attributes);
+        let shared = [
+            "gen_ai.operation.name",
+            "gen_ai.agent.name",
+            "gen_ai.provider.name",
+            "gen_ai.request.model",
+        ];
+        let kept = of_turn.iter().filter(|(key, _)| shared.contains(key));
+        kept.cloned().collect()
+    }
+
+    fn check_ended(&mut self, event: &Value) {
+        let outcome = text(event, "outcome").to_owned();
+        let result = match outcome.as_str() {
+            "passed" => "success",
+            "failed" => "failure",
+            "timed_out" => "timeout",
+            "aborted" => "cancellation",
+            "skipped" => "skip",
+            _ => "error",
+        };
+        // A check that is skipped was not begun.
+        if let Some(check) = self.innermost(What::Check) {
+            check.set("cicd.pipeline.task.run.result", result);
+            check.error = (!["success", "skip"].contains(&result)).then_some(outcome);
+        }
+        self.close(What::Check);
+        let seconds = event["duration_ms"].as_f64().unwrap_or_default() / 1000.0;
+        let about = vec![
+            ("cicd.pipeline.task.name", event["name"].clone()),
+            ("cicd.pipeline.task.run.result", json!(result)),
+        ];
+        self.measure("sprag.check.duration", seconds, about);
+    }
+
+    fn task_ended(&mut self, event: &Value) {
+        let (status, reason) = (event["status"].clone(), event["reason"].clone());
+        let about = vec![
+            ("sprag.task.status", status.clone()),
+            ("sprag.task.reason", reason.clone()),
+        ];
+        self.measure("sprag.tasks", 1.0, about);
+        let id = text(event, "task").to_owned();
+        let is_its_own = |task: &&mut Span| {
+            let name = ("cicd.pipeline.task.name", json!(id));
+            task.attributes.contains(&name)
+        };
+        // A task that was skipped was not begun.
+        let Some(task) = self.innermost(What::Task).filter(is_its_own) else {
+            return;
+        };
+        task.error = match (status.as_str(), reason.as_str()) {
+            (Some("done" | "pending"), _) => None,
+            (_, reason) => Some(reason.unwrap_or_default().to_owned()),
+        };
+        task.set("sprag.task.status", status);
+        task.set("sprag.task.reason", reason);
+        for (key, name) in [
+            ("attempts", "sprag.task.attempts"),
+            ("nudges", "sprag.task.nudges"),
+        ] {
+            task.set(name, event[key].clone());
+        }
+        self.close(What::Task);
+    }
+
+    fn run_ended(&mut self, event: &Value) {
+        let status = text(event, "status").to_owned();
+        let result = match status.as_str() {
+            "success" | "unverified" | "no_work" => "success",
+            "cancelled" => "cancellation",
+            "budget" | "deadline" => "timeout",
+            "environment" | "invalid" => "error",
+            _ => "failure",
+        };
+        let end = [
+            ("cicd.pipeline.result", json!(result)),
+            ("sprag.run.status", json!(status)),
+            ("sprag.run.reason", event["reason"].clone()),
+            ("vcs.ref.head.revision", event["head"].clone()),
+        ];
+        if let Some(run) = self.innermost(What::Run) {
+            end.clone()
+                .into_iter()
+                .for_each(|(key, value)| run.set(key, value));
+            run.error = (result != "success").then_some(status);
+        }
+        self.close(What::Run);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "of nanoseconds, only seconds are told"
+        )]
+        let seconds = self.last.saturating_sub(self.began) as f64 / 1e9;
+        let about = end.into_iter().take(2).collect();
+        self.measure("cicd.pipeline.run.duration", seconds, about);
+    }
+
+    /// Begins a span below the innermost one that can hold it.
+    fn open(&mut self, what: What, name: String, event: &Value) -> &mut Span {
+        let holds =
+            |span: &Span| span.end.is_none() && [What::Run, What::Task].contains(&span.what);
+        let parent = self.spans.iter().rposition(holds);
+        let index = self.spans.len();
+        self.spans.push(Span {
+            what,
+            name,
+            seq: event["seq"].as_u64().unwrap_or_default(),
+            parent,
+            start: self.last,
+            end: None,
+            attributes: Vec::new(),
+            error: None,
+            commits: Vec::new(),
+        });
+        &mut self.spans[index]
+    }
+
+    /// The open span of this kind that was begun last.
+    fn innermost(&mut self, what: What) -> Option<&mut Span> {
+        let is_it = |span: &&mut Span| span.what == what && span.end.is_none();
+        self.spans.iter_mut().rev().find(is_it)
+    }
+
+    /// The span of this kind that was begun last, whether it has ended or not.
+    fn latest(&mut self, what: What) -> Option<&mut Span> {
+        self.spans.iter_mut().rev().find(|span| span.what == what)
+    }
+
+    /// Ends a span with all that is open in it.
+    fn close(&mut self, what: What) {
+        let open = |span: &Span| span.what == what && span.end.is_none();
+        let Some(from) = self.spans.iter().rposition(open) else {
+            return;
+        };
+        for span in &mut self.spans[from..] {
+            span.end.get_or_insert(self.last);
+        }
+    }
+
+    fn measure(&mut self, name: &'static str, value: f64, attributes: Vec<(&'static str, Value)>) {
+        self.measured.push(Measured {
+            name,
+            value,
+            attributes,
+        });
+    }
+
+    /// The spans as an `ExportTraceServiceRequest`; `None` where there are none, or who started the trace does not
+    /// record it.
+    pub fn traces(&self, origin: &Origin) -> Option<Value> {
+        let parent = origin.parent.as_ref();
+        if self.spans.is_empty() || parent.is_some_and(|parent| !parent.is_sampled) {
+            return None;
+        }
+        // Every process of a run that is taken up adds to one trace.
+        let own = || self.id(None)[..32].to_owned();
+        let trace = parent.map_or_else(own, |parent| parent.trace.clone());
+        let spans = self
+            .spans
+            .iter()
+            .map(|span| self.span(span, &trace, parent));
+        let spans: Vec<Value> = spans.collect();
+        Some(
+            json!({ "resourceSpans": [{ "resource": self.resource(origin),
+            "scopeSpans": [{ "scope": scope(), "spans": spans }] }] }),
+        )
+    }
+
+    /// What was measured as an `ExportMetricsServiceRequest`; `None` where nothing was.
+    pub fn metrics(&self, origin: &Origin) -> Option<Value> {
+        let all = metrics::metrics(&self.measured, self.began, self.last, origin.is_delta);
+        (!all.is_empty()).then(|| {
+            json!({ "resourceMetrics": [{ "resource": self.resource(origin),
+                "scopeMetrics": [{ "scope": scope(), "metrics": all }] }] })
+        })
+    }
+
+    fn resource(&self, origin: &Origin) -> Value {
+        let named = |key: &str| origin.resource.iter().any(|(known, _)| known == key);
+        let own = [
+            ("service.name", "sprag"),
+            ("service.version", env!("CARGO_PKG_VERSION")),
+            // Without it the series of two runs at once would be one.
+            ("service.instance.id", &self.run_id),
+            ("telemetry.sdk.language", "rust"),
+            ("telemetry.sdk.name", "sprag"),
+            ("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
+        ];
+        let own = own.into_iter().filter(|(key, _)| !named(key));
+        let given = origin
+            .resource
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()));
+        let all = own
+            .chain(given)
+            .map(|(key, value)| attribute(key, &json!(value)));
+        json!({ "attributes": all.collect::<Vec<_>>() })
+    }
+
+    /// A number for the trace, or for the span that this event opened, as hexadecimal digits.
+    fn id(&self, seq: Option<u64>) -> String {
+        let seed = format!("{}/{}", self.run_id, seq.unwrap_or_default());
+        blake3::hash(seed.as_bytes()).to_hex().to_string()
+    }
+
+    fn span(&self, span: &Span, trace: &str, parent: Option<&Parent>) -> Value {
+        let id = |span: &Span| self.id(Some(span.seq))[..16].to_owned();
+        let above = match span.parent {
+            Some(index) => Some(id(&self.spans[index])),
+            None => parent.map(|parent| parent.span.clone()),
+        };
+        let mut all = Map::new();
+        all.insert("traceId".into(), json!(trace));
+        all.insert("spanId".into(), json!(id(span)));
+        if let Some(above) = above {
+            all.insert("parentSpanId".into(), json!(above));
+        }
+        all.insert("name".into(), json!(span.name));
+        // Client: an agent is another program. Internal: the rest.
+        let kind = if span.what == What::Turn { 3 } else { 1 };
+        all.insert("kind".into(), json!(kind));
+        all.insert("startTimeUnixNano".into(), json!(span.start.to_string()));
+        let end = span.end.unwrap_or(self.last);
+        all.insert("endTimeUnixNano".into(), json!(end.to_string()));
+        let error = span.error.iter().map(|error| ("error.type", json!(error)));
+        let attributes = span.attributes.iter().cloned().chain(error);
+        let attributes: Vec<Value> = attributes
+            .map(|(key, value)| attribute(key, &value))
+            .collect();
+        all.insert("attributes".into(), json!(attributes));
+        let commits = span.commits.iter().map(|(at, commit)| {
+            json!({ "timeUnixNano": at.to_string(), "name": "sprag.commit",
+                "attributes": [attribute("vcs.ref.head.revision", &json!(commit))] })
+        });
+        all.insert("events".into(), commits.collect());
+        if span.error.is_some() {
+            all.insert("status".into(), json!({ "code": 2 }));
+        }
+        Value::Object(all)
+    }
+}
+
+impl Span {
+    /// Sets an attribute, unless nothing is known of it.
+    fn set(&mut self, key: &'static str, value: impl Into<Value>) {
+        let value = value.into();
+        if !value.is_null() {
+            self.attributes.push((key, value));
+        }
+    }
+}
+
+fn scope() -> Value {
+    json!({ "name": "sprag", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn text<'v>(event: &'v Value, key: &str) -> &'v str {
+    event[key].as_str().unwrap_or_default()
+}
+
+/// A time of an event in nanoseconds since 1970.
+fn nanos(ts: &Value) -> Option<u64> {
+    let ts: jiff::Timestamp = ts.as_str()?.parse().ok()?;
+    u64::try_from(ts.as_nanosecond()).ok()
+}
+
+/// A name and its value: 64-bit integers are strings in JSON.
+fn attribute(key: &str, value: &Value) -> Value {
+    let value = match value {
+        Value::Bool(truth) => json!({ "boolValue": truth }),
+        Value::Number(number) if number.is_f64() => json!({ "doubleValue": number }),
+        Value::Number(number) => json!({ "intValue": number.to_string() }),
+        Value::String(text) => json!({ "stringValue": text }),
+        other => json!({ "stringValue": other.to_string() }),
+    };
+    json!({ "key": key, "value": value })
+}
+
+#[cfg(test)]
+mod tests;
