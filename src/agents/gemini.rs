@@ -4,6 +4,7 @@
 //! way to log in is chosen, also with a key where the address of the API is given, 55 in a directory that is not trusted; a `SIGTERM`
 //! ends it with 0 and without a `result`; a file of system defaults below a directory that others may write to is skipped with a warning; a command that fails is a tool result with the status `success` and its exit code in words.
 
+use super::gateway::{BehindGateway, GEMINI};
 use super::output::{self, Chunks, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
@@ -38,7 +39,17 @@ pub static SPEC: CliSpec = CliSpec {
     own_directories: &[],
     login_options: &[],
     configuration: &["**/GEMINI.md", ".gemini/**"],
-    gateway: None,
+    gateway: Some(BehindGateway {
+        provider: &GEMINI,
+        // Other ways to log in, which its own settings choose.
+        elsewhere: &[
+            "oauth-personal",
+            "vertex-ai",
+            "cloud-shell",
+            "compute-default-credentials",
+        ],
+        args: |_| Vec::new(),
+    }),
     invocation,
     reader: || Box::<Reader>::default(),
 };

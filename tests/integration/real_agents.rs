@@ -565,11 +565,13 @@ fn behind_the_gateway(agent: Agent, steps: impl IntoIterator<Item = Step>) -> Op
     let mut small = Small::new(agent, steps)?;
     let (project, url) = (&mut small.project, small.api.url());
     project.env("SPRAG_GATEWAY", "on");
-    if agent == Codex {
-        project.env("OPENAI_BASE_URL", format!("{url}/v1"));
-        project.env("OPENAI_API_KEY", CANARY);
-    } else {
-        project.env("ANTHROPIC_API_KEY", CANARY);
+    match agent {
+        Codex => {
+            project.env("OPENAI_BASE_URL", format!("{url}/v1"));
+            project.env("OPENAI_API_KEY", CANARY);
+        }
+        Gemini => drop(project.env("GEMINI_API_KEY", CANARY)),
+        _ => drop(project.env("ANTHROPIC_API_KEY", CANARY)),
     }
     Some(small)
 }
@@ -605,7 +607,47 @@ fn works_with_a_token(agent: Agent) {
     let usage = &run.summary["usage"];
     assert_eq!(usage["tokens_in"], 2 * TOKENS_IN);
     assert_eq!(usage["tokens_out"], 2 * TOKENS_OUT);
-    assert!(usage["cost_usd"].as_f64().unwrap() > 0.0, "{usage}");
+    // The price of the model that gemini is asked for is not known.
+    let is_priced = usage["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0);
+    assert_eq!(is_priced, agent != Gemini, "{usage}");
+}
+
+/// Its model by the gateway, and nothing else.
+fn works_where_no_host_is_allowed(agent: Agent) {
+    let steps = [
+        Step::Shell(
+            "curl -s http://blocked.example.invalid/ > /dev/null; echo fixed > a.txt".into(),
+        ),
+        text("SUGGESTED_COMMIT_MESSAGE: Fix it"),
+    ];
+    let Some(mut small) = behind_the_gateway(agent, steps) else {
+        return;
+    };
+    small.project.env("SPRAG_SANDBOX", "auto");
+    let run = small.run_behind(&["--network-allow", "deny"]).expect(0);
+    let network = &run.summary["sandbox"]["network"];
+    let denied = network["denied"].to_string();
+    assert!(denied.contains("blocked.example.invalid"), "{network}");
+    assert_eq!(run.summary["gateway"][0]["behind"], true);
+    assert!(
+        run.stdout
+            .contains(&format!("model gateway: {} is behind it", agent.name()))
+    );
+}
+
+#[test]
+fn codex_works_by_the_gateway_where_no_host_is_allowed() {
+    works_where_no_host_is_allowed(Codex);
+}
+
+#[test]
+fn claude_works_by_the_gateway_where_no_host_is_allowed() {
+    works_where_no_host_is_allowed(Claude);
+}
+
+#[test]
+fn gemini_works_by_the_gateway_where_no_host_is_allowed() {
+    works_where_no_host_is_allowed(Gemini);
 }
 
 #[test]
@@ -616,6 +658,11 @@ fn codex_works_behind_the_gateway_and_never_has_the_key() {
 #[test]
 fn claude_works_behind_the_gateway_and_never_has_the_key() {
     works_with_a_token(Claude);
+}
+
+#[test]
+fn gemini_works_behind_the_gateway_and_never_has_the_key() {
+    works_with_a_token(Gemini);
 }
 
 fn meets_a_limit(agent: Agent) {
@@ -650,4 +697,9 @@ fn codex_meets_a_limit_within_a_turn() {
 #[test]
 fn claude_meets_a_limit_within_a_turn() {
     meets_a_limit(Claude);
+}
+
+#[test]
+fn gemini_meets_a_limit_within_a_turn() {
+    meets_a_limit(Gemini);
 }
