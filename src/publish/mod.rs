@@ -45,9 +45,6 @@ use std::io::stdout;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Commits of the branch that are looked through for the one that the work continues.
-const ANCESTORS: u32 = 1000;
-
 const NOTE: &str = "The work was done in another job, which could not write to the repository: policy checked here, verified there.";
 
 /// Publishes a run and says the process's exit code, which is the run's.
@@ -491,8 +488,7 @@ impl Job<'_> {
         let start = Repo::bundle_base(bundle).map_err(not_taken)?;
         let is_tip = start == tip;
         if !is_tip {
-            let depth = repo.is_shallow().then_some(ANCESTORS);
-            let fetched = repo.fetch(remote, &tip.0, depth, &self.cancel);
+            let fetched = repo.fetch_with_history(remote, &tip.0, &self.cancel);
             fetched.map_err(unasked)?;
             if !repo.contains_commit(&tip, &start) {
                 return Err(Refused::Policy(vec![format!(

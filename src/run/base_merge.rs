@@ -17,9 +17,6 @@ use crate::run::steps::{NotMoved, identity, move_and_verify_with_reruns, plan_na
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 
-/// Commits that are fetched of each branch for the one where they parted, in a checkout that has not all.
-const ANCESTORS: u32 = 1000;
-
 /// Merges the base branch, and says how that ended as the end of the run's one task.
 ///
 /// # Errors
@@ -55,7 +52,7 @@ pub(crate) async fn merge_base(
     Ok(BTreeMap::from([(id, outcome)]))
 }
 
-/// The two branches, with enough of their history to be merged.
+/// The two branches, with as much of their history as a merge takes.
 struct Tips {
     ours: RevId,
     our_name: String,
@@ -73,13 +70,13 @@ fn fetched(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Re
     let remote = remote(context, &actions).map_err(failed)?;
     let name = BranchName::parse(base).map_err(failed)?;
     let (repo, cancel) = (&parts.tree.repo, &parts.setup.cancel);
-    let depth = repo.is_shallow().then_some(ANCESTORS);
-    let theirs = repo
-        .fetch(&remote, &name.full(), depth, cancel)
-        .map_err(failed)?;
-    if depth.is_some() {
-        repo.fetch(&remote, &ours.0, depth, cancel)
-            .map_err(failed)?;
+    let found = repo.fetch_until_fork(&remote, &name.full(), &ours, cancel);
+    let (theirs, fork) = found.map_err(failed)?;
+    if fork.is_none() {
+        return Err(format!(
+            "{} and {base} have no commit in common",
+            branch.name
+        ));
     }
     Ok(Tips {
         ours,
@@ -102,12 +99,6 @@ async fn merged(
     if repo.contains_commit(&tips.ours, &tips.theirs) {
         let why = format!("{ours} has everything of {theirs} already");
         return nothing(TaskEnd::Done, Reason::AlreadySatisfied, why);
-    }
-    if !matches!(repo.fork_point(&tips.ours, &tips.theirs), Ok(Some(_))) {
-        let why = format!(
-            "no common commit of {ours} and {theirs} was found: check out the whole history (fetch-depth: 0)"
-        );
-        return nothing(TaskEnd::Failed, Reason::Environment, why);
     }
     let has_checks = !config.checks.is_empty();
     if !has_checks && config.settings.if_unverified == IfUnverified::Fail {

@@ -13,9 +13,6 @@ use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use serde::{Deserialize, Serialize};
 
-/// How much of the history is fetched where the checkout has not got all of it, until the branches meet.
-const DEPTHS: [u32; 4] = [50, 500, 5_000, i32::MAX as u32];
-
 /// Commits that are told to the reviewer by their subjects.
 const SUBJECTS: usize = 20;
 
@@ -136,18 +133,9 @@ fn from_remote(
         Ok(branch) if !is_id(base) => branch.full(),
         _ => base.to_owned(),
     };
-    let depths = DEPTHS.into_iter().map(Some);
-    let depths = depths.filter(|_| repo.is_shallow()).collect::<Vec<_>>();
-    let tip = repo.fetch(&remote, &wanted, depths.first().copied().flatten(), &cancel)?;
     repo.fetch_for(&remote, to, &cancel)?;
-    for depth in depths {
-        repo.fetch(&remote, &tip.0, depth, &cancel)?;
-        repo.fetch(&remote, &to.0, depth, &cancel)?;
-        if let Some(from) = repo.fork_point(&tip, to)? {
-            return Ok(Some(from));
-        }
-    }
-    repo.fork_point(&tip, to)
+    let (_, from) = repo.fetch_until_fork(&remote, &wanted, to, &cancel)?;
+    Ok(from)
 }
 
 fn is_id(name: &str) -> bool {

@@ -24,6 +24,11 @@ const ASK_LIMIT: Duration = Duration::from_secs(60);
 /// Limit of a transfer of objects: as any git command.
 pub(in crate::git) const TRANSFER_LIMIT: Duration = Duration::from_secs(600);
 
+/// Commits that are fetched of a branch where the checkout has not got all of its history.
+const ANCESTORS: u32 = 1_000;
+/// The same for a search that goes on until two histories meet.
+const DEPTHS: [u32; 4] = [50, 500, 5_000, i32::MAX as u32];
+
 /// What a remote is asked with.
 #[derive(Debug, Clone)]
 pub struct Credential {
@@ -241,6 +246,49 @@ impl Repo {
     ) -> Result<RevId, RemoteError> {
         let depth = self.is_shallow().then_some(1);
         self.fetch(remote, &commit.0, depth, cancel)
+    }
+
+    /// Brings a ref or a commit of the remote into the repository, with much of its history where the
+    /// repository has not got all of its own.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn fetch_with_history(
+        &self,
+        remote: &Remote,
+        wanted: &str,
+        cancel: &Cancel,
+    ) -> Result<RevId, RemoteError> {
+        let depth = self.is_shallow().then_some(ANCESTORS);
+        self.fetch(remote, wanted, depth, cancel)
+    }
+
+    /// Brings a ref or a commit of the remote into the repository, and of both histories what it takes to
+    /// find where it parted from `other`, a commit that the remote has too. Returns the commit, and the last
+    /// one that is in both histories; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`Repo::fetch`].
+    pub fn fetch_until_fork(
+        &self,
+        remote: &Remote,
+        wanted: &str,
+        other: &RevId,
+        cancel: &Cancel,
+    ) -> Result<(RevId, Option<RevId>), RemoteError> {
+        let depths: &[u32] = if self.is_shallow() { &DEPTHS } else { &[] };
+        let tip = self.fetch(remote, wanted, depths.first().copied(), cancel)?;
+        for (round, depth) in depths.iter().enumerate() {
+            if round > 0 {
+                self.fetch(remote, &tip.0, Some(*depth), cancel)?;
+            }
+            self.fetch(remote, &other.0, Some(*depth), cancel)?;
+            if let Some(fork) = self.fork_point(&tip, other)? {
+                return Ok((tip, Some(fork)));
+            }
+        }
+        let fork = self.fork_point(&tip, other)?;
+        Ok((tip, fork))
     }
 
     /// A command that talks to `remote`: the private directory, no work tree, objects where the

@@ -54,17 +54,7 @@ fn a_filter_set_up_before_the_run_is_applied() {
 #[test]
 fn a_submodules_new_commit_is_recorded_and_nested_repositories_are_not() {
     let g = Ground::new();
-    let url = g.path(".");
-    g.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        url.to_str().unwrap(),
-        "sub",
-    ]);
-    g.git(&["commit", "-qm", "sub"]);
+    g.add_submodule("sub");
     let mut f = g.start();
     f.write("sub/a", "x\n");
     f.git(&[

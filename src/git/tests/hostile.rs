@@ -112,17 +112,7 @@ fn nothing_planted_after_the_start_ever_runs() {
 #[test]
 fn a_submodules_own_configuration_never_runs() {
     let g = Ground::new();
-    let url = g.path(".");
-    g.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        url.to_str().unwrap(),
-        "sub",
-    ]);
-    g.git(&["commit", "-qm", "sub"]);
+    g.add_submodule("sub");
     let mut f = g.start();
     let canary = f.root().join("canary");
     let program = f.script("evil.sh", &format!("touch {}", canary.display()));

@@ -384,10 +384,7 @@ fn a_linked_work_tree_has_its_own_head_and_shares_branches() {
 #[test]
 fn a_submodules_commit_is_read_without_git() {
     let g = Ground::new();
-    let url = g.path(".");
-    let add = ["submodule", "add", "-q", url.to_str().unwrap(), "sub"];
-    g.git(&[&["-c", "protocol.file.allow=always"], &add[..]].concat());
-    g.git(&["commit", "-qm", "sub"]);
+    g.add_submodule("sub");
     let counted = Counted::new(&g);
     let repo = counted.open();
     changes(&repo);

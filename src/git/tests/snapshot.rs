@@ -340,17 +340,7 @@ fn nested_repositories_are_named_and_not_entered() {
 #[test]
 fn a_submodule_is_the_commit_it_has_checked_out() {
     let g = Ground::new();
-    let url = g.path(".");
-    g.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        url.to_str().unwrap(),
-        "sub",
-    ]);
-    g.git(&["commit", "-qm", "sub"]);
+    g.add_submodule("sub");
     let f = g.start();
     assert_eq!(f.changes(), []);
     f.write("sub/a", "dirty\n");
@@ -497,17 +487,7 @@ fn what_cannot_be_worked_on_is_refused_with_the_remedy() {
 #[test]
 fn a_submodule_outside_of_a_sparse_checkout_or_not_checked_out_is_no_change() {
     let g = Ground::new();
-    let url = g.path(".");
-    g.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        url.to_str().unwrap(),
-        "far/sub",
-    ]);
-    g.git(&["commit", "-qm", "sub"]);
+    g.add_submodule("far/sub");
     g.git(&["submodule", "deinit", "-q", "--all"]);
     g.git(&["sparse-checkout", "set", "--cone", "dir"]);
     let f = g.start();

@@ -34,6 +34,14 @@ impl Ground {
         ground
     }
 
+    /// Commits a submodule at `path`, which is a clone of this repository.
+    pub(super) fn add_submodule(&self, path: &str) {
+        let url = self.path(".");
+        let add = ["submodule", "add", "-q", url.to_str().unwrap(), path];
+        self.git(&[&["-c", "protocol.file.allow=always"], &add[..]].concat());
+        self.git(&["commit", "-qm", "sub"]);
+    }
+
     pub(super) fn unborn() -> Self {
         Self::with_format("--object-format=sha1")
     }

@@ -23,9 +23,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Commits of a branch that are fetched for the one on which it was begun.
-const ANCESTORS: u32 = 1000;
-
 /// What one job brings.
 #[derive(Debug)]
 pub(super) struct Shard {
@@ -163,9 +160,9 @@ impl<'r, 'e> Reader<'r, 'e> {
         let Some(remote) = &self.remote else {
             return repo.tip_of(branch).ok().flatten();
         };
-        let depth = repo.is_shallow().then_some(ANCESTORS);
         let cancel = &self.parts.setup.cancel;
-        repo.fetch(remote, &branch.full(), depth, cancel).ok()
+        let fetched = repo.fetch_with_history(remote, &branch.full(), cancel);
+        fetched.ok()
     }
 
     fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
