@@ -29,6 +29,20 @@ pub struct AgentEnd {
 }
 
 impl AgentEnd {
+    /// The end of a turn whose agent could not be started.
+    pub fn not_started(why: String) -> Self {
+        Self {
+            exit: TurnExit::NotStarted { why },
+            cancelled: None,
+            report: AgentReport::default(),
+            elapsed_ms: 0,
+            resumed: false,
+            builtin: None,
+            by_gateway: TurnCost::default(),
+            changed_configuration: Vec::new(),
+        }
+    }
+
     /// Whether the agent seems not to have found the session that it was to continue. It is so if
     /// nothing changed either.
     pub fn may_have_lost_its_session(&self) -> bool {

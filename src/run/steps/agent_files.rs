@@ -1,9 +1,6 @@
 //! A turn during which the files that configure the agent are those of the base.
 
-use crate::domain::agent::AgentReport;
-use crate::domain::assess::TurnExit;
 use crate::domain::builtin::trajectory::TurnName;
-use crate::gateway::TurnCost;
 use crate::git::{Replaced, SwapError, display_path};
 use crate::run::agent_files::AgentFiles;
 use crate::run::parts::Parts;
@@ -26,13 +23,15 @@ pub(crate) async fn run_agent_with_its_files(
 ) -> anyhow::Result<AgentEnd> {
     let replaced = match replace(parts) {
         Ok(replaced) => replaced,
+        // An agent that would work by the configuration of a stranger is not started.
         Err(error) => {
             parts
                 .tree
                 .repo
                 .change()
                 .put_back_replaced(&Replaced::default())?;
-            return Ok(not_started(&error));
+            let why = format!("its configuration could not be taken from the base: {error}");
+            return Ok(AgentEnd::not_started(why));
         }
     };
     let ended = run_agent(parts, run, name, prompt).await;
@@ -74,20 +73,4 @@ fn replace(parts: &mut Parts<'_>) -> Result<Option<Replaced>, SwapError> {
         paths.join(", ")
     ));
     Ok(Some(replaced))
-}
-
-/// An agent that would work by the configuration of a stranger is not started.
-fn not_started(error: &SwapError) -> AgentEnd {
-    AgentEnd {
-        exit: TurnExit::NotStarted {
-            why: format!("its configuration could not be taken from the base: {error}"),
-        },
-        cancelled: None,
-        report: AgentReport::default(),
-        elapsed_ms: 0,
-        resumed: false,
-        builtin: None,
-        by_gateway: TurnCost::default(),
-        changed_configuration: Vec::new(),
-    }
 }

@@ -67,7 +67,7 @@ pub(crate) async fn run_agent(
     };
     let mut extra_args = match parts.setup.gateway.take_over(&run.config, limits, &mut env) {
         Ok(args) => args,
-        Err(why) => return Ok(not_started(why)),
+        Err(why) => return Ok(AgentEnd::not_started(why)),
     };
     extra_args.extend_from_slice(&run.config.settings.agent_args);
     let resume = run.session.clone();
@@ -202,20 +202,6 @@ fn heed_gateway(
     }
     if let TurnExit::Code(_) = exit {
         *exit = TurnExit::Code(0);
-    }
-}
-
-/// An agent that may not be given its key.
-fn not_started(why: String) -> AgentEnd {
-    AgentEnd {
-        exit: TurnExit::NotStarted { why },
-        cancelled: None,
-        report: AgentReport::default(),
-        elapsed_ms: 0,
-        resumed: false,
-        builtin: None,
-        by_gateway: TurnCost::default(),
-        changed_configuration: Vec::new(),
     }
 }
 
