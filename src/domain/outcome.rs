@@ -11,7 +11,7 @@ use super::text::count;
 use serde::{Deserialize, Serialize};
 
 /// How a task ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
     /// The checks passed and the work is in the history.

@@ -15,6 +15,7 @@ use crate::snapshot::{Fingerprint, RevId, Snapshot};
 use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Tokens and dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -57,9 +58,9 @@ pub enum Last {
     #[default]
     Begin,
     /// A turn ended.
-    Turn(Box<TurnEnded>),
+    Turn(Arc<TurnEnded>),
     /// A verification ended.
-    Verified(VerifyPurpose, Box<VerificationEnded>),
+    Verified(VerifyPurpose, Arc<VerificationEnded>),
     /// The work tree was brought back to where the phase began.
     Undone,
     /// The commit landed.
@@ -141,7 +142,7 @@ pub struct TaskState {
     /// What the attempts came to.
     pub history: Vec<HistoryEntry>,
     /// The last failing verification, for the next prompt.
-    pub last_failure: Option<Box<VerificationEnded>>,
+    pub last_failure: Option<Arc<VerificationEnded>>,
     /// What a commit hook said, when it ended the last attempt.
     pub hook_message: Option<String>,
     /// Whether a hook changed the tree in this attempt.
@@ -477,7 +478,7 @@ impl TaskState {
             }
             _ => {}
         }
-        self.last = Last::Turn(Box::new(turn.clone()));
+        self.last = Last::Turn(Arc::new(turn.clone()));
     }
 
     /// Takes in what the agent said, where a task has several phases or owes a value.
@@ -511,6 +512,7 @@ impl TaskState {
     }
 
     fn verified(&mut self, ended: &VerificationEnded) {
+        let ended = Arc::new(ended.clone());
         self.verifications += 1;
         self.elapsed_ms = ended.elapsed_ms;
         self.current = Some(ended.after.clone());
@@ -525,7 +527,7 @@ impl TaskState {
             Verdict::Failed {
                 fingerprint, build, ..
             } => {
-                self.remember_failed_trees(ended);
+                self.remember_failed_trees(&ended);
                 // A verdict of two trees is asked for once more, and counts then.
                 if ended.judged().is_some() || purpose == VerifyPurpose::Recheck {
                     self.count_failure(fingerprint);
@@ -535,28 +537,28 @@ impl TaskState {
                     false => AttemptOutcome::FailedTests,
                 };
                 self.record_attempt(outcome, &ended.errors);
-                self.fail_with(ended);
+                self.fail_with(&ended);
             }
             Verdict::TimedOut { .. } => {
                 self.failure = None;
                 self.record_attempt(AttemptOutcome::TimedOut, &ended.errors);
-                self.fail_with(ended);
+                self.fail_with(&ended);
             }
             Verdict::CannotStart { .. } => {
-                self.remember_failed_trees(ended);
+                self.remember_failed_trees(&ended);
                 self.failure = None;
                 self.record_attempt(AttemptOutcome::FailedTests, &ended.errors);
-                self.fail_with(ended);
+                self.fail_with(&ended);
             }
             Verdict::Passed => self.record_attempt(AttemptOutcome::Passed, &[]),
             Verdict::Aborted | Verdict::NotRun => {}
         }
-        self.last = Last::Verified(purpose, Box::new(ended.clone()));
+        self.last = Last::Verified(purpose, ended);
     }
 
-    fn fail_with(&mut self, ended: &VerificationEnded) {
+    fn fail_with(&mut self, ended: &Arc<VerificationEnded>) {
         self.proofs.passed_again = None;
-        self.last_failure = Some(Box::new(ended.clone()));
+        self.last_failure = Some(Arc::clone(ended));
         self.hook_message = None;
     }
 

@@ -11,7 +11,7 @@ use crate::prompt::NudgeKind;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use properties::{Witness, check};
 use proptest::prelude::*;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use world::{
     World, at, in_phases, observations, policy, start, turn, with_output, with_outputs, with_proofs,
@@ -84,7 +84,14 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     (fits, is_of_output).hash(&mut hasher);
     // Beyond the limit every number of identical failures is alike.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
-    (idle_cuts, failed_trees, failure, hook_message, hook_changed).hash(&mut hasher);
+    // Of their order only the last attempt is read.
+    let trees: BTreeSet<_> = failed_trees
+        .iter()
+        .map(|failed| (&failed.tree, failed.attempt))
+        .collect();
+    let last_failed = failed_trees.last().map(|failed| failed.attempt);
+    (trees, last_failed, idle_cuts).hash(&mut hasher);
+    (failure, hook_message, hook_changed).hash(&mut hasher);
     (tests, red_tests, prepared, interrupted, witness).hash(&mut hasher);
     let Proofs {
         baseline,
@@ -96,9 +103,7 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     } = proofs;
     (baseline, reruns, passed_again, old_tests, new_tests).hash(&mut hasher);
     hash_last(last, &mut hasher);
-    if let Some(step) = open {
-        format!("{step:?}").hash(&mut hasher);
-    }
+    open.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -118,7 +123,7 @@ fn hash_last(last: &Last, hasher: &mut DefaultHasher) {
             message.hash(hasher);
         }
         Last::HookChanged { again } => again.hash(hasher),
-        Last::Resumed(step) => format!("{step:?}").hash(hasher),
+        Last::Resumed(step) => step.hash(hasher),
     }
 }
 
