@@ -5,19 +5,14 @@
 //! `SPRAG_TEST_SEED` and `SPRAG_TEST_KILLS` choose others.
 
 use crate::support::kill::{
-    Dice, Hit, Moment, assert_same_end, end_of, has_told_its_end, killed, lines,
+    Dice, Hit, Moment, assert_same_end, each, end_of, has_told_its_end, killed, lines,
 };
 use crate::support::project::{Project, Run};
 use serde_json::Value;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Random kills in the default run of the tests, and with `SPRAG_TEST_FULL`.
 const KILLS: (u64, u64) = (40, 200);
-
-/// Runs at once. They wait for children and for the disk more than they compute.
-const WORKERS: usize = 3;
 
 /// What is worked on.
 struct Story {
@@ -191,27 +186,6 @@ impl Story {
         assert_eq!(run.code, self.code, "{}: {shown}", self.name);
         end_of(project, run)
     }
-}
-
-/// Does the work of all numbers below `count` on several threads, and fails if any of them failed.
-fn each(count: usize, work: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    let failed = Mutex::new(Vec::new());
-    let worker = || {
-        loop {
-            let n = next.fetch_add(1, Ordering::SeqCst);
-            if n >= count {
-                return;
-            }
-            let work = std::panic::AssertUnwindSafe(|| work(n));
-            if std::panic::catch_unwind(work).is_err() {
-                failed.lock().unwrap().push(n);
-            }
-        }
-    };
-    std::thread::scope(|scope| (0..WORKERS).for_each(|_| drop(scope.spawn(worker))));
-    let failed = failed.into_inner().unwrap();
-    assert_eq!(failed, Vec::<usize>::new(), "of {count} these failed");
 }
 
 /// Kills once at every `step`th line of one of the two records, from 0: before the first.

@@ -74,6 +74,7 @@ mod runner_files;
 mod sandbox;
 mod secrets;
 mod several_runs;
+mod soak;
 mod stand_ins;
 mod stdio;
 mod structured_output;

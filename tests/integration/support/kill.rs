@@ -1,13 +1,19 @@
 //! Runs that are killed at moments that can be named again, and what they left.
 
+use super::proc::end_of as end_of_process;
 use super::project::{Project, Run};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+/// Runs at once. They wait for children and for the disk more than they compute.
+const WORKERS: usize = 3;
 
 /// Whom a kill hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,27 @@ impl Dice {
     }
 }
 
+/// Does the work of all numbers below `count` on several threads, and fails if any of them failed.
+pub fn each(count: usize, work: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    let worker = || {
+        loop {
+            let n = next.fetch_add(1, Ordering::SeqCst);
+            if n >= count {
+                return;
+            }
+            let work = std::panic::AssertUnwindSafe(|| work(n));
+            if std::panic::catch_unwind(work).is_err() {
+                failed.lock().unwrap().push(n);
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..WORKERS).for_each(|_| drop(scope.spawn(worker))));
+    let failed = failed.into_inner().unwrap();
+    assert_eq!(failed, Vec::<usize>::new(), "of {count} these failed");
+}
+
 /// Lines that the newest run of the project has in this file.
 pub fn lines(project: &Project, file: &str) -> usize {
     let dir = project.run_dirs().into_iter().next_back();
@@ -88,6 +115,36 @@ pub fn killed(project: &Project, args: &[&str], at: Moment) -> Option<i32> {
     killed_in(project.command(args), &dir, at)
 }
 
+/// Starts `sprag` and sends it a signal at this moment. Returns what it left where it came to its end, by itself or
+/// upon the signal; `None` where it was killed.
+pub fn disturbed(project: &Project, args: &[&str], at: Moment, signal: &str) -> Option<Run> {
+    let (out, err) = (project.outside("stdout"), project.outside("stderr"));
+    let mut child = project
+        .command(args)
+        .stdout(fs::File::create(&out).unwrap())
+        .stderr(fs::File::create(&err).unwrap())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let dir = || project.run_dirs().into_iter().next_back();
+    let mut ended = wait_for(&mut child, &dir, at);
+    if ended.is_none() && signal == "KILL" {
+        kill(&mut child, at.hit);
+        return None;
+    }
+    if ended.is_none() {
+        send(&format!("-{signal}"), &[child.id().to_string()]);
+        ended = Some(end_of_process(&mut child));
+    }
+    let read = |path: &Path| fs::read(path).unwrap();
+    let output = Output {
+        status: ended?,
+        stdout: read(&out),
+        stderr: read(&err),
+    };
+    Some(project.finished(&output))
+}
+
 /// The same for a command whose newest run has the directory that `newest` finds.
 pub fn killed_in(
     mut command: Command,
@@ -100,6 +157,21 @@ pub fn killed_in(
         .process_group(0)
         .spawn()
         .unwrap();
+    match wait_for(&mut child, newest, at) {
+        Some(status) => Some(status.code().unwrap()),
+        None => {
+            kill(&mut child, at.hit);
+            None
+        }
+    }
+}
+
+/// Waits for the moment; gives how the process ended where that came first.
+fn wait_for(
+    child: &mut Child,
+    newest: &dyn Fn() -> Option<PathBuf>,
+    at: Moment,
+) -> Option<ExitStatus> {
     let mut dir: Option<PathBuf> = None;
     let mut reached = None;
     loop {
@@ -111,11 +183,10 @@ pub fn killed_in(
             reached = Some(Instant::now());
         }
         if let Some(status) = child.try_wait().unwrap() {
-            return Some(status.code().unwrap());
+            return Some(status);
         }
         if let Some(since) = reached {
             std::thread::sleep(at.after.saturating_sub(since.elapsed()));
-            kill(&mut child, at.hit);
             return None;
         }
         std::thread::sleep(Duration::from_micros(200));
