@@ -15,6 +15,7 @@ mod actions;
 mod agent_ends;
 mod allow_list;
 mod architecture;
+mod attack_matrix;
 mod attacks;
 mod bad_input;
 mod browser;

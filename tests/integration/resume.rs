@@ -39,6 +39,32 @@ fn a_failed_run_goes_on_with_its_dirty_tree_and_fresh_counts() {
     assert!(!prompt.contains("retry attempt"), "{prompt}");
 }
 
+/// With `--keep-going` the work of a failed task leaves the tree, so that its patch is all that is left of it.
+#[test]
+fn the_patch_of_a_failed_task_outlives_its_next_failure() {
+    let project = one_task();
+    let agent =
+        project.agent("echo \"wrong $N\" > a.txt; echo \"of turn $N\" > new-$N.txt; echo Done.");
+    let failed = project.run(&agent, &["--max-retries", "0", "--keep-going"]);
+    assert_eq!(
+        (failed.code, project.read("a.txt").as_str()),
+        (1, "broken\n")
+    );
+    for turn in 2..=3 {
+        let again = resume(&project, &agent, &["--max-retries", "0", "--keep-going"]);
+        assert_eq!((again.code, project.calls()), (1, turn), "{}", again.stdout);
+    }
+    let patches = failed.dir.unwrap().join("patches");
+    let read = |name: &str| std::fs::read_to_string(patches.join(name)).unwrap();
+    for (name, turn) in [
+        ("fix-earlier-01.patch", 1),
+        ("fix-earlier-02.patch", 2),
+        ("fix.patch", 3),
+    ] {
+        assert!(read(name).contains(&format!("+of turn {turn}")), "{name}");
+    }
+}
+
 #[test]
 fn nothing_is_left_to_take_up_after_a_success() {
     let project = one_task();

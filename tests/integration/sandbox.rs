@@ -34,7 +34,8 @@ impl User {
         Some(project.finished(&output))
     }
 
-    fn command(self, project: &Project, args: &[&str]) -> Option<Command> {
+    /// `sprag` as this user, not yet started; `None` where that user cannot reach the project.
+    pub fn command(self, project: &Project, args: &[&str]) -> Option<Command> {
         let sprag = env!("CARGO_BIN_EXE_sprag");
         if self == Self::Own {
             return Some(project.command(args));
@@ -84,7 +85,7 @@ fn strict(level: u8) -> String {
 }
 
 /// Runs what is to be shown for every user at every level that the user reaches here.
-fn everywhere(levels: &[u8], show: impl Fn(User, u8)) {
+pub fn everywhere(levels: &[u8], show: impl Fn(User, u8)) {
     for user in User::all() {
         let probe = project(&[("plan.yaml", &plan("true"))]);
         let agent = probe.agent("echo fixed > a.txt");

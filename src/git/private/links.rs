@@ -1,6 +1,7 @@
 //! Links in the places that git writes to.
 
 use crate::git::discover::Real;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Places that git writes to when it moves a ref or stores an object, as `name` has them.
@@ -23,9 +24,17 @@ fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf
     tops.chain(below)
 }
 
+/// Whether what is written at a path may arrive elsewhere: it is a link, or a file with a further name that is
+/// appended to in place. Everything but logs is replaced by a new file.
+fn leads_elsewhere(path: &Path) -> bool {
+    let in_logs = || path.components().any(|part| part.as_os_str() == "logs");
+    path.symlink_metadata()
+        .is_ok_and(|meta| meta.is_symlink() || (meta.is_file() && meta.nlink() > 1 && in_logs()))
+}
+
 /// Links among the places that are written, as some set-ups have them from the start.
 pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
-    let is_link = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    let is_link = |path: &PathBuf| leads_elsewhere(path);
     let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]
         .into_iter()
         .flat_map(|dir| written_for(dir, name).filter(is_link).collect::<Vec<_>>())

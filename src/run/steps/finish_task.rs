@@ -140,7 +140,10 @@ fn save_patch(
     let file = RunFile::Patch(run.task.id.as_str());
     let patch = tree.repo.patch(&raw).map_err(anyhow::Error::from);
     let patch = patch.map(|patch| without_secrets(setup, emit, patch));
-    let saved = patch.and_then(|patch| setup.run_dir.write(file, &patch));
+    let saved = patch.and_then(|patch| {
+        keep_earlier(setup, run.task.id.as_str(), &patch)?;
+        setup.run_dir.write(file, &patch)
+    });
     match saved {
         Ok(_) => Some(file.path().into_owned()),
         Err(error) => {
@@ -148,6 +151,23 @@ fn save_patch(
             None
         }
     }
+}
+
+/// Gives the patch of an earlier end of the task a name of its own: its work may be nowhere else once it has left the
+/// tree. One that holds the same is of this end, in a process that has died.
+fn keep_earlier(setup: &Setup, task: &str, patch: &[u8]) -> anyhow::Result<()> {
+    let Some(earlier) = setup.run_dir.read(RunFile::Patch(task)) else {
+        return Ok(());
+    };
+    if earlier == *setup.redactor.redact_bytes(patch) {
+        return Ok(());
+    }
+    let mut names = (1_u32..).map(|number| format!("{task}-earlier-{number:02}"));
+    let kept = |name: &String| setup.run_dir.read(RunFile::Patch(name));
+    let free = names.find(|name| kept(name).is_none_or(|kept| kept == earlier));
+    let name = free.unwrap_or_default();
+    setup.run_dir.write(RunFile::Patch(&name), &earlier)?;
+    Ok(())
 }
 
 /// The patch; what would tell secrets is masked in it, and then it may not apply.

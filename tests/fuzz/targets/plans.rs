@@ -109,7 +109,8 @@ fn has_state(name: &str, before: &Plan, task: &Task, status: TaskStatus, written
 /// Whether an error names a place of the text, or the one after its end.
 fn is_in(data: &[u8], error: &Located) {
     let text = text(data);
-    let lines = text.split('\n').count();
+    // A carriage return alone ends a line of YAML.
+    let lines = text.matches(['\n', '\r']).count() + 1;
     assert!((1..=lines + 1).contains(&error.at.line), "{error}");
     assert!(error.at.column >= 1, "{error}");
     let said = error.to_string();

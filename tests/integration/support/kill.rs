@@ -136,9 +136,11 @@ pub fn disturbed(project: &Project, args: &[&str], at: Moment, signal: &str) -> 
         send(&format!("-{signal}"), &[child.id().to_string()]);
         ended = Some(end_of_process(&mut child));
     }
+    // A signal before anybody listens to it kills.
+    let status = ended.filter(|status| status.code().is_some())?;
     let read = |path: &Path| fs::read(path).unwrap();
     let output = Output {
-        status: ended?,
+        status,
         stdout: read(&out),
         stderr: read(&err),
     };
