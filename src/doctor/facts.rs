@@ -92,6 +92,17 @@ pub struct Repository {
     pub credentials: Asked<Vec<Credential>>,
     /// What is not in the repository itself.
     pub nested: Asked<Nested>,
+    /// jj, where the repository is one of its, too.
+    pub jj: Option<Jj>,
+}
+
+/// A repository of jj's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Jj {
+    /// Whether no `.git` is beside `.jj`.
+    pub alone: bool,
+    /// Whether the program is on PATH.
+    pub installed: bool,
 }
 
 /// What is checked out.

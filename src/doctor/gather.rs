@@ -80,7 +80,7 @@ pub async fn gather(context: &Context, args: &DoctorArgs) -> Result<Gathered> {
         in_actions: context.in_actions(),
         git,
         repository: match &real {
-            Ok(real) => Ok(repository::look(real)),
+            Ok(real) => Ok(repository::look(context, real)),
             Err(error) => Err(repository::trouble(error)),
         },
         configuration: match &configured {

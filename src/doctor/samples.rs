@@ -34,6 +34,7 @@ pub(crate) fn laptop() -> Facts {
             }),
             credentials: Ok(Vec::new()),
             nested: Ok(Nested::default()),
+            jj: None,
         }),
         configuration: Ok(Configuration {
             file: Some(".sprag/config.yaml".into()),

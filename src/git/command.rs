@@ -89,15 +89,16 @@ pub(super) struct Call<'a> {
 }
 
 impl GitProgram {
-    /// The git on the absolute directories of `search_path`, leaving out those inside `forbidden`:
-    /// a work tree must not supply the programs that work on it.
-    pub(super) fn find(search_path: &OsStr, forbidden: &Path) -> Option<Self> {
+    /// The program `name` (git, or jj where it is asked what git cannot see) on the absolute directories of
+    /// `search_path`, leaving out those inside `forbidden`: a work tree must not supply the programs that work
+    /// on it.
+    pub(super) fn find(name: &str, search_path: &OsStr, forbidden: &Path) -> Option<Self> {
         let dirs: Vec<PathBuf> = std::env::split_paths(search_path)
             .filter(|dir| dir.is_absolute() && !dir.starts_with(forbidden))
             .collect();
         let program = dirs
             .iter()
-            .map(|dir| dir.join("git"))
+            .map(|dir| dir.join(name))
             .find(|path| is_executable(path))?;
         Some(Self {
             program,
@@ -508,7 +509,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "tests read PATH to find git")]
     fn a_login_is_told_once_and_to_its_server_and_stands_in_no_environment() {
         let path = std::env::var_os("PATH").unwrap();
-        let git = GitProgram::find(&path, Path::new("/nonexistent")).unwrap();
+        let git = GitProgram::find("git", &path, Path::new("/nonexistent")).unwrap();
         let login = |host: &str| Login {
             server: format!("https://{host}"),
             user: "x-access-token".into(),

@@ -1,281 +1,15 @@
 //! Finding the repository, and refusing what cannot be worked on safely.
 
 use crate::git::bytes::as_path;
-use crate::git::command::GitProgram;
+use crate::git::command::{Call, GitProgram};
+use crate::git::environment::Environment;
 use crate::git::error::GitError;
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use crate::git::jj::{self, Workspace};
+use crate::git::preflight::{OLDEST_GIT, Operation, PreflightError};
+use crate::git::real::{Real, identity};
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-const OLDEST_GIT: (u32, u32) = (2, 31);
-
-/// The environment that Sprag was started with, as far as git reads it.
-#[derive(Debug, Clone, Default)]
-pub struct Environment {
-    variables: BTreeMap<OsString, OsString>,
-}
-
-impl Environment {
-    /// Takes what it needs (`PATH`, `HOME`, `XDG_CONFIG_HOME`, `GIT_CONFIG*`, `GNUPGHOME`,
-    /// `SSH_AUTH_SOCK`, `SUDO_UID`) from all `variables`.
-    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let wanted = |name: &OsStr| {
-            let name = name.as_bytes();
-            let exact: [&[u8]; 6] = [
-                b"PATH",
-                b"HOME",
-                b"XDG_CONFIG_HOME",
-                b"GNUPGHOME",
-                b"SSH_AUTH_SOCK",
-                b"SUDO_UID",
-            ];
-            exact.contains(&name) || (name.starts_with(b"GIT_CONFIG") && name != b"GIT_CONFIG")
-        };
-        Self {
-            variables: variables
-                .into_iter()
-                .filter(|(name, _)| wanted(name))
-                .collect(),
-        }
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
-        self.variables
-            .get(OsStr::new(name))
-            .map(OsString::as_os_str)
-    }
-
-    pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
-        self.variables.iter().filter(|(name, _)| {
-            name.as_bytes().starts_with(b"GIT_CONFIG")
-                || *name == "HOME"
-                || *name == "XDG_CONFIG_HOME"
-        })
-    }
-
-    pub(super) fn signing(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
-        let names = ["HOME", "GNUPGHOME", "SSH_AUTH_SOCK"];
-        self.variables
-            .iter()
-            .filter(move |(name, _)| names.iter().any(|wanted| *name == *wanted))
-    }
-}
-
-/// Why a directory cannot be worked in. Each message names the remedy.
-#[derive(Debug, thiserror::Error)]
-pub enum PreflightError {
-    /// There is no git program.
-    #[error("git was not found on PATH; install git {}.{} or later", OLDEST_GIT.0, OLDEST_GIT.1)]
-    NoGit,
-    /// The git program is too old.
-    #[error("git {found} is too old; install git {}.{} or later", OLDEST_GIT.0, OLDEST_GIT.1)]
-    OldGit {
-        /// Its version.
-        found: String,
-    },
-    /// No repository here.
-    #[error("{} is not inside a git repository; check one out (actions/checkout) or run git init", path.display())]
-    NotARepository {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
-    /// A repository without a work tree.
-    #[error("{} is a bare repository; run in a checkout with a work tree", path.display())]
-    Bare {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// Inside the `.git` directory.
-    #[error("{} is inside a git directory; run in the work tree", path.display())]
-    InsideGitDirectory {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A merge, rebase or the like is under way.
-    #[error("{operation} is in progress; finish it or run `{}`", operation.abort_command())]
-    InProgress {
-        /// What is under way.
-        operation: Operation,
-    },
-    /// The repository belongs to somebody else.
-    #[error(
-        "{} belongs to user {owner}, not to user {user}; run as its owner or run `git config --global --add safe.directory {}`",
-        path.display(), path.display()
-    )]
-    ForeignOwner {
-        /// The directory that belongs to another user.
-        path: PathBuf,
-        /// Its owner's uid.
-        owner: u32,
-        /// The uid that runs.
-        user: u32,
-    },
-    /// git itself cannot open it.
-    #[error("git cannot open the repository {}: {why}", path.display())]
-    Unreadable {
-        /// The repository.
-        path: PathBuf,
-        /// git's reason.
-        why: String,
-    },
-    /// git could not be run.
-    #[error(transparent)]
-    Git(#[from] GitError),
-}
-
-/// An operation of git that spans several commands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
-    /// `git merge`.
-    Merge,
-    /// `git rebase`.
-    Rebase,
-    /// `git am`.
-    ApplyMailbox,
-    /// `git cherry-pick`.
-    CherryPick,
-    /// `git revert`.
-    Revert,
-    /// `git bisect`.
-    Bisect,
-}
-
-impl Operation {
-    fn abort_command(self) -> &'static str {
-        match self {
-            Self::Merge => "git merge --abort",
-            Self::Rebase => "git rebase --abort",
-            Self::ApplyMailbox => "git am --abort",
-            Self::CherryPick => "git cherry-pick --abort",
-            Self::Revert => "git revert --abort",
-            Self::Bisect => "git bisect reset",
-        }
-    }
-
-    /// The operation under way in a repository, by the files git keeps for it.
-    pub(super) fn under_way(git_dir: &Path) -> Option<Self> {
-        let markers = [
-            ("rebase-merge", Self::Rebase),
-            ("rebase-apply/applying", Self::ApplyMailbox),
-            ("rebase-apply", Self::Rebase),
-            ("MERGE_HEAD", Self::Merge),
-            ("CHERRY_PICK_HEAD", Self::CherryPick),
-            ("REVERT_HEAD", Self::Revert),
-            ("BISECT_LOG", Self::Bisect),
-        ];
-        markers
-            .into_iter()
-            .find(|(file, _)| git_dir.join(file).symlink_metadata().is_ok())
-            .map(|(_, operation)| operation)
-    }
-}
-
-impl std::fmt::Display for Operation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Merge => "a merge",
-            Self::Rebase => "a rebase",
-            Self::ApplyMailbox => "a git am",
-            Self::CherryPick => "a cherry-pick",
-            Self::Revert => "a revert",
-            Self::Bisect => "a bisect",
-        })
-    }
-}
-
-/// A repository that can be worked on, with every path resolved so that a link changed later
-/// leads nowhere else.
-#[derive(Debug, Clone)]
-pub struct Real {
-    pub(super) work_tree: PathBuf,
-    pub(super) git_dir: PathBuf,
-    pub(super) common_dir: PathBuf,
-    pub(super) object_format: String,
-    pub(super) git: GitProgram,
-    pub(super) environment: Environment,
-    pub(super) identity: (u64, u64),
-}
-
-impl Real {
-    /// Top of the work tree.
-    pub fn work_tree(&self) -> &Path {
-        &self.work_tree
-    }
-
-    /// The git directory of this work tree.
-    pub fn git_dir(&self) -> &Path {
-        &self.git_dir
-    }
-
-    /// The git directory that all work trees of the repository share.
-    pub fn common_dir(&self) -> &Path {
-        &self.common_dir
-    }
-
-    /// The work tree or git directory that may not be written, if one may not.
-    pub fn closed(&self) -> Option<&Path> {
-        let may_write = |dir: &Path| {
-            let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-            rustix::fs::access(dir, wanted).is_ok()
-        };
-        let dirs = [&self.work_tree, &self.git_dir, &self.common_dir];
-        dirs.into_iter()
-            .map(PathBuf::as_path)
-            .find(|dir| !may_write(dir))
-    }
-
-    /// Everything that git reads in a run but the private directory.
-    pub(super) fn roots(&self) -> Vec<PathBuf> {
-        let mut roots = vec![self.work_tree.clone()];
-        for dir in [&self.git_dir, &self.common_dir] {
-            if !roots.iter().any(|root| dir.starts_with(root)) {
-                roots.push(dir.clone());
-            }
-        }
-        roots
-    }
-
-    /// Whether git ignores `path`, a file of the work tree that it does not track. An answer that
-    /// cannot be had is taken for no.
-    pub fn ignores(&self, path: &Path) -> bool {
-        let call = self.git.call(&self.work_tree);
-        let list = [
-            "-c",
-            "core.fsmonitor=false",
-            "ls-files",
-            "--others",
-            "--ignored",
-            "--exclude-standard",
-            "-z",
-            "--",
-        ];
-        call.args(list)
-            .args([path])
-            .run()
-            .is_ok_and(|output| !output.stdout.is_empty())
-    }
-
-    /// The address of the remote `origin`, as its configuration says it; none where git does not tell.
-    pub fn origin(&self) -> Option<String> {
-        let call = self.git.call(&self.work_tree);
-        let output = call
-            .args(["config", "--get", "remote.origin.url"])
-            .run()
-            .ok()?;
-        let url = String::from_utf8(output.stdout).ok()?;
-        Some(url.trim().to_owned()).filter(|url| !url.is_empty())
-    }
-
-    /// Whether `path` lies inside the work tree or the repository's git directories.
-    pub fn contains(&self, path: &Path) -> bool {
-        [&self.work_tree, &self.git_dir, &self.common_dir]
-            .iter()
-            .any(|dir| path.starts_with(dir))
-    }
-}
 
 /// Finds the repository that `start` lies in.
 ///
@@ -283,14 +17,24 @@ impl Real {
 /// [`PreflightError`] when there is none, or none that can be worked on.
 pub fn discover(start: &Path, environment: &Environment) -> Result<Real, PreflightError> {
     let search_path = environment.get("PATH").unwrap_or_default();
+    let alone = jj::root_of(start)
+        .map(|root| Workspace::open(root, environment))
+        .transpose()?;
     let top = start
         .ancestors()
         .find(|dir| dir.join(".git").symlink_metadata().is_ok());
-    let git = GitProgram::find(search_path, top.unwrap_or(start)).ok_or(PreflightError::NoGit)?;
+    let forbidden = alone.as_ref().map(|it| it.root.as_path()).or(top);
+    let git = GitProgram::find("git", search_path, forbidden.unwrap_or(start))
+        .ok_or(PreflightError::NoGit)?;
+    let seen_through = alone
+        .as_ref()
+        .map(|it| Ok::<_, PreflightError>((it.git_dir(&git, environment)?, it.root.clone())))
+        .transpose()?;
     let asked = Asked {
         git: &git,
         start,
         environment,
+        seen_through,
     };
     let Answers {
         work_tree,
@@ -311,7 +55,7 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
             asked.one_by_one()?
         }
     };
-    let git = GitProgram::find(search_path, &work_tree).ok_or(PreflightError::NoGit)?;
+    let git = GitProgram::find("git", search_path, &work_tree).ok_or(PreflightError::NoGit)?;
     refuse_foreign_owner(&[&work_tree, &git_dir], &asked)?;
     if let Some(operation) = Operation::under_way(&git_dir) {
         return Err(PreflightError::InProgress { operation });
@@ -326,15 +70,8 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         git,
         environment,
         identity,
+        is_jj_alone: alone.is_some(),
     })
-}
-
-/// Device and inode of a directory, to tell it from another one put in its place.
-pub(super) fn identity(dir: &Path) -> Option<(u64, u64)> {
-    fs::symlink_metadata(dir)
-        .ok()
-        .filter(fs::Metadata::is_dir)
-        .map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// Questions put to git about the directory that Sprag was started in.
@@ -342,6 +79,8 @@ struct Asked<'a> {
     git: &'a GitProgram,
     start: &'a Path,
     environment: &'a Environment,
+    /// The git directory and the work tree, where git does not find them by itself.
+    seen_through: Option<(PathBuf, PathBuf)>,
 }
 
 /// Where the repository is, and what its objects are named by.
@@ -353,6 +92,16 @@ struct Answers {
 }
 
 impl Asked<'_> {
+    fn call(&self) -> Call<'_> {
+        let call = self.git.call(self.start);
+        match &self.seen_through {
+            Some((git_dir, work_tree)) => {
+                call.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree)
+            }
+            None => call,
+        }
+    }
+
     /// The answers of one git process, where everything is as usual, and the version that it traces: `None`
     /// tells neither what is wrong nor which path has a line break in it.
     fn all_at_once(&self) -> Option<(Answers, Option<String>)> {
@@ -365,7 +114,7 @@ impl Asked<'_> {
             "--git-common-dir",
         ];
         let args = ["-c", "safe.directory=*", "rev-parse"];
-        let call = self.git.call(self.start).env("GIT_TRACE2_EVENT", "2");
+        let call = self.call().env("GIT_TRACE2_EVENT", "2");
         let output = call.args(args).args(questions).status().ok()?;
         let version = traced_version(&output.stderr);
         let lines = output.stdout.strip_suffix(b"\n")?;
@@ -428,7 +177,7 @@ impl Asked<'_> {
     /// Ownership is judged by [`refuse_foreign_owner`], with a message of its own.
     fn answer(&self, question: &str) -> Result<Vec<u8>, PreflightError> {
         let args = ["-c", "safe.directory=*", "rev-parse", question];
-        let mut output = self.git.call(self.start).args(args).status()?;
+        let mut output = self.call().args(args).status()?;
         if output.status == Some(0) {
             if output.stdout.last() == Some(&b'\n') {
                 output.stdout.pop();

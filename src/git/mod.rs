@@ -11,10 +11,14 @@ mod commit;
 mod copy_tree;
 mod discover;
 mod entries;
+mod environment;
 mod error;
 mod files;
+mod jj;
 mod objects;
+mod preflight;
 mod private;
+mod real;
 mod remote;
 mod repo;
 mod snapshot;
@@ -35,12 +39,15 @@ pub use commit::request::{
 };
 pub use commit::restore::Restored;
 pub use commit::swap::{SwapError, TreeId};
-pub use discover::{Environment, Operation, PreflightError, Real, discover};
+pub use discover::discover;
+pub use environment::Environment;
 pub use error::GitError;
+pub use preflight::{Operation, PreflightError};
 pub use private::credentials::{
     PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,
 };
 pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
+pub use real::Real;
 pub use remote::api_changes::{ApiChanges, ApiChangesError};
 pub use remote::bundle::BundleError;
 pub use remote::error::RemoteError;

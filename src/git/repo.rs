@@ -3,11 +3,11 @@
 use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
-use crate::git::discover::{Real, identity};
 use crate::git::error::{GitError, io_error};
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::seal::{Seal, Unsealed};
+use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BlobCache, LayoutCache, StagedCache, Verdicts};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;

@@ -6,9 +6,10 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::command::{Call, GitProgram};
 use crate::git::commit::request::Identity;
-use crate::git::discover::{Environment, Real};
+use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::private::config::{Settings, start_call};
+use crate::git::real::Real;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::layout_of;
 use crate::plain_file;
@@ -38,7 +39,7 @@ pub fn git_version(start: &Path, environment: &Environment) -> Option<GitVersion
         .ancestors()
         .find(|dir| dir.join(".git").symlink_metadata().is_ok());
     let search_path = environment.get("PATH").unwrap_or_default();
-    let git = GitProgram::find(search_path, top.unwrap_or(start))?;
+    let git = GitProgram::find("git", search_path, top.unwrap_or(start))?;
     let call = git.call(Path::new("/")).timeout(PATIENCE);
     let line = call.args(["--version"]).line().ok()?;
     let version = line.trim_start_matches("git version ").to_owned();

@@ -71,6 +71,8 @@ pub(crate) fn execute(
         schema.inspect_err(|error| not_begun(context, request.as_ref(), error, &runtime))?;
     let ready = runtime.block_on(confined(context, &prepared, taken_up.as_ref()));
     let begun = ready.and_then(|isolation| {
+        let real = &prepared.real;
+        runtime.block_on(jj::prepare(context, real, &isolation, taken_up.is_some()))?;
         let begun = begun(context, args, &prepared, taken_up)?;
         isolation.make_directories();
         Ok((begun, isolation))
@@ -166,7 +168,6 @@ fn begun(
         }
         require_gateway(context, &prepared.run, configs())?;
     }
-    jj::require_program(context, &prepared.real)?;
     refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
     let opened = match taken_up {
@@ -250,6 +251,7 @@ async fn work(
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
+    jj::begin(&parts.setup, &parts.tree, &mut parts.emit).await?;
     // Where the work of other jobs is brought together, they keep it, and no agent costs anything.
     let merges_base = request.is_some_and(|it| it.merges_base);
     let has_agent = shards.is_empty() && !merges_base;

@@ -1,36 +1,41 @@
-//! jj beside git. Sprag works through git; a colocated jj repository has the same git directory, and its next
-//! command takes in what git has. It is told at the end of a run, so that its view is right for whatever reads it.
+//! jj beside git. Sprag works through git; jj, which has the same git directory, is told of a run's commits at
+//! the end, so that its view is right for whatever reads it.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::git::Real;
-use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run};
+use crate::git::{GitError, Real};
+use crate::process::environment::environment;
+use crate::process::{
+    Cancel, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
+};
 use crate::run::emitter::Emitter;
-use crate::run::isolation::Purpose;
+use crate::run::isolation::{Isolation, Purpose, with_temporary};
 use crate::run::setup::Setup;
 use crate::run::work_tree::{WorkTree, head_of};
+use crate::sandbox::Policy;
+use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// The limit of one jj command: with a large working copy it has much to read.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How much of the end of jj's output a warning shows.
+/// How much of the end of jj's output is read.
+const READ: usize = 64 << 10;
+
+/// How much of that a warning shows, in characters.
 const SHOWN: usize = 2 << 10;
 
 /// Variables that lead jj to its user's configuration, besides those that every child has.
 const CONFIGURATION: [&str; 1] = ["JJ_CONFIG"];
 
-/// The nearest directory, from this one upwards, that is a working copy of jj's.
-fn workspace(from: &Path) -> Option<&Path> {
-    let mut above = from.ancestors();
-    above.find(|dir| dir.join(".jj/repo").symlink_metadata().is_ok())
-}
+/// The bookmark by which jj finds commits that are on none, for as long as it takes them in.
+const PASSING: &str = "sprag-passing";
 
 /// Whether the work tree is a working copy of a jj repository with the same git directory.
-pub(crate) fn is_colocated(real: &Real) -> bool {
-    let store = repository_of(real.work_tree()).join("store");
+pub(crate) fn has_jj(real: &Real) -> bool {
+    let store = real.work_tree().join(".jj/repo/store");
     let Ok(target) = fs::read_to_string(store.join("git_target")) else {
         return false;
     };
@@ -38,84 +43,83 @@ pub(crate) fn is_colocated(real: &Real) -> bool {
     target.is_ok_and(|target| target == real.common_dir())
 }
 
-/// jj's repository: in its first working copy a directory, in others a file with the path of that.
-fn repository_of(work_tree: &Path) -> PathBuf {
-    let own = work_tree.join(".jj");
-    let place = own.join("repo");
-    match fs::read_to_string(&place) {
-        Ok(path) => own.join(path.trim_end_matches('\n')),
-        Err(_) => place,
-    }
-}
-
-/// Refuses a directory that belongs to a jj repository whose git directory nothing but jj sees. `real` is the git
-/// repository that was found there, or above.
-///
-/// # Errors
-/// The refusal, with the command that helps.
-pub(crate) fn refuse_hidden(directory: &Path, real: Option<&Real>) -> Result<()> {
-    let directory = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
-    let Some(root) = workspace(&directory) else {
-        return Ok(());
-    };
-    // The nearer one is the one that is meant.
-    if real.is_some_and(|real| real.work_tree().starts_with(root)) {
-        return Ok(());
-    }
-    Err(Error::config(format!(
-        "{} is a jj repository without a .git beside it, and Sprag works through git",
-        root.display()
-    ))
-    .hint("run `jj git colocation enable` there and start again: jj keeps its whole history, and `jj git colocation disable` takes it back")
-    .hint("in a further working copy of jj (jj workspace add) run Sprag in the first one instead"))
-}
-
-/// Fails where the repository is one of jj's, too, and jj is not there to be told of commits.
+/// Fails where the repository is one of jj's, too, and jj is not there to be told of commits. Where an earlier
+/// run died before it told jj of its commits, that is done now.
 ///
 /// # Errors
 /// When the program is missing.
-pub(crate) fn require_program(context: &Context, real: &Real) -> Result<()> {
-    if !is_colocated(real) || context.find_program("jj").is_some() {
+pub(crate) async fn prepare(
+    context: &Context,
+    real: &Real,
+    isolation: &Isolation,
+    is_resumed: bool,
+) -> Result<()> {
+    if !has_jj(real) {
         return Ok(());
     }
-    Err(Error::environment(format!(
-        "{} is a jj repository, too, and jj was not found on PATH",
-        real.work_tree().display()
-    ))
-    .hint("install jj, or remove .jj if the repository is used with git alone"))
+    if context.find_program("jj").is_none() {
+        return Err(Error::environment(format!(
+            "{} is a jj repository, too, and jj was not found on PATH",
+            real.work_tree().display()
+        ))
+        .hint("install jj, or remove .jj if the repository is used with git alone"));
+    }
+    if let (false, Some(since)) = (is_resumed, real.untold_since()) {
+        let allowed = environment(&context.env, &CONFIGURATION.map(str::to_owned));
+        let jj = Jj {
+            cwd: real.work_tree(),
+            env: with_temporary(allowed.variables, isolation),
+            sandbox: isolation.policy(Purpose::Setup),
+            cancel: Cancel::new(),
+        };
+        jj.take_in(real, &since).await.map_err(|why| {
+            Error::environment(format!(
+                "jj could not be told of the commits of an earlier run: {why}"
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// Notes that jj does not know of the commits which come now, until it is told.
+pub(crate) async fn begin(
+    setup: &Setup,
+    tree: &WorkTree,
+    emit: &mut Emitter<'_>,
+) -> anyhow::Result<()> {
+    let real = tree.repo.real();
+    if !real.is_jj_alone() || real.untold_since().is_some() {
+        return Ok(());
+    }
+    let jj = Jj::of(setup, real, emit);
+    let operation = jj
+        .ask(&["op", "log", "--no-graph", "--limit=1", "-T", "id"])
+        .await;
+    let operation =
+        operation.map_err(|why| anyhow::anyhow!("jj does not say where it is: {why}"))?;
+    Ok(real.note_untold(operation.trim())?)
 }
 
 /// Tells jj of the run's commits. Its working-copy commit is on top of them afterwards; commits, bookmarks and
-/// operations of its own stay. A run that was cancelled leaves that to the next command of jj's.
+/// operations of its own stay. A run that was cancelled leaves that to the next command of jj's, where that
+/// sees them by itself.
 pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let real = tree.repo.real();
     let has_commits = tree.repo.base() != setup.start_commit();
-    let cancel = setup.cancel.beyond_deadline();
-    if !has_commits || !is_colocated(real) || cancel.reason().is_some() {
-        return;
-    }
-    let cwd = real.work_tree().to_path_buf();
-    let args = ["--no-pager", "--color=never", "git", "import"];
-    let spec = CommandSpec {
-        program: "jj".into(),
-        args: args.map(Into::into).into(),
-        cwd,
-        env: setup.environment(&CONFIGURATION.map(str::to_owned), emit),
-        stdin: Input::Null,
-        limits: Limits {
-            timeout: Some(TIMEOUT),
-            ..Limits::default()
-        },
-        sandbox: setup.isolation.policy(Purpose::Setup),
+    let told = match real.untold_since() {
+        Some(since) => Jj::of(setup, real, emit).take_in(real, &since).await,
+        None => {
+            let is_cancelled = setup.cancel.beyond_deadline().reason().is_some();
+            if !has_commits || is_cancelled || !has_jj(real) {
+                return;
+            }
+            let jj = Jj::of(setup, real, emit);
+            jj.ask(&["git", "import"]).await.map(drop)
+        }
     };
-    let mut kept = HeadTail::new(0, SHOWN);
-    let ended = run(&spec, &cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
-    if !matches!(ended.exit, Exit::Code(0)) {
-        let said = clean_text(&kept.into_parts().1);
+    if let Err(why) = told {
         emit.warn(format!(
-            "jj was not told of the commits, which its next command takes in: `jj git import` ended with {}: {}",
-            ended.exit,
-            said.trim()
+            "jj was not told of the commits, which its next command or run takes in: {why}"
         ));
     }
     for what in setup.violations() {
@@ -124,5 +128,114 @@ pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<
     let (raw, _) = tree.snapshot(emit);
     if raw.is_some_and(|raw| head_of(&raw) != tree.repo.base()) {
         emit.warn("HEAD is not at the run's last commit any more: jj moved it");
+    }
+}
+
+/// How jj is started.
+struct Jj<'a> {
+    cwd: &'a Path,
+    env: Vec<(OsString, OsString)>,
+    sandbox: Option<Policy>,
+    cancel: Cancel,
+}
+
+impl<'a> Jj<'a> {
+    fn of(setup: &Setup, real: &'a Real, emit: &mut Emitter<'_>) -> Self {
+        Self {
+            cwd: real.work_tree(),
+            env: setup.environment(&CONFIGURATION.map(str::to_owned), emit),
+            sandbox: setup.isolation.policy(Purpose::Setup),
+            // Where nobody but Sprag tells jj, it does so after a signal, too; another one ends it.
+            cancel: match real.is_jj_alone() {
+                true => Cancel::new(),
+                false => setup.cancel.beyond_deadline(),
+            },
+        }
+    }
+
+    /// Has jj take in what is checked out, from a repository that it alone has: the working-copy change is put
+    /// on top of it and keeps what the files hold. `since` is jj's operation before the run.
+    async fn take_in(&self, real: &Real, since: &str) -> std::result::Result<(), String> {
+        let told = |error: GitError| error.to_string();
+        let Some(head) = real.head_commit().map_err(told)? else {
+            return real.note_told().map_err(told);
+        };
+        let of = |revision: &str| {
+            ["log", "--no-graph", "-r", revision, "-T", "commit_id"].map(str::to_owned)
+        };
+        let before = self.ask(&of("@")).await?;
+        let parent = self.ask(&of("@-")).await?;
+        if parent != head {
+            let passes = real.name_head(PASSING).map_err(told)?;
+            self.ask(&["git", "import"]).await?;
+            // What the agent committed with jj is in the files, and so in the run's commits or still open.
+            let own = format!("(::@- ~ ::{head}) ~ at_operation({since}, all())");
+            let args = ["log", "--no-graph", "-r", &own, "-T", "commit_id"];
+            if !self.ask(&args).await?.is_empty() {
+                let args = [
+                    "squash",
+                    "--from",
+                    &own,
+                    "--into",
+                    "@",
+                    "--use-destination-message",
+                ];
+                self.ask(&args).await?;
+            }
+            self.ask(&["rebase", "-r", "@", "--onto", &head]).await?;
+            // Where open work takes back or changes what was committed, a merge would not say what the files hold.
+            self.ask(&["restore", "--from", &before, "--into", "@"])
+                .await?;
+            if passes {
+                self.ask(&["bookmark", "delete", PASSING]).await?;
+                self.ask(&["git", "export"]).await?;
+            }
+        }
+        real.note_told().map_err(told)
+    }
+
+    /// Runs a command of jj's and gives what it prints.
+    async fn ask(&self, args: &[impl AsRef<str>]) -> std::result::Result<String, String> {
+        let quiet = ["--no-pager", "--color=never", "--quiet"];
+        let given = args.iter().map(AsRef::as_ref);
+        let spec = CommandSpec {
+            program: "jj".into(),
+            args: quiet.into_iter().chain(given).map(Into::into).collect(),
+            cwd: self.cwd.to_path_buf(),
+            env: self.env.clone(),
+            stdin: Input::Null,
+            limits: Limits {
+                timeout: Some(TIMEOUT),
+                ..Limits::default()
+            },
+            sandbox: self.sandbox.clone(),
+        };
+        let mut printed = Vec::new();
+        let mut said = HeadTail::new(0, READ);
+        let ended = run(
+            &spec,
+            &self.cancel,
+            &mut |stream, chunk: &[u8]| match stream {
+                StreamKind::Stdout if printed.len() < READ => printed.extend_from_slice(chunk),
+                StreamKind::Stdout => {}
+                StreamKind::Stderr => said.push(chunk),
+            },
+        )
+        .await;
+        if matches!(ended.exit, Exit::Code(0)) {
+            return Ok(String::from_utf8_lossy(&printed).into_owned());
+        }
+        let said = clean_text(&said.into_parts().1);
+        let said: String = said.trim().chars().take(SHOWN).collect();
+        let first = args
+            .iter()
+            .take(2)
+            .map(AsRef::as_ref)
+            .collect::<Vec<&str>>();
+        Err(format!(
+            "`jj {}` ended with {}: {said}",
+            first.join(" "),
+            ended.exit
+        ))
     }
 }

@@ -20,7 +20,7 @@ pub mod handed_over;
 pub mod identity;
 mod integrate;
 pub mod isolation;
-mod jj;
+pub(crate) mod jj;
 pub mod journal;
 pub mod layout;
 pub mod lock;

@@ -218,7 +218,7 @@ fn refuse_dirty(
         n => format!("\n    and {} more", n - 20),
     };
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
-    let error = match jj::is_colocated(&prepared.real) {
+    let error = match jj::has_jj(&prepared.real) {
         true => error.hint("run `jj new`, so that they are in a commit of their own, or use --allow-dirty (then nothing is committed)"),
         false => error.hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
     };

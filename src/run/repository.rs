@@ -3,7 +3,6 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::git::{self, Real};
-use crate::run::jj;
 
 /// The repository that the working directory lies in.
 ///
@@ -20,11 +19,8 @@ pub fn repository(context: &Context) -> Result<Real> {
     }
     let environment = git::Environment::new(context.env.iter().cloned());
     let found = git::discover(directory, &environment);
-    if matches!(found, Ok(_) | Err(P::NotARepository { .. })) {
-        jj::refuse_hidden(directory, found.as_ref().ok())?;
-    }
     found.map_err(|error| match error {
-        P::NoGit | P::OldGit { .. } | P::ForeignOwner { .. } => {
+        P::NoGit | P::NoJj { .. } | P::OldGit { .. } | P::ForeignOwner { .. } => {
             Error::environment(error.to_string())
         }
         _ => Error::config(error.to_string()),

@@ -1,6 +1,6 @@
 //! git and the repository.
 
-use crate::doctor::facts::{Checkout, Credential, Dirt, Facts, Nested, Repository, Trouble};
+use crate::doctor::facts::{Checkout, Credential, Dirt, Facts, Jj, Nested, Repository, Trouble};
 use crate::doctor::finding::{Finding, some_of};
 use crate::domain::outcome::short;
 use crate::domain::text::count;
@@ -34,6 +34,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         checkout(repository, facts.in_actions),
         credentials(repository),
     ];
+    findings.extend(repository.jj.as_ref().map(jj));
     match &repository.nested {
         Ok(nested) => findings.extend(nested_findings(*nested)),
         Err(why) => findings.push(Finding::unknown("submodules", why)),
@@ -159,6 +160,32 @@ fn credentials(repository: &Repository) -> Finding {
         ),
         remedy,
     )
+}
+
+/// What jj users would look for in vain is said before a run.
+fn jj(it: &Jj) -> Finding {
+    const CHECK: &str = "jj";
+    const GIT: &str = "commits, hooks, signing and pushes are git's";
+    match it {
+        Jj {
+            installed: false, ..
+        } => Finding::fail(
+            CHECK,
+            "the repository is one of jj, too, and jj is not on PATH",
+            "install jj, or remove .jj if the repository is used with git alone",
+        ),
+        Jj { alone: false, .. } => Finding::ok(
+            CHECK,
+            format!("beside git: {GIT}, and jj takes the commits in at the end of a run"),
+        ),
+        Jj { alone: true, .. } => Finding::ok(
+            CHECK,
+            format!(
+                "has the repository alone: {GIT}, by git's configuration and not by jj's; jj takes the commits in at \
+                 the end of a run"
+            ),
+        ),
+    }
 }
 
 fn nested_findings(nested: Nested) -> Vec<Finding> {

@@ -1,9 +1,10 @@
 //! git and the repository.
 
 use crate::context::Context;
-use crate::doctor::{Asked, Checkout, Credential, Program, Repository, Trouble};
+use crate::doctor::{Asked, Checkout, Credential, Jj, Program, Repository, Trouble};
 use crate::error::Error;
 use crate::git::{self, GitError, Real};
+use crate::run::jj::has_jj;
 
 pub(crate) fn program(context: &Context) -> Option<Program> {
     let environment = git::Environment::new(context.env.iter().cloned());
@@ -28,7 +29,7 @@ pub(crate) fn trouble(error: &Error) -> Trouble {
     trouble
 }
 
-pub(crate) fn look(real: &Real) -> Repository {
+pub(crate) fn look(context: &Context, real: &Real) -> Repository {
     Repository {
         work_tree: real.work_tree().display().to_string(),
         closed: real.closed().map(|closed| closed.display().to_string()),
@@ -50,6 +51,10 @@ pub(crate) fn look(real: &Real) -> Repository {
             found.into_iter().map(shown).collect()
         }),
         nested: asked(git::nested(real)),
+        jj: has_jj(real).then(|| Jj {
+            alone: real.is_jj_alone(),
+            installed: context.find_program("jj").is_some(),
+        }),
     }
 }
 

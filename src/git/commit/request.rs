@@ -2,10 +2,10 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
-use crate::git::discover::Operation;
 use crate::git::entries::Digest;
 use crate::git::error::GitError;
 use crate::git::objects::new_objects::NewObjects;
+use crate::git::preflight::Operation;
 use crate::git::snapshot::change::RawSnapshot;
 use crate::git::snapshot::listing::ChangedPath;
 use serde::{Deserialize, Serialize};

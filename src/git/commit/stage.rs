@@ -7,10 +7,10 @@ use crate::git::commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, PlanLanding, Stage, Staged,
     StagedTree, hex,
 };
-use crate::git::discover::Operation;
 use crate::git::entries::{Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::write_blob;
+use crate::git::preflight::Operation;
 use crate::git::private::directory::tree_of;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot};

@@ -1,7 +1,7 @@
 //! How git is called in the private directory, and in the repository itself.
 
 use crate::git::command::Call;
-use crate::git::discover::Real;
+use crate::git::real::Real;
 use std::path::{Path, PathBuf};
 
 /// The home of every git that works for the run, relative to the private directory.

@@ -1,7 +1,7 @@
 //! The configuration as it stood at the start of the run, and what is taken over from it.
 
-use crate::git::discover::Real;
 use crate::git::error::GitError;
+use crate::git::real::Real;
 
 /// One value of git's configuration. `value` is `None` for a key that stands alone, meaning true.
 #[derive(Debug, Clone, PartialEq, Eq)]

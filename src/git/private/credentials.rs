@@ -5,11 +5,11 @@
 
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{copy_tree, make_dir, remove};
-use crate::git::discover::Real;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{replace_file, write_atomically};
 use crate::git::private::config::start_call;
 use crate::git::private::directory::recorded_places;
+use crate::git::real::Real;
 use crate::git::repo::Repo;
 use crate::plain_file;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,6 @@
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
 use crate::git::copy_tree::{copy_tree, look, make_dir};
-use crate::git::discover::Real;
 use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{write, write_atomically};
@@ -11,6 +10,7 @@ use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
 use crate::git::private::config::{Setting, Settings, render, setting};
 use crate::git::private::head::{HeadState, read_head};
 use crate::git::private::links::links;
+use crate::git::real::Real;
 use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::index_list::{IndexRead, layout_of, read_index};
 use serde::{Deserialize, Serialize};
@@ -265,6 +265,7 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
 fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     let info = git_dir(root).join("info");
     copy_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
+    exclude_jj(real, &info.join("exclude"))?;
     copy_content(
         &real.common_dir.join("info/attributes"),
         &info.join("attributes"),
@@ -296,6 +297,16 @@ fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitEr
         }
     }
     Ok(())
+}
+
+/// jj's own directory is no part of the work, whatever becomes of the ignore file that jj has in it.
+fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
+    if look(&real.work_tree.join(".jj"))?.is_none() {
+        return Ok(());
+    }
+    let mut rules = fs::read(exclude).unwrap_or_default();
+    rules.extend(b"\n/.jj/\n");
+    write(exclude, &rules)
 }
 
 fn user_config_dir(real: &Real) -> Option<PathBuf> {

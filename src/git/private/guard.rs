@@ -2,8 +2,8 @@
 
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::copy_tree::{copy_tree, look, remove, same};
-use crate::git::discover::Operation;
 use crate::git::error::GitError;
+use crate::git::preflight::Operation;
 use crate::git::private::directory::recorded_places;
 use crate::git::private::head::HeadState;
 use crate::git::private::refs::Refs;

@@ -4,9 +4,9 @@
 //! left to git, which is slower by a process or three.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::discover::Real;
 use crate::git::error::GitError;
 use crate::git::private::calls::RealCall;
+use crate::git::real::Real;
 use crate::plain_file;
 use memchr::memmem;
 use std::io::{self, Read};

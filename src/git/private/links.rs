@@ -1,6 +1,6 @@
 //! Links in the places that git writes to.
 
-use crate::git::discover::Real;
+use crate::git::real::Real;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,6 @@
-//! Repositories of jj, with the real program: colocated ones are worked in through git, and jj loses nothing.
+//! Repositories of jj, with the real program: they are worked in through git, and jj loses nothing.
+
+mod scenarios;
 
 use crate::support::project::{Project, Run};
 use serde_json::json;
@@ -34,11 +36,17 @@ struct Both {
     config: PathBuf,
 }
 
-/// A clean git repository on `main` with a plan, and jj able to work in it.
-fn git_alone() -> Option<Both> {
+/// A clean git repository on `main` with a plan and a colocated jj.
+fn colocated() -> Option<Both> {
+    let project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
+    let both = with_jj(project)?;
+    both.jj(&["git", "init", "--colocate"]);
+    Some(both)
+}
+
+/// A project with jj able to work in it.
+fn with_jj(mut project: Project) -> Option<Both> {
     let directory = jj_directory()?;
-    let mut project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
-    project.git(&["branch", "-M", "main"]);
     let config = project.beside("jj.toml");
     let text = "[user]\nname = \"Ada\"\nemail = \"ada@example.org\"\n";
     fs::write(&config, text).unwrap();
@@ -52,13 +60,6 @@ fn git_alone() -> Option<Both> {
         jj,
         config,
     })
-}
-
-/// The same, colocated.
-fn colocated() -> Option<Both> {
-    let both = git_alone()?;
-    both.jj(&["git", "init", "--colocate"]);
-    Some(both)
 }
 
 impl Both {
@@ -124,6 +125,19 @@ impl Both {
         let (index, tree) = (["write-tree"], ["rev-parse", "HEAD^{tree}"]);
         assert_eq!(self.project.git(&index), self.project.git(&tree));
     }
+}
+
+/// Leaves nothing on the search path but git and a shell.
+fn without_jj(project: &mut Project) {
+    let programs = project.beside("programs");
+    fs::create_dir(&programs).unwrap();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    for name in ["git", "sh"] {
+        let mut found = std::env::split_paths(&path).map(|dir| dir.join(name));
+        let found = found.find(|path| path.is_file()).unwrap();
+        symlink(found, programs.join(name)).unwrap();
+    }
+    project.env("PATH", &programs);
 }
 
 #[test]
@@ -243,50 +257,32 @@ fn changes_in_the_working_copy_are_refused_with_jjs_own_remedy() {
 }
 
 #[test]
-fn a_repository_of_jj_alone_is_refused_with_the_command_that_helps() {
-    let Some(both) = git_alone() else { return };
-    let alone = both.project.beside("alone");
-    both.jj_in(
-        &both.project.beside(""),
-        &["git", "init", "--no-colocate", "alone"],
-    );
-    fs::write(alone.join("plan.yaml"), PLAN).unwrap();
-    both.jj_in(&alone, &["commit", "-m", "Plan"]);
-    both.jj_in(&alone, &["bookmark", "create", "trunk", "-r", "@-"]);
-    let agent = both.project.agent(AGENT);
-    let place = alone.display().to_string();
-    let args = [
-        "run",
-        "-C",
-        &place,
-        "--plan",
-        "plan.yaml",
-        "--agent-command",
-        &agent,
-    ];
-    let refused = both.project.sprag(&args);
-    assert_eq!(refused.code, 2);
-    let remedy = "jj git colocation enable";
-    assert!(refused.stderr.contains(remedy), "{}", refused.stderr);
-    assert_eq!(both.project.calls(), 0);
-    let words: Vec<&str> = remedy.split(' ').skip(1).collect();
-    both.jj_in(&alone, &words);
-    both.project.sprag(&args).expect(0);
-    let args = [
-        "log",
-        "--no-graph",
-        "-r",
-        "::@-",
-        "-T",
-        "description.first_line() ++ \"\\n\"",
-    ];
-    let log = both.jj_in(&alone, &args);
-    assert_eq!(
-        log.lines().take(3).collect::<Vec<_>>(),
-        ["Add two", "Add one", "Plan"]
-    );
-    both.jj_in(&alone, &["git", "colocation", "disable"]);
-    assert_eq!(both.jj_in(&alone, &args), log, "nothing is lost");
+fn a_repository_of_jj_that_cannot_be_worked_in_is_refused_with_what_helps() {
+    let Some(both) = colocated() else { return };
+    let refused = |directory: &std::path::Path, words: &str| {
+        let place = directory.display().to_string();
+        let args = [
+            "run",
+            "-C",
+            &place,
+            "--prompt",
+            "x",
+            "--agent-command",
+            "true",
+        ];
+        let refused = both.project.sprag(&args);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    };
+    let further = both.project.beside("further");
+    both.jj(&["workspace", "add", further.to_str().unwrap()]);
+    refused(&further, "further working copy");
+    both.jj(&["git", "colocation", "disable"]);
+    both.jj(&["new", "root()", "-m", "Elsewhere"]);
+    both.jj(&["new", "@", "main"]);
+    refused(&both.project.repo(), "run `jj new`");
+    both.jj(&["new"]);
+    both.run(AGENT, &[]).expect(0);
 }
 
 #[test]
@@ -303,11 +299,22 @@ fn a_repository_of_jj_inside_of_one_of_git_is_the_one_that_is_meant() {
         "true",
     ]);
     assert_eq!(refused.code, 2);
-    assert!(
-        refused.stderr.contains("colocation enable"),
-        "{}",
-        refused.stderr
-    );
+    let words = "inside is a jj repository whose git directory cannot be found";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+}
+
+#[test]
+fn without_the_program_a_repository_of_jj_alone_is_refused() {
+    let mut project = Project::new(&[("a.txt", "a\n"), ("plan.yaml", PLAN)]);
+    let store = project.repo().join(".jj/repo/store");
+    fs::create_dir_all(&store).unwrap();
+    fs::write(store.join("git_target"), "git").unwrap();
+    fs::rename(project.repo().join(".git"), store.join("git")).unwrap();
+    without_jj(&mut project);
+    let refused = project.run(&project.agent("true"), &[]);
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    let words = "jj was not found on PATH";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
 }
 
 #[test]
@@ -317,15 +324,7 @@ fn without_the_program_a_colocated_repository_is_refused_before_any_turn() {
     fs::create_dir_all(&store).unwrap();
     fs::write(store.join("git_target"), "../../../.git").unwrap();
     fs::write(project.repo().join(".jj/.gitignore"), "/*\n").unwrap();
-    let programs = project.beside("programs");
-    fs::create_dir(&programs).unwrap();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    for name in ["git", "sh"] {
-        let mut found = std::env::split_paths(&path).map(|dir| dir.join(name));
-        let found = found.find(|path| path.is_file()).unwrap();
-        symlink(found, programs.join(name)).unwrap();
-    }
-    project.env("PATH", &programs);
+    without_jj(&mut project);
     let agent = project.agent("true");
     let refused = project.run(&agent, &[]);
     assert_eq!(refused.code, 4, "{}", refused.stderr);

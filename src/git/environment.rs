@@ -1,0 +1,58 @@
+//! The environment that git is given of Sprag's own.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// The environment that Sprag was started with, as far as git reads it.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    variables: BTreeMap<OsString, OsString>,
+}
+
+impl Environment {
+    /// Takes what it needs (`PATH`, `HOME`, `XDG_CONFIG_HOME`, `GIT_CONFIG*`, `GNUPGHOME`,
+    /// `SSH_AUTH_SOCK`, `SUDO_UID`, `JJ_CONFIG`) from all `variables`.
+    pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let wanted = |name: &OsStr| {
+            let name = name.as_bytes();
+            let exact: [&[u8]; 7] = [
+                b"PATH",
+                b"HOME",
+                b"XDG_CONFIG_HOME",
+                b"GNUPGHOME",
+                b"SSH_AUTH_SOCK",
+                b"SUDO_UID",
+                b"JJ_CONFIG",
+            ];
+            exact.contains(&name) || (name.starts_with(b"GIT_CONFIG") && name != b"GIT_CONFIG")
+        };
+        Self {
+            variables: variables
+                .into_iter()
+                .filter(|(name, _)| wanted(name))
+                .collect(),
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .get(OsStr::new(name))
+            .map(OsString::as_os_str)
+    }
+
+    pub(super) fn configuration(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        self.variables.iter().filter(|(name, _)| {
+            name.as_bytes().starts_with(b"GIT_CONFIG")
+                || *name == "HOME"
+                || *name == "XDG_CONFIG_HOME"
+        })
+    }
+
+    pub(super) fn signing(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
+        let names = ["HOME", "GNUPGHOME", "SSH_AUTH_SOCK"];
+        self.variables
+            .iter()
+            .filter(move |(name, _)| names.iter().any(|wanted| *name == *wanted))
+    }
+}

@@ -1,0 +1,165 @@
+//! Why a directory cannot be worked in.
+
+use crate::git::error::GitError;
+use std::path::{Path, PathBuf};
+
+/// The oldest git that does what is asked of it.
+pub(super) const OLDEST_GIT: (u32, u32) = (2, 31);
+
+/// Why a directory cannot be worked in. Each message names the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// There is no git program.
+    #[error("git was not found on PATH; install git {}.{} or later", OLDEST_GIT.0, OLDEST_GIT.1)]
+    NoGit,
+    /// The git program is too old.
+    #[error("git {found} is too old; install git {}.{} or later", OLDEST_GIT.0, OLDEST_GIT.1)]
+    OldGit {
+        /// Its version.
+        found: String,
+    },
+    /// No repository here.
+    #[error("{} is not inside a git repository; check one out (actions/checkout) or run git init", path.display())]
+    NotARepository {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A repository without a work tree.
+    #[error("{} is a bare repository; run in a checkout with a work tree", path.display())]
+    Bare {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// Inside the `.git` directory.
+    #[error("{} is inside a git directory; run in the work tree", path.display())]
+    InsideGitDirectory {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A repository of jj's without jj.
+    #[error("{} is a jj repository, and jj was not found on PATH; install jj", path.display())]
+    NoJj {
+        /// The working copy.
+        path: PathBuf,
+    },
+    /// One of several working copies of a jj repository, which lies elsewhere.
+    #[error(
+        "{} is a further working copy of a jj repository (jj workspace add); run Sprag in the first one", path.display()
+    )]
+    FurtherWorkspace {
+        /// The working copy.
+        path: PathBuf,
+    },
+    /// A jj repository that does not keep its commits in git.
+    #[error(
+        "{} is a jj repository whose git directory cannot be found (.jj/repo/store/git_target); `jj git colocation enable` gives it a .git", path.display()
+    )]
+    NoStore {
+        /// The working copy.
+        path: PathBuf,
+    },
+    /// jj's working copy merges several commits.
+    #[error("the working-copy change of {} has several parents; run `jj new`, so that their merge is a commit to start from", path.display())]
+    SeveralParents {
+        /// The working copy.
+        path: PathBuf,
+    },
+    /// jj cannot say what its working copy is on.
+    #[error("jj cannot open the repository {}: {why}", path.display())]
+    Jj {
+        /// The working copy.
+        path: PathBuf,
+        /// jj's reason.
+        why: String,
+    },
+    /// A merge, rebase or the like is under way.
+    #[error("{operation} is in progress; finish it or run `{}`", operation.abort_command())]
+    InProgress {
+        /// What is under way.
+        operation: Operation,
+    },
+    /// The repository belongs to somebody else.
+    #[error(
+        "{} belongs to user {owner}, not to user {user}; run as its owner or run `git config --global --add safe.directory {}`",
+        path.display(), path.display()
+    )]
+    ForeignOwner {
+        /// The directory that belongs to another user.
+        path: PathBuf,
+        /// Its owner's uid.
+        owner: u32,
+        /// The uid that runs.
+        user: u32,
+    },
+    /// git itself cannot open it.
+    #[error("git cannot open the repository {}: {why}", path.display())]
+    Unreadable {
+        /// The repository.
+        path: PathBuf,
+        /// git's reason.
+        why: String,
+    },
+    /// git could not be run.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// An operation of git that spans several commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `git merge`.
+    Merge,
+    /// `git rebase`.
+    Rebase,
+    /// `git am`.
+    ApplyMailbox,
+    /// `git cherry-pick`.
+    CherryPick,
+    /// `git revert`.
+    Revert,
+    /// `git bisect`.
+    Bisect,
+}
+
+impl Operation {
+    pub(super) fn abort_command(self) -> &'static str {
+        match self {
+            Self::Merge => "git merge --abort",
+            Self::Rebase => "git rebase --abort",
+            Self::ApplyMailbox => "git am --abort",
+            Self::CherryPick => "git cherry-pick --abort",
+            Self::Revert => "git revert --abort",
+            Self::Bisect => "git bisect reset",
+        }
+    }
+
+    /// The operation under way in a repository, by the files git keeps for it.
+    pub(super) fn under_way(git_dir: &Path) -> Option<Self> {
+        let markers = [
+            ("rebase-merge", Self::Rebase),
+            ("rebase-apply/applying", Self::ApplyMailbox),
+            ("rebase-apply", Self::Rebase),
+            ("MERGE_HEAD", Self::Merge),
+            ("CHERRY_PICK_HEAD", Self::CherryPick),
+            ("REVERT_HEAD", Self::Revert),
+            ("BISECT_LOG", Self::Bisect),
+        ];
+        markers
+            .into_iter()
+            .find(|(file, _)| git_dir.join(file).symlink_metadata().is_ok())
+            .map(|(_, operation)| operation)
+    }
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Merge => "a merge",
+            Self::Rebase => "a rebase",
+            Self::ApplyMailbox => "a git am",
+            Self::CherryPick => "a cherry-pick",
+            Self::Revert => "a revert",
+            Self::Bisect => "a bisect",
+        })
+    }
+}

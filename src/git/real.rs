@@ -1,0 +1,115 @@
+//! The repository that a run works on.
+
+use crate::git::command::{Call, GitProgram};
+use crate::git::environment::Environment;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A repository that can be worked on, with every path resolved so that a link changed later
+/// leads nowhere else.
+#[derive(Debug, Clone)]
+pub struct Real {
+    pub(super) work_tree: PathBuf,
+    pub(super) git_dir: PathBuf,
+    pub(super) common_dir: PathBuf,
+    pub(super) object_format: String,
+    pub(super) git: GitProgram,
+    pub(super) environment: Environment,
+    pub(super) identity: (u64, u64),
+    /// Whether jj alone has the work tree: no `.git` is there.
+    pub(super) is_jj_alone: bool,
+}
+
+impl Real {
+    /// Top of the work tree.
+    pub fn work_tree(&self) -> &Path {
+        &self.work_tree
+    }
+
+    /// The git directory of this work tree.
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The git directory that all work trees of the repository share.
+    pub fn common_dir(&self) -> &Path {
+        &self.common_dir
+    }
+
+    /// The work tree or git directory that may not be written, if one may not.
+    pub fn closed(&self) -> Option<&Path> {
+        let may_write = |dir: &Path| {
+            let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+            rustix::fs::access(dir, wanted).is_ok()
+        };
+        let dirs = [&self.work_tree, &self.git_dir, &self.common_dir];
+        dirs.into_iter()
+            .map(PathBuf::as_path)
+            .find(|dir| !may_write(dir))
+    }
+
+    /// Everything that git reads in a run but the private directory.
+    pub(super) fn roots(&self) -> Vec<PathBuf> {
+        let mut roots = vec![self.work_tree.clone()];
+        for dir in [&self.git_dir, &self.common_dir] {
+            if !roots.iter().any(|root| dir.starts_with(root)) {
+                roots.push(dir.clone());
+            }
+        }
+        roots
+    }
+
+    /// A command in the repository with no configuration but the repository's.
+    pub(super) fn plain_call(&self) -> Call<'_> {
+        let call = self.git.call(&self.work_tree);
+        call.env("GIT_DIR", &self.git_dir)
+            .env("GIT_WORK_TREE", &self.work_tree)
+    }
+
+    /// Whether git ignores `path`, a file of the work tree that it does not track. An answer that
+    /// cannot be had is taken for no.
+    pub fn ignores(&self, path: &Path) -> bool {
+        let call = self.plain_call();
+        let list = [
+            "-c",
+            "core.fsmonitor=false",
+            "ls-files",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+            "-z",
+            "--",
+        ];
+        call.args(list)
+            .args([path])
+            .run()
+            .is_ok_and(|output| !output.stdout.is_empty())
+    }
+
+    /// The address of the remote `origin`, as its configuration says it; none where git does not tell.
+    pub fn origin(&self) -> Option<String> {
+        let call = self.plain_call();
+        let output = call
+            .args(["config", "--get", "remote.origin.url"])
+            .run()
+            .ok()?;
+        let url = String::from_utf8(output.stdout).ok()?;
+        Some(url.trim().to_owned()).filter(|url| !url.is_empty())
+    }
+
+    /// Whether `path` lies inside the work tree or the repository's git directories.
+    pub fn contains(&self, path: &Path) -> bool {
+        [&self.work_tree, &self.git_dir, &self.common_dir]
+            .iter()
+            .any(|dir| path.starts_with(dir))
+    }
+}
+
+/// Device and inode of a directory, to tell it from another one put in its place.
+pub(super) fn identity(dir: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(dir)
+        .ok()
+        .filter(fs::Metadata::is_dir)
+        .map(|meta| (meta.dev(), meta.ino()))
+}
