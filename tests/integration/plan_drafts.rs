@@ -2,6 +2,7 @@
 
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{kept, warnings};
+use serde_json::json;
 use std::fs;
 
 const PLAN: &str = "title: CSV export\\ngoal: Any report as CSV\\ntasks:\\n  - id: endpoint\\n    title: Serve it\\n  - id: docs\\n    title: Document it\\n    depends_on: [endpoint]\\n";
@@ -73,6 +74,39 @@ fn an_invalid_draft_is_given_back_with_its_error_at_most_twice() {
     assert_eq!(project.calls(), 6);
     assert_eq!(again.summary["status"], "failed");
     assert_eq!(project.status(), "");
+}
+
+#[test]
+fn an_error_that_passes_is_waited_out_and_takes_no_draft() {
+    let mut project = project();
+    project.env("SPRAG_MODEL_WAIT_MS", "10");
+    let overloaded = "{ echo 'API Error: 529 Overloaded, retry-after-ms: 10'; exit 1; }";
+    let script = format!("test $N -lt 4 && {overloaded}; printf '{PLAN}'");
+    let run = draft(&project, &script, &["CSV"]).expect(0);
+    assert_eq!(project.calls(), 4);
+    let waits = run
+        .events
+        .iter()
+        .filter(|event| event["event"] == "retry.scheduled");
+    let waits: Vec<_> = waits
+        .map(|event| (&event["kind"], &event["attempt"], &event["n"]))
+        .collect();
+    let expected = [1, 2, 3].map(|n| (json!("wait"), json!(1), json!(n)));
+    assert_eq!(
+        waits,
+        expected
+            .each_ref()
+            .map(|(kind, attempt, n)| (kind, attempt, n))
+    );
+
+    project.commit_all("plan");
+    let run = draft(&project, overloaded, &["CSV"]).expect(4);
+    assert_eq!(project.calls(), 10);
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(
+        message.contains("529 Overloaded") && message.contains("5 waits"),
+        "{message}"
+    );
 }
 
 #[test]

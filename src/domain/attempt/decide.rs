@@ -265,24 +265,42 @@ fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step
             "{why}, {} turns in a row, and changed nothing",
             state.idle_cuts
         )),
-        false => {
-            (state.waits >= policy.waits).then(|| format!("{why} (after {} waits)", state.waits))
-        }
-    };
-    if let Some(message) = message {
-        return give_up(policy, state, Outcome::AgentUnavailable { message });
-    }
-    let waits = WaitPolicy {
-        first_ms: policy.wait_base_ms,
-        factor: 3,
-        longest_ms: LONGEST_WAIT_MS,
+        false => None,
     };
     let asked = turn.assessment.retry_after_ms;
-    let ms = waits.wait_ms(state.waits.saturating_add(1), asked);
+    let ms = match (message, policy.wait_ms(state.waits, asked)) {
+        (None, Ok(ms)) => ms,
+        (Some(why), _) => {
+            return give_up(policy, state, Outcome::AgentUnavailable { message: why });
+        }
+        (None, Err(waits)) => {
+            let message = format!("{why} ({waits})");
+            return give_up(policy, state, Outcome::AgentUnavailable { message });
+        }
+    };
     let ends = state.elapsed_ms.saturating_add(ms);
     match policy.deadline_ms {
         Some(deadline) if ends >= deadline => Step::Finish(Outcome::Deadline),
         _ => Step::Wait { ms, why },
+    }
+}
+
+impl Policy {
+    /// How long to wait for a transient error to pass after this many waits, in milliseconds, where the server
+    /// asks for `asked_ms`.
+    ///
+    /// # Errors
+    /// Words on the waits, where there were as many as are allowed.
+    pub fn wait_ms(&self, waits: u32, asked_ms: Option<u64>) -> Result<u64, String> {
+        if waits >= self.waits {
+            return Err(format!("after {waits} waits"));
+        }
+        let policy = WaitPolicy {
+            first_ms: self.wait_base_ms,
+            factor: 3,
+            longest_ms: LONGEST_WAIT_MS,
+        };
+        Ok(policy.wait_ms(waits.saturating_add(1), asked_ms))
     }
 }
 

@@ -23,6 +23,7 @@ use crate::run::steps::landing::{identity, land, stage};
 use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
 use crate::run::steps::turn::{spend, turn_usage};
+use crate::run::steps::wait::wait;
 use crate::run::task::{TaskRun, TaskStart};
 use crate::run::wanted_draft::{WantedDraft, Written};
 use crate::run::work_tree::{Seen, head_of};
@@ -72,10 +73,11 @@ async fn drafted(
 ) -> anyhow::Result<Result<Draft, Outcome>> {
     let mut problem: Option<Problem> = None;
     let mut last = Outcome::VerificationFailed;
+    let mut turns = 0;
     for number in 1..=MAX_DRAFTS {
         parts
             .emit
-            .at(Some(run.task.id.as_str()), Some(number), Some(number));
+            .at(Some(run.task.id.as_str()), Some(number), Some(turns + 1));
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));
         }
@@ -94,7 +96,7 @@ async fn drafted(
             });
         }
         let text = prompt(&wanted.request, problem.as_ref());
-        match turn(parts, run, number, text).await? {
+        match lasting_turn(parts, run, (number, &mut turns), &text).await? {
             Turn::Draft(draft) => return Ok(Ok(*draft)),
             Turn::Ended(outcome) => return Ok(Err(outcome)),
             Turn::Invalid(found, outcome) => {
@@ -118,12 +120,61 @@ enum Turn {
     Ended(Outcome),
 }
 
+/// An error that passes.
+struct Transient {
+    why: String,
+    retry_after_ms: Option<u64>,
+}
+
+/// A turn, again after a wait for as long as errors come that pass, as in every run.
+async fn lasting_turn(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    (number, turns): (u32, &mut u32),
+    text: &str,
+) -> anyhow::Result<Turn> {
+    let mut waits = 0;
+    loop {
+        *turns += 1;
+        parts
+            .emit
+            .at(Some(run.task.id.as_str()), Some(number), Some(*turns));
+        let Transient {
+            why,
+            retry_after_ms,
+        } = match turn(parts, run, (number, *turns), text.to_owned()).await? {
+            Ok(came) => return Ok(came),
+            Err(transient) => transient,
+        };
+        let ms = match run.policy.wait_ms(waits, retry_after_ms) {
+            Ok(ms) => ms,
+            Err(waits) => {
+                let message = format!("{why} ({waits})");
+                return Ok(Turn::Ended(Outcome::AgentUnavailable { message }));
+            }
+        };
+        waits += 1;
+        parts.emit.emit(EventKind::RetryScheduled {
+            how: RetryKind::Wait,
+            n: waits,
+            of: run.policy.waits,
+            reason: why,
+            indicators: Vec::new(),
+            delay_ms: ms,
+        });
+        wait(&parts.setup, ms).await;
+        if let Some(by) = parts.setup.interruption() {
+            return Ok(Turn::Ended(by.outcome()));
+        }
+    }
+}
+
 async fn turn(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    number: u32,
+    (number, turn): (u32, u32),
     text: String,
-) -> anyhow::Result<Turn> {
+) -> anyhow::Result<Result<Turn, Transient>> {
     let (_, before) = parts.tree.snapshot(&mut parts.emit);
     let mark = parts.tree.repo.mark_turn()?;
     let prompt = keep_prompt(parts, text)?;
@@ -136,7 +187,7 @@ async fn turn(
     let name = TurnName {
         task: run.task.id.to_string(),
         attempt: number,
-        turn: number,
+        turn,
         purpose: PURPOSE.to_owned(),
     };
     let end = run_agent_with_its_files(parts, run, &name, prompt).await?;
@@ -178,11 +229,11 @@ async fn turn(
         usage: (!is_told).then_some(usage),
     });
     if let Some(reason) = end.cancelled {
-        return Ok(Turn::Ended(interruption(reason).outcome()));
+        return Ok(Ok(Turn::Ended(interruption(reason).outcome())));
     }
     if is_told {
         parts.emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
-            turn: number,
+            turn,
             purpose: PURPOSE.into(),
             assessment: assessment.kind,
             indicators: assessment.indicators.clone(),
@@ -205,10 +256,14 @@ async fn turn(
         };
         Turn::Invalid(problem, outcome)
     };
-    Ok(match assessment.kind {
-        AssessmentKind::AgentUnavailable | AssessmentKind::AgentTransient => {
-            Turn::Ended(Outcome::AgentUnavailable { message })
+    Ok(Ok(match assessment.kind {
+        AssessmentKind::AgentTransient => {
+            return Ok(Err(Transient {
+                why: message,
+                retry_after_ms: assessment.retry_after_ms,
+            }));
         }
+        AssessmentKind::AgentUnavailable => Turn::Ended(Outcome::AgentUnavailable { message }),
         AssessmentKind::PolicyViolation => Turn::Ended(Outcome::PolicyViolation { what: message }),
         AssessmentKind::FailedReport => {
             let summary = assessment.failed_report.map(|report| report.summary);
@@ -224,7 +279,7 @@ async fn turn(
             Ok(draft) => Turn::Draft(draft),
             Err(problem) => Turn::Invalid(problem, Outcome::VerificationFailed),
         },
-    })
+    }))
 }
 
 /// How the turns are named to the agent and in the events.

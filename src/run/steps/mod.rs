@@ -26,6 +26,7 @@ mod start_task;
 mod turn;
 mod undo;
 mod verify;
+mod wait;
 
 pub use announce::announce;
 pub use commit::commit;
@@ -46,10 +47,9 @@ pub use undo::undo;
 pub use verify::{run_checks, verify};
 
 use crate::domain::attempt::{Observation, Step};
-use crate::http::jittered;
 use crate::run::emitter::Emitter;
 use crate::run::parts::Parts;
-use crate::run::setup::{Setup, interruption};
+use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
 
 /// Performs one step and says what came of it.
@@ -79,7 +79,7 @@ pub async fn perform(
         }
         Step::Undo { key } => Ok(undo(setup, tree, emit, run, *key)),
         Step::Commit { grounds } => commit(setup, tree, accounts, emit, run, *grounds).await,
-        Step::Wait { ms, .. } => Ok(wait(setup, *ms).await),
+        Step::Wait { ms, .. } => Ok(wait::wait(setup, *ms).await),
         Step::Finish(_) => Ok(Observation::Waited),
     }
 }
@@ -96,13 +96,5 @@ fn unless_violated(setup: &Setup, emit: &mut Emitter<'_>, observation: Observati
         _ => Observation::Violated {
             what: violations.join("; "),
         },
-    }
-}
-
-async fn wait(setup: &Setup, ms: u64) -> Observation {
-    let pause = tokio::time::sleep(jittered(ms, setup.longest_wait()));
-    tokio::select! {
-        () = pause => Observation::Waited,
-        reason = setup.cancel.cancelled() => Observation::interrupted(interruption(reason)),
     }
 }
