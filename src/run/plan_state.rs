@@ -188,6 +188,23 @@ impl PlanState {
             Some((other, update)) if other == id => Some(update),
             _ => self.statuses.get(id),
         };
+        // Parts of a task are done with it, and those of any other as they were.
+        let begun = self.plan.tasks.iter();
+        let done_before: HashSet<&TaskId> = begun
+            .filter(|task| task.status == TaskStatus::Done)
+            .map(|task| &task.id)
+            .collect();
+        let is_done_now = |task: &&Task| {
+            let is_done = known(&task.id).is_some_and(|update| update.status == TaskStatus::Done);
+            is_done && !done_before.contains(&task.id)
+        };
+        let done_now = present
+            .tasks
+            .iter()
+            .filter(is_done_now)
+            .map(|task| &task.id);
+        let done_now: HashSet<&TaskId> = done_now.collect();
+        let text = plan::with_marks_of(&file.name, &text, &self.text, &done_now);
         let differs = |task: &Task, update: &StatusUpdate| {
             task.status != update.status
                 || task.attempts != update.attempts
@@ -197,7 +214,7 @@ impl PlanState {
             .tasks
             .iter()
             .filter_map(|task| Some((task, known(&task.id)?)))
-            .filter(|(task, update)| differs(task, update))
+            .filter(|(task, update)| differs(task, update) || done_now.contains(&task.id))
             .map(|(task, update)| (&task.id, update))
             .collect();
         plan::set_statuses(&file.name, &text, &wrong).map_err(|error| anyhow::anyhow!("{error}"))

@@ -79,16 +79,23 @@ fn push_steps(out: &mut String, steps: &Node) {
     out.push_str("steps[");
     for step in steps.items() {
         out.push('{');
-        match &step.value {
-            Value::Map { entries, .. } => entries
-                .iter()
-                .filter(|entry| entry.key != "done")
-                .for_each(|entry| push_entry(out, entry)),
-            _ => push_node(out, step),
-        }
+        out.push_str(&step_words(step));
         out.push('}');
     }
     out.push(']');
+}
+
+/// What a step says, but whether it is done.
+pub(super) fn step_words(step: &Node) -> String {
+    let mut out = String::new();
+    match &step.value {
+        Value::Map { entries, .. } => entries
+            .iter()
+            .filter(|entry| entry.key != "done")
+            .for_each(|entry| push_entry(&mut out, entry)),
+        _ => push_node(&mut out, step),
+    }
+    out
 }
 
 fn push_body(out: &mut String, source: &Source<'_>, only: Option<&HashSet<usize>>) {

@@ -9,6 +9,7 @@ mod edit;
 mod foreign;
 mod graph;
 mod markdown;
+mod marks;
 mod matrix;
 mod native;
 mod order;
@@ -20,6 +21,7 @@ mod task_list;
 
 pub use canonical::without_owned_keys;
 pub use markdown::boxes::{Checkbox, checkboxes, with_checked};
+pub use marks::with_marks_of;
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
 pub(crate) use native::PLAN_KEYS;
 pub use order::{UnknownTask, selection};

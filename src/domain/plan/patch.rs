@@ -83,13 +83,13 @@ pub fn set_statuses(
 }
 
 /// A text with what it says.
-struct Read<'a> {
-    source: Source<'a>,
-    plan: Plan,
+pub(super) struct Read<'a> {
+    pub source: Source<'a>,
+    pub plan: Plan,
 }
 
 impl<'a> Read<'a> {
-    fn new(name: &str, text: &'a str) -> Result<Self, Fault> {
+    pub fn new(name: &str, text: &'a str) -> Result<Self, Fault> {
         let source = Source::open(name, text)?;
         let plan = plan_of(name, &source, &mut Vec::new())?;
         Ok(Self { source, plan })
@@ -203,16 +203,11 @@ fn steps_done(source: &Source<'_>, task: &Node, json: bool) -> Option<Vec<Splice
 
 /// Checks the boxes of the parts of tasks that are done.
 fn parts_done(source: &Source<'_>, changed: &HashSet<usize>, expected: &Plan) -> Vec<Splice> {
-    let own = &source.outline.items;
-    let is_own = |place: usize, start: usize| {
-        let items = expected.format != PlanFormat::Story;
-        items && own.get(place).is_some_and(|item| item.mark.start == start)
-    };
     let is_done = |place: &usize| expected.tasks[*place].status == TaskStatus::Done;
     let boxes = source.task_boxes().into_iter();
     boxes
         .filter(|(place, _)| changed.contains(place) && is_done(place))
-        .filter(|(place, part)| !part.checked && !is_own(*place, part.span.start))
+        .filter(|(place, part)| !part.checked && !source.is_own_box(*place, part))
         .map(|(_, part)| Splice::new(part.span.start, part.span.end, mark(true)))
         .collect()
 }

@@ -95,6 +95,13 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Whether a box is the one of the task at this place, and not of a part of it.
+    pub fn is_own_box(&self, place: usize, mark: &Mark) -> bool {
+        let own = self.outline.items.get(place);
+        self.format != PlanFormat::Story
+            && own.is_some_and(|item| item.mark.start == mark.span.start)
+    }
+
     /// The list of tasks in the tree.
     pub fn tasks(&self) -> Option<&Node> {
         self.root.as_ref()?.get("tasks")

@@ -98,6 +98,37 @@ fn steps_of_a_plan_of_rmplan_are_done_with_their_task() {
 }
 
 #[test]
+fn what_an_agent_marks_as_done_of_another_task_is_not_committed() {
+    let steps = "verify: [ test -e first ]\ntasks:\n  - title: Make first\n    done: false\n    steps:\n      - prompt: Touch it.\n        done: false\n  - title: Make second\n    steps:\n      - prompt: Touch that.\n        done: false\n";
+    let boxes = "---\nverify: [ test -e first ]\n---\n# Tasks: Two\n\n- [ ] T001 Make first\n  - [ ] Touch it\n- [ ] T002 Make second\n  - [ ] Touch that\n";
+    for (path, plan, [open, done]) in [
+        ("p.plan.yml", steps, ["done: false", "done: true"]),
+        ("tasks.md", boxes, ["[ ]", "[x]"]),
+    ] {
+        let project = Project::new(&[(path, plan)]);
+        let mark = format!(
+            "sed 's/{}/{done}/' {path} > new; mv new {path}",
+            open.replace('[', "\\[")
+        );
+        let agent = project.agent(&format!("test $N = 1 && touch first && {mark}"));
+        let args = [
+            "run",
+            "--plan",
+            path,
+            "--agent-command",
+            &agent,
+            "--max-retries",
+            "0",
+        ];
+        project.sprag(&args).expect(1);
+        let expected = plan.replacen(open, done, 2);
+        let committed = project.git(&["show", &format!("HEAD:{path}")]);
+        assert_eq!(committed, expected.trim_end(), "{path}");
+        assert_eq!(project.commits(), 2);
+    }
+}
+
+#[test]
 fn a_task_list_is_worked_on_phase_by_phase() {
     let project = Project::new(&[]);
     let list = "---\ndescription: Tasks\nverify: [ test ! -e bad ]\n---\n# Tasks: Export\n\n## Phase 1: Setup\n\n- [x] T001 Create it\n- [ ] T002 [P] Lint it in lint.toml\n\n## Phase 2: User Story 1 - One\n\n- [ ] T003 [US1] Fail in src/a\n- [ ] T004 [US1] Never come to this\n\n## Phase 3: User Story 2 - Two\n\n- [ ] T005 [US2] Write src/b\n";

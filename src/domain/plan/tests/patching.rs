@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::collections::HashSet;
 
 fn done() -> StatusUpdate {
     StatusUpdate {
@@ -308,5 +309,23 @@ proptest! {
         prop_assert_eq!(set_status("p.yaml", &patched, &task_id, &update), Ok(patched.clone()));
         prop_assert_eq!(patched.contains("\r\n"), text.contains("\r\n"));
         prop_assert_eq!(without_owned_keys("p.yaml", patched.as_bytes()), without_owned_keys("p.yaml", text.as_bytes()));
+    }
+}
+
+#[test]
+fn parts_are_marked_as_before_by_their_words() {
+    let before = "tasks:\n- title: a\n  done: false\n  steps:\n  - prompt: x\n    done: true\n  - prompt: y\n- title: b\n  steps:\n  - prompt: x\n    done: false\n";
+    let now = "tasks:\n- title: a\n  done: false\n  steps:\n  - prompt: y\n    done: true\n  - prompt: x\n    done: false # why\n  - prompt: new\n    done: true\n- title: b\n  steps:\n  - prompt: x\n    done: true\n";
+    let (task, of) = (id("t2"), |except: &[&TaskId]| {
+        let except = except.iter().copied().collect();
+        with_marks_of("p.plan.yml", now, before, &except)
+    });
+    let all = "tasks:\n- title: a\n  done: false\n  steps:\n  - prompt: y\n    done: false\n  - prompt: x\n    done: true # why\n  - prompt: new\n    done: false\n- title: b\n  steps:\n  - prompt: x\n    done: false\n";
+    assert_eq!(of(&[]), all);
+    let last = "- title: b\n  steps:\n  - prompt: x\n    done: ";
+    let but_one = all.replace(&format!("{last}false"), &format!("{last}true"));
+    assert_eq!(of(&[&task]), but_one);
+    for (name, text) in [("p.yaml", "no plan"), ("tasks.md", "# Tasks: T\n")] {
+        assert_eq!(with_marks_of(name, text, before, &HashSet::new()), text);
     }
 }

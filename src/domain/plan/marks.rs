@@ -1,0 +1,123 @@
+//! Marks on the parts of tasks that only Sprag sets: steps of rmplan that are done, and the boxes below a task.
+
+use super::edit::{Splice, applied, key_splice};
+use super::markdown::boxes::mark;
+use super::patch::Read;
+use super::source::Container;
+use super::{PlanFormat, TaskId, canonical, text_of};
+use crate::yaml::{Node, Value};
+use std::collections::{HashMap, HashSet};
+
+/// The text of a plan in which the parts of tasks are marked as in `before`, but for those of the tasks
+/// `except`. A part is known by its task and its words; one that is new is not marked. A text that cannot be read, or
+/// edited with certainty, stays as it is.
+pub fn with_marks_of(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> String {
+    marked(name, text, before, except).unwrap_or_else(|| text.to_owned())
+}
+
+fn marked(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> Option<String> {
+    let bare = text_of(name, text.as_bytes()).ok()?;
+    let start = &text[..text.len() - bare.len()];
+    let before = text_of(name, before.as_bytes()).ok()?;
+    let (now, before) = (Read::new(name, bare).ok()?, Read::new(name, before).ok()?);
+    let known: HashMap<Key<'_>, bool> = parts(&before)
+        .into_iter()
+        .map(|part| (part.key, part.is_marked))
+        .collect();
+    let wrong = parts(&now).into_iter().filter_map(|part| {
+        let wanted = known.get(&part.key).copied().unwrap_or_default();
+        (part.is_marked != wanted && !except.contains(part.key.0)).then_some((part.place, wanted))
+    });
+    let json = now.source.container == Container::Json;
+    let splices: Option<Vec<Splice>> = wrong
+        .map(|(place, wanted)| match place {
+            Place::Box(start, end) => Some(Splice::new(start, end, mark(wanted))),
+            Place::Step(step) => key_splice(bare, step, "done", &wanted.to_string(), json),
+        })
+        .collect();
+    let edited = applied(bare, splices?)?;
+    let after = Read::new(name, &edited).ok()?;
+    let is_same = canonical::render(&now.source, None) == canonical::render(&after.source, None);
+    is_same.then(|| format!("{start}{edited}"))
+}
+
+/// The task, its words, and how many parts of the same words come before it.
+type Key<'a> = (&'a TaskId, String, usize);
+
+struct Part<'a> {
+    key: Key<'a>,
+    is_marked: bool,
+    place: Place<'a>,
+}
+
+enum Place<'a> {
+    /// Where the box begins and ends.
+    Box(usize, usize),
+    Step(&'a Node),
+}
+
+fn parts<'a>(read: &'a Read<'_>) -> Vec<Part<'a>> {
+    let mut times: HashMap<(&TaskId, String), usize> = HashMap::new();
+    let found = steps(read).into_iter().chain(boxes(read));
+    found
+        .map(|(task, words, is_marked, place)| {
+            let times = times.entry((task, words.clone())).or_default();
+            let key = (task, words, *times);
+            *times += 1;
+            Part {
+                key,
+                is_marked,
+                place,
+            }
+        })
+        .collect()
+}
+
+type Found<'a> = (&'a TaskId, String, bool, Place<'a>);
+
+fn steps<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {
+    if read.plan.format != PlanFormat::Rmplan {
+        return Vec::new();
+    }
+    let nodes = read.source.tasks().map(Node::items).unwrap_or_default();
+    let of_task = |(task, node): (&'a super::Task, &'a Node)| {
+        let steps = node.get("steps").map(Node::items).unwrap_or_default();
+        let steps = steps
+            .iter()
+            .filter(|step| matches!(step.value, Value::Map { .. }));
+        steps.map(|step| {
+            let is_done = step.get("done").and_then(Node::text) == Some("true");
+            (
+                &task.id,
+                canonical::step_words(step),
+                is_done,
+                Place::Step(step),
+            )
+        })
+    };
+    read.plan
+        .tasks
+        .iter()
+        .zip(nodes)
+        .flat_map(of_task)
+        .collect()
+}
+
+fn boxes<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {
+    let source = &read.source;
+    let boxes = source.task_boxes().into_iter();
+    boxes
+        .filter(|(place, part)| !source.is_own_box(*place, part))
+        .filter_map(|(place, part)| {
+            let rest = source.text.get(part.span.end..)?;
+            let words = rest.lines().next().unwrap_or_default().trim().to_owned();
+            let place_of = Place::Box(part.span.start, part.span.end);
+            Some((
+                &read.plan.tasks.get(place)?.id,
+                words,
+                part.checked,
+                place_of,
+            ))
+        })
+        .collect()
+}
