@@ -1,6 +1,6 @@
 //! What the processes of a launch have in common: how they confine themselves and start the child.
 
-use super::policy::{Launch, Network, Policy, SUBCOMMAND};
+use super::policy::{Launch, Policy, SUBCOMMAND};
 use super::{landlock, privileges, sockets};
 use crate::domain::sandbox::Level;
 use std::ffi::OsString;
@@ -72,9 +72,9 @@ pub(super) fn restrict(policy: &Policy) -> Result<(), Failure> {
         Level::Off | Level::Privileges => {}
         Level::Files | Level::Namespaces => landlock::confine(policy)?,
     }
-    match policy.network {
-        Some(Network::Port(_)) => Ok(sockets::limit()?),
-        Some(Network::Own { .. }) | None => Ok(()),
+    match &policy.network {
+        Some(network) => Ok(sockets::limit(network)?),
+        None => Ok(()),
     }
 }
 

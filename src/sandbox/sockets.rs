@@ -1,10 +1,11 @@
-//! The kinds of sockets that a child may have where Landlock limits its network: Landlock knows TCP alone, and not
-//! every way to open a TCP connection.
+//! The kinds of sockets that a child may have whose network is limited: a network of its own keeps it from none that
+//! lead to the host of a virtual machine, and Landlock knows TCP alone, and not every way to open a TCP connection.
 
+use super::policy::Network;
 use nix::libc;
 use seccompiler::{
-    SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, apply_filter,
+    BackendError, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
 };
 use std::collections::BTreeMap;
 
@@ -14,12 +15,12 @@ const X32: i64 = 0x4000_0000;
 
 type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
 
-/// Leaves this process, and what it starts, TCP and the sockets that do not leave the machine.
-pub(super) fn limit() -> Result<(), String> {
+/// Keeps this process, and what it starts, from the sockets that lead past what limits its network.
+pub(super) fn limit(network: &Network) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("seccomp: {error}");
     let architecture =
         TargetArch::try_from(std::env::consts::ARCH).map_err(|error| told(&error))?;
-    let rules = rules().map_err(|error| told(&error))?;
+    let rules = rules(network).map_err(|error| told(&error))?;
     let refused = u32::try_from(libc::EACCES).unwrap_or(1);
     let filter = SeccompFilter::new(
         rules,
@@ -33,20 +34,26 @@ pub(super) fn limit() -> Result<(), String> {
 }
 
 /// What is refused.
-fn rules() -> Result<Rules, seccompiler::BackendError> {
-    let fast_open = |argument| {
-        let mask = libc::MSG_FASTOPEN as u64;
-        all([is(argument, SeccompCmpOp::MaskedEq(mask), mask)])
-    };
+fn rules(network: &Network) -> Result<Rules, BackendError> {
     let mut rules = Rules::from([
-        (libc::SYS_socket, sockets()?),
-        // A connection that is made by what is sent first is not one that Landlock sees being made.
-        (libc::SYS_sendto, vec![fast_open(3)?]),
-        (libc::SYS_sendmsg, vec![fast_open(2)?]),
-        (libc::SYS_sendmmsg, vec![fast_open(3)?]),
+        (libc::SYS_socket, vec![other_families()?]),
         // It opens and connects sockets without any of these calls.
         (libc::SYS_io_uring_setup, Vec::new()),
     ]);
+    if let Network::Port(_) = network {
+        let fast_open = |argument| {
+            let mask = libc::MSG_FASTOPEN as u64;
+            all([is(argument, SeccompCmpOp::MaskedEq(mask), mask)])
+        };
+        rules
+            .entry(libc::SYS_socket)
+            .or_default()
+            .extend(all_but_tcp()?);
+        // A connection that is made by what is sent first is not one that Landlock sees being made.
+        rules.insert(libc::SYS_sendto, vec![fast_open(3)?]);
+        rules.insert(libc::SYS_sendmsg, vec![fast_open(2)?]);
+        rules.insert(libc::SYS_sendmmsg, vec![fast_open(3)?]);
+    }
     #[cfg(target_arch = "x86_64")]
     for number in [
         libc::SYS_socket,
@@ -60,38 +67,48 @@ fn rules() -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// The sockets that are refused: all but local ones, those that ask the kernel, and TCP.
-fn sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
-    const FAMILY: u8 = 0;
-    const KIND: u8 = 1;
-    const PROTOCOL: u8 = 2;
-    let differs = |argument, value: i32| is(argument, SeccompCmpOp::Ne, value as u64);
-    let internet = [libc::AF_INET, libc::AF_INET6];
-    let known = [libc::AF_UNIX, libc::AF_NETLINK]
-        .into_iter()
-        .chain(internet);
-    let mut refused = vec![all(known.map(|family| differs(FAMILY, family)))?];
-    for family in internet {
-        let of_family = || is(FAMILY, SeccompCmpOp::Eq, family as u64);
+const FAMILY: u8 = 0;
+const KIND: u8 = 1;
+const PROTOCOL: u8 = 2;
+
+fn differs(argument: u8, value: i32) -> Condition {
+    is(argument, SeccompCmpOp::Ne, value as u64)
+}
+
+/// All but local sockets, those that ask the kernel, those of a network and those of the internet.
+fn other_families() -> Result<SeccompRule, BackendError> {
+    let known = [
+        libc::AF_UNIX,
+        libc::AF_NETLINK,
+        libc::AF_PACKET,
+        libc::AF_INET,
+        libc::AF_INET6,
+    ];
+    all(known.map(|family| differs(FAMILY, family)))
+}
+
+/// Of the sockets of a network all but TCP.
+fn all_but_tcp() -> Result<Vec<SeccompRule>, BackendError> {
+    let of = |family: i32| is(FAMILY, SeccompCmpOp::Eq, family as u64);
+    let mut refused = vec![all([of(libc::AF_PACKET)])?];
+    for family in [libc::AF_INET, libc::AF_INET6] {
         // A stream is the kind whose number is 1, in the lowest four bits.
         for (bit, value) in [(1, 0), (2, 2), (4, 4), (8, 8)] {
             let is_other = is(KIND, SeccompCmpOp::MaskedEq(bit), value);
-            refused.push(all([of_family(), is_other])?);
+            refused.push(all([of(family), is_other])?);
         }
         let other_protocol = [differs(PROTOCOL, 0), differs(PROTOCOL, libc::IPPROTO_TCP)];
-        refused.push(all([of_family()].into_iter().chain(other_protocol))?);
+        refused.push(all([of(family)].into_iter().chain(other_protocol))?);
     }
     Ok(refused)
 }
 
-type Condition = Result<SeccompCondition, seccompiler::BackendError>;
+type Condition = Result<SeccompCondition, BackendError>;
 
 fn is(argument: u8, how: SeccompCmpOp, value: u64) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, how, value)
 }
 
-fn all(
-    conditions: impl IntoIterator<Item = Condition>,
-) -> Result<SeccompRule, seccompiler::BackendError> {
+fn all(conditions: impl IntoIterator<Item = Condition>) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
