@@ -191,10 +191,10 @@ async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Sha
         request.headers_mut().insert(hyper::header::HOST, host);
     }
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    if connected.is_proxied {
-        if let Some(login) = shared.network.proxy_authorization(&uri) {
-            request.headers_mut().insert(PROXY_AUTHORIZATION, login);
-        }
+    if connected.is_proxied
+        && let Some(login) = shared.network.proxy_authorization(&uri)
+    {
+        request.headers_mut().insert(PROXY_AUTHORIZATION, login);
     }
     let target = match connected.is_proxied {
         true => format!("http://{authority}{path}"),

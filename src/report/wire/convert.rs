@@ -8,6 +8,7 @@ use crate::domain::agent::{AgentEvent, TodoStatus, Usage};
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
     Event, EventKind, RetryKind, ReviewLine, RunStarted, TaskEnded, TaskLine, TurnLine,
+    TurnProgress,
 };
 use crate::domain::outcome::signal_name;
 use crate::domain::summary::{HistoryLine, RunSummary, StateLine};
@@ -29,12 +30,7 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             prompt: prompt.clone(),
         },
         EventKind::Agent(agent) => agent_body(agent),
-        EventKind::TurnProgress(progress) => Body::TurnProgress {
-            duration_ms: progress.elapsed_ms,
-            last_tool: progress.last_tool.clone(),
-            changed_files: progress.changed_files,
-            usage: WireUsage::from(progress.usage),
-        },
+        EventKind::TurnProgress(progress) => turn_progress(progress),
         EventKind::TurnEnded {
             exit,
             elapsed_ms,
@@ -135,6 +131,15 @@ pub(super) fn body(event: &Event, summary: &RunSummary) -> Body {
             head: head.clone(),
             changed_files: changed_files.clone(),
         },
+    }
+}
+
+fn turn_progress(progress: &TurnProgress) -> Body {
+    Body::TurnProgress {
+        duration_ms: progress.elapsed_ms,
+        last_tool: progress.last_tool.clone(),
+        changed_files: progress.changed_files,
+        usage: WireUsage::from(progress.usage),
     }
 }
 
