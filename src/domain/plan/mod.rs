@@ -99,8 +99,22 @@ impl Plan {
             "details": self.details,
             "tasks": tasks,
         });
-        plan.to_string()
+        written_out(&plan.to_string())
     }
+}
+
+/// JSON with escapes for the characters that JSON may have and YAML may not, by which it is read.
+fn written_out(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 /// One task of a plan.

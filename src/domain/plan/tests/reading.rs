@@ -353,6 +353,18 @@ fn the_text_tells_the_format_where_the_name_does_not() {
 }
 
 #[test]
+fn the_texts_of_a_plan_are_a_plan_whatever_characters_they_have() {
+    let text = "# A\u{7f}b\n\n- [ ] One \u{9f}\u{feff}two \u{ffff}\n";
+    let read = plan("p.md", text);
+    let again = plan("plan.json", &read.texts());
+    assert_eq!(
+        (&again.title, &again.tasks[0].title),
+        (&read.title, &read.tasks[0].title)
+    );
+    assert!(read.title.contains('\u{7f}'));
+}
+
+#[test]
 fn an_id_survives_serialisation_and_bad_ones_do_not() {
     assert_eq!(
         serde_json::to_string(&id("a.b-1")).ok().as_deref(),
