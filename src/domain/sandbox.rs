@@ -231,8 +231,8 @@ pub struct GatewayLine {
 /// Which agents are behind the gateway and which are not, in one line; `None` where there is no agent.
 pub fn gateway_words(lines: &[GatewayLine]) -> Option<String> {
     let words = lines.iter().map(|line| match &line.why {
-        None => format!("{} is behind it", line.agent),
-        Some(why) => format!("{} is not ({why})", line.agent),
+        None => format!("used by {}", line.agent),
+        Some(why) => format!("not used by {} ({why})", line.agent),
     });
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| format!("model gateway: {}", words.join(", ")))
@@ -331,7 +331,7 @@ mod tests {
         let lines = [line("codex", None), line("opencode", Some("no key"))];
         assert_eq!(
             gateway_words(&lines).as_deref(),
-            Some("model gateway: codex is behind it, opencode is not (no key)")
+            Some("model gateway: used by codex, not used by opencode (no key)")
         );
     }
 

@@ -32,7 +32,7 @@ const NETWORK_LIMIT: &str = "SPRAG_NETWORK_LIMIT";
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// What is missing for the third level where it was not asked for.
-const NOT_ASKED_FOR: &str = "`sandbox: require`, which asks for it";
+const NOT_ASKED_FOR: &str = "only `sandbox: require` asks for it";
 
 /// What a child is for, as far as its confinement depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -631,7 +631,7 @@ fn works_where_no_host_is_allowed(agent: Agent) {
     assert_eq!(run.summary["gateway"][0]["behind"], true);
     assert!(
         run.stdout
-            .contains(&format!("model gateway: {} is behind it", agent.name()))
+            .contains(&format!("model gateway: used by {}", agent.name()))
     );
 }
 

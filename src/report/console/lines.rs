@@ -211,10 +211,8 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
 fn sandbox(line: &SandboxLine) -> Line {
     let missing = line.missing.as_deref();
     let missing = missing.map_or_else(String::new, |missing| {
-        format!(
-            "; for the next level is missing: {}",
-            text::short_line(missing, 200)
-        )
+        let next = line.level.number() + 1;
+        format!("; why not level {next}: {}", text::short_line(missing, 200))
     });
     Line::whole(Tone::Dim, format!("{}{missing}", line.words()))
 }
