@@ -442,7 +442,7 @@ fn make_and_just_stand_in_for_missing_kinds() {
 fn other_toolchains() {
     let maven =
         |command: &str, goal: &str| format!("{command} --batch-mode --no-transfer-progress {goal}");
-    let table: [Row; 13] = [
+    let table: [Row; 14] = [
         (
             &[("pom.xml", "")],
             &[],
@@ -521,6 +521,14 @@ fn other_toolchains() {
             &[("Package.swift", "")],
             &[],
             &["build: swift build --build-tests", "test: swift test"],
+        ),
+        (
+            &[("Makefile.PL", ""), ("t", "")],
+            &[],
+            &[
+                "build: perl Makefile.PL && make",
+                "test: prove --blib --recurse t",
+            ],
         ),
     ];
     for (files, setup, checks) in table {

@@ -142,7 +142,7 @@ pub(super) fn cmake(files: &Listing) -> Option<Toolchain> {
 }
 
 /// Manifests that need no second look: the name, the tool, its setup, build and test.
-const SIMPLE: [(&str, &str, Option<&str>, &str, &str); 8] = [
+const SIMPLE: [(&str, &str, Option<&str>, &str, &str); 9] = [
     (
         "Package.swift",
         "swift",
@@ -192,6 +192,13 @@ const SIMPLE: [(&str, &str, Option<&str>, &str, &str); 8] = [
         None,
         "meson setup build && meson compile -C build",
         "meson test -C build",
+    ),
+    (
+        "Makefile.PL",
+        "perl",
+        None,
+        "perl Makefile.PL && make",
+        "prove --blib --recurse t",
     ),
 ];
 

@@ -515,6 +515,8 @@ pub const FAMILIES: &[Family] = &[
             alone(".shellcheckrc"),
             alone(".shellspec"),
             with_tests(".proverc"),
+            alone("Makefile.PL"),
+            alone("Build.PL"),
             alone(".busted"),
         ],
     },
