@@ -44,7 +44,10 @@ pub(super) fn commit_message(data: &[u8]) {
 fn is_own_trailer(line: &str) -> bool {
     let key = line.split_once(':').map(|(key, _)| key.trim_end());
     let name = key.and_then(|key| key.strip_prefix("Sprag-"));
-    name.is_some_and(|name| name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-'))
+    name.is_some_and(|name| {
+        name.bytes()
+            .all(|it| it.is_ascii_alphanumeric() || it == b'-')
+    })
 }
 
 pub(super) fn patch_lines(data: &[u8]) {
