@@ -5,7 +5,7 @@ mod reports;
 use crate::domain::attempt::FailedCheck;
 use crate::domain::checks::Matcher;
 use crate::domain::checks::verdict::{
-    Check, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
+    Check, CheckKind, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
 };
 use crate::domain::checks::{FailingCheck, excerpts, hints};
 use crate::domain::duration::millis;
@@ -117,6 +117,26 @@ impl Verification {
         (self.verdict == Verdict::Passed).then(|| Committable::verified(tree.clone()))
     }
 
+    /// The verdict on a tree that does not come to the project's checks: what Sprag itself asks of it is called `name`, and
+    /// `why` says what is wrong.
+    pub fn failed_before(name: &str, why: &str) -> Self {
+        let check = Check {
+            name: name.to_owned(),
+            run: String::new(),
+            kind: CheckKind::Build,
+            timeout_ms: 0,
+            junit: None,
+            problem_matcher: None,
+        };
+        let outcome = CheckOutcome::Failed { exit: 1 };
+        let results = vec![CheckResult::read(&check, outcome, why, 0, "")];
+        Self {
+            verdict: verdict(&results),
+            failing_output: failing_output(&results, &[why.to_owned()]),
+            results,
+        }
+    }
+
     /// The checks that failed, as far as other runs of them are compared with them.
     pub fn failed(&self) -> Vec<FailedCheck> {
         let failed = self.results.iter();
@@ -161,7 +181,6 @@ pub fn permit_unchecked(checks: &[Check], tree: &Fingerprint) -> Option<Committa
 }
 
 fn skip_reason(results: &[CheckResult]) -> Option<&'static str> {
-    use crate::domain::checks::verdict::CheckKind;
     let aborted = results
         .iter()
         .any(|result| result.outcome == CheckOutcome::Aborted);

@@ -151,8 +151,8 @@ pub enum Outcome {
         /// That task's id.
         on: String,
     },
-    /// No agent of this run worked on the task: another job did, or a base branch was merged. How that ended, or what
-    /// kept the work from being taken, is the end of the task. Records know it by the first of its uses.
+    /// No work of an agent of this run is taken for the task: another job did it, or a base branch was merged, whose
+    /// conflicts nobody resolved. How that ended, or what kept the work from being taken, is the end of the task. Records know it by the first of its uses.
     #[serde(rename = "in_shard")]
     WithoutAgent {
         /// Where the task stands.

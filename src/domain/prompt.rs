@@ -1,7 +1,9 @@
 //! What the agent is told. The exact sentences are a contract that users and tests rely on.
 
+mod merge;
 mod part;
 
+pub use merge::MergeText;
 pub use part::{FixPart, Part, ReviewPart};
 
 use super::attempt::{Blame, BlamedTest};

@@ -28,6 +28,7 @@ mod survey;
 mod tests;
 
 pub use bytes::{display_path, display_paths, path_within};
+pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge, lines};
 pub use commit::facts::{CommitFacts, CommitLine, NoLine};
 pub use commit::hooks::{Hook, HookInvocation};
 pub use commit::raw_commit::Signature;

@@ -1,17 +1,20 @@
-//! The base branch merged into the branch of a pull request, where somebody asks for that: no agent works, and the
-//! merge is taken once the checks pass on it.
+//! The base branch merged into the branch of a pull request, where somebody asks for that: the merge is taken once the
+//! checks pass on it, and an agent works only where the two sides conflict.
 
 use crate::context::Context;
-use crate::domain::attempt::Interruption;
+use crate::domain::attempt::{Interruption, Role};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
-use crate::domain::settings::IfUnverified;
+use crate::domain::prompt::MergeText;
+use crate::domain::settings::{AgentCommits, IfUnverified, ProveNewTests, TestChangePolicy};
 use crate::domain::snapshot::RevId;
-use crate::git::{BranchName, RebaseError, display_paths};
+use crate::git::{BranchName, ConflictKind, MarkedMerge, RebaseError, display_path, display_paths};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
+use crate::run::merging::Merging;
 use crate::run::parts::Parts;
+use crate::run::required_agents::require_logins;
 use crate::run::run_plan::RunPlan;
 use crate::run::steps::{NotMoved, identity, move_and_verify_with_reruns, plan_name};
 use crate::settings::TaskConfig;
@@ -31,13 +34,24 @@ pub(crate) async fn merge_base(
         return Ok(BTreeMap::new());
     };
     let id = task.id.to_string();
+    let mut attempt = match fetched(context, parts, request) {
+        Ok(tips) => attempt(context, parts, &start.config, &id, tips),
+        Err(why) => Attempt::Over(ended(TaskEnd::Failed, Reason::Environment, why)),
+    };
+    if let Attempt::Conflict(conflict) = attempt {
+        attempt = match resolve(parts, plan, *conflict).await? {
+            Ok(outcomes) => return Ok(outcomes),
+            Err(why) => Attempt::Over(ended(TaskEnd::Failed, Reason::Environment, why)),
+        };
+    }
     parts.emit.at(Some(&id), Some(1), None);
     parts.emit.emit(EventKind::TaskStarted {
         title: task.title.clone(),
     });
-    let (outcome, files) = match fetched(context, parts, request) {
-        Ok(tips) => merged(parts, &start.config, &id, tips).await?,
-        Err(why) => (ended(TaskEnd::Failed, Reason::Environment, why), Vec::new()),
+    let (outcome, files) = match attempt {
+        Attempt::Merged(merge) => taken(parts, &start.config, *merge).await?,
+        Attempt::Over(outcome) => (outcome, Vec::new()),
+        Attempt::Conflict(_) => return Ok(BTreeMap::new()),
     };
     parts.accounts.changed_files.extend(files.iter().cloned());
     let told = TaskEnded {
@@ -52,12 +66,38 @@ pub(crate) async fn merge_base(
     Ok(BTreeMap::from([(id, outcome)]))
 }
 
+/// What the merge of two commits came to, before anything is moved.
+enum Attempt {
+    /// Nothing is to be moved.
+    Over(Outcome),
+    /// A merge without a conflict.
+    Merged(Box<Merge>),
+    /// Conflicts that the agent resolves.
+    Conflict(Box<Conflict>),
+}
+
+struct Merge {
+    commit: RevId,
+    subject: String,
+    tips: Tips,
+}
+
+struct Conflict {
+    marked: MarkedMerge,
+    /// What a person is told who has to merge by hand.
+    told: String,
+    subject: String,
+    tips: Tips,
+}
+
 /// The two branches, with as much of their history as a merge takes.
 struct Tips {
     ours: RevId,
     our_name: String,
     theirs: RevId,
     their_name: String,
+    /// Where both parted.
+    fork: RevId,
 }
 
 fn fetched(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Result<Tips, String> {
@@ -72,13 +112,10 @@ fn fetched(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Re
     let (repo, cancel) = (&parts.tree.repo, &parts.setup.cancel);
     let found = repo.fetch_until_fork(&remote, &name.full(), &ours, cancel);
     let (theirs, fork) = found.map_err(failed)?;
-    if fork.is_none() {
-        return Err(format!(
-            "{} and {base} have no commit in common",
-            branch.name
-        ));
-    }
+    let fork =
+        fork.ok_or_else(|| format!("{} and {base} have no commit in common", branch.name))?;
     Ok(Tips {
+        fork,
         ours,
         our_name: branch.name.clone(),
         theirs,
@@ -86,27 +123,25 @@ fn fetched(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Re
     })
 }
 
-/// Makes the merge and takes it where the checks pass on it. Also returns the files that it changes on the branch.
-async fn merged(
+/// Makes the merge, without moving anything.
+fn attempt(
+    context: &Context,
     parts: &mut Parts<'_>,
     config: &TaskConfig,
     task: &str,
     tips: Tips,
-) -> anyhow::Result<(Outcome, Vec<String>)> {
+) -> Attempt {
     let (ours, theirs) = (&tips.our_name, &tips.their_name);
-    let nothing = |end, reason, why| Ok((ended(end, reason, why), Vec::new()));
-    let repo = &parts.tree.repo;
-    if repo.contains_commit(&tips.ours, &tips.theirs) {
+    let over = |end, reason, why| Attempt::Over(ended(end, reason, why));
+    if parts.tree.repo.contains_commit(&tips.ours, &tips.theirs) {
         let why = format!("{ours} has everything of {theirs} already");
-        return nothing(TaskEnd::Done, Reason::AlreadySatisfied, why);
+        return over(TaskEnd::Done, Reason::AlreadySatisfied, why);
     }
-    let has_checks = !config.checks.is_empty();
-    if !has_checks && config.settings.if_unverified == IfUnverified::Fail {
-        let end = Outcome::Unverified {
+    if config.checks.is_empty() && config.settings.if_unverified == IfUnverified::Fail {
+        return Attempt::Over(Outcome::Unverified {
             commit: None,
             accepted: false,
-        };
-        return Ok((end, Vec::new()));
+        });
     }
     let subject = format!("Merge {theirs} into {ours}");
     let message = format!(
@@ -115,27 +150,81 @@ async fn merged(
         parts.setup.run_link()
     );
     let who = identity(&parts.setup, &parts.tree, &mut parts.emit);
-    let merge = match parts
-        .tree
-        .repo
-        .merge(&tips.ours, &tips.theirs, &message, &who)
-    {
-        Ok(merge) => merge,
-        Err(RebaseError::Conflict { paths, .. }) => {
-            let why = format!(
-                "{ours} and {theirs} changed the same lines in {}: merge {theirs} by hand and resolve them",
-                display_paths(&paths)
-            );
-            return nothing(TaskEnd::Blocked, Reason::Conflict, why);
+    let repo = &parts.tree.repo;
+    let paths = match repo.merge(&tips.ours, &tips.theirs, &message, &who) {
+        Ok(commit) => {
+            return Attempt::Merged(Box::new(Merge {
+                commit,
+                subject,
+                tips,
+            }));
         }
-        Err(error) => return nothing(TaskEnd::Failed, Reason::Environment, error.to_string()),
+        Err(RebaseError::Conflict { paths, .. }) => paths,
+        Err(error) => return over(TaskEnd::Failed, Reason::Environment, error.to_string()),
     };
+    let told = format!(
+        "{ours} and {theirs} changed the same lines in {}: merge {theirs} by hand and resolve them",
+        display_paths(&paths)
+    );
+    let marked = match not_for_an_agent(context, parts, config, &paths) {
+        None => repo
+            .merge_with_markers(&tips.ours, &tips.theirs, &who)
+            .map_err(|error| error.to_string()),
+        Some(why) => Err(why),
+    };
+    match marked {
+        Ok(marked) => Attempt::Conflict(Box::new(Conflict {
+            marked,
+            told,
+            subject,
+            tips,
+        })),
+        Err(why) => over(
+            TaskEnd::Blocked,
+            Reason::Conflict,
+            format!("{told}; the agent was not asked to: {why}"),
+        ),
+    }
+}
+
+/// Why conflicts in these files are not given to the agent.
+fn not_for_an_agent(
+    context: &Context,
+    parts: &Parts<'_>,
+    config: &TaskConfig,
+    paths: &[Vec<u8>],
+) -> Option<String> {
+    if config.checks.is_empty() {
+        return Some("no check is configured that could judge what it does".to_owned());
+    }
+    if parts.setup.config.settings.allow_dirty {
+        return Some("nothing is committed with allow_dirty".to_owned());
+    }
+    let protected = |path: &&Vec<u8>| config.protected_paths.cover(path, false);
+    let kept: Vec<Vec<u8>> = paths.iter().filter(protected).cloned().collect();
+    if !kept.is_empty() {
+        let names = display_paths(&kept);
+        return Some(format!("it may not change protected paths: {names}"));
+    }
+    let login = require_logins(context, std::iter::once(config));
+    login.err().map(|error| error.to_string())
+}
+
+/// Takes a merge without conflicts where the checks pass on it. Also returns the files that it changes on the branch.
+async fn taken(
+    parts: &mut Parts<'_>,
+    config: &TaskConfig,
+    merge: Merge,
+) -> anyhow::Result<(Outcome, Vec<String>)> {
+    let nothing = |end, reason, why| Ok((ended(end, reason, why), Vec::new()));
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (memory, emit) = (&mut parts.accounts.checks, &mut parts.emit);
-    let moved = move_and_verify_with_reruns(setup, tree, memory, emit, &merge, &[config]).await?;
+    let commit = &merge.commit;
+    let moved = move_and_verify_with_reruns(setup, tree, memory, emit, commit, &[config]).await?;
     match moved {
         None => {}
         Some(NotMoved::Fails(failing)) => {
+            let theirs = &merge.tips.their_name;
             let why = format!("with {theirs} merged, these checks fail: {failing}");
             return nothing(TaskEnd::Failed, Reason::VerificationFailed, why);
         }
@@ -148,22 +237,129 @@ async fn merged(
             return Ok((by.outcome(), Vec::new()));
         }
     }
-    let files = parts.tree.repo.read_back(&merge);
+    let files = parts.tree.repo.read_back(&merge.commit);
     let files = files.map(|seen| seen.files).unwrap_or_default();
     parts.emit.emit(EventKind::CommitCreated {
-        commit: merge.0.clone(),
-        subject: format!("{subject} at {}", short(&tips.theirs)),
+        commit: merge.commit.0.clone(),
+        subject: format!("{} at {}", merge.subject, short(&merge.tips.theirs)),
         files: files.clone(),
     });
-    let commit = Some(merge);
-    let end = match has_checks {
-        true => Outcome::Verified { commit },
-        false => Outcome::Unverified {
+    let commit = Some(merge.commit);
+    let end = match config.checks.is_empty() {
+        false => Outcome::Verified { commit },
+        true => Outcome::Unverified {
             commit,
             accepted: true,
         },
     };
     Ok((end, files))
+}
+
+/// Has the agent resolve the conflicts as the run's task. The branch is at a commit with conflict markers meanwhile, and
+/// back where it was unless the task ends with the merge commit. The inner error says why nothing was begun.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+async fn resolve(
+    parts: &mut Parts<'_>,
+    plan: &RunPlan,
+    conflict: Conflict,
+) -> anyhow::Result<Result<BTreeMap<String, Outcome>, String>> {
+    let Conflict {
+        marked,
+        told,
+        subject,
+        tips,
+    } = conflict;
+    let plan = plan_for_agent(plan, &marked, &tips);
+    let sides = (&tips.ours, &tips.theirs, &tips.fork);
+    let merging = Merging::of(&parts.tree.repo, sides, marked.files, (subject, told));
+    let merging = match merging {
+        Ok(merging) => merging,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let intent = match parts.tree.move_to(&marked.commit)? {
+        Ok(intent) => intent,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    parts.tree.merging = Some(merging);
+    let outcomes = crate::run::run(parts, &plan).await?;
+    parts.tree.merging = None;
+    if parts.tree.repo.base().as_ref() == Some(&marked.commit) {
+        parts.tree.move_back(&intent, &mut parts.emit);
+    } else {
+        parts.tree.arrive();
+        tell_growth(parts, &tips);
+    }
+    Ok(Ok(outcomes))
+}
+
+/// Names the files that differ from the base branch only since the conflicts were resolved.
+fn tell_growth(parts: &mut Parts<'_>, tips: &Tips) {
+    let repo = &parts.tree.repo;
+    let Some(head) = repo.base() else { return };
+    let before = repo.paths_between(&tips.fork, &tips.ours);
+    let after = repo.paths_between(&tips.theirs, &head);
+    let (Ok(before), Ok(after)) = (before, after) else {
+        return;
+    };
+    let more: Vec<&str> = after
+        .iter()
+        .filter(|path| !before.contains(path))
+        .map(String::as_str)
+        .collect();
+    if !more.is_empty() {
+        parts.emit.warn(format!(
+            "{} differs from {} in more files than before the merge: {}",
+            tips.our_name,
+            tips.their_name,
+            more.join(", ")
+        ));
+    }
+}
+
+/// The plan of a run whose one task is to resolve these conflicts.
+fn plan_for_agent(plan: &RunPlan, marked: &MarkedMerge, tips: &Tips) -> RunPlan {
+    let mut plan = plan.clone();
+    let what = |kind| match kind {
+        ConflictKind::BothChanged => "both sides changed it".to_owned(),
+        ConflictKind::BothAdded => "both sides added it".to_owned(),
+        ConflictKind::DeletedHere => {
+            format!(
+                "{} deleted it, {} changed it",
+                tips.our_name, tips.their_name
+            )
+        }
+        ConflictKind::DeletedThere => {
+            format!(
+                "{} changed it, {} deleted it",
+                tips.our_name, tips.their_name
+            )
+        }
+    };
+    let files = marked.files.iter();
+    let files: Vec<(String, String)> = files
+        .map(|file| (display_path(&file.path), what(file.kind)))
+        .collect();
+    let text = MergeText {
+        ours: (&tips.our_name, &tips.ours.0),
+        theirs: (&tips.their_name, &tips.theirs.0),
+        fork: &tips.fork.0,
+        files: &files,
+    };
+    for (task, start) in &mut plan.tasks {
+        task.description = text.description();
+        let settings = &mut start.config.settings;
+        // Tests with conflict markers are not what was there before, and no tests are to be added.
+        settings.tdd = false;
+        settings.roles = std::mem::take(&mut settings.roles).without(Role::Tester);
+        settings.test_changes = TestChangePolicy::Warn;
+        settings.prove_new_tests = ProveNewTests::Off;
+        if settings.agent_commits == AgentCommits::Accept {
+            settings.agent_commits = AgentCommits::Squash;
+        }
+    }
+    plan
 }
 
 fn ended(end: TaskEnd, reason: Reason, message: String) -> Outcome {

@@ -253,9 +253,10 @@ async fn work(
     parts.setup.note_start_commit(parts.tree.repo.base())?;
     jj::begin(&parts.setup, &parts.tree, &mut parts.emit).await?;
     // Where the work of other jobs is brought together, they keep it, and no agent costs anything.
+    let has_agent = shards.is_empty();
     let merges_base = request.is_some_and(|it| it.merges_base);
-    let has_agent = shards.is_empty() && !merges_base;
-    let keeps_work = has_agent && parts.setup.reviewed.is_none();
+    // A merge is made anew from its two sides.
+    let keeps_work = has_agent && !merges_base && parts.setup.reviewed.is_none();
     let kept = request.filter(|_| keeps_work);
     let base = parts.tree.repo.base();
     parts.keeper = WorkKeeper::of(context, kept, (&source, base), is_elsewhere);
@@ -267,7 +268,7 @@ async fn work(
     if !has_agent {
         (started.agent, started.model) = ("none".to_owned(), None);
     }
-    if !taken_up && has_agent {
+    if !taken_up && has_agent && !merges_base {
         recall_notes(context, &mut parts)?;
     }
     started.limits = limits;

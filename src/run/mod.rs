@@ -24,6 +24,7 @@ pub(crate) mod jj;
 pub mod journal;
 pub mod layout;
 pub mod lock;
+pub mod merging;
 pub mod model_gateway;
 pub mod new_run;
 pub mod notes;
@@ -129,7 +130,10 @@ async fn run_task(
         let step = decide(&run.policy, &run.journal.state);
         announce(&mut parts.emit, &run, &step);
         if let Step::Finish(outcome) = step {
-            break outcome;
+            break match &parts.tree.merging {
+                Some(merging) => merging.outcome(outcome),
+                None => outcome,
+            };
         }
         run.journal.intend(step.clone())?;
         let observation = perform(parts, &mut run, &step).await?;

@@ -123,7 +123,8 @@ pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     };
     let intent: MoveIntent = serde_json::from_slice(&bytes)?;
     let exempt = Exempt::default();
-    if repo.base().as_ref() != Some(&intent.from) {
+    // A commit that was made of what was there has landed, and that is where the branch stays.
+    if repo.base().as_ref() == Some(&intent.to) {
         // The checks may have been at work; what they changed is nobody's.
         repo.restore_tree(&exempt)?;
         repo.move_back(&intent, &exempt)?;

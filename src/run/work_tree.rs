@@ -8,6 +8,7 @@ use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
+use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
 use globset::GlobSet;
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ pub struct WorkTree {
     pub repo: CachedRepo,
     /// The plan, its file and what is known of its tasks.
     pub plan: PlanState,
+    /// The merge whose conflicts are resolved here, while they are.
+    pub merging: Option<Merging>,
     run_dir: RunDir,
     progress_ignore: GlobSet,
     /// Untracked files that only the checks left behind.
@@ -40,6 +43,7 @@ impl WorkTree {
         Self {
             repo,
             plan,
+            merging: None,
             run_dir,
             progress_ignore,
             check_artifacts: BTreeSet::new(),
@@ -146,7 +150,7 @@ impl WorkTree {
         Ok(moved.map(|_| intent))
     }
 
-    /// Stays at the commit that it was moved to.
+    /// Stays at the commit that it was moved to, or at one made of it.
     pub fn arrive(&mut self) {
         self.run_dir.remove(RunFile::Move);
     }

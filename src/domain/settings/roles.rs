@@ -64,6 +64,13 @@ impl Roles {
         set.find(|(set, _)| *set == role).map(|(_, agent)| agent)
     }
 
+    /// The roles without one of them.
+    #[must_use]
+    pub fn without(mut self, role: Role) -> Self {
+        self.0.retain(|(set, _)| *set != role);
+        self
+    }
+
     /// Every role that is set.
     pub fn iter(&self) -> impl Iterator<Item = (Role, &RoleAgent)> {
         self.0.iter().map(|(role, agent)| (*role, agent))

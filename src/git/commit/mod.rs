@@ -1,5 +1,6 @@
 //! Staging what was verified, commits made of it, and the work tree put back.
 
+pub(in crate::git) mod conflict;
 pub(in crate::git) mod facts;
 pub(in crate::git) mod hooks;
 pub(in crate::git) mod land;

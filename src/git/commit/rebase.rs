@@ -187,14 +187,18 @@ impl Repo {
         let Some(diff) = diffs.into_iter().find(|diff| diff.path == path) else {
             return Ok(tree.to_owned());
         };
+        self.tree_with(tree, record(diff.after.mode, diff.after.oid, path))
+    }
+
+    /// A tree with these entries in place of its own, as `git update-index --index-info` reads them.
+    pub(super) fn tree_with(&self, tree: &str, entries: Vec<u8>) -> Result<String, GitError> {
         let tmp = self.private.root.join("tmp");
         let place = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
         let index = place.path().join("index");
         let with_index = || self.making().env("GIT_INDEX_FILE", &index);
         with_index().args(["read-tree", tree]).run()?;
-        let change = record(diff.after.mode, diff.after.oid, path);
         let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
-        with_index().args(add).stdin(change).run()?;
+        with_index().args(add).stdin(entries).run()?;
         with_index().args(["write-tree", "--missing-ok"]).line()
     }
 

@@ -38,6 +38,8 @@ pub struct CommitRequest<'a> {
     pub plan: Option<PlanContent>,
     /// Usually where HEAD is; the base, when the agent's own commits are to be squashed.
     pub parent: Option<RevId>,
+    /// The other parent of a merge, which is committed whatever its tree is.
+    pub merged: Option<RevId>,
 }
 
 /// Why nothing was committed. The repository is as it was.
@@ -101,7 +103,7 @@ pub enum Stage {
 pub struct Staged {
     pub(in crate::git) tree: String,
     pub(in crate::git) changed: Vec<ChangedPath>,
-    pub(in crate::git) parent: Option<String>,
+    pub(in crate::git) parents: Vec<String>,
     pub(in crate::git) old: Option<String>,
     pub(in crate::git) branch: Option<String>,
     pub(in crate::git) plan: Option<PlanLanding>,

@@ -74,10 +74,12 @@ impl Repo {
             }
             _ => self.private.state.base_tree.clone(),
         };
-        if tree == parent_tree {
+        if tree == parent_tree && request.merged.is_none() {
             return Ok(Stage::Nothing);
         }
         self.staged_tree = Some(staged);
+        let merged = request.merged.as_ref().map(|merged| merged.0.clone());
+        let parents = parent.into_iter().chain(merged).collect();
         let old = match &snapshot.known.head {
             Head::Unborn => None,
             Head::At(rev) => Some(rev.0.clone()),
@@ -86,7 +88,7 @@ impl Repo {
         Ok(Stage::Ready(Staged {
             tree,
             changed,
-            parent,
+            parents,
             old,
             branch,
             plan,
@@ -155,7 +157,7 @@ impl Repo {
                 call = call.env(format!("GIT_{role}_EMAIL"), &identity.email);
             }
             call = call.args(["commit-tree", &staged.tree, "-F", "-"]);
-            if let Some(parent) = &staged.parent {
+            for parent in &staged.parents {
                 call = call.args(["-p", parent]);
             }
             let commit = self

@@ -4,12 +4,14 @@
 //! incremental builds stay incremental. A file that was replaced gets a new time on the way there
 //! and on the way back, since a build may have read it in between.
 
+use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
 use crate::git::commit::saved_files::{SavedFiles, read_record, write_record};
 use crate::git::commit::stage::{Target, committed, record};
 use crate::git::copy_tree::{look, make_dir, remove};
 use crate::git::error::{GitError, io_error};
+use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
 use serde::{Deserialize, Serialize};
@@ -69,6 +71,14 @@ impl Repo {
     /// The tree of the base: the task's start.
     pub fn base_tree(&self) -> TreeId {
         TreeId(self.private.state.base_tree.clone())
+    }
+
+    /// The tree of a commit.
+    ///
+    /// # Errors
+    /// As [`Repo::tree_of`].
+    pub fn tree_id_of(&self, commit: &RevId) -> Result<TreeId, RemoteError> {
+        self.tree_of(commit).map(TreeId)
     }
 
     /// Writes the state of a snapshot as a tree, in the private directory.

@@ -125,6 +125,7 @@ fn linked_work_trees_and_submodule_checkouts_are_committed_to() {
             snapshot: &snapshot,
             plan: None,
             parent: repo.base(),
+            merged: None,
         };
         let Stage::Ready(staged) = repo.stage(token, &request).unwrap() else {
             panic!()
@@ -175,6 +176,7 @@ fn a_partial_clone_with_a_sparse_checkout_works_without_the_missing_blobs() {
         snapshot: &snapshot,
         plan: None,
         parent: repo.base(),
+        merged: None,
     };
     let Stage::Ready(staged) = repo.stage(token, &request).unwrap() else {
         panic!()

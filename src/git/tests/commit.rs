@@ -75,6 +75,7 @@ fn a_token_for_another_tree_commits_nothing() {
         snapshot: &snapshot,
         plan: None,
         parent,
+        merged: None,
     };
     let refusal = f.repo.stage(token, &request(f.repo.base())).unwrap_err();
     assert!(matches!(refusal, CommitError::NotVerified), "{refusal}");
@@ -125,6 +126,7 @@ fn squashing_puts_everything_into_one_commit_on_the_base() {
         snapshot: &snapshot,
         plan: None,
         parent: base.clone(),
+        merged: None,
     };
     let Stage::Ready(staged) = f.repo.stage(token, &request).unwrap() else {
         panic!()

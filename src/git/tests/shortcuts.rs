@@ -177,6 +177,7 @@ fn land(repo: &mut Repo) {
     let snapshot = repo.snapshot(&Default::default()).unwrap();
     let request = CommitRequest {
         parent: repo.base(),
+        merged: None,
         snapshot: &snapshot,
         plan: None,
     };

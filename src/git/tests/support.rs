@@ -229,6 +229,7 @@ impl Fixture {
                 snapshot: &snapshot,
                 plan,
                 parent,
+                merged: None,
             },
         )
     }

@@ -3,7 +3,9 @@
 use crate::checks::permit_unchecked;
 use crate::commit_policy::{Held, Messages, Policy, violations};
 use crate::domain::attempt::{Grounds, Observation};
-use crate::domain::commit_message::{compose, suggested_by_commit, suggested_commit_message};
+use crate::domain::commit_message::{
+    SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
+};
 use crate::domain::event::EventKind;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
@@ -81,6 +83,7 @@ async fn try_commit(
     // Checks may change files that are committed, too.
     let has_commits = !run.agent_commits.is_empty();
     Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
+    Forbidden::unless_empty(merge_problem(tree, &raw))?;
     let permit = match grounds {
         Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
         Grounds::Passed => run.permit.take(),
@@ -119,6 +122,13 @@ async fn try_commit(
     Ok(Observation::Committed {
         commit: Some(intent.commit),
     })
+}
+
+/// What keeps the tree from being the result of the merge that it is to be, whatever the checks say.
+fn merge_problem(tree: &WorkTree, raw: &RawSnapshot) -> Vec<String> {
+    let merging = tree.merging.as_ref();
+    let problem = merging.and_then(|it| it.problem(&tree.repo, raw));
+    problem.into_iter().collect()
 }
 
 /// The last of the agent's own commits where they become one of Sprag's: as the settings say, or since
@@ -241,10 +251,16 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
         true => run.journal.state.suggestion.as_deref(),
         false => run.final_message.as_deref(),
     };
-    let suggested = said.and_then(suggested_commit_message).or_else(|| {
+    let mut suggested = said.and_then(suggested_commit_message).or_else(|| {
         let message = tree.repo.message_of(squashed?).ok()?;
         suggested_by_commit(&message)
     });
+    if let Some(merging) = &tree.merging {
+        suggested = Some(SuggestedMessage {
+            subject: merging.subject.clone(),
+            body: suggested.map_or(String::new(), |it| it.body),
+        });
+    }
     let trailers = [
         (
             "Sprag-Task".to_owned(),

@@ -5,7 +5,8 @@ use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
-use crate::domain::snapshot::Snapshot;
+use crate::domain::snapshot::{RevId, Snapshot};
+use crate::git::RawSnapshot;
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -104,6 +105,10 @@ fn finish_undone(
     }
     name_submodules(tree, emit);
     let patch = save_patch(setup, tree, emit, run);
+    // A merge is made anew from its two sides, which the branch is put back for.
+    if tree.merging.is_some() {
+        restore(tree, emit);
+    }
     ended(tree, emit, run, outcome, patch)
 }
 
@@ -138,7 +143,7 @@ fn save_patch(
     let (raw, _) = tree.snapshot(emit);
     let raw = raw.filter(|raw| !raw.changes.is_empty() || !raw.uncounted.is_empty())?;
     let file = RunFile::Patch(run.task.id.as_str());
-    let patch = tree.repo.patch(&raw).map_err(anyhow::Error::from);
+    let patch = patch_of(tree, &raw);
     let patch = patch.map(|patch| without_secrets(setup, emit, patch));
     let saved = patch.and_then(|patch| {
         keep_earlier(setup, run.task.id.as_str(), &patch)?;
@@ -151,6 +156,16 @@ fn save_patch(
             None
         }
     }
+}
+
+/// What the work changes of the branch, as a patch.
+fn patch_of(tree: &WorkTree, raw: &RawSnapshot) -> anyhow::Result<Vec<u8>> {
+    let Some(merging) = &tree.merging else {
+        return Ok(tree.repo.patch(raw)?);
+    };
+    let now = tree.repo.write_snapshot_tree(raw)?;
+    let now = RevId(now.as_str().to_owned());
+    Ok(tree.repo.patch_between(&merging.ours, &now)?)
 }
 
 /// Gives the patch of an earlier end of the task a name of its own: its work may be nowhere else once it has left the
@@ -226,11 +241,7 @@ pub fn make_room(
         emit.warn("the tree stays as it is: the failed work could not be saved");
         return;
     }
-    let exempt = tree.exempt();
-    match tree.repo.change().restore_tree(&exempt) {
-        Ok(restored) => restored.left.iter().for_each(|left| emit.warn_once(left)),
-        Err(error) => emit.warn(format!("the tree could not be restored: {error}")),
-    }
+    restore(tree, emit);
     let status = match outcome.task_end() {
         TaskEnd::Blocked => TaskStatus::Blocked,
         _ => TaskStatus::Failed,
@@ -241,6 +252,14 @@ pub fn make_room(
         completed_at: None,
     };
     tree.plan.set(task, update);
+}
+
+fn restore(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
+    let exempt = tree.exempt();
+    match tree.repo.change().restore_tree(&exempt) {
+        Ok(restored) => restored.left.iter().for_each(|left| emit.warn_once(left)),
+        Err(error) => emit.warn(format!("the tree could not be restored: {error}")),
+    }
 }
 
 fn ended(

@@ -44,7 +44,8 @@ pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
 }
 
 /// Stages what the permit is good for, and judges it; `None` where that is nothing. What is staged decides,
-/// whatever was seen of the work tree before.
+/// whatever was seen of the work tree before. Where the conflicts of a merge were resolved, its two sides are the
+/// parents.
 ///
 /// # Errors
 /// When it cannot be staged, the permit is for another tree, or the policy does not allow what is staged.
@@ -55,12 +56,16 @@ pub(crate) fn stage(
     plan: Option<PlanContent>,
     parent: Option<RevId>,
 ) -> anyhow::Result<Option<Staged>> {
+    let merging = tree.merging.as_ref();
+    let merged = merging.map(|merging| merging.theirs.clone());
+    let parent = merging.map(|merging| merging.ours.clone()).or(parent);
     let staged = match tree.repo.change().stage(
         permit,
         &CommitRequest {
             snapshot: raw,
             plan,
             parent,
+            merged,
         },
     )? {
         Stage::Ready(staged) => staged,

@@ -13,7 +13,7 @@ use crate::run::accounts::CheckMemory;
 use crate::run::check_changes::{CheckChanges, check_changes};
 use crate::run::emitter::Emitter;
 use crate::run::setup::Setup;
-use crate::run::steps::verify::{judge, run_checks};
+use crate::run::steps::verify::{check_work, judge, run_checks};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use anyhow::Context;
@@ -36,7 +36,9 @@ pub async fn prove(
     emit.proving(Some(proof));
     emit.emit(EventKind::ProofStarted { proof });
     let fingerprint = tree.last_snapshot(emit).1.tree().cloned();
-    let result = match known_baseline(memory, run, proof) {
+    // What a merge starts from has conflict markers, which is no baseline.
+    let known = known_baseline(memory, run, proof).filter(|_| tree.merging.is_none());
+    let result = match known {
         Some(known) => Some(known),
         None => on_its_tree(setup, tree, memory, emit, run, proof).await?,
     };
@@ -100,6 +102,9 @@ async fn on_its_tree(
         .and_then(|other| tree.repo.change().swap_to(&raw, &other).map(drop));
     let config = &run.config;
     let ran = match &put {
+        Ok(()) if proof == Proof::Flake => {
+            Some(check_work(setup, tree, memory, emit, config, Some(&raw)).await)
+        }
         Ok(()) => Some(run_checks(setup, tree, memory, emit, config, Some(&raw)).await),
         Err(_) => None,
     };
@@ -147,7 +152,8 @@ fn tree_of(
     raw: &RawSnapshot,
     changes: &CheckChanges,
 ) -> Result<TreeId, SwapError> {
-    let start = tree.repo.base_tree();
+    let merging = tree.merging.as_ref();
+    let start = merging.map_or_else(|| tree.repo.base_tree(), |it| it.before.clone());
     let now = || tree.repo.write_snapshot_tree(raw);
     let tests = &changes.tests;
     let named = |names: &[&[String]]| -> BTreeSet<Vec<u8>> {

@@ -12,6 +12,7 @@ use crate::run::check_changes::check_changes;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
+use crate::run::merging;
 use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
@@ -45,7 +46,7 @@ pub async fn verify(
         None => {
             let raw_before = raw_before.as_deref();
             let config = &run.config;
-            let verification = run_checks(setup, tree, memory, emit, config, raw_before).await?;
+            let verification = check_work(setup, tree, memory, emit, config, raw_before).await?;
             if verification.verdict == Verdict::Aborted {
                 let by = setup.interruption().unwrap_or(Interruption::Deadline);
                 return Ok(Observation::interrupted(by));
@@ -98,6 +99,33 @@ pub(crate) fn judge(
 fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
     let paths = after.changed_since(before);
     paths.iter().map(|path| display_path(path)).collect()
+}
+
+/// Runs the checks on the work as it stands. Where that is the result of a merge, no check runs before it keeps to what a
+/// merge may change.
+///
+/// # Errors
+/// When the run's own state cannot be written.
+pub(crate) async fn check_work(
+    setup: &Setup,
+    tree: &WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    config: &TaskConfig,
+    before: Option<&RawSnapshot>,
+) -> anyhow::Result<Verification> {
+    let merging = tree.merging.as_ref().zip(before);
+    let problem = merging.and_then(|(merging, raw)| merging.problem(&tree.repo, raw));
+    let Some(problem) = problem else {
+        return run_checks(setup, tree, memory, emit, config, before).await;
+    };
+    let failed = Verification::failed_before(merging::CHECK, &problem);
+    for result in &failed.results {
+        let (name, check) = (result.name.clone(), result.kind);
+        emit.emit(EventKind::CheckStarted { name, check });
+        emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
+    }
+    Ok(failed)
 }
 
 /// Runs the checks of these settings on the tree as it stands, of which `before` is the snapshot.

@@ -1,7 +1,7 @@
 //! `/sprag rebase`: the base branch merged into the branch of a pull request.
 
 use super::{IS_FIXED, own_comments, with_pull};
-use crate::support::github::git;
+use crate::support::github::{git, try_git};
 use crate::support::runner::{Runner, Step};
 
 /// Asks for it, with an agent that would be noticed and this check.
@@ -44,16 +44,177 @@ fn what_the_checks_do_not_pass_is_not_pushed() {
     assert_eq!(runner.at("feature"), before);
 }
 
+/// A pull request whose branch and base both have a file `b.txt`, and one that asks for the rebase with this agent.
+fn conflicting(runner: &mut Runner, agent: &str, check: &str, code: i32) -> Step {
+    runner.say(1, "grace", "/sprag rebase");
+    let agent = runner.project.agent(agent);
+    let step = runner.step(&["--agent-command", &agent, "--verify", check]);
+    step.expect(code)
+}
+
 #[test]
-fn a_conflict_is_told_with_its_files_and_nothing_is_pushed() {
+fn an_agent_resolves_conflicts_and_the_result_is_one_merge_of_both_sides() {
+    let mut runner = with_pull();
+    runner.push("main", "a.txt", "fixed");
+    runner.push("main", "b.txt", "theirs");
+    let (ours, theirs) = (runner.at("feature"), runner.at("main"));
+    let agent = "grep -q '^<<<<<<< ' b.txt || exit 1
+printf 'feature and theirs' > b.txt
+echo 'SUGGESTED_COMMIT_MESSAGE: Take both
+Both lines of b are wanted.
+END_COMMIT_MESSAGE'";
+    let check = "grep -q 'feature and theirs' b.txt && grep -q fixed a.txt";
+    let step = conflicting(&mut runner, agent, check, 0);
+    assert_eq!(runner.project.calls(), 1);
+    assert_eq!(parents(&runner), [ours.clone(), theirs]);
+    assert_eq!(runner.file("feature", "b.txt"), "feature and theirs");
+    assert_eq!(runner.file("feature", "a.txt"), "fixed");
+    assert_eq!(runner.log("feature")[0], "Merge main into feature");
+    let changed = git(&runner.bare(), &["diff", "--name-only", "main", "feature"]);
+    assert_eq!(changed.trim(), "b.txt", "no more differs than before");
+    let message = git(&runner.bare(), &["log", "-1", "--format=%B", "feature"]);
+    assert!(message.contains("Both lines of b are wanted."), "{message}");
+    assert_eq!(step.output("status"), "success");
+    let prompt = runner.project.prompt(1);
+    assert!(
+        prompt.contains("- `b.txt`: both sides added it"),
+        "{prompt}"
+    );
+    assert!(prompt.contains(&ours), "{prompt}");
+    runner.checks();
+}
+
+#[test]
+fn markers_that_are_left_fail_the_attempt_whatever_the_checks_say() {
+    let mut runner = with_pull();
+    runner.push("main", "b.txt", "theirs");
+    let agent = "case $N in 1) sed -i '/^>>>>>>> /d' b.txt ;; *) printf both > b.txt ;; esac";
+    conflicting(&mut runner, agent, "true", 0);
+    assert_eq!(runner.project.calls(), 2);
+    let retry = runner.project.prompt(2);
+    assert!(
+        retry.contains("Conflict markers of the merge are left"),
+        "{retry}"
+    );
+    assert!(retry.contains("b.txt:1: <<<<<<< "), "{retry}");
+    assert_eq!(runner.file("feature", "b.txt"), "both");
+    assert_eq!(parents(&runner).len(), 2);
+}
+
+#[test]
+fn a_file_that_neither_side_changed_stays_as_it_is() {
+    let mut runner = with_pull();
+    runner.push("main", "b.txt", "theirs");
+    let agent = "printf both > b.txt
+case $N in 1) printf more >> a.txt; touch new.txt ;; *) printf broken > a.txt; rm new.txt ;; esac";
+    conflicting(&mut runner, agent, "true", 0);
+    let retry = runner.project.prompt(2);
+    let names = "they were, and remove the ones that are new:\na.txt\nnew.txt";
+    assert!(retry.contains(names), "{retry}");
+    assert_eq!(runner.file("feature", "a.txt"), "broken");
+    let changed = git(&runner.bare(), &["diff", "--name-only", "main", "feature"]);
+    assert_eq!(changed.trim(), "b.txt");
+}
+
+#[test]
+fn a_file_that_one_side_deleted_is_shown_between_markers_and_can_go() {
+    let mut runner = with_pull();
+    runner.push("feature", "a.txt", "changed here");
+    drop_file(&runner, "main", "a.txt");
+    let agent = "grep -q 'changed here' a.txt && grep -q '^=======$' a.txt && rm a.txt";
+    conflicting(&mut runner, agent, "! test -e a.txt", 0);
+    let prompt = runner.project.prompt(1);
+    let line = "- `a.txt`: feature changed it, main deleted it";
+    assert!(prompt.contains(line), "{prompt}");
+    assert_eq!(parents(&runner).len(), 2);
+    let listed = git(&runner.bare(), &["ls-tree", "--name-only", "feature"]);
+    assert!(!listed.contains("a.txt"), "{listed}");
+}
+
+/// Commits the deletion of a file on a branch of the remote.
+fn drop_file(runner: &Runner, branch: &str, path: &str) {
+    let bare = runner.bare();
+    let listed = git(&bare, &["ls-tree", branch]);
+    let kept = listed
+        .lines()
+        .filter(|line| !line.ends_with(&format!("\t{path}")));
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    let tree = try_git(&bare, &["mktree"], &[], kept.as_bytes()).unwrap();
+    let who = ["AUTHOR", "COMMITTER"].map(|role| {
+        let of = |what: &str| format!("GIT_{role}_{what}");
+        [
+            (of("NAME"), "Somebody"),
+            (of("EMAIL"), "somebody@example.invalid"),
+        ]
+    });
+    let who: Vec<(&str, &str)> = who
+        .iter()
+        .flatten()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    let args = ["commit-tree", tree.trim(), "-p", branch, "-m", "Drop it"];
+    let commit = try_git(&bare, &args, &who, b"").unwrap();
+    let name = format!("refs/heads/{branch}");
+    git(&bare, &["update-ref", &name, commit.trim()]);
+}
+
+#[test]
+fn a_conflict_that_nobody_resolves_is_told_with_its_files_and_nothing_is_pushed() {
     let mut runner = with_pull();
     runner.push("main", "b.txt", "theirs");
     let before = runner.at("feature");
-    let step = asked(&mut runner, "true", 3);
+    let step = conflicting(&mut runner, "echo more >> b.txt", "true", 3);
+    assert!(runner.project.calls() > 1);
     assert_eq!(step.output("reason"), "conflict");
     assert_eq!(runner.at("feature"), before);
     let comment = runner.comment(1).unwrap();
-    assert!(comment.contains("b.txt"), "{comment}");
+    assert!(
+        comment.contains("changed the same lines in b.txt"),
+        "{comment}"
+    );
+    assert_eq!(runner.project.head(), before);
+    assert_eq!(runner.project.status(), "");
+    let refs = git(&runner.bare(), &["for-each-ref", "refs/sprag/work"]);
+    assert_eq!(refs, "", "a merge is made anew");
+}
+
+#[test]
+fn a_merge_is_begun_anew_where_the_run_died_while_its_conflicts_were_resolved() {
+    let mut runner = with_pull();
+    runner.push("main", "b.txt", "theirs");
+    let ours = runner.at("feature");
+    runner.say(1, "grace", "/sprag rebase");
+    let agent = "printf half > b.txt
+case $N in 1) kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); sleep 60 ;; *) printf both > b.txt ;; esac";
+    let agent = runner.project.agent(agent);
+    let args = ["--agent-command", &agent, "--verify", "grep -q both b.txt"];
+    let killed = runner.command(&args).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{killed:?}");
+    let step = runner.step(&["--resume"]).expect(0);
+    assert_eq!(step.output("status"), "success");
+    assert_eq!(parents(&runner), [ours, runner.at("main")]);
+    assert_eq!(runner.file("feature", "b.txt"), "both");
+    assert_eq!(runner.project.status(), "");
+}
+
+#[test]
+fn a_conflict_that_no_markers_can_show_or_no_check_judges_is_left_to_people() {
+    for (content, check) in [("the\0irs", "true"), ("theirs", "")] {
+        let mut runner = with_pull();
+        runner.push("main", "b.txt", content);
+        let before = runner.at("feature");
+        let mut args = vec!["--agent-command", "touch called"];
+        if !check.is_empty() {
+            args.extend(["--verify", check]);
+        }
+        runner.say(1, "grace", "/sprag rebase");
+        let step = runner.step(&args).expect(3);
+        assert_eq!(step.output("reason"), "conflict");
+        assert_eq!(runner.at("feature"), before);
+        assert!(!runner.project.repo().join("called").exists());
+        let comment = runner.comment(1).unwrap();
+        assert!(comment.contains("the agent was not asked to"), "{comment}");
+    }
 }
 
 #[test]

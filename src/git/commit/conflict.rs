@@ -1,0 +1,312 @@
+//! A merge that conflicts, made a commit whose files show both sides, for an agent that resolves it.
+
+use crate::domain::snapshot::RevId;
+use crate::git::bytes::{as_path, display_paths, nul_fields};
+use crate::git::commit::raw_commit::RawCommit;
+use crate::git::commit::rebase::RebaseError;
+use crate::git::commit::request::Identity;
+use crate::git::commit::stage::record;
+use crate::git::error::GitError;
+use crate::git::objects::new_objects::NewObjects;
+use crate::git::remote::names::{checked_id, is_id};
+use crate::git::repo::Repo;
+use std::collections::{BTreeMap, HashSet};
+
+/// No larger file is given to somebody who resolves its conflict.
+const LARGEST: usize = 4 << 20;
+
+/// Characters of which git makes at least so many the beginning of a marker.
+const MARKER_LENGTH: usize = 7;
+
+/// A merge that conflicts. No branch is meant to keep its commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MarkedMerge {
+    /// Has both sides as its parents, and files with conflict markers.
+    pub commit: RevId,
+    /// The files that conflict.
+    pub files: Vec<ConflictedFile>,
+}
+
+/// A file that conflicts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConflictedFile {
+    /// Where it is.
+    pub path: Vec<u8>,
+    /// What the two sides did to it.
+    pub kind: ConflictKind,
+    /// The lines of it that are conflict markers, and are in neither side's file.
+    pub markers: Vec<Vec<u8>>,
+}
+
+/// What two sides did to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConflictKind {
+    /// Both changed it.
+    BothChanged,
+    /// Both added it.
+    BothAdded,
+    /// The branch deleted it, and the other side changed it.
+    DeletedHere,
+    /// The branch changed it, and the other side deleted it.
+    DeletedThere,
+}
+
+/// Why a merge that conflicts cannot be shown with markers.
+#[derive(Debug, thiserror::Error)]
+pub enum MarkError {
+    /// These conflict in something else than lines of text: binary files, links, submodules, renames.
+    #[error("no conflict markers can show the conflict in {}", display_paths(.0))]
+    NotText(Vec<Vec<u8>>),
+    /// The merge could not be made at all.
+    #[error(transparent)]
+    Impossible(#[from] RebaseError),
+}
+
+impl From<GitError> for MarkError {
+    fn from(error: GitError) -> Self {
+        Self::Impossible(error.into())
+    }
+}
+
+/// Mode and id of a file in the common ancestor, on the branch and on the other side.
+type Stages = [Option<(u32, String)>; 3];
+
+impl Repo {
+    /// Merges `theirs` into `ours`, which conflict, into a commit whose files have conflict markers, in the style that
+    /// shows the common ancestor too. The same two sides make the same commit each time. Nothing points to it.
+    ///
+    /// # Errors
+    /// [`MarkError`].
+    pub fn merge_with_markers(
+        &self,
+        ours: &RevId,
+        theirs: &RevId,
+        who: &Identity,
+    ) -> Result<MarkedMerge, MarkError> {
+        let _open = self.unseal()?;
+        let bad = |error| MarkError::Impossible(RebaseError::BadId(error));
+        let ours = checked_id(ours).map_err(bad)?;
+        let theirs = checked_id(theirs).map_err(bad)?;
+        let (tree, conflicts) = self.conflicting_tree(ours, theirs)?;
+        let mut files = Vec::new();
+        let mut changes = Vec::new();
+        let mut not_text = Vec::new();
+        for (path, stages) in conflicts {
+            match self.marked_file(&tree, &path, &stages, (ours, theirs))? {
+                Some((file, entry)) => {
+                    changes.extend(entry.unwrap_or_default());
+                    files.push(file);
+                }
+                None => not_text.push(path),
+            }
+        }
+        if !not_text.is_empty() || files.is_empty() {
+            return Err(MarkError::NotText(not_text));
+        }
+        let tree = match changes.is_empty() {
+            true => tree,
+            false => self.tree_with(&tree, changes)?,
+        };
+        let commit = self.marked_commit(&tree, (ours, theirs), who)?;
+        Ok(MarkedMerge { commit, files })
+    }
+
+    /// The tree that git makes of the merge, and the files that conflict.
+    fn conflicting_tree(
+        &self,
+        ours: &str,
+        theirs: &str,
+    ) -> Result<(String, BTreeMap<Vec<u8>, Stages>), GitError> {
+        let call = self.making().args(["-c", "merge.conflictStyle=zdiff3"]);
+        let call = call.args(["merge-tree", "--write-tree", "-z", "--no-messages"]);
+        let output = call.args([ours, theirs]).status()?;
+        let mut fields = nul_fields(&output.stdout);
+        let tree = String::from_utf8_lossy(fields.next().unwrap_or_default());
+        let tree = tree.trim().to_owned();
+        let malformed = |what: &[u8]| GitError::Malformed {
+            command: "merge-tree",
+            what: String::from_utf8_lossy(what).into_owned(),
+        };
+        if output.status != Some(1) || !is_id(&tree) {
+            return Err(GitError::Failed {
+                command: "merge-tree".to_owned(),
+                status: output.status,
+                stderr: output.stderr,
+            });
+        }
+        let mut conflicts: BTreeMap<Vec<u8>, Stages> = BTreeMap::new();
+        for field in fields.filter(|field| !field.is_empty()) {
+            let (path, stage, entry) = read_stage(field).ok_or_else(|| malformed(field))?;
+            let stages = conflicts.entry(path).or_default();
+            if let Some(slot) = stages.get_mut(stage) {
+                *slot = Some(entry);
+            }
+        }
+        Ok((tree, conflicts))
+    }
+
+    /// A file that conflicts, with an entry for the tree where git shows no markers in it; `None` where no markers can
+    /// show what conflicts.
+    fn marked_file(
+        &self,
+        tree: &str,
+        path: &[u8],
+        stages: &Stages,
+        (ours, theirs): (&str, &str),
+    ) -> Result<Option<(ConflictedFile, Option<Vec<u8>>)>, GitError> {
+        let [base, here, there] = stages;
+        let kind = match (base, here, there) {
+            (Some(_), Some(_), Some(_)) => ConflictKind::BothChanged,
+            (None, Some(_), Some(_)) => ConflictKind::BothAdded,
+            (Some(_), None, Some(_)) => ConflictKind::DeletedHere,
+            (Some(_), Some(_), None) => ConflictKind::DeletedThere,
+            _ => return Ok(None),
+        };
+        let mut sides = Vec::new();
+        for side in [base, here, there] {
+            let text = match side {
+                Some((mode, oid)) if is_regular(*mode) => self.text_of(oid)?,
+                Some(_) => None,
+                None => Some(Vec::new()),
+            };
+            let Some(text) = text else { return Ok(None) };
+            sides.push(text);
+        }
+        let [_, of_ours, of_theirs] = sides.as_slice() else {
+            return Ok(None);
+        };
+        let (content, entry) = match (here, there) {
+            (Some(_), Some(_)) => (self.text_at(tree, path)?, None),
+            (one, other) => {
+                let Some((mode, _)) = one.as_ref().or(other.as_ref()) else {
+                    return Ok(None);
+                };
+                let content = between_markers((of_ours, of_theirs), (ours, theirs));
+                let call = self.making().args(["hash-object", "-w", "--stdin"]);
+                let oid = call.stdin(content.clone()).line()?;
+                (Some(content), Some(record(*mode, oid, path)))
+            }
+        };
+        let lines_of_sides: HashSet<&[u8]> = sides.iter().flat_map(|text| lines(text)).collect();
+        let content = content.unwrap_or_default();
+        let added =
+            lines(&content).filter(|line| is_marker(line) && !lines_of_sides.contains(line));
+        let mut markers: Vec<Vec<u8>> = added.map(<[u8]>::to_vec).collect();
+        markers.sort();
+        markers.dedup();
+        let path = path.to_vec();
+        let file = ConflictedFile {
+            path,
+            kind,
+            markers,
+        };
+        // Without a marker nobody could tell whether the conflict is resolved.
+        Ok((!file.markers.is_empty()).then_some((file, entry)))
+    }
+
+    fn marked_commit(
+        &self,
+        tree: &str,
+        (ours, theirs): (&str, &str),
+        who: &Identity,
+    ) -> Result<RevId, RebaseError> {
+        let RawCommit { committer, .. } = self.raw_commit(theirs)?;
+        let mut call = self.making();
+        for role in ["AUTHOR", "COMMITTER"] {
+            call = call.env(format!("GIT_{role}_NAME"), &who.name);
+            call = call.env(format!("GIT_{role}_EMAIL"), &who.email);
+            call = call.env(format!("GIT_{role}_DATE"), format!("@{}", committer.when));
+        }
+        let message = "A merge with its conflicts, for them to be resolved\n";
+        let call = call.args(["commit-tree", tree, "-p", ours, "-p", theirs, "-F", "-"]);
+        let id = call.stdin(message.as_bytes().to_vec()).line()?;
+        let before = self.raw_commit(ours)?.tree;
+        let diffs = self.diff_trees_and_subtrees(&before, tree)?;
+        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(&id))?;
+        Ok(RevId(id))
+    }
+
+    /// The text of a blob; `None` for what is larger than anybody resolves, or no text.
+    fn text_of(&self, oid: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let content = self.making().args(["cat-file", "blob", oid]).run()?.stdout;
+        Ok(Some(content).filter(|content| is_text(content)))
+    }
+
+    fn text_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+        let wanted = [tree.as_bytes(), b":", path].concat();
+        let call = self.making().args(["cat-file", "blob"]);
+        let output = call.args([as_path(&wanted)]).status()?;
+        let content = (output.status == Some(0)).then_some(output.stdout);
+        Ok(content.filter(|content| is_text(content)))
+    }
+}
+
+/// `mode SP oid SP stage TAB path`; stages count from 0 here.
+fn read_stage(field: &[u8]) -> Option<(Vec<u8>, usize, (u32, String))> {
+    let tab = field.iter().position(|byte| *byte == b'\t')?;
+    let (head, path) = field.split_at(tab);
+    let mut words = std::str::from_utf8(head).ok()?.split(' ');
+    let mode = u32::from_str_radix(words.next()?, 8).ok()?;
+    let oid = words.next().filter(|oid| is_id(oid))?.to_owned();
+    let stage: usize = words.next()?.parse().ok()?;
+    Some((path.get(1..)?.to_vec(), stage.checked_sub(1)?, (mode, oid)))
+}
+
+fn is_regular(mode: u32) -> bool {
+    [0o100_644, 0o100_755].contains(&mode)
+}
+
+fn is_text(content: &[u8]) -> bool {
+    content.len() <= LARGEST && !content.contains(&0)
+}
+
+/// The lines of a text, without what ends them.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+/// Whether a line has the form of a conflict marker: one character, often enough, and nothing or a label after it.
+fn is_marker(line: &[u8]) -> bool {
+    let Some(first) = line.first().filter(|byte| b"<|=>".contains(byte)) else {
+        return false;
+    };
+    let length = line.iter().take_while(|byte| *byte == first).count();
+    length >= MARKER_LENGTH && matches!(line.get(length), None | Some(b' '))
+}
+
+/// Two whole files between markers, of which one is usually empty.
+fn between_markers((ours, theirs): (&[u8], &[u8]), (our, their): (&str, &str)) -> Vec<u8> {
+    let mut text = format!("<<<<<<< {our}\n").into_bytes();
+    let mut side = |content: &[u8], end: String| {
+        text.extend_from_slice(content);
+        if content.last().is_some_and(|last| *last != b'\n') {
+            text.push(b'\n');
+        }
+        text.extend_from_slice(end.as_bytes());
+    };
+    side(ours, "=======\n".to_owned());
+    side(theirs, format!(">>>>>>> {their}\n"));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_one_character_often_enough_with_nothing_or_a_label_after_it() {
+        for line in ["<<<<<<< ours", "=======", "||||||| 12", ">>>>>>>>>> x"] {
+            assert!(is_marker(line.as_bytes()), "{line}");
+        }
+        for line in ["", "======", "=======x", " =======", "#######", "<<<<<<=="] {
+            assert!(!is_marker(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_deleted_side_is_empty_between_its_markers() {
+        let text = between_markers((b"", b"kept"), ("a", "b"));
+        assert_eq!(text, b"<<<<<<< a\n=======\nkept\n>>>>>>> b\n");
+    }
+}

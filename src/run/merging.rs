@@ -1,0 +1,152 @@
+//! A merge whose conflicts an agent resolves: what its result has to keep to, and what it becomes.
+
+use crate::domain::outcome::{Outcome, Reason, TaskEnd};
+use crate::domain::snapshot::RevId;
+use crate::git::{ConflictedFile, RawSnapshot, RemoteError, Repo, TreeId, display_path, lines};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// No larger file was given to the agent, so a larger one is not searched for markers.
+const SEARCHED: u64 = 16 << 20;
+
+/// Lines and files that one message names.
+const NAMED: usize = 50;
+
+/// The name under which reports and prompts tell of what the result has to keep to, beside the project's checks.
+pub const CHECK: &str = "merge";
+
+/// A merge that conflicts, while its conflicts are resolved in the work tree.
+#[derive(Debug)]
+pub struct Merging {
+    /// The head of the branch.
+    pub ours: RevId,
+    /// What is merged into it.
+    pub theirs: RevId,
+    /// The tree of the branch as it was before.
+    pub before: TreeId,
+    /// First line of the message of the merge.
+    pub subject: String,
+    /// What a person is told who has to merge by hand, in one line.
+    pub conflict: String,
+    files: Vec<ConflictedFile>,
+    /// The files that a side has changed since both parted, as they are shown.
+    touched: BTreeSet<String>,
+}
+
+impl Merging {
+    /// A merge of two commits that parted at `fork`.
+    ///
+    /// # Errors
+    /// When git cannot compare them.
+    pub fn of(
+        repo: &Repo,
+        (ours, theirs, fork): (&RevId, &RevId, &RevId),
+        files: Vec<ConflictedFile>,
+        (subject, conflict): (String, String),
+    ) -> Result<Self, RemoteError> {
+        let mut touched = BTreeSet::from_iter(repo.paths_between(fork, ours)?);
+        touched.extend(repo.paths_between(fork, theirs)?);
+        Ok(Self {
+            ours: ours.clone(),
+            theirs: theirs.clone(),
+            before: repo.tree_id_of(ours)?,
+            subject,
+            conflict,
+            files,
+            touched,
+        })
+    }
+
+    /// What keeps the work tree from being the result, in words for who resolves the conflicts.
+    pub fn problem(&self, repo: &Repo, raw: &RawSnapshot) -> Option<String> {
+        let mut text = String::new();
+        let left = self.markers_left(repo, raw);
+        if !left.is_empty() {
+            text.push_str(
+                "Conflict markers of the merge are left. Resolve each conflict and remove all of its markers:\n",
+            );
+            tell(&mut text, &left);
+        }
+        let strange: Vec<String> = self.untouched(raw);
+        if !strange.is_empty() {
+            text.push_str(
+                "Neither side of the merge changed these files, so the merge may not change them either. Put them back as they were, and remove the ones that are new:\n",
+            );
+            tell(&mut text, &strange);
+        }
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The markers that are left, each with its place.
+    fn markers_left(&self, repo: &Repo, raw: &RawSnapshot) -> Vec<String> {
+        let labelled = self.files.iter().flat_map(|file| &file.markers);
+        let labelled: Vec<&Vec<u8>> = labelled.filter(|line| line.contains(&b' ')).collect();
+        let changed = raw.changes.iter().chain(&raw.uncounted);
+        let mut paths: BTreeSet<&[u8]> = changed.map(|change| change.path.as_slice()).collect();
+        paths.extend(self.files.iter().map(|file| file.path.as_slice()));
+        let mut left = Vec::new();
+        for path in paths {
+            let own = self.files.iter().find(|file| file.path == path);
+            let own = own.map_or(&[][..], |file| file.markers.as_slice());
+            let Some(content) = repo.work_file(path, SEARCHED) else {
+                continue;
+            };
+            for (number, line) in lines(&content).enumerate() {
+                let is_left = own.iter().any(|marker| marker == line)
+                    || labelled.iter().any(|marker| *marker == line);
+                if is_left {
+                    let shown = String::from_utf8_lossy(line);
+                    left.push(format!("{}:{}: {shown}", display_path(path), number + 1));
+                }
+            }
+        }
+        left
+    }
+
+    /// Files that differ from the merge and that neither side has changed.
+    fn untouched(&self, raw: &RawSnapshot) -> Vec<String> {
+        let changed = raw.changes.iter().chain(&raw.uncounted);
+        let shown = changed.map(|change| display_path(&change.path));
+        shown.filter(|path| !self.touched.contains(path)).collect()
+    }
+
+    /// The end of the task, where its conflicts have to be resolved by a person after all.
+    pub fn outcome(&self, of_agent: Outcome) -> Outcome {
+        let is_unresolved = matches!(
+            of_agent,
+            Outcome::AlreadySatisfied { .. }
+                | Outcome::NoProgress { .. }
+                | Outcome::PlanningOnly
+                | Outcome::VerificationFailed
+                | Outcome::RepeatingFailure { .. }
+                | Outcome::FailedReport { .. }
+                | Outcome::ReviewFindings { .. }
+                | Outcome::UnstableChecks { .. }
+                | Outcome::AgentCrashed { .. }
+                | Outcome::TurnTimeout
+                | Outcome::CommitRejected { .. }
+        );
+        if !is_unresolved {
+            return of_agent;
+        }
+        Outcome::WithoutAgent {
+            end: TaskEnd::Blocked,
+            reason: Reason::Conflict,
+            message: format!(
+                "{}; the agent did not resolve them: {}",
+                self.conflict,
+                of_agent.message()
+            ),
+            commit: None,
+        }
+    }
+}
+
+fn tell(text: &mut String, all: &[String]) {
+    for line in all.iter().take(NAMED) {
+        let _ = writeln!(text, "{line}");
+    }
+    if let Some(more) = all.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {more} more");
+    }
+}
