@@ -147,6 +147,9 @@ pub struct CheckArgs {
     /// Plan to check; without one only the configuration is checked
     #[arg(value_name = "PLAN")]
     pub plan: Option<PathBuf>,
+    /// The same as PLAN, as `sprag run` has it
+    #[arg(long = "plan", value_name = "FILE", conflicts_with = "plan")]
+    pub plan_flag: Option<PathBuf>,
     /// Where to work.
     #[command(flatten)]
     pub common: Common,
@@ -305,9 +308,9 @@ impl Chosen for IntegrateArgs {
 /// `sprag report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Id of the run as sprag runs shows it, or its directory
+    /// Id of the run as sprag runs shows it, or its directory; without one, the newest that has ended
     #[arg(value_name = "RUN")]
-    pub run_dir: PathBuf,
+    pub run_dir: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

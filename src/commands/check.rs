@@ -22,7 +22,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let mut warnings = Vec::new();
     let file = config_file(context, &args.common, real.work_tree(), None)?;
     let above = settings::above(context, &SettingFlags::default())?;
-    let Some(path) = &args.plan else {
+    let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
         let sources = Sources::new(context, above, file.settings);
         return check_configuration(&sources, file.setup);
     };

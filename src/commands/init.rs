@@ -3,14 +3,16 @@
 use crate::cli::InitArgs;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::git::{self, Real, display_path};
 use crate::init::{
     CONFIG, EXAMPLE_PLAN, Form, Proposal, WORKFLOW, Written, list, on_github, propose, trial,
     write_new,
 };
 use crate::print::print;
 use crate::process::{Cancel, CancelReason, listen};
+use crate::run::past_runs::{lies_in, remember_tried};
 use crate::run::repository::repository;
-use std::path::Path;
+use std::collections::BTreeSet;
 
 /// The most lines of what is not proposed.
 const MOST_LEFT_OUT: usize = 8;
@@ -36,14 +38,16 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;
     print(&files(&written))?;
-    if args.r#try
-        && let Err(reason) = try_once(context, root, &proposal)?
-    {
-        return Ok(match reason {
-            CancelReason::Interrupt => 130,
-            _ => 143,
-        });
-    }
+    let tried = match args.r#try {
+        true => try_once(context, &real, &proposal)?,
+        false => Ok(Vec::new()),
+    };
+    let failed = match tried {
+        Ok(failed) => failed,
+        Err(CancelReason::Interrupt) => return Ok(130),
+        Err(_) => return Ok(143),
+    };
+    print(&to_mend(&failed))?;
     let origin = real.origin();
     let name = origin.as_deref().and_then(on_github);
     print(&left_to_do(
@@ -108,24 +112,62 @@ fn files(written: &Written) -> String {
     text
 }
 
+/// Runs what is proposed, and says which of it failed. What it leaves behind is told, and blocks no later run.
 fn try_once(
     context: &Context,
-    root: &Path,
+    real: &Real,
     proposal: &Proposal,
-) -> Result<std::result::Result<(), CancelReason>> {
+) -> Result<std::result::Result<Vec<String>, CancelReason>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
+    let untracked =
+        || git::untracked_files(real).map_err(|error| Error::environment(error.to_string()));
+    let before = untracked()?;
     print("trying:\n")?;
     let cancel = Cancel::new();
-    runtime.block_on(async {
+    let tried = runtime.block_on(async {
         listen(&cancel).map_err(anyhow::Error::from)?;
         let mut say = |text: &str| {
             let _ = print(text);
         };
-        Ok(trial::run_once(root, &context.env, proposal, &cancel, &mut say).await)
-    })
+        let root = real.work_tree();
+        Ok::<_, Error>(trial::run_once(root, &context.env, proposal, &cancel, &mut say).await)
+    })?;
+    let new: BTreeSet<Vec<u8>> = untracked()?.difference(&before).cloned().collect();
+    if !new.is_empty() {
+        remember_tried(context, real.work_tree(), &new)?;
+        print(&left_behind(real, &new)?)?;
+    }
+    Ok(tried)
+}
+
+fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
+    let dirt = git::dirt(real).map_err(|error| Error::environment(error.to_string()))?;
+    let new: Vec<String> = new.iter().map(|path| display_path(path)).collect();
+    let is_new = |entry: &&String| new.iter().any(|path| lies_in(path, entry));
+    let entries: Vec<&str> = dirt
+        .untracked
+        .iter()
+        .filter(is_new)
+        .map(String::as_str)
+        .collect();
+    Ok(format!(
+        "  left behind by these commands: {}\n    what is no source belongs into .gitignore; a run neither minds nor commits it\n",
+        entries.join(", ")
+    ))
+}
+
+/// What the trial says is to be put right first.
+fn to_mend(failed: &[String]) -> String {
+    match failed {
+        [] => String::new(),
+        _ => format!(
+            "first mend, correct or take out of {CONFIG} what failed: {}\n",
+            failed.join(", ")
+        ),
+    }
 }
 
 /// What is left to do on GitHub, then on this machine. `repository` is the repository's address without
@@ -140,7 +182,7 @@ fn left_to_do(repository: Option<&str>, form: Form, looks_public: bool) -> Strin
          1. gh secret set {KEY}\n  \
          2. {page}: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
          3. git add {CONFIG} {EXAMPLE_PLAN} {WORKFLOW} && git commit -m 'Add Sprag' && git push\n\
-         on this machine: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
+         on this machine, once that is committed: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
     );
     if looks_public && form == Form::OneJob {
         text += &format!(

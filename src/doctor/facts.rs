@@ -82,6 +82,8 @@ pub struct Repository {
     pub work_tree: String,
     /// A directory of it that this user cannot write.
     pub closed: Option<String>,
+    /// A lock of git's without which nothing is committed, where somebody holds it.
+    pub lock: Option<String>,
     /// Who git's configuration says commits, as `Name <mail>`.
     pub identity: Asked<Option<String>>,
     /// What differs from HEAD.

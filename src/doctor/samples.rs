@@ -24,6 +24,7 @@ pub(crate) fn laptop() -> Facts {
         repository: Ok(Repository {
             work_tree: "/home/anna/widget".into(),
             closed: None,
+            lock: None,
             identity: Ok(Some("Anna <anna@example.org>".into())),
             dirt: Ok(Dirt::default()),
             checkout: Ok(Checkout {

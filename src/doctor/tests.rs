@@ -391,11 +391,12 @@ fn a_program_that_a_command_needs_is_missed_before_the_run() {
             panic!("the sample has a configuration");
         };
         configuration.has_setup = has_setup;
-        configuration.missing = vec![MissingProgram {
+        let missing = MissingProgram {
             of: "check lint".into(),
             in_setup,
             program: "eslint".into(),
-        }];
+        };
+        configuration.missing = vec![missing.clone(), missing];
         let findings = examine(&facts);
         let found = findings.into_iter().find(|it| it.check == "programs");
         let found = found.unwrap();

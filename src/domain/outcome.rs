@@ -10,6 +10,9 @@ use super::snapshot::RevId;
 use super::text::count;
 use serde::{Deserialize, Serialize};
 
+/// How the message of a rejected commit begins where git or the repository is in the way, and no hook.
+pub const NOT_COMMITTED: &str = "nothing was committed: ";
+
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]

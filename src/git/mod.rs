@@ -64,5 +64,5 @@ pub use snapshot::contents::OwnCommit;
 pub use snapshot::listing::ChangedPath;
 pub use survey::{
     Checkout, Dirt, GitVersion, Nested, checkout, default_branch, dirt, git_version, history,
-    identity_of, nested,
+    identity_of, nested, untracked_files,
 };

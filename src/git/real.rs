@@ -5,6 +5,13 @@ use crate::git::environment::Environment;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long somebody else's git may hold a lock.
+pub(super) const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How often a lock is looked at.
+pub(super) const LOCK_POLL: Duration = Duration::from_millis(25);
 
 /// A repository that can be worked on, with every path resolved so that a link changed later
 /// leads nowhere else.
@@ -47,6 +54,30 @@ impl Real {
         dirs.into_iter()
             .map(PathBuf::as_path)
             .find(|dir| !may_write(dir))
+    }
+
+    /// The lock without which nothing is committed, where somebody else holds it for longer than any
+    /// command of git's takes.
+    pub fn lasting_lock(&self) -> Option<PathBuf> {
+        let deadline = Instant::now() + LOCK_WAIT;
+        loop {
+            let held = self.locks().find(|lock| lock.symlink_metadata().is_ok())?;
+            if Instant::now() >= deadline {
+                return Some(held);
+            }
+            thread::sleep(LOCK_POLL);
+        }
+    }
+
+    /// As [`Self::lasting_lock`], without waiting.
+    pub fn lock_now(&self) -> Option<PathBuf> {
+        self.locks().find(|lock| lock.symlink_metadata().is_ok())
+    }
+
+    fn locks(&self) -> impl Iterator<Item = PathBuf> {
+        ["index.lock", "HEAD.lock"]
+            .map(|name| self.git_dir.join(name))
+            .into_iter()
     }
 
     /// Everything that git reads in a run but the private directory.

@@ -180,6 +180,20 @@ pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
     Ok(dirt)
 }
 
+/// The files that git does not know and does not ignore, each by its own path.
+///
+/// # Errors
+/// When git fails.
+pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    let args = ["ls-files", "--others", "--exclude-standard", "-z"];
+    let output = look(real).watching(real.roots()).args(args).run()?;
+    let paths = output.stdout.split(|byte| *byte == 0);
+    Ok(paths
+        .filter(|path| !path.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect())
+}
+
 /// The branch on which work counts as done: the remote's default branch, else the one that is checked out.
 ///
 /// # Errors

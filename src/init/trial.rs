@@ -6,7 +6,6 @@ use crate::process::environment::environment;
 use crate::process::{
     Cancel, CancelReason, CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run,
 };
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -21,6 +20,7 @@ const KEPT: usize = 256 << 10;
 const SHOWN: usize = 5;
 
 /// Runs the setup commands and then each check once, and says what came of each as soon as it is known.
+/// Returns those that failed, as a person knows them.
 ///
 /// # Errors
 /// A signal ended it.
@@ -30,20 +30,22 @@ pub async fn run_once(
     proposal: &Proposal,
     cancel: &Cancel,
     say: &mut dyn FnMut(&str),
-) -> Result<(), CancelReason> {
+) -> Result<Vec<String>, CancelReason> {
     let trial = Trial {
         root,
         env: environment(variables, &[]).variables,
-        git_env: variables,
         cancel,
     };
-    let before = trial.untracked().await;
+    let mut failed = Vec::new();
     for Found { what, .. } in &proposal.setup {
         say(&format!("  setup `{what}`: running\n"));
         let (exit, said, took) = trial.run(what, SETUP_TIMEOUT).await?;
         match exit {
             Exit::Code(0) => say(&format!("    done ({took})\n")),
-            exit => say(&format!("    failed with {exit} ({took})\n{}", tail(&said))),
+            exit => {
+                failed.push(format!("setup `{what}`"));
+                say(&format!("    failed with {exit} ({took})\n{}", tail(&said)));
+            }
         }
     }
     let checks: Vec<Check> = proposal.checks.iter().map(|it| it.what.clone()).collect();
@@ -54,28 +56,18 @@ pub async fn run_once(
         ));
         let limit = Duration::from_millis(check.timeout_ms);
         let (exit, said, took) = trial.run(&check.run, limit).await?;
-        say(&told(
-            &trial.result(check, &exit, &said),
-            &exit,
-            &said,
-            &took,
-        ));
+        let result = trial.result(check, &exit, &said);
+        if result.outcome != CheckOutcome::Passed {
+            failed.push(format!("check {}", check.name));
+        }
+        say(&told(&result, &exit, &said, &took));
     }
-    let after = trial.untracked().await;
-    let new: Vec<&str> = after.difference(&before).map(String::as_str).collect();
-    if !new.is_empty() {
-        say(&format!(
-            "  left behind by these commands: {}\n    what is no source belongs into .gitignore\n",
-            new.join(", ")
-        ));
-    }
-    Ok(())
+    Ok(failed)
 }
 
 struct Trial<'a> {
     root: &'a Path,
     env: Vec<(OsString, OsString)>,
-    git_env: &'a [(OsString, OsString)],
     cancel: &'a Cancel,
 }
 
@@ -115,28 +107,6 @@ impl Trial<'_> {
             _ => CheckOutcome::Failed { exit: 1 },
         };
         CheckResult::read(check, outcome, said, 0, &self.root.to_string_lossy())
-    }
-
-    /// What git shows as untracked, directories as one. Nothing where git does not tell.
-    async fn untracked(&self) -> BTreeSet<String> {
-        let spec = CommandSpec {
-            program: "git".into(),
-            args: ["--no-optional-locks", "status", "--porcelain", "-z"]
-                .map(Into::into)
-                .into(),
-            cwd: self.root.to_path_buf(),
-            env: self.git_env.to_vec(),
-            stdin: Input::Null,
-            limits: Limits::default(),
-            sandbox: None,
-        };
-        let mut kept = HeadTail::new(KEPT, 0);
-        run(&spec, self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
-        let text = String::from_utf8_lossy(&kept.into_parts().0).into_owned();
-        let entries = text
-            .split('\0')
-            .filter_map(|entry| entry.strip_prefix("?? "));
-        entries.map(str::to_owned).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use super::text;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, Phase, PhaseName, Role};
 use crate::domain::event::{RetryKind, TurnProgress};
-use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
+use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
 
@@ -454,7 +454,12 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")
         }
-        Reason::CommitRejected => Some("make the commit hook pass, or change what it asks for"),
+        // Where git could not commit, the message of the task says what is in the way.
+        Reason::CommitRejected => summary
+            .tasks
+            .iter()
+            .all(|task| !task.message.starts_with(NOT_COMMITTED))
+            .then_some("make the commit hook pass, or change what it asks for"),
         Reason::Conflict => Some(
             "resolve it on the branch as it is now, or run the task again there; the commits of a job are in its run directory or branch",
         ),

@@ -25,7 +25,7 @@ use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::model_gateway::require_gateway;
-use crate::run::new_run::{Begun, begin_new, refuse_read_only};
+use crate::run::new_run::{Begun, begin_new, refuse_locked, refuse_read_only};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
 use crate::run::prepare::Prepared;
@@ -168,7 +168,12 @@ fn begun(
         }
         require_gateway(context, &prepared.run, configs())?;
     }
-    refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
+    let commits = !prepared.run.settings.allow_dirty;
+    refuse_read_only(&prepared.real, commits)?;
+    // A run that is taken up lets go of its own.
+    if commits && taken_up.is_none() {
+        refuse_locked(&prepared.real)?;
+    }
     let recorder = recorder(context, args, prepared)?;
     let opened = match taken_up {
         None => begin_new(context, args, prepared),

@@ -3,12 +3,12 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::error::{Error, ErrorKind, Result};
-use crate::git::{Change, Exempt, Real, Repo, display_path};
+use crate::git::{self, Change, Exempt, Real, Repo, display_path};
 use crate::run::cached_repo::CachedRepo;
 use crate::run::directory::{Manifest, PlanPath, RunDir};
 use crate::run::jj;
 use crate::run::layout::{Folder, RunFile};
-use crate::run::past_runs::check_artifacts;
+use crate::run::past_runs::{check_artifacts, lies_in};
 use crate::run::places::{resolved, runs_of};
 use crate::run::prepare::{Prepared, Source};
 use crate::run::reopen::Earlier;
@@ -108,6 +108,19 @@ pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
     Ok(())
 }
 
+/// A lock of git's that nobody lets go of makes the first commit fail: better to say so before an
+/// agent has worked. Somebody else's git, an editor's for one, is waited for.
+pub(crate) fn refuse_locked(real: &Real) -> Result<()> {
+    match real.lasting_lock() {
+        None => Ok(()),
+        Some(lock) => Err(Error::environment(format!(
+            "{} is held by another git process",
+            lock.display()
+        ))
+        .hint("wait for it, or remove the file if none is running")),
+    }
+}
+
 /// What is fixed from now on. The manifest comes last: a directory without one is nobody's run.
 fn record(
     context: &Context,
@@ -200,13 +213,10 @@ fn refuse_dirty(
     let mut dirty: Vec<&Change> = state.changes.iter().chain(&state.uncounted).collect();
     dirty.retain(|change| !change.newly_ignored && !is_new_plan(change));
     dirty.sort_by(|one, other| one.path.cmp(&other.path));
-    let dirty: Vec<String> = dirty
-        .into_iter()
-        .map(|change| display_path(&change.path))
-        .collect();
     if dirty.is_empty() {
         return Ok(state.check_artifacts.clone());
     }
+    let dirty = entries(&dirty, &prepared.real);
     let shown = dirty
         .iter()
         .take(20)
@@ -223,4 +233,19 @@ fn refuse_dirty(
         false => error.hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
     };
     Err(error.hint("to go on with an interrupted run use --resume"))
+}
+
+/// The changed files as a person is told of them: what is in a directory that git does not know is
+/// that directory.
+fn entries(dirty: &[&Change], real: &Real) -> Vec<String> {
+    let folded = git::dirt(real).map(|dirt| dirt.untracked);
+    let folded = folded.unwrap_or_default();
+    let entry = |change: &&Change| {
+        let path = display_path(&change.path);
+        let within = folded.iter().find(|it| lies_in(&path, it));
+        within.filter(|_| change.untracked).cloned().unwrap_or(path)
+    };
+    let mut entries: Vec<String> = dirty.iter().map(entry).collect();
+    entries.dedup();
+    entries
 }

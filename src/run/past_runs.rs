@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
+use crate::git::{self, GitError, Real};
 use crate::report::Format;
 use crate::run::directory::{Manifest, runs_of_tree};
 use crate::run::layout::RunFile;
@@ -90,7 +91,84 @@ pub fn directory(context: &Context, name: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Untracked files that only the checks of earlier runs left behind.
+/// The directory of the newest run of this repository that has ended.
+///
+/// # Errors
+/// There is no repository here, or no such run.
+pub fn newest_ended(context: &Context) -> Result<PathBuf> {
+    let real = repository(context)?;
+    let runs = past_runs(context, real.work_tree());
+    let ended = runs.into_iter().find(|run| run.summary().is_some());
+    ended.map(|run| run.dir).ok_or_else(|| {
+        Error::usage("no run of this repository that has ended is recorded here")
+            .hint("sprag runs lists the runs; sprag run begins one")
+    })
+}
+
+/// The name of the file beside the runs of a work tree that lists what `sprag init --try` left there.
+const TRIED: &str = "tried.json";
+
+/// Keeps which untracked files the commands of `sprag init --try` left behind. A job's runs are kept
+/// in a directory that several work trees share, and nothing is kept there.
+///
+/// # Errors
+/// The list cannot be written.
+pub fn remember_tried(
+    context: &Context,
+    work_tree: &Path,
+    files: &BTreeSet<Vec<u8>>,
+) -> Result<()> {
+    if context.in_actions() {
+        return Ok(());
+    }
+    let all: BTreeSet<Vec<u8>> = tried(context, work_tree).chain(files.clone()).collect();
+    let dir = runs_of(context, work_tree);
+    let path = dir.join(TRIED);
+    let bytes = serde_json::to_vec(&all).map_err(anyhow::Error::from)?;
+    fs::create_dir_all(&dir)
+        .and_then(|()| fs::write(&path, bytes))
+        .map_err(|error| {
+            Error::environment(format!("cannot write {}: {error}", path.display())).hint(
+                "fix its permissions or free space, or name another directory for state in XDG_STATE_HOME",
+            )
+        })
+}
+
+fn tried(context: &Context, work_tree: &Path) -> impl Iterator<Item = Vec<u8>> {
+    let path = runs_of(context, work_tree).join(TRIED);
+    let bytes = fs::read(path).ok().filter(|_| !context.in_actions());
+    let files = bytes.and_then(|bytes| serde_json::from_slice::<Vec<Vec<u8>>>(&bytes).ok());
+    files.into_iter().flatten()
+}
+
+/// What a new run refuses to begin on: what differs from HEAD, but for the files that only setup
+/// commands and checks left behind. Directories that git does not know are one entry.
+///
+/// # Errors
+/// When git fails.
+pub fn dirt_of_somebody(
+    context: &Context,
+    real: &Real,
+) -> std::result::Result<git::Dirt, GitError> {
+    let mut dirt = git::dirt(real)?;
+    let known = check_artifacts(context, real.work_tree());
+    if !dirt.untracked.is_empty() && !known.is_empty() {
+        let unknown: Vec<String> = git::untracked_files(real)?
+            .difference(&known)
+            .map(|path| git::display_path(path))
+            .collect();
+        dirt.untracked
+            .retain(|entry| unknown.iter().any(|path| lies_in(path, entry)));
+    }
+    Ok(dirt)
+}
+
+/// Whether a path is what an entry of git's status names: the file itself, or one in that directory.
+pub fn lies_in(path: &str, entry: &str) -> bool {
+    path == entry || (entry.ends_with('/') && path.starts_with(entry))
+}
+
+/// Untracked files that only setup commands and the checks of earlier runs, or of a trial, left behind.
 #[must_use]
 pub fn check_artifacts(context: &Context, work_tree: &Path) -> BTreeSet<Vec<u8>> {
     let runs = runs_of_tree(&runs_of(context, work_tree), work_tree).into_iter();
@@ -98,5 +176,5 @@ pub fn check_artifacts(context: &Context, work_tree: &Path) -> BTreeSet<Vec<u8>>
         let bytes = fs::read(dir.join(&*RunFile::CheckArtifacts.path())).ok()?;
         serde_json::from_slice::<Vec<Vec<u8>>>(&bytes).ok()
     });
-    lists.flatten().collect()
+    lists.flatten().chain(tried(context, work_tree)).collect()
 }

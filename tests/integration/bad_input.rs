@@ -498,6 +498,47 @@ fn a_dirty_tree() {
 }
 
 #[test]
+fn a_directory_that_git_does_not_know() {
+    let project = project();
+    for n in 0..30 {
+        project.write(&format!("build/{n}.o"), "");
+    }
+    project.write("a.txt", "mine\n");
+    refused(
+        &project,
+        &RUN,
+        2,
+        "error: the work tree is not clean:\n    a.txt\n    build/\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to go on with an interrupted run use --resume\n",
+    );
+}
+
+/// A commit would fail on it, after an agent has worked.
+#[test]
+fn a_lock_that_a_killed_git_left() {
+    let project = project();
+    project.write(".git/index.lock", "");
+    refused(
+        &project,
+        &RUN,
+        4,
+        "error: $ROOT/repo/.git/index.lock is held by another git process\n  wait for it, or remove the file if none is running\n",
+    );
+    let doctor = project.sprag(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("index.lock is held by another git process"),
+        "{doctor}"
+    );
+}
+
+#[test]
+fn a_plan_with_a_conflict() {
+    refused_plan(
+        b"title: Example\n<<<<<<< HEAD\ngoal: one\n=======\ngoal: two\n>>>>>>> topic\n",
+        "error: plan.yaml:2:1: a merge left its conflict here: resolve it\n",
+    );
+}
+
+#[test]
 fn a_very_dirty_tree() {
     let project = project();
     for n in 10..40 {

@@ -25,7 +25,7 @@ fn init_names_the_steps_that_follow_and_they_work() {
            1. gh secret set OPENAI_API_KEY\n  \
            2. the repository's page, Settings > Actions > General: tick \"Allow GitHub Actions to create and approve pull requests\"\n  \
            3. git add .sprag/config.yaml .sprag/plans/example.yaml .github/workflows/sprag.yml && git commit -m 'Add Sprag' && git push\n\
-         on this machine: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
+         on this machine, once that is committed: sprag doctor, then sprag run 'fix the flaky test' --agent NAME\n"
     );
     let configured = format!(
         "agent_command: 'true'\n{}",
@@ -42,6 +42,9 @@ fn init_names_the_steps_that_follow_and_they_work() {
         "{}",
         run.stdout
     );
+    // As `sprag run` has it.
+    let flag = ["check", "--plan", ".sprag/plans/example.yaml"];
+    assert_eq!(project.sprag(&flag).expect(0).stdout, run.stdout);
     let plan = ["run", "--plan", ".sprag/plans/example.yaml", "--dry-run"];
     project.sprag(&plan).expect(0);
 }
@@ -75,6 +78,39 @@ fn init_tries_what_it_proposes_and_says_what_came_of_it() {
     );
     let workflow = project.read(".github/workflows/sprag.yml");
     assert!(workflow.contains("actions/setup-python@") && workflow.contains("publish:"));
+}
+
+/// What is left to do after `init --try` is to commit its files, whatever the trial left behind.
+#[test]
+fn a_run_begins_on_what_a_trial_left_behind() {
+    let makefile = "test:\n\tmkdir -p out/deep && touch out/deep/a out/b && grep -q fixed a.txt\n";
+    let project = Project::new(&[("Makefile", makefile), ("a.txt", "broken\n")]);
+    let tried = project.sprag(&["init", "--try"]).expect(0).stdout;
+    for shown in [
+        "left behind by these commands: out/\n",
+        "first mend, correct or take out of .sprag/config.yaml what failed: check test\n",
+    ] {
+        assert!(tried.contains(shown), "{shown}: {tried}");
+    }
+    let agent = project.agent("echo fixed > a.txt; echo Done.");
+    let run = ["run", "fix it", "--agent-command", &agent];
+    let refused = project.sprag(&run).expect(2).stderr;
+    let files = ".github/\n    .sprag/\n  commit or stash";
+    assert!(refused.contains(files), "{refused}");
+    project.git(&["add", ".sprag", ".github"]);
+    project.git(&["commit", "--quiet", "--message", "Add Sprag"]);
+    let doctor = project.sprag(&["doctor", "--agent-command", &agent]);
+    assert!(
+        doctor.stdout.contains("work-tree            clean"),
+        "{}",
+        doctor.stdout
+    );
+    project.sprag(&run).expect(0);
+    assert_eq!(project.git(&["show", "--name-only", "--format="]), "a.txt");
+    // A file that only the agent made is nobody's leftover.
+    project.write("out/mine", "");
+    let refused = project.sprag(&run).expect(2).stderr;
+    assert!(refused.contains("not clean:\n    out/\n"), "{refused}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::agents::Login;
 use crate::doctor::facts::{Agent, AgentKind, Cli, Configuration, Facts, MissingProgram, Trouble};
 use crate::doctor::finding::{Finding, some_of};
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 pub(super) fn configuration(facts: &Facts) -> Vec<Finding> {
     const CHECK: &str = "configuration";
@@ -59,7 +60,8 @@ fn programs(it: &Configuration) -> Option<Finding> {
     const CHECK: &str = "programs";
     const REMEDY: &str = "install it, correct the command, or let a `setup` command install it";
     let told = |missing: &MissingProgram| format!("{} needs {}", missing.of, missing.program);
-    let names: Vec<String> = it.missing.iter().map(told).collect();
+    let names: BTreeSet<String> = it.missing.iter().map(told).collect();
+    let names: Vec<String> = names.into_iter().collect();
     if names.is_empty() {
         return None;
     }

@@ -34,6 +34,7 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
         checkout(repository, facts.in_actions),
         credentials(repository),
     ];
+    findings.extend(repository.lock.as_deref().map(lock));
     findings.extend(repository.jj.as_ref().map(jj));
     match &repository.nested {
         Ok(nested) => findings.extend(nested_findings(*nested)),
@@ -51,6 +52,14 @@ fn top(repository: &Repository) -> Finding {
             "run as the user that it belongs to, or change its permissions",
         ),
     }
+}
+
+fn lock(path: &str) -> Finding {
+    Finding::warn(
+        "lock",
+        format!("{path} is held by another git process"),
+        "wait for it, or remove the file if none is running",
+    )
 }
 
 fn identity(repository: &Repository, in_actions: bool) -> Finding {

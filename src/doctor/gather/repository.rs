@@ -5,6 +5,7 @@ use crate::doctor::{Asked, Checkout, Credential, Jj, Program, Repository, Troubl
 use crate::error::Error;
 use crate::git::{self, GitError, Real};
 use crate::run::jj::has_jj;
+use crate::run::past_runs::dirt_of_somebody;
 
 pub(crate) fn program(context: &Context) -> Option<Program> {
     let environment = git::Environment::new(context.env.iter().cloned());
@@ -33,9 +34,10 @@ pub(crate) fn look(context: &Context, real: &Real) -> Repository {
     Repository {
         work_tree: real.work_tree().display().to_string(),
         closed: real.closed().map(|closed| closed.display().to_string()),
+        lock: real.lock_now().map(|lock| lock.display().to_string()),
         identity: asked(git::identity_of(real))
             .map(|found| found.map(|identity| format!("{} <{}>", identity.name, identity.email))),
-        dirt: asked(git::dirt(real)),
+        dirt: asked(dirt_of_somebody(context, real)),
         checkout: asked(git::checkout(real)).map(|found| Checkout {
             branch: found.branch,
             commit: found.commit,

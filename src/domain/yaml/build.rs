@@ -325,6 +325,14 @@ fn too_many(at: Position) -> Fault {
 fn scan_fault(text: &str, error: &ScanError) -> Fault {
     let at = position(*error.marker());
     let info = error.info();
+    let is_marker = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
+    if let Some(index) = text.lines().position(is_marker) {
+        let at = Position {
+            line: index + 1,
+            column: 1,
+        };
+        return Fault::new(at, "a merge left its conflict here: resolve it");
+    }
     // A tab after a plain scalar is found at the end of the line before it.
     let lines_to_search = if info.contains("tab") { 2 } else { 1 };
     let lines = text.lines().enumerate().skip(at.line - 1);

@@ -7,6 +7,7 @@ use crate::domain::commit_message::{
     SuggestedMessage, compose, suggested_by_commit, suggested_commit_message,
 };
 use crate::domain::event::EventKind;
+use crate::domain::outcome::NOT_COMMITTED;
 use crate::domain::plan::{StatusUpdate, TaskStatus};
 use crate::domain::settings::AgentCommits;
 use crate::domain::snapshot::{RevId, Snapshot};
@@ -50,7 +51,7 @@ pub async fn commit(
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
             None => Observation::CommitFailed {
-                message: format!("nothing was committed: {error:#}"),
+                message: format!("{NOT_COMMITTED}{error:#}"),
             },
         },
     };
