@@ -3,10 +3,13 @@
 use super::line::{Line, Tone, mark};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
-use crate::report::{outputs, sentence, text};
+use crate::report::failure::{self, Failure};
+use crate::report::{annotation, outputs, sentence, text};
 
 /// Most tasks that are listed one by one.
 const MOST_TASKS: usize = 30;
+/// Most failures of a task that are told.
+const MOST_FAILURES: usize = 3;
 
 pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     if summary.reason == Some(Reason::NoWork) {
@@ -37,7 +40,11 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         .tasks
         .iter()
         .filter(|task| task.selected || task.reason.is_some());
-    lines.extend(happened.clone().take(MOST_TASKS).map(task));
+    let failures = failure::failures(summary);
+    for one in happened.clone().take(MOST_TASKS) {
+        lines.push(task(one));
+        lines.extend(failed(one, &failures, &summary.run_dir));
+    }
     let more = happened.count().saturating_sub(MOST_TASKS);
     if more > 0 {
         lines.push(Line::new(
@@ -74,6 +81,40 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
         let report = format!("  Report: {}/report.html", dir.trim_end_matches('/'));
         lines.push(Line::whole(Tone::Dim, report));
     }
+    lines
+}
+
+/// What failed for which a task is not done, and where the whole of it stands.
+fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> {
+    let of_task: Vec<&Failure> = failures.iter().filter(|it| it.task == task.id).collect();
+    if of_task.is_empty() {
+        return Vec::new();
+    }
+    let told = |it: &&Failure| {
+        let who = match &it.check {
+            Some(check) => format!("check {}", text::short_line(check, 60)),
+            None => "review".to_owned(),
+        };
+        let place = it.place.as_ref().map(|place| format!("{place}: "));
+        let place = place.unwrap_or_default();
+        Line::whole(Tone::Bad, format!("      {who}: {place}{}", it.message))
+    };
+    let mut lines: Vec<Line> = of_task.iter().take(MOST_FAILURES).map(told).collect();
+    let more = of_task.len().saturating_sub(MOST_FAILURES);
+    if more > 0 {
+        lines.push(Line::new(Tone::Dim, format!("      and {more} more")));
+    }
+    let logs = annotation::last_failing(task).filter_map(|check| check.log.as_deref());
+    let dir = text::line(run_dir);
+    let dir = dir.trim_end_matches('/');
+    lines.extend(logs.take(MOST_FAILURES).map(|log| {
+        let log = text::line(log);
+        let path = match dir.is_empty() {
+            true => log,
+            false => format!("{dir}/{log}"),
+        };
+        Line::whole(Tone::Dim, format!("      log: {path}"))
+    }));
     lines
 }
 

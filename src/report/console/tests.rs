@@ -108,6 +108,8 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
     ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 55s · 55.2k in / 6.4k out tokens, $0.18
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✗ t2 Quote fields: failed (verification_failed): the checks still fail and no retry is left
+          check test: src/report.rs:41: assertion `left == right` failed: header differs
+          log: /runs/01H-run/verify/01-test.log
       · t3 Document the route: pending: not reached
       Kept:
         1 commit on feature/csv: 9b1e44c0aa27
