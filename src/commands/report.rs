@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::print::print;
 use crate::report::{Format, render};
 use crate::run::layout::RunFile;
-use crate::run::past_runs::directory;
+use crate::run::past_runs::{directory, newest_ended};
 use crate::run::report_sources::sources;
 use std::fs;
 
@@ -16,7 +16,10 @@ use std::fs;
 /// # Errors
 /// When there is no such run.
 pub fn command(context: &Context, args: &ReportArgs) -> Result<u8> {
-    let dir = directory(context, &args.run_dir)?;
+    let dir = match &args.run_dir {
+        Some(name) => directory(context, name)?,
+        None => newest_ended(context)?,
+    };
     let path = dir.join(&*RunFile::Report(Format::Json).path());
     let bytes = fs::read(&path).map_err(|error| {
         Error::usage(format!("{} cannot be read: {error}", path.display()))

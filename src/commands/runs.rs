@@ -23,7 +23,7 @@ pub fn command(context: &Context) -> Result<u8> {
     }
     let lines: String = runs.iter().map(line).collect();
     print(&lines)?;
-    print("sprag report ID, sprag replay ID and sprag run --resume --run-dir ID take these ids\n")?;
+    print("sprag report ID, sprag replay ID and sprag run --resume ID take these ids\n")?;
     Ok(0)
 }
 

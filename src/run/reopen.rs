@@ -83,9 +83,17 @@ pub(crate) struct Reopened {
 /// When there is no such run, or it cannot be taken up.
 pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     let real = crate::run::repository::repository(context)?;
-    let root = match settings::above(context, &args.settings)?.run_dir {
-        Some(dir) => directory(context, dir.as_ref())?,
-        None => unfinished(context, &real)?,
+    let root = match (
+        &args.words,
+        settings::above(context, &args.settings)?.run_dir,
+    ) {
+        (Some(id), Some(dir)) => {
+            let message = format!("--resume {id} and --run-dir {dir} both name a run");
+            return Err(Error::usage(message).hint("give one of them"));
+        }
+        (Some(id), None) => directory(context, id.as_ref())?,
+        (None, Some(dir)) => directory(context, dir.as_ref())?,
+        (None, None) => unfinished(context, &real)?,
     };
     let run_dir = RunDir::open(&root, Arc::new(redactor(&context.env)))
         .map_err(|error| Error::config(format!("{error:#}")))?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `sprag run`.
 #[derive(Debug, Clone, Args, Default)]
 pub struct RunArgs {
-    /// One task, as text: the same as --prompt
+    /// One task, as text: the same as --prompt. With --resume: the id of the run
     #[arg(value_name = "PROMPT", conflicts_with = "prompt")]
     pub words: Option<String>,
     /// Plan to run: YAML, or Markdown with front matter

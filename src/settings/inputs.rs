@@ -106,7 +106,11 @@ pub fn config_file(context: &Context, common: &Common) -> Option<PathBuf> {
 /// An input that cannot be read, by its name, and several that say what is to be done.
 pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     let mut args = args.clone();
-    if let Some(words) = args.words.take() {
+    args.resume = args.resume || truth(context, "resume")?;
+    args.from_remote = args.from_remote || truth(context, "from-remote")?;
+    // There they name the run.
+    let names_a_run = args.resume && !args.from_remote;
+    if let Some(words) = args.words.take_if(|_| !names_a_run) {
         refuse_path(context, &words)?;
         args.prompt = Some(words);
     }
@@ -120,8 +124,6 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
             .split_whitespace();
         args.tasks = tasks.map(str::to_owned).collect();
     }
-    args.resume = args.resume || truth(context, "resume")?;
-    args.from_remote = args.from_remote || truth(context, "from-remote")?;
     args.dry_run = args.dry_run || truth(context, "dry-run")?;
     if args.record.is_none() {
         let named = input(context, "record").or_else(|| context.var("SPRAG_RECORD"));

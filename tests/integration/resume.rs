@@ -80,6 +80,43 @@ fn nothing_is_left_to_take_up_after_a_success() {
     assert_eq!(named.summary["totals"]["done"], 1);
 }
 
+/// The run that is taken up is the one that is named, not the newest.
+#[test]
+fn a_run_is_taken_up_by_its_short_id() {
+    let project = one_task();
+    let wrong = project.agent("echo \"wrong $N\" > a.txt; echo Done.");
+    let failed = project.run(&wrong, &["--max-retries", "0"]).expect(1);
+    let first = failed.dir.unwrap();
+    project.git(&["checkout", "--quiet", "."]);
+    let newest = project.run(&wrong, &["--max-retries", "0"]).expect(1);
+    assert_ne!(newest.dir.unwrap(), first);
+    let unknown = resume(&project, &wrong, &["deadbeef"]).expect(2);
+    assert!(
+        unknown
+            .stderr
+            .contains("deadbeef is neither a directory nor the id of a run"),
+        "{}",
+        unknown.stderr
+    );
+    let name = first.file_name().unwrap().to_str().unwrap();
+    let id = &name[name.len() - 8..];
+    let both = resume(&project, &wrong, &[id, "--run-dir", id]).expect(2);
+    assert!(both.stderr.contains("both name a run"), "{}", both.stderr);
+    assert_eq!(project.calls(), 2);
+    project.git(&["checkout", "--quiet", "."]);
+    let right = project.agent("echo fixed > a.txt; echo Done.");
+    let run = resume(&project, &right, &[id]);
+    assert!(
+        run.stdout
+            .contains(&format!("is resumed in {}", first.display())),
+        "{}\n{}",
+        run.stdout,
+        run.stderr
+    );
+    let report = project.sprag(&["report", "--format", "json"]).expect(0);
+    assert!(report.stdout.contains("\"run_id\""), "{}", report.stdout);
+}
+
 #[test]
 fn a_head_that_moved_meanwhile_is_refused() {
     let project = one_task();
