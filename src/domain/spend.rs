@@ -50,6 +50,14 @@ pub fn day_spend<'a>(
     spend
 }
 
+/// Whether no reference says what a run has cost. An id that no run has is never counted: it comes from a job that ran
+/// foreign code, and becomes part of a reference's name.
+pub fn is_uncounted<'a>(mut names: impl Iterator<Item = &'a str>, run_id: &str) -> bool {
+    let is_of_id = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let is_id = (1..=36).contains(&run_id.len()) && run_id.chars().all(is_of_id);
+    is_id && !names.any(|name| parse(name).is_some_and(|(_, run, _)| run == run_id))
+}
+
 fn parse(name: &str) -> Option<(u64, &str, f64)> {
     let (at, rest) = name.strip_prefix(SPEND_REFS)?.split_once('/')?;
     let (run, parts) = rest.rsplit_once('-')?;
@@ -60,6 +68,17 @@ fn parse(name: &str) -> Option<(u64, &str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_counted_once_and_only_under_an_id_that_runs_have() {
+        let there = [entry(5, "0192-a", 1.0)];
+        let names = || there.iter().map(String::as_str);
+        assert!(!is_uncounted(names(), "0192-a"));
+        assert!(is_uncounted(names(), "0192-b"));
+        for forged in ["", "../heads/main", "0192 b", "0192.lock"] {
+            assert!(!is_uncounted(names(), forged), "{forged}");
+        }
+    }
 
     #[test]
     fn the_last_day_is_added_up_and_what_is_older_is_let_go() {

@@ -1,7 +1,7 @@
 //! What the runs of the repository cost in a day, read from and added to references on GitHub.
 
 use crate::context::Context;
-use crate::domain::spend::{SPEND_REFS, day_spend, entry};
+use crate::domain::spend::{SPEND_REFS, day_spend, entry, is_uncounted};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Repo};
 use std::time::{Duration, Instant};
@@ -20,16 +20,17 @@ pub async fn spent_today(context: &Context, patience: Duration) -> Result<f64, S
     Ok(day_spend(names, now(), None).usd)
 }
 
-/// Adds what a run has cost in all. `head` is a commit of the repository, which the reference needs. Says
-/// why it could not be added.
+/// Adds what runs have cost in all, by their ids. What is there of the run `own` is replaced, and what another run has
+/// added itself stays. `head` is a commit of the repository, which the references need. Says why one could not be added.
 pub async fn add(
     context: &Context,
-    (run_id, usd): (&str, f64),
+    own: &str,
+    spent: &[(String, f64)],
     head: &str,
     patience: Duration,
 ) -> Option<String> {
     let added = match repository(context, patience) {
-        Ok(repo) => added(&repo, run_id, usd, head).await,
+        Ok(repo) => added(&repo, own, spent, head).await,
         Err(why) => return Some(told(&why)),
     };
     added.err().map(|error| told(&error.to_string()))
@@ -39,11 +40,15 @@ fn told(why: &str) -> String {
     format!("what this run cost is not counted for max_cost_usd_per_day: {why}")
 }
 
-async fn added(repo: &Repo, run_id: &str, usd: f64, head: &str) -> Result<(), Error> {
+async fn added(repo: &Repo, own: &str, spent: &[(String, f64)], head: &str) -> Result<(), Error> {
     let there = there(repo).await?;
-    let names = there.iter().map(|(name, _)| name.as_str());
-    let outdated = day_spend(names, now(), Some(run_id)).outdated;
-    repo.create_ref(&entry(now(), run_id, usd), head).await?;
+    let names = || there.iter().map(|(name, _)| name.as_str());
+    let outdated = day_spend(names(), now(), Some(own)).outdated;
+    for (run_id, usd) in spent {
+        if run_id == own || is_uncounted(names(), run_id) {
+            repo.create_ref(&entry(now(), run_id, *usd), head).await?;
+        }
+    }
     for name in outdated.iter().take(REMOVED) {
         repo.delete_ref(name).await?;
     }

@@ -318,8 +318,9 @@ impl Job<'_> {
         let head = self.request.context.head.as_deref();
         let is_counted = self.counts_cost && usd.is_finite() && usd > 0.0;
         if let Some(head) = head.filter(|_| is_counted) {
-            let run = (self.summary.run_id.as_str(), usd);
-            let uncounted = spend::add(self.context, run, head, PATIENCE).await;
+            let run = self.summary.run_id.clone();
+            let spent = [(run.clone(), usd)];
+            let uncounted = spend::add(self.context, &run, &spent, head, PATIENCE).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
     }

@@ -19,6 +19,8 @@ pub struct Accounts {
     pub spent: Spend,
     /// What the agent's sessions have reported so far, where they report totals.
     pub session_usage: HashMap<String, Usage>,
+    /// What other jobs have spent whose work is brought together, by the ids of their runs, in US dollars.
+    pub spent_by_shards: Vec<(String, f64)>,
     /// Files that the run's commits changed.
     pub changed_files: BTreeSet<String>,
     /// The roles whose agents were unavailable, so that another one works for the rest of the run.

@@ -2,7 +2,7 @@
 //! checks pass on it, and an agent works only where the two sides conflict.
 
 use crate::context::Context;
-use crate::domain::attempt::{Interruption, Role};
+use crate::domain::attempt::{BlamedTest, Interruption, Role};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::prompt::MergeText;
@@ -16,7 +16,9 @@ use crate::run::merging::Merging;
 use crate::run::parts::Parts;
 use crate::run::required_agents::require_logins;
 use crate::run::run_plan::RunPlan;
-use crate::run::steps::{NotMoved, identity, move_and_verify_with_reruns, plan_name};
+use crate::run::steps::{
+    Before, Moved, NotMoved, identity, move_and_verify_with_reruns, plan_name,
+};
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 
@@ -48,16 +50,22 @@ pub(crate) async fn merge_base(
     parts.emit.emit(EventKind::TaskStarted {
         title: task.title.clone(),
     });
-    let (outcome, files) = match attempt {
+    let end = match attempt {
         Attempt::Merged(merge) => taken(parts, &start.config, *merge).await?,
-        Attempt::Over(outcome) => (outcome, Vec::new()),
+        Attempt::Over(outcome) => End::of(outcome),
         Attempt::Conflict(_) => return Ok(BTreeMap::new()),
     };
+    let End {
+        outcome,
+        files,
+        failing,
+    } = end;
     parts.accounts.changed_files.extend(files.iter().cloned());
     let told = TaskEnded {
         attempts: 1,
         changes_made: !files.is_empty(),
         changed_files: files,
+        failing_tests: failing,
         ..TaskEnded::without_turns(outcome.clone())
     };
     parts.emit.emit(EventKind::TaskEnded(Box::new(told)));
@@ -74,6 +82,26 @@ enum Attempt {
     Merged(Box<Merge>),
     /// Conflicts that the agent resolves.
     Conflict(Box<Conflict>),
+}
+
+/// How the run's one task ended.
+struct End {
+    outcome: Outcome,
+    /// The files that the merge changes on the branch.
+    files: Vec<String>,
+    /// The tests that fail on it, each with whom that is to be blamed on.
+    failing: Vec<BlamedTest>,
+}
+
+impl End {
+    /// An end without a merge.
+    fn of(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            files: Vec::new(),
+            failing: Vec::new(),
+        }
+    }
 }
 
 struct Merge {
@@ -210,33 +238,34 @@ fn not_for_an_agent(
     login.err().map(|error| error.to_string())
 }
 
-/// Takes a merge without conflicts where the checks pass on it. Also returns the files that it changes on the branch.
-async fn taken(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    merge: Merge,
-) -> anyhow::Result<(Outcome, Vec<String>)> {
-    let nothing = |end, reason, why| Ok((ended(end, reason, why), Vec::new()));
+/// Takes a merge without conflicts where the checks pass on it.
+async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyhow::Result<End> {
+    let nothing = |end, reason, why| Ok(End::of(ended(end, reason, why)));
     let (setup, tree) = (&parts.setup, &mut parts.tree);
     let (memory, emit) = (&mut parts.accounts.checks, &mut parts.emit);
-    let commit = &merge.commit;
-    let moved = move_and_verify_with_reruns(setup, tree, memory, emit, commit, &[config]).await?;
-    match moved {
-        None => {}
-        Some(NotMoved::Fails(failing)) => {
+    let mut before = Before::at(tree.repo.base_tree());
+    let place = (&merge.commit, &mut before);
+    let moved = move_and_verify_with_reruns(setup, tree, memory, emit, place, &[config]).await?;
+    let known = match moved {
+        Moved::There(known) => known,
+        Moved::Back(NotMoved::Fails(failing)) => {
             let theirs = &merge.tips.their_name;
             let why = format!("with {theirs} merged, these checks fail: {failing}");
-            return nothing(TaskEnd::Failed, Reason::VerificationFailed, why);
+            let outcome = ended(TaskEnd::Failed, Reason::VerificationFailed, why);
+            return Ok(End {
+                failing: failing.tests,
+                ..End::of(outcome)
+            });
         }
-        Some(NotMoved::Impossible(why)) => {
+        Moved::Back(NotMoved::Impossible(why)) => {
             return nothing(TaskEnd::Failed, Reason::Environment, why);
         }
-        Some(NotMoved::Stopped) => {
+        Moved::Back(NotMoved::Stopped) => {
             let by = parts.setup.interruption();
             let by = by.unwrap_or(Interruption::Deadline);
-            return Ok((by.outcome(), Vec::new()));
+            return Ok(End::of(by.outcome()));
         }
-    }
+    };
     let files = parts.tree.repo.read_back(&merge.commit);
     let files = files.map(|seen| seen.files).unwrap_or_default();
     parts.emit.emit(EventKind::CommitCreated {
@@ -245,14 +274,22 @@ async fn taken(
         files: files.clone(),
     });
     let commit = Some(merge.commit);
-    let end = match config.checks.is_empty() {
-        false => Outcome::Verified { commit },
-        true => Outcome::Unverified {
+    let outcome = match (config.checks.is_empty(), known.is_empty()) {
+        (false, true) => Outcome::Verified { commit },
+        (false, false) => Outcome::KnownFailures {
+            commit,
+            tests: known.iter().map(BlamedTest::name).collect(),
+        },
+        (true, _) => Outcome::Unverified {
             commit,
             accepted: true,
         },
     };
-    Ok((end, files))
+    Ok(End {
+        outcome,
+        files,
+        failing: known,
+    })
 }
 
 /// Has the agent resolve the conflicts as the run's task. The branch is at a commit with conflict markers meanwhile, and

@@ -62,20 +62,23 @@ async fn settled(
     told
 }
 
-/// Counts what the run has cost for the limit of the day.
+/// Counts what the run has cost for the limit of the day, and what the jobs have cost whose work it brings together.
 pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) {
-    let usd = parts.accounts.spent.cost_usd;
+    let own = (parts.setup.run_id.clone(), parts.accounts.spent.cost_usd);
+    let mut spent = std::mem::take(&mut parts.accounts.spent_by_shards);
+    spent.push(own);
+    spent.retain(|(_, usd)| *usd > 0.0);
     let may_write = request.delivery.push || request.delivery.report;
     let is_counted = parts.setup.config.settings.max_cost_usd_per_day.is_some();
     let head = request.context.head.clone();
     let head = head.or_else(|| parts.setup.start_commit().map(|id| id.0));
-    let Some(head) = head.filter(|_| usd > 0.0 && may_write && is_counted) else {
+    let Some(head) = head.filter(|_| !spent.is_empty() && may_write && is_counted) else {
         return;
     };
     let patience = match parts.setup.cancel.beyond_deadline().reason() {
         Some(_) => PATIENCE_OF_CANCELLED,
         None => PATIENCE,
     };
-    let uncounted = add(context, (&parts.setup.run_id, usd), &head, patience).await;
+    let uncounted = add(context, &parts.setup.run_id, &spent, &head, patience).await;
     uncounted.into_iter().for_each(|why| parts.emit.warn(why));
 }

@@ -290,6 +290,60 @@ fn a_shard_that_breaks_what_is_there_is_left_out() {
 }
 
 #[test]
+fn what_fails_only_together_is_new_and_what_failed_before_is_known() {
+    let mut project = Project::new(&[("a.txt", "one\n")]);
+    project.env("SPRAG_BASELINE", "on-failure");
+    // As pytest tells it: what failed, and how many passed.
+    let script = "echo '=== short test summary info ==='
+echo 'FAILED tests/test_x.py::test_old - assert False'
+test -e a.txt -a -e b.txt && test -e c.txt || { echo '=== 1 failed, 2 passed in 0.01s ==='; exit 1; }
+echo 'FAILED tests/test_x.py::test_together - assert False'
+echo '=== 2 failed, 1 passed in 0.01s ==='
+exit 1
+";
+    let check = project.outside("check.sh");
+    fs::write(&check, script).unwrap();
+    let tasks: &[(&str, &[&str])] = &[("b", &[]), ("c", &[]), ("d", &[])];
+    let text = plan(tasks, &format!("sh {}", check.display()));
+    project.write("plan.yaml", &format!("known_failures: tolerate\n{text}"));
+    project.commit_all("plan");
+    let shards = ["b", "c", "d"].map(|name| shard(&project, name, name, WORK, 0));
+    let run = integrate(&project, &shards.each_ref().map(String::as_str)).expect(1);
+    let known = ("done", "unverified");
+    assert_eq!(
+        ends(&run),
+        [known, ("failed", "verification_failed"), known]
+    );
+    let told = message(&run, "c");
+    assert!(told.contains("test_together: new"), "{told}");
+    assert!(told.contains("test_old: was red before"), "{told}");
+    let blamed = |n: usize| -> Vec<String> {
+        let tests = run.task(n)["failing_tests"].as_array().unwrap().iter();
+        tests
+            .map(|test| test["blame"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(blamed(0), ["was_red_before"]);
+    assert_eq!(blamed(1), ["was_red_before", "new"]);
+    let files = ["b", "c", "d"].map(|name| project.repo().join(format!("{name}.txt")).exists());
+    assert_eq!(files, [true, false, true]);
+    assert_eq!(project.status(), "");
+}
+
+#[test]
+fn what_fails_on_the_union_is_blamed_also_where_known_failures_fail() {
+    let check = "test ! -e a -o ! -e b";
+    let mut project = project(&[("a", &[]), ("b", &[])], check);
+    project.env("SPRAG_BASELINE", "on-failure");
+    let work = "echo x > $SPRAG_TASK_ID; echo Done.";
+    let shards = ["a", "b"].map(|name| shard(&project, name, name, work, 0));
+    let run = integrate(&project, &shards.each_ref().map(String::as_str)).expect(1);
+    let told = message(&run, "b");
+    assert!(told.contains("test (check test: new)"), "{told}");
+    assert!(!project.repo().join("b").exists());
+}
+
+#[test]
 fn branches_are_shards_too() {
     let project = project(&[("a", &[]), ("b", &[]), ("c", &[])], "true");
     for name in ["a", "b"] {

@@ -6,7 +6,7 @@ mod shards;
 use self::shards::{Brought, Reader, Shard, Work};
 use crate::context::Context;
 use crate::domain::agent::Usage;
-use crate::domain::attempt::Interruption;
+use crate::domain::attempt::{BlamedTest, Interruption};
 use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::plan::{StatusUpdate, Task, TaskStatus};
@@ -14,7 +14,7 @@ use crate::domain::snapshot::RevId;
 use crate::git::{RebaseError, display_path, display_paths};
 use crate::run::parts::Parts;
 use crate::run::run_plan::RunPlan;
-use crate::run::steps::{NotMoved, completed_at, move_and_verify_with_reruns};
+use crate::run::steps::{Before, Moved, NotMoved, completed_at, move_and_verify_with_reruns};
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +29,7 @@ pub(crate) async fn integrate(
 ) -> anyhow::Result<BTreeMap<String, Outcome>> {
     let shards = Reader::new(context, parts, plan).read(&plan.shards);
     let mut integration = Integration {
+        before: Before::at(parts.tree.repo.base_tree()),
         parts,
         plan,
         outcomes: BTreeMap::new(),
@@ -53,6 +54,8 @@ struct Integration<'i, 'e> {
     parts: &'i mut Parts<'e>,
     plan: &'i RunPlan,
     outcomes: BTreeMap<String, Outcome>,
+    /// What failed before any shard was taken.
+    before: Before,
     /// The task and the shard that last changed a file here.
     origins: BTreeMap<String, (String, String)>,
 }
@@ -64,6 +67,8 @@ struct Picked {
     commits: BTreeMap<String, Vec<(RevId, Work)>>,
     /// Tasks that did not come through.
     undone: BTreeMap<String, Outcome>,
+    /// The tests that fail on it, each with whom that is to be blamed on.
+    failing: Vec<BlamedTest>,
 }
 
 impl Integration<'_, '_> {
@@ -84,13 +89,16 @@ impl Integration<'_, '_> {
         if let (Some(last), true) = (brings.last(), shard.refused.is_empty()) {
             self.parts.emit.at(Some(&last.id), Some(1), None);
             match self.verify(&picked.head, &brings).await? {
-                None => {}
-                Some(NotMoved::Stopped) => return Ok(self.parts.setup.interruption()),
-                Some(failed) => {
+                Moved::There(known) => picked.failing = known,
+                Moved::Back(NotMoved::Stopped) => return Ok(self.parts.setup.interruption()),
+                Moved::Back(failed) => {
                     let outcome = not_taken(&shard.name, &failed);
                     let all = brings.iter().map(|task| (task.id.clone(), outcome.clone()));
                     picked.undone.extend(all);
                     picked.commits.clear();
+                    if let NotMoved::Fails(failing) = failed {
+                        picked.failing = failing.tests;
+                    }
                 }
             }
         }
@@ -109,6 +117,7 @@ impl Integration<'_, '_> {
             head: base.clone(),
             commits: BTreeMap::new(),
             undone: BTreeMap::new(),
+            failing: Vec::new(),
         };
         let file = self.parts.tree.plan.file.as_ref();
         let kept = file.and_then(|file| file.in_tree.as_deref());
@@ -186,11 +195,7 @@ impl Integration<'_, '_> {
     }
 
     /// Moves the branch to the head of what was picked, once all checks of what is done by then pass there.
-    async fn verify(
-        &mut self,
-        head: &RevId,
-        brings: &[&Brought],
-    ) -> anyhow::Result<Option<NotMoved>> {
+    async fn verify(&mut self, head: &RevId, brings: &[&Brought]) -> anyhow::Result<Moved> {
         let brought: BTreeSet<&str> = brings.iter().map(|task| task.id.as_str()).collect();
         let is_done = |id: &str| {
             let here = self.outcomes.get(id).map(Outcome::task_end);
@@ -202,7 +207,8 @@ impl Integration<'_, '_> {
         let parts = &mut *self.parts;
         let (setup, tree) = (&parts.setup, &mut parts.tree);
         let (memory, emit) = (&mut parts.accounts.checks, &mut parts.emit);
-        move_and_verify_with_reruns(setup, tree, memory, emit, head, &checks).await
+        let place = (head, &mut self.before);
+        move_and_verify_with_reruns(setup, tree, memory, emit, place, &checks).await
     }
 
     /// Tells the end of a task and what of it is in the branch.
@@ -215,7 +221,7 @@ impl Integration<'_, '_> {
         let commits = picked.commits.get(&task.id).map_or(&[][..], Vec::as_slice);
         let outcome = match picked.undone.get(&task.id) {
             Some(outcome) => outcome.clone(),
-            None => done(task, commits.last(), has_checks),
+            None => done(task, commits.last(), has_checks, &picked.failing),
         };
         let emit = &mut self.parts.emit;
         emit.at(Some(&task.id), None, None);
@@ -240,12 +246,16 @@ impl Integration<'_, '_> {
             .accounts
             .changed_files
             .extend(changed_files.iter().cloned());
-        self.tell(
-            &task.id,
-            &outcome,
-            Vec::from_iter(changed_files),
-            Some(task),
-        );
+        // What a task that was to be taken fails on here is told instead of what it failed on there.
+        let brought = match task.end == TaskEnd::Done && !picked.failing.is_empty() {
+            true => &Brought {
+                failing_tests: picked.failing.clone(),
+                ..task.clone()
+            },
+            false => task,
+        };
+        let files = Vec::from_iter(changed_files);
+        self.tell(&task.id, &outcome, files, Some(brought));
         self.outcomes.insert(task.id.clone(), outcome);
     }
 
@@ -328,9 +338,18 @@ fn in_shard(end: TaskEnd, reason: Reason, message: String) -> Outcome {
 }
 
 /// How a task ended whose work is in the branch and passed the checks there, if it has any.
-fn done(task: &Brought, last: Option<&(RevId, Work)>, has_checks: bool) -> Outcome {
+fn done(
+    task: &Brought,
+    last: Option<&(RevId, Work)>,
+    has_checks: bool,
+    known: &[BlamedTest],
+) -> Outcome {
     let commit = last.map(|(id, _)| id.clone());
     match task.reason {
+        Reason::Verified | Reason::Unverified if !known.is_empty() => Outcome::KnownFailures {
+            commit,
+            tests: known.iter().map(BlamedTest::name).collect(),
+        },
         Reason::Verified if has_checks => Outcome::Verified { commit },
         Reason::Verified => Outcome::Unverified {
             commit,

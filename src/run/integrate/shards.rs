@@ -169,6 +169,10 @@ impl<'r, 'e> Reader<'r, 'e> {
         let handed = handed_over::read(path, &self.parts.setup.redactor);
         let handed = handed.map_err(|error| error.message)?;
         let summary = &handed.summary;
+        if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
+            let spent = &mut self.parts.accounts.spent_by_shards;
+            spent.push((summary.run_id.clone(), usd));
+        }
         let ended = summary.tasks.iter();
         let tasks = ended.filter_map(|task| Some((self.place(&task.id)?, brought(task)?)));
         let mut tasks: Vec<(usize, Brought)> = tasks.collect();

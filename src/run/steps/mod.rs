@@ -34,7 +34,7 @@ pub(crate) use commit::completed_at;
 pub(crate) use draft::draft_plan;
 pub use finish_task::{finish_task, make_room};
 pub(crate) use landing::{identity, plan_name};
-pub use moved::{NotMoved, move_and_verify_with_reruns};
+pub use moved::{Before, Moved, NotMoved, move_and_verify_with_reruns};
 pub use plan_end::record_plan_end;
 pub(crate) use policy::secrets_in;
 pub use prompt::first_prompt;

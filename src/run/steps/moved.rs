@@ -1,47 +1,126 @@
 //! Commits that are in the repository already, taken for the branch once the checks pass on them.
 
-use crate::domain::checks::verdict::Verdict;
+use crate::checks::Verification;
+use crate::domain::attempt::{BlamedTest, FailedCheck, ProofResult, Proofs};
+use crate::domain::checks::verdict::{Check, Verdict};
+use crate::domain::settings::{Baseline, KnownFailures};
 use crate::domain::snapshot::RevId;
+use crate::git::TreeId;
 use crate::run::accounts::CheckMemory;
 use crate::run::emitter::Emitter;
 use crate::run::setup::Setup;
+use crate::run::steps::proof::baseline_of_commits;
 use crate::run::steps::verify::run_checks;
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
+use std::fmt;
+
+/// Failing tests that one message names.
+const NAMED: usize = 8;
+
+/// What became of commits that were to be taken.
+pub enum Moved {
+    /// The branch is at them. Tests that fail there failed before in the same way, and `known_failures` takes that.
+    There(Vec<BlamedTest>),
+    /// The branch is where it was.
+    Back(NotMoved),
+}
 
 /// Why the branch is where it was.
 pub enum NotMoved {
-    /// These checks fail on the commits.
-    Fails(String),
+    /// Checks fail on the commits.
+    Fails(Failing),
     /// The run was asked to stop.
     Stopped,
     /// The repository cannot be moved there or back.
     Impossible(String),
 }
 
+/// Checks that fail on commits, and whom that is to be blamed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failing {
+    checks: Vec<String>,
+    /// The tests that fail, as far as they can be told.
+    pub tests: Vec<BlamedTest>,
+}
+
+impl fmt::Display for Failing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.checks.join(", "))?;
+        match self.tests.is_empty() {
+            true => Ok(()),
+            false => {
+                let tests = self.tests.iter().take(NAMED).map(BlamedTest::says);
+                let named = tests.collect::<Vec<_>>().join(", ");
+                match self.tests.len().saturating_sub(NAMED) {
+                    0 => write!(f, " ({named})"),
+                    more => write!(f, " ({named} and {more} more)"),
+                }
+            }
+        }
+    }
+}
+
+/// What the checks say of the tree that commits are put on, found out where a check fails on them.
+#[derive(Debug)]
+pub struct Before {
+    tree: TreeId,
+    known: Vec<(Vec<Check>, ProofResult)>,
+}
+
+impl Before {
+    /// Of this tree nothing is known yet.
+    pub fn at(tree: TreeId) -> Self {
+        Self {
+            tree,
+            known: Vec::new(),
+        }
+    }
+
+    /// What these checks say of it; `None` when the run was stopped.
+    async fn look_up(
+        &mut self,
+        setup: &Setup,
+        tree: &mut WorkTree,
+        memory: &mut CheckMemory,
+        emit: &mut Emitter<'_>,
+        config: &TaskConfig,
+    ) -> anyhow::Result<Option<ProofResult>> {
+        let mut known = self.known.iter();
+        if let Some((_, result)) = known.find(|(checks, _)| *checks == config.checks) {
+            return Ok(Some(result.clone()));
+        }
+        let found = baseline_of_commits(setup, tree, memory, emit, config, &self.tree).await?;
+        if let Some(result) = &found {
+            self.known.push((config.checks.clone(), result.clone()));
+        }
+        Ok(found)
+    }
+}
+
 /// Brings branch, index and work tree to `to` and verifies it there by every set of `checks`. Where they do not
-/// pass, the branch is put back.
+/// pass, the branch is put back. What fails is compared with what failed `before` as the settings say.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
-pub async fn move_and_verify<'c>(
+pub async fn move_and_verify(
     setup: &Setup,
     tree: &mut WorkTree,
     memory: &mut CheckMemory,
     emit: &mut Emitter<'_>,
-    to: &RevId,
-    checks: impl Iterator<Item = &'c TaskConfig>,
-) -> anyhow::Result<Option<NotMoved>> {
+    (to, before): (&RevId, &mut Before),
+    checks: &[&TaskConfig],
+) -> anyhow::Result<Moved> {
     let intent = match tree.move_to(to)? {
         Ok(intent) => intent,
-        Err(error) => return Ok(Some(NotMoved::Impossible(error.to_string()))),
+        Err(error) => return Ok(Moved::Back(NotMoved::Impossible(error.to_string()))),
     };
-    let failed = verify_moved(setup, tree, memory, emit, checks).await?;
-    match failed {
-        None => tree.arrive(),
-        Some(_) => tree.move_back(&intent, emit),
+    let moved = verify_moved(setup, tree, memory, emit, before, checks).await?;
+    match &moved {
+        Moved::There(_) => tree.arrive(),
+        Moved::Back(_) => tree.move_back(&intent, emit),
     }
-    Ok(failed)
+    Ok(moved)
 }
 
 /// The same, where checks that fail are run again as often as the settings say.
@@ -53,35 +132,37 @@ pub async fn move_and_verify_with_reruns(
     tree: &mut WorkTree,
     memory: &mut CheckMemory,
     emit: &mut Emitter<'_>,
-    to: &RevId,
+    (to, before): (&RevId, &mut Before),
     checks: &[&TaskConfig],
-) -> anyhow::Result<Option<NotMoved>> {
+) -> anyhow::Result<Moved> {
     let reruns = checks.iter().map(|config| config.settings.flaky_reruns);
     let mut left = reruns.max().unwrap_or(0);
     loop {
-        let checks = checks.iter().copied();
-        match move_and_verify(setup, tree, memory, emit, to, checks).await? {
-            Some(NotMoved::Fails(failing)) if left > 0 => {
+        let place = (to, &mut *before);
+        match move_and_verify(setup, tree, memory, emit, place, checks).await? {
+            Moved::Back(NotMoved::Fails(failing)) if left > 0 => {
                 left -= 1;
                 emit.warn(format!(
                     "these checks failed and are run once more: {failing}"
                 ));
             }
-            failed => return Ok(failed),
+            moved => return Ok(moved),
         }
     }
 }
 
 /// Runs every set of checks on the tree as it stands. What the checks change is undone: what is taken is
 /// what was committed.
-async fn verify_moved<'c>(
+async fn verify_moved(
     setup: &Setup,
     tree: &mut WorkTree,
     memory: &mut CheckMemory,
     emit: &mut Emitter<'_>,
-    checks: impl Iterator<Item = &'c TaskConfig>,
-) -> anyhow::Result<Option<NotMoved>> {
+    before: &mut Before,
+    checks: &[&TaskConfig],
+) -> anyhow::Result<Moved> {
     let mut seen: Vec<&TaskConfig> = Vec::new();
+    let mut known = Vec::new();
     for config in checks {
         if config.checks.is_empty() || seen.iter().any(|it| it.checks == config.checks) {
             continue;
@@ -93,16 +174,46 @@ async fn verify_moved<'c>(
         let exempt = tree.exempt();
         if let Err(error) = tree.repo.change().restore_tree(&exempt) {
             let why = format!("the tree could not be restored: {error}");
-            return Ok(Some(NotMoved::Impossible(why)));
+            return Ok(Moved::Back(NotMoved::Impossible(why)));
         }
         match verification.verdict {
-            Verdict::Passed => {}
-            Verdict::Aborted => return Ok(Some(NotMoved::Stopped)),
-            _ => {
-                let failing = verification.failing_checks().join(", ");
-                return Ok(Some(NotMoved::Fails(failing)));
-            }
+            Verdict::Passed => continue,
+            Verdict::Aborted => return Ok(Moved::Back(NotMoved::Stopped)),
+            _ => {}
         }
+        let mut proofs = Proofs::default();
+        if config.settings.baseline != Baseline::Off {
+            let found = before.look_up(setup, tree, memory, emit, config).await?;
+            let Some(found) = found else {
+                return Ok(Moved::Back(NotMoved::Stopped));
+            };
+            proofs.baseline = Some(found);
+        }
+        let failed = verification.failed();
+        let failing = Failing {
+            checks: verification.failing_checks(),
+            tests: match proofs.baseline {
+                Some(_) => proofs.blame(&failed),
+                None => Vec::new(),
+            },
+        };
+        if !is_tolerated(config, &verification, &proofs, &failed) {
+            return Ok(Moved::Back(NotMoved::Fails(failing)));
+        }
+        known.extend(failing.tests);
     }
-    Ok(None)
+    Ok(Moved::There(known))
+}
+
+/// Whether nothing fails but what failed before, and the settings take that. A failed build skips the other checks, so
+/// that nothing is known of them.
+fn is_tolerated(
+    config: &TaskConfig,
+    verification: &Verification,
+    proofs: &Proofs,
+    failed: &[FailedCheck],
+) -> bool {
+    config.settings.known_failures == KnownFailures::Tolerate
+        && matches!(verification.verdict, Verdict::Failed { build: false, .. })
+        && proofs.were_red_before(failed)
 }

@@ -16,6 +16,7 @@ use crate::run::setup::Setup;
 use crate::run::steps::verify::{check_work, judge, run_checks};
 use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
+use crate::settings::TaskConfig;
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,29 +99,12 @@ async fn on_its_tree(
             "{path} takes part in the checks and would not be committed: a rule that the change adds ignores it"
         ));
     }
-    let put = tree_of(tree, proof, &raw, &changes)
-        .and_then(|other| tree.repo.change().swap_to(&raw, &other).map(drop));
-    let config = &run.config;
-    let ran = match &put {
-        Ok(()) if proof == Proof::Flake => {
-            Some(check_work(setup, tree, memory, emit, config, Some(&raw)).await)
-        }
-        Ok(()) => Some(run_checks(setup, tree, memory, emit, config, Some(&raw)).await),
-        Err(_) => None,
-    };
-    let left = match (&ran, proof) {
-        (Some(Ok(_)), Proof::Flake) => tree.settle(Some(&raw), emit).1,
-        _ => before.clone(),
-    };
-    // Whatever came of it, the work is there again.
-    let exempt = tree.exempt();
-    let back = tree.repo.change().swap_back(&exempt);
-    back.context("`sprag run --resume` tries again to bring the work back")?;
-    tree.settle(Some(&raw), emit);
-    let verification = match (ran, put) {
-        (Some(ran), _) => ran?,
-        (None, Err(error)) => return unknown(error.to_string()),
-        (None, Ok(())) => return unknown("the checks were not run".into()),
+    let other = tree_of(tree, proof, &raw, &changes);
+    let seen = (raw.as_ref(), &before);
+    let ran = in_its_place(setup, tree, memory, emit, &run.config, seen, (proof, other)).await?;
+    let (verification, left) = match ran {
+        Ok(ran) => ran,
+        Err(why) => return unknown(why),
     };
     if verification.verdict == Verdict::Aborted {
         return Ok(None);
@@ -132,6 +116,85 @@ async fn on_its_tree(
         Some(true) => Ok(Some(result_of(&verification))),
         _ => unknown("the checks changed what they checked".into()),
     }
+}
+
+/// What the checks of these settings say of the tree that commits were put on, `None` when the run was stopped.
+///
+/// # Errors
+/// As [`prove`].
+pub(crate) async fn baseline_of_commits(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    config: &TaskConfig,
+    start: &TreeId,
+) -> anyhow::Result<Option<ProofResult>> {
+    let began = emit.elapsed_ms();
+    let proof = Proof::Baseline;
+    emit.proving(Some(proof));
+    emit.emit(EventKind::ProofStarted { proof });
+    let result = match tree.snapshot(emit) {
+        (Some(raw), before) => {
+            let seen = (raw.as_ref(), &before);
+            let other = Ok(start.clone());
+            let ran = in_its_place(setup, tree, memory, emit, config, seen, (proof, other)).await?;
+            match ran {
+                Ok((verification, _)) if verification.verdict == Verdict::Aborted => None,
+                Ok((verification, _)) => Some(result_of(&verification)),
+                Err(why) => Some(ProofResult::Unknown { why }),
+            }
+        }
+        (None, _) => Some(ProofResult::Unknown {
+            why: "the work tree could not be read".into(),
+        }),
+    };
+    if let Some(result) = &result {
+        emit.emit(EventKind::ProofEnded(Box::new(ProofLine {
+            proof,
+            result: result.word(),
+            details: result.details(),
+            attempt: 1,
+            elapsed_ms: emit.elapsed_ms().saturating_sub(began),
+        })));
+    }
+    emit.proving(None);
+    Ok(result)
+}
+
+/// Runs the checks with another tree in the place of the work, and brings the work back. Also returns what they left. The
+/// inner error says why they were not run.
+async fn in_its_place(
+    setup: &Setup,
+    tree: &mut WorkTree,
+    memory: &mut CheckMemory,
+    emit: &mut Emitter<'_>,
+    config: &TaskConfig,
+    (raw, before): (&RawSnapshot, &Snapshot),
+    (proof, other): (Proof, Result<TreeId, SwapError>),
+) -> anyhow::Result<Result<(Verification, Snapshot), String>> {
+    let put = other.and_then(|other| tree.repo.change().swap_to(raw, &other).map(drop));
+    let ran = match &put {
+        Ok(()) if proof == Proof::Flake => {
+            Some(check_work(setup, tree, memory, emit, config, Some(raw)).await)
+        }
+        Ok(()) => Some(run_checks(setup, tree, memory, emit, config, Some(raw)).await),
+        Err(_) => None,
+    };
+    let left = match (&ran, proof) {
+        (Some(Ok(_)), Proof::Flake) => tree.settle(Some(raw), emit).1,
+        _ => before.clone(),
+    };
+    // Whatever came of it, the work is there again.
+    let exempt = tree.exempt();
+    let back = tree.repo.change().swap_back(&exempt);
+    back.context("`sprag run --resume` tries again to bring the work back")?;
+    tree.settle(Some(raw), emit);
+    Ok(match (ran, put) {
+        (Some(ran), _) => Ok((ran?, left)),
+        (None, Err(error)) => Err(error.to_string()),
+        (None, Ok(())) => Err("the checks were not run".into()),
+    })
 }
 
 /// Only what the base has can be put in the place of the work.

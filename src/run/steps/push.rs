@@ -13,7 +13,7 @@ use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
 use crate::run::push_failure::{PushFailure, refused, rescue_of};
 use crate::run::setup::Setup;
-use crate::run::steps::moved::{NotMoved, move_and_verify};
+use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::time::Duration;
@@ -246,21 +246,28 @@ impl Push<'_, '_> {
             self.request.branch.short(),
             short(&now)
         ));
-        let checks = self.request.checks.iter();
+        let checks: Vec<&TaskConfig> = self.request.checks.iter().collect();
+        let before = match self.tree.repo.tree_id_of(&now) {
+            Ok(tree) => &mut Before::at(tree),
+            Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
+        };
         let (setup, tree, memory) = (self.setup, &mut *self.tree, &mut *self.memory);
         self.emit.at(None, None, None);
-        match move_and_verify(setup, tree, memory, self.emit, &rebased.head, checks).await? {
-            None => {
+        let place = (&rebased.head, before);
+        match move_and_verify(setup, tree, memory, self.emit, place, &checks).await? {
+            Moved::There(_) => {
                 state.note(&rebased.commits);
                 state.head = rebased.head;
                 state.expected = Some(now);
                 Ok(Ok(()))
             }
-            Some(NotMoved::Fails(failing)) => Ok(Err(PushFailure::here(format!(
+            Moved::Back(NotMoved::Fails(failing)) => Ok(Err(PushFailure::here(format!(
                 "the branch has moved, and on top of its new commits these checks fail: {failing}"
             )))),
-            Some(NotMoved::Stopped) => Ok(Err(PushFailure::here("the run was stopped meanwhile"))),
-            Some(NotMoved::Impossible(why)) => Ok(Err(PushFailure::here(why))),
+            Moved::Back(NotMoved::Stopped) => {
+                Ok(Err(PushFailure::here("the run was stopped meanwhile")))
+            }
+            Moved::Back(NotMoved::Impossible(why)) => Ok(Err(PushFailure::here(why))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{IS_FIXED, with_pull};
 use crate::support::github::{Access, Area, Token, git};
-use crate::support::runner::{Runner, Step, TOKEN};
+use crate::support::runner::{Runner, Step, TOKEN, repository};
 
 /// An agent that says what it cost, and does a part of the work in every turn.
 fn costly(usd: &str) -> String {
@@ -117,4 +117,51 @@ fn what_is_older_than_a_day_counts_no_more_and_is_removed() {
         spends(&runner)
     );
     assert!(spends(&runner)[0].ends_with("-2500"));
+}
+
+#[test]
+fn the_job_that_brings_shards_together_counts_what_they_cost_and_nothing_twice() {
+    let mut runner = with_pull();
+    let plan =
+        "title: Two\ntasks:\n  - { id: one, title: First }\n  - { id: two, title: Second }\n";
+    runner.push("main", "plan.yaml", plan);
+    let payload = serde_json::json!({ "ref": "refs/heads/main", "inputs": null,
+        "repository": repository(), "sender": { "login": "grace", "type": "User" } });
+    let mut shards = Vec::new();
+    // The first job may write nothing and the second counts itself.
+    for (task, usd, access) in [("one", "0.5", Access::Read), ("two", "0.25", Access::Write)] {
+        let token = Token::job().may(Area::Contents, access);
+        runner.github.token(TOKEN, token);
+        let agent = runner
+            .project
+            .agent(&format!("{}; echo x > $SPRAG_TASK_ID", costly(usd)));
+        let run_dir = runner.project.beside(&format!("shard-{task}"));
+        let at = run_dir.display().to_string();
+        runner.checkout("main");
+        runner.event("workflow_dispatch", "refs/heads/main", &payload);
+        let args = [
+            "--plan",
+            "plan.yaml",
+            "--task",
+            task,
+            "--no-push",
+            "--run-dir",
+            &at,
+        ];
+        let args = [&args[..], &["--agent-command", &agent]].concat();
+        runner.step(&args).expect(0);
+        shards.push(at);
+    }
+    assert_eq!(spends(&runner).len(), 1, "{:?}", spends(&runner));
+    runner.checkout("main");
+    runner.event("workflow_dispatch", "refs/heads/main", &payload);
+    let args = ["--plan", "plan.yaml", &shards[0], &shards[1]];
+    let output = runner.command_of("integrate", &args).output().unwrap();
+    runner.ended(&output);
+    let counted = spends(&runner);
+    assert_eq!(counted.len(), 2, "{counted:?}");
+    for parts in ["-5000", "-2500"] {
+        let of_shard = counted.iter().filter(|name| name.ends_with(parts));
+        assert_eq!(of_shard.count(), 1, "{counted:?}");
+    }
 }

@@ -218,6 +218,25 @@ fn a_conflict_that_no_markers_can_show_or_no_check_judges_is_left_to_people() {
 }
 
 #[test]
+fn what_failed_before_the_merge_is_known_and_taken_where_the_settings_say_so() {
+    for (policy, code, told) in [
+        ("tolerate", 0, "it fails only what failed before the task"),
+        ("fail", 1, "was red before"),
+    ] {
+        let mut runner = with_pull();
+        runner.project.env("SPRAG_BASELINE", "on-failure");
+        runner.push("main", "c.txt", "new");
+        let before = runner.at("feature");
+        runner.say(1, "grace", "/sprag rebase");
+        let args = ["--agent-command", "false", "--verify", "echo old; exit 1"];
+        let args = [&args[..], &["--known-failures", policy]].concat();
+        let step = runner.step(&args).expect(code);
+        assert_eq!(runner.at("feature") == before, code == 1);
+        assert!(step.summary.contains(told), "{}", step.summary);
+    }
+}
+
+#[test]
 fn a_branch_that_has_everything_already_stays_as_it_is() {
     let mut runner = with_pull();
     let before = runner.at("feature");
