@@ -1,7 +1,7 @@
 //! The state of the working copy, told from content alone.
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
-use crate::git::bytes::{as_path, display_path};
+use crate::git::bytes::{as_path, display_path, nul_fields};
 use crate::git::entries::{OnDisk, look_at};
 use crate::git::error::GitError;
 use crate::git::private::head::HeadState;
@@ -17,6 +17,9 @@ use std::thread;
 
 /// GitHub refuses a push with a larger file.
 const HUGE: u64 = 100 << 20;
+
+/// A longer `.gitmodules` describes nothing.
+const GITMODULES_LIMIT: u64 = 1 << 20;
 
 /// What is asked for at the same time.
 struct Listings {
@@ -77,7 +80,7 @@ impl Repo {
         let given_up = self.given_up(&staged, &committed)?;
         let mut candidates = candidates(listed, newly_ignored, &layout, &staged, &committed);
         candidates.extend(given_up.into_iter().map(Candidate::given_up));
-        let candidates = united(candidates);
+        let candidates = self.without_lost_gitlinks(united(candidates))?;
         let gitlinks: BTreeSet<&[u8]> = candidates
             .iter()
             .filter(|one| one.gitlink)
@@ -138,6 +141,71 @@ impl Repo {
             }
             _ => Ok(Vec::new()),
         }
+    }
+
+    /// A repository in the work tree is a submodule where the base says so, or where `.gitmodules` says
+    /// from where a fresh checkout gets it. Any other that the agent made git track is left as it lies
+    /// there: its commits are nowhere else. What a new submodule holds is its own.
+    fn without_lost_gitlinks(
+        &self,
+        mut candidates: Vec<Candidate>,
+    ) -> Result<Vec<Candidate>, GitError> {
+        let is_new = |one: &Candidate| {
+            one.gitlink && one.base.as_ref().is_none_or(|base| base.mode != GITLINK)
+        };
+        if !candidates.iter().any(is_new) {
+            return Ok(candidates);
+        }
+        let described = self.described_submodules()?;
+        let mut taken = BTreeSet::new();
+        for one in candidates.iter_mut().filter(|one| is_new(one)) {
+            one.gitlink = described.contains(&one.path);
+            if one.gitlink {
+                taken.insert([one.path.as_slice(), b"/"].concat());
+            }
+        }
+        let is_of_one = |one: &Candidate| {
+            let dirs = one
+                .path
+                .iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'/');
+            let mut dirs = dirs.filter_map(|(at, _)| one.path.get(..=at));
+            dirs.any(|dir| taken.contains(dir))
+        };
+        candidates.retain(|one| !is_of_one(one));
+        Ok(candidates)
+    }
+
+    /// Paths for which the `.gitmodules` of the work tree names an address.
+    fn described_submodules(&self) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        let text = self.work_file(b".gitmodules", GITMODULES_LIMIT);
+        let Some(text) = text else {
+            return Ok(BTreeSet::new());
+        };
+        let args = ["config", "--file", "-", "--no-includes", "--null", "--list"];
+        let listed = self.call().args(args).stdin(text).status()?.stdout;
+        let mut values: BTreeMap<(&[u8], bool), &[u8]> = BTreeMap::new();
+        for entry in nul_fields(&listed) {
+            let end = entry.iter().position(|byte| *byte == b'\n');
+            let (key, value) = entry.split_at(end.unwrap_or(entry.len()));
+            let value = value.get(1..).unwrap_or_default();
+            for (end, is_path) in [(b".path".as_slice(), true), (b".url".as_slice(), false)] {
+                let name = key.strip_prefix(b"submodule.".as_slice());
+                if let Some(name) = name.and_then(|name| name.strip_suffix(end)) {
+                    values.insert((name, is_path), value);
+                }
+            }
+        }
+        let has_address = |name: &[u8]| {
+            let address = values.get(&(name, false));
+            address.is_some_and(|address| !address.trim_ascii().is_empty())
+        };
+        let paths = values
+            .iter()
+            .filter(|((name, is_path), _)| *is_path && has_address(name));
+        let whole = |path: &&[u8]| path.strip_suffix(b"/").unwrap_or(path).to_vec();
+        Ok(paths.map(|(_, path)| whole(path)).collect())
     }
 
     /// Looks at the candidates and keeps those that differ.

@@ -151,3 +151,53 @@ fn a_git_file_that_leads_nowhere_is_not_silent() {
         warnings(&run)
     );
 }
+
+/// The agent makes git track a repository of which nobody has the commits: a link to it would be all that a
+/// fresh checkout gets.
+#[test]
+fn a_repository_that_no_fresh_checkout_could_have_is_no_submodule() {
+    let index = "git rm -rq --cached src; git add src 2>/dev/null";
+    let link = "id=$(git -C src rev-parse HEAD); git rm -rq --cached src; git update-index --add --cacheinfo 160000,$id,src";
+    let described = "printf '[submodule \"src\"]\\n path = other\\n url = x\\n[submodule \"y\"]\\n path = src\\n' > .gitmodules";
+    for track in [
+        index.to_owned(),
+        link.to_owned(),
+        format!("{index}; git commit -qm theirs"),
+        format!("{described}; {index}"),
+    ] {
+        for add in ["git add -A", "git add new.txt"] {
+            let files = [("a.txt", "a\n"), ("src/f.txt", "f\n"), ("src/g.txt", "g\n")];
+            let project = Project::new(&files);
+            let base = project.head();
+            let script = format!(
+                "{AS} cd src; git init -q; echo new > new.txt; {add}; git commit -qm inside; cd ..; {track}; echo b > a.txt"
+            );
+            let run = work(&project, &script).expect(0);
+            let committed = delta(&project, &base);
+            let rest: Vec<&String> = committed
+                .iter()
+                .filter(|one| !one.contains(".gitmodules"))
+                .collect();
+            assert_eq!(
+                rest,
+                ["A src/new.txt", "M a.txt"],
+                "{script}\n{}",
+                run.stdout
+            );
+            assert_eq!(project.status(), "", "{script}");
+        }
+    }
+}
+
+#[test]
+fn a_new_repository_that_only_the_index_names_is_left_and_named() {
+    let project = Project::new(&[("a.txt", "a\n")]);
+    let base = project.head();
+    let script = format!(
+        "{AS} mkdir n; cd n; git init -q; echo x > f; git add f; git commit -qm x; cd ..; git add n 2>/dev/null; echo b > a.txt"
+    );
+    let run = work(&project, &script).expect(0);
+    assert_eq!(delta(&project, &base), ["M a.txt"]);
+    let told = "nested repositories were not committed: n";
+    assert!(warnings(&run).contains(&told), "{:?}", warnings(&run));
+}
