@@ -204,7 +204,7 @@ async fn run_check(
     let mut kept = HeadTail::new(HEAD, TAIL);
     let spec = CommandSpec {
         program: "sh".into(),
-        args: vec!["-c".into(), check.run.clone().into()],
+        args: vec!["-e".into(), "-c".into(), check.run.clone().into()],
         cwd: around.work_tree.to_path_buf(),
         env: around.env.to_vec(),
         stdin: Input::Null,
@@ -237,6 +237,7 @@ async fn run_check(
     if !ended.leaked.is_empty() {
         on_progress(Progress::Leaked(check, ended.leaked.len()));
     }
+    let is_whole = kept.omitted() == 0;
     let output = text_of(kept);
     let elapsed_ms = millis(ended.elapsed);
     let root = around.work_tree.display().to_string();
@@ -248,6 +249,7 @@ async fn run_check(
     let matchers = matchers.and_then(|file| around.matchers.get(file));
     let evidence = Evidence {
         output: &output,
+        is_whole,
         report: report.as_ref(),
         matchers: matchers.map_or(&[], Vec::as_slice),
         root: &root,

@@ -79,7 +79,7 @@ impl Trial<'_> {
     ) -> Result<(Exit, String, String), CancelReason> {
         let spec = CommandSpec {
             program: "sh".into(),
-            args: vec!["-c".into(), line.into()],
+            args: vec!["-e".into(), "-c".into(), line.into()],
             cwd: self.root.to_path_buf(),
             env: self.env.clone(),
             stdin: Input::Null,

@@ -179,3 +179,53 @@ fn keys_of_other_tools_are_ignored_and_listed() {
     let told = format!("{}{}", run.summary["warnings"], run.stderr);
     assert!(told.contains("verfy"), "{}\n{told}", run.stdout);
 }
+
+/// The code under test ends the whole process: exit code 0, and no test was over.
+#[test]
+fn a_test_runner_that_ends_before_its_tests_do_has_failed() {
+    let test = "import sys, unittest\nsys.path.insert(0, '.')\nfrom app import two\n\nclass T(unittest.TestCase):\n    def test_two(self):\n        self.assertEqual(two(), 2)\n";
+    let files = [
+        ("app.py", "def two():\n    return 1\n"),
+        ("tests/__init__.py", ""),
+        ("tests/test_a.py", test),
+        (".gitignore", "__pycache__\n"),
+    ];
+    for check in [
+        "python3 -m unittest discover -s tests -t .",
+        "echo 'running 1 test'; python3 -c 'import app; print(\"test result: ok. 1 passed; 0 failed; \")'",
+    ] {
+        let project = Project::new(&files);
+        project.write("plan.yaml", &plan(check));
+        project.commit_all("plan");
+        let agent = "printf 'import os\\nos._exit(0)\\n' > app.py; echo Done.";
+        let run = project
+            .run(&project.agent(agent), &["--max-retries", "0"])
+            .expect(1);
+        assert_eq!(
+            end(run.task(0)),
+            ("failed", "verification_failed"),
+            "{}",
+            run.stdout
+        );
+        let told = "failed: it ended with exit code 0 before its test runner had told the result";
+        assert!(run.stdout.contains(told), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn the_first_command_of_a_check_that_fails_is_its_end() {
+    for check in ["grep -q fixed a.txt; true", "grep -q fixed a.txt\ntrue\n"] {
+        let mut project = Project::new(&[("a.txt", "broken\n")]);
+        project.write("plan.yaml", &plan(check));
+        project.commit_all("plan");
+        project.env("SPRAG_BASELINE", "off");
+        let agent = project.agent("echo other > a.txt; echo Done.");
+        let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+        assert_eq!(
+            end(run.task(0)),
+            ("failed", "verification_failed"),
+            "{}",
+            run.stdout
+        );
+    }
+}

@@ -20,6 +20,7 @@ mod path;
 mod tests;
 pub mod tests_changed;
 mod tools;
+mod unfinished;
 pub mod verdict;
 
 pub use errors::{first_errors, first_errors_of};

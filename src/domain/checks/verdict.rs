@@ -5,6 +5,7 @@ mod cannot_start;
 use super::counts::{Counts, counts};
 use super::diagnostic::{self, Diagnostic};
 use super::junit::Report;
+use super::unfinished::is_unfinished;
 use super::{FailingCheck, FailingTest, Matcher};
 use crate::attempt::{FailedCheck, PhaseName};
 use crate::text;
@@ -46,7 +47,7 @@ impl CheckKind {
 pub struct Check {
     /// For people, logs and reports.
     pub name: String,
-    /// Run by `sh -c` in the work tree.
+    /// Run by `sh -e -c` in the work tree.
     pub run: String,
     /// Its kind.
     pub kind: CheckKind,
@@ -65,6 +66,8 @@ pub struct Check {
 pub struct Evidence<'a> {
     /// What it printed.
     pub output: &'a str,
+    /// Whether that is all that it printed.
+    pub is_whole: bool,
     /// What its JUnit XML reports say, where it names any and wrote them.
     pub report: Option<&'a Report>,
     /// Problem matchers for its output.
@@ -79,7 +82,7 @@ pub struct Evidence<'a> {
 pub enum CheckOutcome {
     /// Exit code 0.
     Passed,
-    /// Another exit code.
+    /// Another exit code, or 0 where tests were begun and their end is missing.
     Failed {
         /// The exit code.
         exit: i32,
@@ -115,6 +118,7 @@ impl fmt::Display for CheckOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passed => f.write_str("passed"),
+            Self::Failed { exit: 0 } => f.write_str(UNFINISHED),
             Self::Failed { exit } => write!(f, "failed with exit code {exit}"),
             Self::Signalled { signal } => write!(f, "killed by signal {signal}"),
             Self::TimedOut { after_ms } if after_ms.is_multiple_of(1_000) => {
@@ -127,6 +131,10 @@ impl fmt::Display for CheckOutcome {
         }
     }
 }
+
+/// What is said of a check that ended before its tests had.
+const UNFINISHED: &str =
+    "failed: it ended with exit code 0 before its test runner had told the result of the tests";
 
 /// One run of one check, with what its output says. The output itself is in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,6 +189,7 @@ impl CheckResult {
     ) -> Self {
         let evidence = Evidence {
             output,
+            is_whole: true,
             report: None,
             matchers: &[],
             root,
@@ -188,8 +197,8 @@ impl CheckResult {
         Self::of_evidence(check, outcome, &evidence, elapsed_ms)
     }
 
-    /// As [`CheckResult::read`], with reports and problem matchers. The exit code alone decides
-    /// whether the check failed; a report's numbers and names count more than those of the output.
+    /// As [`CheckResult::read`], with reports and problem matchers. The exit code decides whether the check
+    /// failed, and whether the tests came to their end where it is 0; a report's numbers and names count more than those of the output.
     pub fn of_evidence(
         check: &Check,
         outcome: CheckOutcome,
@@ -198,6 +207,12 @@ impl CheckResult {
     ) -> Self {
         let output = evidence.output;
         let outcome = cannot_start::read(&check.run, outcome, output);
+        let outcome = match outcome {
+            CheckOutcome::Passed if evidence.is_unfinished(&check.run) => {
+                CheckOutcome::Failed { exit: 0 }
+            }
+            other => other,
+        };
         let failed = outcome.is_failure();
         let ran = failed || outcome == CheckOutcome::Passed;
         let (diagnostics, failing_tests) = if failed {
@@ -290,6 +305,10 @@ impl Evidence<'_> {
         (all, failing)
     }
 
+    fn is_unfinished(&self, run: &str) -> bool {
+        self.is_whole && self.report.is_none() && is_unfinished(run, self.output)
+    }
+
     fn counts(&self) -> Counts {
         match self.report.map(Report::counts) {
             Some(known) if known != Counts::UNKNOWN => known,
@@ -318,7 +337,8 @@ impl CheckOutcome {
 
 fn errors(outcome: &CheckOutcome, diagnostics: &[Diagnostic], output: &str) -> Vec<String> {
     let mut errors = super::first_errors_of(diagnostics, output, HISTORY_ERRORS, MAX_ERROR);
-    if !matches!(outcome, CheckOutcome::Failed { .. }) || errors.is_empty() {
+    let is_told = matches!(outcome, CheckOutcome::Failed { exit } if *exit != 0);
+    if !is_told || errors.is_empty() {
         errors.insert(0, text::one_line(&outcome.to_string(), MAX_ERROR));
         errors.truncate(HISTORY_ERRORS);
     }

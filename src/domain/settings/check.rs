@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct CheckSpec {
     /// For people, logs and reports.
     pub name: String,
-    /// Run by `sh -c` in the work tree.
+    /// Run by `sh -e -c` in the work tree.
     pub run: String,
     /// As given, or as name and command suggest.
     pub kind: CheckKind,

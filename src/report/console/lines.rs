@@ -299,7 +299,7 @@ fn check_ended(result: &CheckResult, verbosity: Verbosity) -> Vec<Line> {
     let name = text::short_line(&result.name, 100);
     let (tone, word) = match &result.outcome {
         CheckOutcome::Passed => (Tone::Good, "passed".to_owned()),
-        CheckOutcome::Failed { exit } => (Tone::Bad, format!("failed with exit code {exit}")),
+        CheckOutcome::Failed { .. } => (Tone::Bad, result.outcome.to_string()),
         CheckOutcome::Signalled { signal } => {
             (Tone::Bad, format!("was ended by {}", signal_name(*signal)))
         }

@@ -44,7 +44,7 @@ pub async fn run_setup(
     for command in setup.config.setup.clone() {
         let spec = CommandSpec {
             program: "sh".into(),
-            args: vec!["-c".into(), command.clone().into()],
+            args: vec!["-e".into(), "-c".into(), command.clone().into()],
             cwd: tree.repo.real().work_tree().to_path_buf(),
             env: env.clone(),
             stdin: Input::Null,

@@ -47,6 +47,7 @@ fn read(output: &str, report: Option<&junit::Report>, matchers: &[Matcher]) {
     let check = CheckSpec::of_command("make test").with_default_timeout(Duration::from_secs(1));
     let evidence = Evidence {
         output,
+        is_whole: true,
         report,
         matchers,
         root: ROOT,

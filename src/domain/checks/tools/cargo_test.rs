@@ -18,6 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"---- .+ (?:stdout|stderr) ----$"],
+    around: Some((r"^running \d+ tests?$", r"^test result: ")),
     ..Tool::NOTHING
 };
 

@@ -16,6 +16,10 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"\ +\d+\)\ (?:test|doctest|property)\ .+\ \([A-Z][\w.]*\)$"],
+    around: Some((
+        r"^Running ExUnit with seed: ",
+        r"^(?:Result: .*|.*\d+ (?:tests?|doctests?|properties|property)\b.*|There are no tests to run|All tests have been excluded.*)$",
+    )),
     ..Tool::NOTHING
 };
 

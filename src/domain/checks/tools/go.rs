@@ -18,6 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     ],
     read,
     counts,
+    around: None,
     headers: &[r"\s*--- FAIL: ", r"FAIL\t", r"panic: "],
     hint,
 };

@@ -13,6 +13,10 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r".+:\d+:\ Failure$", r"unknown\ file:\ Failure$"],
+    around: Some((
+        r"^\[==========\] Running \d+ tests? from ",
+        r"^\[==========\] \d+ tests? from .* ran\.",
+    )),
     ..Tool::NOTHING
 };
 

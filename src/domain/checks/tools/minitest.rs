@@ -16,6 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"[A-Z]\S*\#test_\S+?(?:\ \[\S+\])?:$"],
+    around: Some((r"^# Running:$", r"^\d+ (?:runs|tests), \d+ assertions")),
     ..Tool::NOTHING
 };
 

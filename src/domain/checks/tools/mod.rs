@@ -74,6 +74,9 @@ pub(super) struct Tool {
     pub(super) read: fn(Output<'_>, &mut Sink<'_>),
     /// The numbers of tests; `None` where no summary of this tool is in the lines.
     pub(super) counts: fn(&[&str]) -> Option<Counts>,
+    /// Regular expressions of a line that stands before the tests of every run, and of one that stands
+    /// after them.
+    pub(super) around: Option<(&'static str, &'static str)>,
     /// Regular expressions of the lines above everything that is said about one failure.
     pub(super) headers: &'static [&'static str],
     /// What would help against the failure that a line speaks of.
@@ -133,6 +136,7 @@ impl Tool {
         signs: &[],
         read: |_, _| {},
         counts: |_| None,
+        around: None,
         headers: &[],
         hint: |_| None,
     };

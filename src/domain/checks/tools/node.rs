@@ -13,6 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     signs: &[r"^\s*[✖✔] .+ \([\d.]+m?s\)$", r"^[#ℹ] (?:pass|fail) \d+$"],
     read,
     counts,
+    around: None,
     headers: &[r"\s*(?:✖|✗|✘|×)\ "],
     hint,
 };

@@ -17,6 +17,10 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"\d+\)\ \S+::\S+"],
+    around: Some((
+        r"^PHPUnit \d+\.\d+\S* by ",
+        r"^(?:Time: |Available |No tests executed)",
+    )),
     ..Tool::NOTHING
 };
 

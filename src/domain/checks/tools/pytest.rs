@@ -21,6 +21,10 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"_{3,} .+ _{3,}$"],
+    around: Some((
+        r"^=+ test session starts =+$",
+        r"^=+ .*\b(?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|no tests ran|collected)\b.* in [\d.]+s",
+    )),
     ..Tool::NOTHING
 };
 

@@ -19,6 +19,10 @@ pub(super) const TOOL: Tool = Tool {
         r"\S+\.swift:\d+:\ error:\ ",
         r"✘\ Test\ .+\ recorded\ an\ issue\ ",
     ],
+    around: Some((
+        r"^Test Suite '[^']+' started at ",
+        r"^Test Suite '[^']+' (?:passed|failed) at ",
+    )),
     ..Tool::NOTHING
 };
 

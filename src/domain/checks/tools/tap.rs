@@ -18,6 +18,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"\s*not\ ok\ ", r"\#\ \ \ Failed\ test\ "],
+    around: Some((r"^TAP version \d+$", r"^1\.\.\d+")),
     ..Tool::NOTHING
 };
 

@@ -17,6 +17,7 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"(?:FAIL|ERROR): \S+ \("],
+    around: Some((r"^Found \d+ test\(s\)\.$", r"^Ran \d+ tests? in [\d.]+s$")),
     ..Tool::NOTHING
 };
 

@@ -232,6 +232,7 @@ fn a_report_tells_numbers_names_and_places() {
     let report = junit::read(xml, "/w");
     let evidence = Evidence {
         output: "t/x.py:3:1: error: seen\n7 passed, 1 failed\n",
+        is_whole: true,
         report: Some(&report),
         matchers: &[],
         root: "/w",

@@ -1,0 +1,92 @@
+//! Whether a test runner ended before its tests had: the code under test may end the whole process, and
+//! then an exit code of 0 says nothing.
+
+use super::definitions::commands;
+use super::tools::TABLE;
+use crate::pattern::Pattern;
+use crate::text;
+use regex::{Regex, RegexBuilder};
+use std::sync::LazyLock;
+
+/// Whether `output`, all that a check printed that `sh -e -c run` ran and that ended with exit code 0, tells of
+/// tests that were begun and not ended, or is missing what the test runner always says at its end.
+pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
+    static AROUND: LazyLock<Vec<(Regex, Regex)>> = LazyLock::new(|| {
+        let multi_line = |text: &str| RegexBuilder::new(text).multi_line(true).build().ok();
+        let rows = TABLE.iter().filter_map(|tool| tool.around);
+        rows.filter_map(|(before, after)| Some((multi_line(before)?, multi_line(after)?)))
+            .collect()
+    });
+    static RAN: Pattern = Pattern::new(r"(?m)^Ran \d+ tests? in [\d.]+s$");
+    let plain = text::plain(output);
+    let is_open = |(before, after): &(Regex, Regex)| {
+        before.find_iter(&plain).count() > after.find_iter(&plain).count()
+    };
+    if AROUND.iter().any(is_open) {
+        return true;
+    }
+    // What is sent elsewhere is not seen here.
+    if run.contains('>') {
+        return false;
+    }
+    let is_unittest = |words: &Vec<String>| {
+        let is_python = |word: &String| {
+            let name = word.rsplit('/').next().unwrap_or_default();
+            name.starts_with("python")
+        };
+        let mut words = words.iter().skip_while(|word| !is_python(word));
+        let mut words = words.by_ref().skip_while(|word| *word != "-m").skip(1);
+        words.next().is_some_and(|module| module == "unittest")
+            && !words.any(|word| word == "-h" || word == "--help")
+    };
+    !RAN.is_match(&plain) && commands(run).iter().any(is_unittest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_unfinished;
+
+    #[test]
+    fn tests_that_were_begun_have_to_end() {
+        let whole = [
+            "running 2 tests\n..\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+            "===== test session starts =====\ncollected 1 item\n\na.py .  [100%]\n\n===== 1 passed in 0.01s =====\n",
+            "===== test session starts =====\ncollected 0 items\n===== no tests ran in 0.00s =====\n",
+            "[==========] Running 1 test from 1 test suite.\n[==========] 1 test from 1 test suite ran. (0 ms total)\n",
+            "TAP version 13\nok 1 - a\n1..1\n",
+            "PHPUnit 10.5.1 by Sebastian Bergmann and contributors.\n\n.\n\nTime: 00:00.004, Memory: 8.00 MB\n\nOK (1 test, 1 assertion)\n",
+            "# Running:\n\n.\n\nFinished in 0.001s\n\n1 runs, 1 assertions, 0 failures, 0 errors, 0 skips\n",
+            "Running ExUnit with seed: 0, max_cases: 4\n\n.\nFinished in 0.01 seconds\n1 test, 0 failures\n",
+            "Found 1 test(s).\n.\nRan 1 test in 0.001s\n\nOK\n",
+            "Test Suite 'All tests' started at 2026-01-01 00:00:00.000\nTest Suite 'All tests' passed at 2026-01-01 00:00:00.001.\n",
+        ];
+        for output in whole {
+            assert!(!is_unfinished("make test", output), "{output}");
+            let first = output.lines().next().unwrap_or_default();
+            assert!(
+                is_unfinished("make test", &format!("{first}\n.")),
+                "{first}"
+            );
+            assert!(
+                is_unfinished("make test", &format!("{output}{first}\n")),
+                "{first}"
+            );
+        }
+    }
+
+    #[test]
+    fn unittest_says_at_its_end_how_many_tests_it_ran() {
+        let run = "cd a && CI=1 python3 -m unittest discover -s t";
+        assert!(is_unfinished(run, "."));
+        assert!(is_unfinished(run, ""));
+        assert!(!is_unfinished(run, "Ran 1 test in 0.1s\n\nOK\n"));
+        for run in [
+            "python3 -m unittest -h",
+            "python3 -m unittest 2> log",
+            "python3 -m other",
+            "echo unittest",
+        ] {
+            assert!(!is_unfinished(run, ""), "{run}");
+        }
+    }
+}
