@@ -5,8 +5,10 @@ use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Rol
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, RawSnapshot, Repo, display_path};
+use crate::run::installed::InstalledPrograms;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Files that decide what checks do are read up to this size.
@@ -19,12 +21,25 @@ pub struct CheckChanges {
     pub tests: TestChanges,
     /// Content of files of which only a part decides: that part is as before, the rest is not.
     pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Files that decide something and would not be committed.
-    pub ignored: Vec<String>,
+    /// Files that the commit removes and that lie there all the same.
+    pub left: BTreeSet<Vec<u8>>,
+    /// Why it cannot be known what the checks say without these changes, where that is so.
+    pub unknown: Option<String>,
+}
+
+/// What the checks run, told from the state on which the task starts.
+pub fn definitions_at_start(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> Definitions {
+    let start = Before::new(repo, raw);
+    Definitions::of(checks.iter().map(|check| check.run.as_str()), &start)
 }
 
 /// Tests and check definitions that differ from the task's start.
-pub fn check_changes(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
+pub fn check_changes(
+    repo: &Repo,
+    raw: &RawSnapshot,
+    checks: &[Check],
+    installed: &InstalledPrograms,
+) -> CheckChanges {
     let mut found = CheckChanges::default();
     if raw.changes.is_empty() && raw.uncounted.is_empty() {
         return found;
@@ -40,6 +55,10 @@ pub fn check_changes(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> CheckC
             false => definitions.of_old(&path),
         };
         match role {
+            None if start.is_left(change) => {
+                found.tests.left.push(path);
+                found.left.insert(change.path.clone());
+            }
             None => {}
             Some(Role::Test) if is_new => found.tests.added.push(path),
             Some(Role::Test) => found.tests.changed.push(path),
@@ -52,6 +71,12 @@ pub fn check_changes(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> CheckC
                 );
             }
         }
+    }
+    for path in installed.changed(repo, &definitions) {
+        found.unknown = Some(format!(
+            "{path} takes part in the checks, is in no commit, and is not what it was when the task began"
+        ));
+        found.tests.definitions.push(path);
     }
     found.tests.digest = digest(&found.tests, &start, raw);
     found
@@ -87,7 +112,9 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
         }
     }
     if change.newly_ignored {
-        found.ignored.push(path.clone());
+        found.unknown = Some(format!(
+            "{path} takes part in the checks and would not be committed: a rule that the change adds ignores it"
+        ));
     }
     found.tests.definitions.push(path);
 }
@@ -109,6 +136,18 @@ impl<'r> Before<'r> {
                 .collect(),
             has_tests: OnceCell::new(),
         }
+    }
+
+    /// Whether the commit removes a file that lies there all the same.
+    fn is_left(&self, change: &Change) -> bool {
+        let full = self
+            .repo
+            .real()
+            .work_tree()
+            .join(std::ffi::OsStr::from_bytes(&change.path));
+        let meta = full.symlink_metadata();
+        change.kind == ChangeKind::Deleted
+            && meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
     }
 
     fn old(&self, path: &[u8]) -> Option<String> {

@@ -94,6 +94,8 @@ pub enum RunFile<'a> {
     CheckArtifacts,
     /// The untracked files before the checks that are running.
     BeforeChecks,
+    /// What the programs were that checks run and no commit holds.
+    InstalledPrograms,
     /// The setup commands have run.
     SetupDone,
     /// How a run that ended in order left the repository.
@@ -145,7 +147,7 @@ const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the
 
 impl RunFile<'_> {
     /// One of each, with stand-ins for numbers and names, in the order of the documentation.
-    pub const ALL: [RunFile<'static>; 32] = [
+    pub const ALL: [RunFile<'static>; 33] = [
         RunFile::Manifest,
         RunFile::History,
         RunFile::EventRecord,
@@ -161,6 +163,7 @@ impl RunFile<'_> {
         RunFile::Notes,
         RunFile::CheckArtifacts,
         RunFile::BeforeChecks,
+        RunFile::InstalledPrograms,
         RunFile::SetupDone,
         RunFile::OrderlyEnd,
         RunFile::OnGithub,
@@ -199,6 +202,7 @@ impl RunFile<'_> {
             | Self::PhaseStart
             | Self::CheckArtifacts
             | Self::BeforeChecks
+            | Self::InstalledPrograms
             | Self::SetupDone
             | Self::OrderlyEnd
             | Self::OnGithub
@@ -257,6 +261,7 @@ impl RunFile<'_> {
             Self::Notes => whole("state/notes.json", AS_TRUE),
             Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
             Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
+            Self::InstalledPrograms => whole("state/installed-programs.json", AS_TRUE),
             Self::SetupDone => whole("state/setup-done", AS_TRUE),
             Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
             Self::OnGithub => whole("state/github.json", AS_TRUE),

@@ -18,6 +18,7 @@ mod finish;
 pub mod hand_in;
 pub mod handed_over;
 pub mod identity;
+mod installed;
 mod integrate;
 pub mod isolation;
 pub(crate) mod jj;

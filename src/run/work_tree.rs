@@ -1,12 +1,15 @@
 //! The work tree of a run: the repository, the files that its checks left behind, and the plan.
 
+use crate::domain::checks::verdict::Check;
 use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::git::{
     ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
 };
 use crate::run::cached_repo::CachedRepo;
+use crate::run::check_changes::definitions_at_start;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
+use crate::run::installed::InstalledPrograms;
 use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
@@ -29,6 +32,7 @@ pub struct WorkTree {
     progress_ignore: GlobSet,
     /// Untracked files that only the checks left behind.
     check_artifacts: BTreeSet<Vec<u8>>,
+    installed: InstalledPrograms,
 }
 
 impl WorkTree {
@@ -40,13 +44,39 @@ impl WorkTree {
         run_dir: RunDir,
         progress_ignore: GlobSet,
     ) -> Self {
+        let installed = run_dir.read_json(RunFile::InstalledPrograms);
         Self {
+            installed: installed.unwrap_or_default(),
             repo,
             plan,
             merging: None,
             run_dir,
             progress_ignore,
             check_artifacts: BTreeSet::new(),
+        }
+    }
+
+    /// The programs in it that checks run and no commit holds, as they were.
+    pub fn installed(&self) -> &InstalledPrograms {
+        &self.installed
+    }
+
+    /// Keeps what the programs are that these checks run and no commit holds, before an agent works.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn note_installed(
+        &mut self,
+        raw: Option<&RawSnapshot>,
+        checks: &[Check],
+    ) -> anyhow::Result<()> {
+        let Some(raw) = raw else { return Ok(()) };
+        let definitions = definitions_at_start(&self.repo, raw, checks);
+        match self.installed.look(&self.repo, &definitions) {
+            true => self
+                .run_dir
+                .write_json(RunFile::InstalledPrograms, &self.installed),
+            false => Ok(()),
         }
     }
 

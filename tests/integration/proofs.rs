@@ -555,6 +555,19 @@ const CHEATS: &[Cheat] = &[
         file: "jest.config.js",
     },
     Cheat {
+        name: "settings that the check's script reads in",
+        files: &[
+            (".env", "SKIP=\n"),
+            (
+                "check.sh",
+                ". ./.env\n[ -n \"$SKIP\" ] || grep -qx fixed work.txt\n",
+            ),
+        ],
+        check: "sh ./check.sh",
+        agent: "echo SKIP=1 > .env",
+        file: ".env",
+    },
+    Cheat {
         name: "a program of the check under progress.ignore",
         files: &[("ci/check.sh", SCRIPT), ("note.txt", "x\n")],
         check: "sh ./ci/check.sh",
@@ -599,6 +612,110 @@ fn honest_work_beside_a_changed_definition_is_verified() {
             run.stdout
         );
     }
+}
+
+/// A project whose check runs a program that is installed in the work tree and that git ignores. `$1` of the
+/// setup command is the directory of the program, which is `cli.sh` of the package `runner`.
+fn installed(bin: &str, check: &str) -> Project {
+    let package = "{\"name\":\"x\",\"scripts\":{\"test\":\"runner\"}}";
+    let files = [
+        (".gitignore", "node_modules\n.venv\nvendor\n"),
+        ("package.json", package),
+        ("work.txt", "x\n"),
+    ];
+    let setup = format!(
+        "setup: [\"mkdir -p {bin} node_modules/runner; printf '#!/bin/sh\\nexec sh ./node_modules/runner/rules.sh\\n' > node_modules/runner/cli.sh; echo grep -qx fixed work.txt > node_modules/runner/rules.sh; chmod 755 node_modules/runner/cli.sh; ln -s $PWD/node_modules/runner/cli.sh {bin}/runner\"]\nmax_retries: 0\n"
+    );
+    let setup = match bin {
+        "node_modules/.bin" => setup.replace("$PWD/node_modules", ".."),
+        _ => setup.replace(
+            "ln -s $PWD/node_modules/runner/cli.sh",
+            "cp node_modules/runner/cli.sh",
+        ),
+    };
+    project(&files, check, &setup)
+}
+
+#[test]
+fn another_program_in_the_place_of_an_installed_one_verifies_nothing() {
+    let node = ("node_modules/.bin", "npm test");
+    let python = (".venv/bin", "PATH=$PWD/.venv/bin:$PATH runner");
+    for ((bin, check), cheat) in [
+        (node, "printf '#!/bin/sh\\n' > node_modules/runner/cli.sh"),
+        (node, "echo true > node_modules/runner/rules.sh"),
+        (node, "ln -sf /bin/true node_modules/.bin/runner"),
+        (python, "printf '#!/bin/sh\\n' > .venv/bin/runner"),
+        (
+            (".venv/bin", ".venv/bin/runner"),
+            "cp /bin/true .venv/bin/runner",
+        ),
+    ] {
+        let project = installed(bin, check);
+        let agent = format!("{cheat}; echo more >> work.txt; echo Done.");
+        let done = run(&project, &agent, &[]).expect(0);
+        let reason = &done.task(0)["reason"];
+        assert_eq!(reason, "changed_expectations", "{cheat}: {}", done.stdout);
+        let message = done.task(0)["message"].as_str().unwrap();
+        assert!(message.contains("/runner"), "{cheat}: {message}");
+
+        let project = installed(bin, check);
+        let honest = "npm -v >/dev/null; mkdir -p node_modules/.bin node_modules/other .venv/bin; echo x > node_modules/other/x; echo x > node_modules/.bin/other; echo x > .venv/bin/other; echo fixed > work.txt; echo Done.";
+        let done = run(&project, honest, &[]).expect(0);
+        assert_eq!(
+            done.task(0)["reason"],
+            "verified",
+            "{check}: {}",
+            done.stdout
+        );
+    }
+}
+
+#[test]
+fn an_installed_program_in_front_of_another_one_verifies_nothing() {
+    let project = installed(
+        "vendor/bin",
+        "export PATH=$PWD/vendor/bin:$PATH; grep -qx fixed work.txt",
+    );
+    let agent = "cp /bin/true vendor/bin/grep; echo more >> work.txt; echo Done.";
+    let done = run(&project, agent, &[]).expect(0);
+    assert_eq!(
+        done.task(0)["reason"],
+        "changed_expectations",
+        "{}",
+        done.stdout
+    );
+}
+
+/// What the commit removes and the work tree still has is put away while the checks prove the work.
+#[test]
+fn a_file_that_only_the_work_tree_still_has_proves_nothing() {
+    let files = [
+        ("data.txt", "fixed\n"),
+        ("log.txt", "x\n"),
+        ("work.txt", "x\n"),
+    ];
+    let untrack = |file: &str| {
+        format!(
+            "echo {file} > .gitignore; git rm -q --cached {file}; echo y > work.txt; echo Done."
+        )
+    };
+    let check = "grep -qx fixed data.txt";
+    let suite = project(&files, check, "max_retries: 0\n");
+    let done = run(&suite, &untrack("data.txt"), &[]).expect(0);
+    proved(&done, &[("old_tests", "failed")]);
+    assert_eq!(
+        done.task(0)["reason"],
+        "changed_expectations",
+        "{}",
+        done.stdout
+    );
+    assert_eq!(suite.read("data.txt"), "fixed\n");
+
+    let suite = project(&files, check, "max_retries: 0\n");
+    let done = run(&suite, &untrack("log.txt"), &[]).expect(0);
+    proved(&done, &[("old_tests", "passed")]);
+    assert_eq!(done.task(0)["reason"], "verified", "{}", done.stdout);
+    assert_eq!(suite.read("log.txt"), "x\n");
 }
 
 const CRATE: &[(&str, &str)] = &[

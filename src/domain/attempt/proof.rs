@@ -239,6 +239,9 @@ pub struct TestChanges {
     /// that take the place of what decided before.
     #[serde(default)]
     pub definitions: Vec<String>,
+    /// Files that the work takes out of the repository and that lie there all the same, ignored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// Tells the content of these test files from any other; empty where there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
@@ -250,9 +253,10 @@ impl TestChanges {
         !self.changed.is_empty() || !self.added.is_empty()
     }
 
-    /// Whether the checks may pass only because something that they are made of is not as it was.
+    /// Whether the checks may pass only because something that they are made of is not as it was, or because
+    /// of what no fresh checkout has.
     pub fn touch_what_was_there(&self) -> bool {
-        !self.changed.is_empty() || !self.definitions.is_empty()
+        !(self.changed.is_empty() && self.definitions.is_empty() && self.left.is_empty())
     }
 
     /// What is not as it was before, definitions first.
@@ -260,6 +264,7 @@ impl TestChanges {
         self.definitions
             .iter()
             .chain(&self.changed)
+            .chain(&self.left)
             .cloned()
             .collect()
     }

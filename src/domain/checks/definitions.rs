@@ -11,6 +11,7 @@ mod table;
 mod walk;
 
 pub use part::{Part, Restored};
+pub(super) use shell::commands;
 pub use shell::is_assignment;
 
 use super::tests_changed::is_test;
@@ -57,6 +58,8 @@ pub struct Definitions {
     families: BTreeSet<usize>,
     /// Programs, scripts and configuration files of the work tree, and links on the way to them.
     named: BTreeSet<String>,
+    /// Programs that a package manager has installed in the work tree.
+    installed: BTreeSet<String>,
     /// Files that would be run in the place of a module that is installed.
     shadows: BTreeSet<String>,
     /// Directories and files that a test runner is given.
@@ -66,6 +69,9 @@ pub struct Definitions {
 }
 
 impl Definitions {
+    /// Directories in which package managers install programs, relative to the top of a package.
+    pub const INSTALLED: &'static [&'static str] = table::INSTALLED;
+
     /// What these command lines are defined by, run in the top of the work tree.
     pub fn of<'a>(commands: impl IntoIterator<Item = &'a str>, start: &dyn Start) -> Self {
         walk::definitions(commands, start)
@@ -99,6 +105,12 @@ impl Definitions {
             true => Some(WHOLE),
             false => self.is_test(path).then_some(Role::Test),
         }
+    }
+
+    /// Programs and scripts of the work tree that the checks run, those included that a package manager has
+    /// installed there.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        self.named.iter().chain(&self.installed).map(String::as_str)
     }
 
     /// Names of the ecosystems of which a program is run.

@@ -14,6 +14,7 @@ use crate::git::error::{GitError, io_error};
 use crate::git::remote::error::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Exempt, RawSnapshot};
+use crate::git::snapshot::listing::{RawDiff, Recorded};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -149,8 +150,8 @@ impl Repo {
         Ok(TreeId(self.with_index(&index).args(write).line()?))
     }
 
-    /// Brings the work tree from the state of `snapshot`, which is the present one, to `tree`. Neither
-    /// HEAD, index nor base moves. The way back is on disk before anything is changed, and
+    /// Brings the work tree from the state of `snapshot`, which is the present one, to `tree`, without what
+    /// lies at the paths `away`, which neither has. Neither HEAD, index nor base moves. The way back is on disk before anything is changed, and
     /// [`Repo::reopen`] goes it after a crash.
     ///
     /// # Errors
@@ -159,6 +160,7 @@ impl Repo {
         &mut self,
         snapshot: &RawSnapshot,
         tree: &TreeId,
+        away: &BTreeSet<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, SwapError> {
         let _open = self.unseal()?;
         if look(&self.swap_record())?.is_some() {
@@ -170,11 +172,23 @@ impl Repo {
         let kept = dir.join("index");
         fs::copy(self.private.index(), &kept).map_err(io_error("copy to", &kept))?;
         let now = self.write_tree_of(snapshot, &kept)?;
-        let diffs = self.diff_trees(&now.0, &tree.0)?;
+        let mut diffs = self.diff_trees(&now.0, &tree.0)?;
         let bad = self.unswappable(&diffs);
         if !bad.is_empty() {
             return Err(SwapError::InTheWay(bad));
         }
+        diffs.extend(away.iter().map(|path| RawDiff {
+            status: b'D',
+            before: Recorded {
+                mode: 0o100_644,
+                oid: self.no_object(),
+            },
+            after: Recorded {
+                mode: 0,
+                oid: self.no_object(),
+            },
+            path: path.clone(),
+        }));
         let index = self.index_with(&tree.0, &kept)?;
         let listed = self.status(&kept)?.listed.into_iter().map(|one| one.path);
         let record = Record {

@@ -11,6 +11,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, PoisonError};
 
 impl Repo {
+    /// Whether the base has a file below a directory, which is relative to the top of the work tree. What
+    /// cannot be read counts as yes.
+    pub fn has_tracked_files(&self, directory: &str) -> bool {
+        let layout = self.unseal().and_then(|_open| self.layout());
+        layout.map_or(true, |layout| {
+            layout.directories.contains(directory.as_bytes())
+        })
+    }
+
     pub(in crate::git) fn layout(&self) -> Result<Arc<Layout>, GitError> {
         let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
         let tree = &self.private.state.base_tree;

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::git::{Exempt, Repo, SwapError, discover};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -80,11 +80,11 @@ fn the_work_tree_holds_the_other_tree_and_then_its_own_again() {
     let untouched = unchanged(&g);
     let snapshot = g.snapshot();
     let start = g.repo.base_tree();
-    g.repo.swap_to(&snapshot, &start).unwrap();
+    g.repo.swap_to(&snapshot, &start, &BTreeSet::new()).unwrap();
     assert_eq!(g.changes(), [], "the work tree is the start");
     assert!(!g.path("made").exists() && g.path("cache.o").exists());
     let swapped = g.snapshot();
-    let twice = g.repo.swap_to(&swapped, &start);
+    let twice = g.repo.swap_to(&swapped, &start, &BTreeSet::new());
     assert!(matches!(twice, Err(SwapError::Swapped)));
 
     // What checks may do to it.
@@ -118,7 +118,7 @@ fn only_what_differs_is_touched() {
     };
     let before = of(&g);
     let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
-    let touched = g.repo.swap_to(&snapshot, &start).unwrap();
+    let touched = g.repo.swap_to(&snapshot, &start, &BTreeSet::new()).unwrap();
     g.repo.swap_back(&Exempt::default()).unwrap();
     assert_eq!(of(&g), before);
     assert!(!touched.contains(&b"same".to_vec()));
@@ -129,7 +129,7 @@ fn a_process_that_dies_in_another_tree_is_brought_back_by_the_next() {
     let mut g = changed_in_every_way();
     let before = everything(&g.path("."));
     let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
-    g.repo.swap_to(&snapshot, &start).unwrap();
+    g.repo.swap_to(&snapshot, &start, &BTreeSet::new()).unwrap();
     let real = discover(&g.path("."), &environment(g.root())).unwrap();
     g.repo = Repo::reopen(real, &g.root().join("run/git")).unwrap();
     assert_eq!(everything(&g.path(".")), before);
@@ -149,7 +149,9 @@ fn trees_are_composed_of_two() {
         .repo
         .compose_tree(&start, &result, &tests, &BTreeMap::new())
         .unwrap();
-    g.repo.swap_to(&snapshot, &new_tests).unwrap();
+    g.repo
+        .swap_to(&snapshot, &new_tests, &BTreeSet::new())
+        .unwrap();
     assert_eq!(g.read("tests/a"), "new test\n");
     assert_eq!(g.read("tests/b"), "another\n");
     assert_eq!(g.read("edited"), "old\n");
@@ -162,7 +164,9 @@ fn trees_are_composed_of_two() {
         .repo
         .compose_tree(&result, &start, &tests, &BTreeMap::new())
         .unwrap();
-    g.repo.swap_to(&snapshot, &old_tests).unwrap();
+    g.repo
+        .swap_to(&snapshot, &old_tests, &BTreeSet::new())
+        .unwrap();
     assert_eq!(g.read("tests/a"), "old test\n");
     assert!(!g.path("tests/b").exists());
     assert_eq!(g.read("edited"), "new\n");
@@ -182,7 +186,10 @@ fn an_ignored_file_in_a_directory_that_would_become_a_file_stops_it() {
     g.write("place/kept.o", "ignored\n");
     let before = everything(&g.path("."));
     let (snapshot, start) = (g.snapshot(), g.repo.base_tree());
-    let refused = g.repo.swap_to(&snapshot, &start).unwrap_err();
+    let refused = g
+        .repo
+        .swap_to(&snapshot, &start, &BTreeSet::new())
+        .unwrap_err();
     assert!(matches!(refused, SwapError::InTheWay(paths) if paths == [b"place".to_vec()]));
     assert_eq!(everything(&g.path(".")), before);
 }

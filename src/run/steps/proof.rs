@@ -93,13 +93,15 @@ async fn on_its_tree(
     if let Some(why) = cannot_prove(run).filter(|_| proof != Proof::Flake) {
         return unknown(why);
     }
-    let changes = check_changes(&tree.repo, &raw, &run.config.checks);
-    if let Some(path) = changes.ignored.first().filter(|_| proof == Proof::OldTests) {
-        return unknown(format!(
-            "{path} takes part in the checks and would not be committed: a rule that the change adds ignores it"
-        ));
+    let changes = check_changes(&tree.repo, &raw, &run.config.checks, tree.installed());
+    if let Some(why) = changes.unknown.clone().filter(|_| proof == Proof::OldTests) {
+        return unknown(why);
     }
-    let other = tree_of(tree, proof, &raw, &changes);
+    let away = match proof {
+        Proof::OldTests => changes.left.clone(),
+        Proof::Baseline | Proof::Flake | Proof::NewTests => BTreeSet::new(),
+    };
+    let other = tree_of(tree, proof, &raw, &changes).map(|other| (other, away));
     let seen = (raw.as_ref(), &before);
     let ran = in_its_place(setup, tree, memory, emit, &run.config, seen, (proof, other)).await?;
     let (verification, left) = match ran {
@@ -137,7 +139,7 @@ pub(crate) async fn baseline_of_commits(
     let result = match tree.snapshot(emit) {
         (Some(raw), before) => {
             let seen = (raw.as_ref(), &before);
-            let other = Ok(start.clone());
+            let other = Ok((start.clone(), Away::new()));
             let ran = in_its_place(setup, tree, memory, emit, config, seen, (proof, other)).await?;
             match ran {
                 Ok((verification, _)) if verification.verdict == Verdict::Aborted => None,
@@ -162,6 +164,9 @@ pub(crate) async fn baseline_of_commits(
     Ok(result)
 }
 
+/// Paths that lie in the work tree and that neither its tree nor the other has.
+type Away = BTreeSet<Vec<u8>>;
+
 /// Runs the checks with another tree in the place of the work, and brings the work back. Also returns what they left. The
 /// inner error says why they were not run.
 async fn in_its_place(
@@ -171,9 +176,12 @@ async fn in_its_place(
     emit: &mut Emitter<'_>,
     config: &TaskConfig,
     (raw, before): (&RawSnapshot, &Snapshot),
-    (proof, other): (Proof, Result<TreeId, SwapError>),
+    (proof, other): (Proof, Result<(TreeId, Away), SwapError>),
 ) -> anyhow::Result<Result<(Verification, Snapshot), String>> {
-    let put = other.and_then(|other| tree.repo.change().swap_to(raw, &other).map(drop));
+    let put = other.and_then(|(other, away)| {
+        let swapped = tree.repo.change().swap_to(raw, &other, &away);
+        swapped.map(drop)
+    });
     let ran = match &put {
         Ok(()) if proof == Proof::Flake => {
             Some(check_work(setup, tree, memory, emit, config, Some(raw)).await)

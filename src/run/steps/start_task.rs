@@ -51,7 +51,8 @@ pub fn start_task<'t>(
     if run.journal.state.task_start.is_none() {
         conversation::forget(&setup.run_dir)?;
         undo::forget(&setup.run_dir);
-        let (_, start) = tree.last_snapshot(emit);
+        let (raw, start) = tree.last_snapshot(emit);
+        tree.note_installed(raw.as_deref(), &run.config.checks)?;
         accounts.begin_task(&start);
         let elapsed_ms = emit.elapsed_ms();
         run.journal

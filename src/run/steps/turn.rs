@@ -452,7 +452,13 @@ fn tell_changed_configuration(
 
 /// What the task has changed of tests and check definitions, named where the policy asks for that.
 fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> TestChanges {
-    let tests = check_changes(&parts.tree.repo, raw, &run.config.checks).tests;
+    let tests = check_changes(
+        &parts.tree.repo,
+        raw,
+        &run.config.checks,
+        parts.tree.installed(),
+    )
+    .tests;
     let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
     for (what, paths) in [
         ("tests", &tests.changed),

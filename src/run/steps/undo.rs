@@ -82,7 +82,13 @@ pub(crate) fn undo_what_may_not_change(
     }
     let tests = match row.writes {
         Writes::Tests => {
-            let tests = check_changes(&parts.tree.repo, &raw, &run.config.checks).tests;
+            let tests = check_changes(
+                &parts.tree.repo,
+                &raw,
+                &run.config.checks,
+                parts.tree.installed(),
+            )
+            .tests;
             tests.changed.into_iter().chain(tests.added).collect()
         }
         Writes::Anything | Writes::Nothing => BTreeSet::new(),
@@ -139,7 +145,8 @@ pub fn undo(
     }
     let (raw, after) = tree.snapshot(emit);
     let raw = raw.as_deref();
-    let tests = raw.map(|raw| check_changes(&tree.repo, raw, &run.config.checks).tests);
+    let tests =
+        raw.map(|raw| check_changes(&tree.repo, raw, &run.config.checks, tree.installed()).tests);
     Observation::Undone {
         after,
         changes: raw.map(changed_paths).unwrap_or_default(),

@@ -56,7 +56,7 @@ pub async fn verify(
         }
     };
     judge(memory, run, (&before, &after), &verification);
-    let changes = |raw| check_changes(&tree.repo, raw, &run.config.checks).tests;
+    let changes = |raw| check_changes(&tree.repo, raw, &run.config.checks, tree.installed()).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
         (Some(before), Some(after)) => altered(before, after),

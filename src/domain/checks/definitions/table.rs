@@ -86,5 +86,8 @@ pub const INTERPRETERS: &[&str] = &[
 /// Shells.
 pub const SHELLS: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 
+/// Where package managers install programs in a work tree.
+pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin", "venv/bin"];
+
 /// What runs the scripts of a `package.json`.
 pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];

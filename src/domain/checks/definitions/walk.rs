@@ -2,7 +2,7 @@
 
 use super::families::FAMILIES;
 use super::shell::{self, is_assignment};
-use super::table::{Family, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
+use super::table::{Family, INSTALLED, INTERPRETERS, PACKAGE_MANAGERS, RUNNERS, SHELLS};
 use super::{Definitions, Entry, Start, base, fits, joined, parent};
 use crate::checks::tests_changed::is_test;
 use crate::pattern::Pattern;
@@ -131,6 +131,7 @@ impl Walk<'_> {
     fn command(&mut self, words: &[String], place: &Place) {
         let mut is_program = true;
         for (at, word) in words.iter().enumerate() {
+            self.installed(place, word);
             let rest = words.get(at + 1..).unwrap_or_default();
             let name = base(word);
             let of_command = is_program;
@@ -142,7 +143,7 @@ impl Walk<'_> {
                 || is_assignment(word);
             is_program = is_program && is_prefix;
             if of_command && (word == "." || word == "source") {
-                self.script_at(place, rest.first());
+                self.sourced(place, rest.first());
                 continue;
             }
             let known = self.program(name, rest, place);
@@ -155,6 +156,27 @@ impl Walk<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// What a package manager has installed under this name, here or above: it is in front of what the machine
+    /// has for whoever runs the scripts of a package or works in a virtual environment.
+    fn installed(&mut self, place: &Place, word: &str) {
+        if word.contains('/') || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+            return;
+        }
+        let mut dir = place.dir.as_str();
+        loop {
+            for programs in INSTALLED {
+                let path = format!("{programs}/{word}");
+                if let Some((path, Entry::File { .. })) = self.resolve_from(dir, &path) {
+                    self.found.installed.insert(path);
+                }
+            }
+            if dir.is_empty() {
+                return;
+            }
+            dir = parent(dir);
         }
     }
 
@@ -387,6 +409,16 @@ impl Walk<'_> {
                 self.shell(&recipes, &here);
                 return;
             }
+        }
+    }
+
+    /// A file of settings, which begins with a dot, decides whoever reads it in.
+    fn sourced(&mut self, place: &Place, word: Option<&String>) {
+        match word.and_then(|word| self.resolve(place, word)) {
+            Some((path, Entry::File { .. })) if base(&path).starts_with('.') => {
+                self.found.named.insert(path);
+            }
+            _ => self.script_at(place, word),
         }
     }
 
