@@ -109,6 +109,9 @@ const READ_ONLY: &[&str] = &[
     "--allowedTools=Read,Grep,Glob,Bash(git diff:*),Bash(git log:*),Bash(git show:*),Bash(git status:*)",
 ];
 
+/// Has what is of this machine and this moment in the first message instead of the system prompt.
+const STABLE_SYSTEM_PROMPT: &str = "--exclude-dynamic-system-prompt-sections";
+
 /// The longest schema that is given as an argument: the system allows one of 128 KiB.
 const MAX_SCHEMA: usize = 100_000;
 
@@ -121,6 +124,14 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     args.extend(permissions.iter().map(OsString::from));
     if !request.overrides(&["--disallowedTools", "--disallowed-tools", "--tools"]) {
         args.push(format!("--disallowedTools={DISALLOWED}").into());
+    }
+    // git's status and the like would be in front of the conversation, and change with each turn that goes on with it.
+    if !request.overrides(&[
+        STABLE_SYSTEM_PROMPT,
+        "--system-prompt",
+        "--system-prompt-file",
+    ]) {
+        args.push(STABLE_SYSTEM_PROMPT.into());
     }
     args.extend(request.model_argument(&["--model"]));
     let budget = request

@@ -119,6 +119,9 @@ pub struct PlanLine {
 pub struct RunUsage {
     /// Tokens sent.
     pub tokens_in: Option<u64>,
+    /// Of these, tokens that the provider served from its cache.
+    #[serde(default)]
+    pub tokens_cached: Option<u64>,
     /// Tokens received.
     pub tokens_out: Option<u64>,
     /// US dollars.

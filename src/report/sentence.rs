@@ -265,11 +265,7 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
 
 /// How far a turn has come, in one line.
 pub fn turn_progress(progress: &TurnProgress) -> String {
-    let used = RunUsage {
-        tokens_in: progress.usage.tokens_in,
-        tokens_out: progress.usage.tokens_out,
-        cost_usd: progress.usage.cost_usd,
-    };
+    let used = RunUsage::from(progress.usage);
     let last = progress.last_tool.as_deref();
     let changed = progress.changed_files.map(u64::from);
     let parts = [
@@ -291,7 +287,10 @@ pub fn usage(usage: &RunUsage) -> Option<String> {
         (None, None) => None,
         (a, b) => {
             let part = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), text::tokens);
-            Some(format!("{} in / {} out tokens", part(a), part(b)))
+            let cached = usage.tokens_cached.filter(|cached| *cached > 0);
+            let cached = cached.map(|n| format!(" ({} cached)", text::tokens(n)));
+            let cached = cached.unwrap_or_default();
+            Some(format!("{} in{cached} / {} out tokens", part(a), part(b)))
         }
     };
     let cost = usage.cost_usd.map(text::dollars);

@@ -61,6 +61,7 @@ mod plan_drafts;
 mod plan_file;
 mod plan_runs;
 mod processes;
+mod prompt_cache;
 mod proofs;
 mod real_agents;
 mod real_cli_smoke;

@@ -441,6 +441,7 @@ fn the_command_line() {
             "--permission-mode=acceptEdits",
             "--allowedTools=Bash",
             "--disallowedTools=AskUserQuestion,EnterPlanMode,EnterWorktree,ScheduleWakeup,CronCreate",
+            "--exclude-dynamic-system-prompt-sections",
         ]
     );
     let added = env(&[
@@ -479,6 +480,7 @@ fn what_follows_the_format_depends_on_the_request() {
         after_format(&full),
         [
             "--permission-mode=bypassPermissions",
+            "--exclude-dynamic-system-prompt-sections",
             "--model=m",
             "--max-budget-usd=0.25",
             "--resume=abc",
@@ -491,6 +493,7 @@ fn what_follows_the_format_depends_on_the_request() {
         "n",
         "--max-budget-usd=9",
         "--tools=Bash",
+        "--exclude-dynamic-system-prompt-sections",
     ]
     .map(str::to_owned);
     let overridden = TurnRequest {
@@ -511,7 +514,7 @@ fn what_follows_the_format_depends_on_the_request() {
             ..request()
         };
         assert_eq!(
-            after_format(&of_a_pull_request)[1..],
+            after_format(&of_a_pull_request)[2..],
             [sources, "--strict-mcp-config", "--tools=Bash"]
         );
     }
@@ -524,7 +527,12 @@ fn what_follows_the_format_depends_on_the_request() {
     };
     assert_eq!(
         after_format(&reviewer),
-        [READ_ONLY[0], READ_ONLY[1], "--tools=Bash"]
+        [
+            READ_ONLY[0],
+            READ_ONLY[1],
+            STABLE_SYSTEM_PROMPT,
+            "--tools=Bash"
+        ]
     );
 }
 

@@ -10,6 +10,17 @@ use crate::outcome::{Outcome, TaskEnd};
 use crate::snapshot::{Head, Snapshot};
 use std::collections::BTreeMap;
 
+impl From<Usage> for RunUsage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            tokens_in: usage.tokens_in,
+            tokens_cached: usage.tokens_cached,
+            tokens_out: usage.tokens_out,
+            cost_usd: usage.cost_usd,
+        }
+    }
+}
+
 impl RunUsage {
     /// Adds a turn's usage. A sum of which no part is known stays unknown.
     pub(super) fn add(&mut self, usage: &Usage) {
@@ -18,6 +29,7 @@ impl RunUsage {
             (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
         };
         self.tokens_in = sum(self.tokens_in, usage.tokens_in);
+        self.tokens_cached = sum(self.tokens_cached, usage.tokens_cached);
         self.tokens_out = sum(self.tokens_out, usage.tokens_out);
         if let Some(cost) = usage.cost_usd {
             self.cost_usd = Some(self.cost_usd.unwrap_or(0.0) + cost);
@@ -146,11 +158,7 @@ impl TurnSummary {
             after: StateLine::from(&line.after),
             exit: line.exit.clone(),
             elapsed_ms: line.elapsed_ms,
-            usage: RunUsage {
-                tokens_in: line.usage.tokens_in,
-                tokens_out: line.usage.tokens_out,
-                cost_usd: line.usage.cost_usd,
-            },
+            usage: line.usage.into(),
             builtin: line.builtin.clone(),
         }
     }

@@ -138,7 +138,7 @@ fn a_retry_that_is_told_twice_is_one_retry() {
 fn a_turn_that_was_cut_short_has_its_price_and_no_line() {
     let usage = Usage {
         tokens_in: Some(100),
-        tokens_cached: None,
+        tokens_cached: Some(40),
         tokens_out: Some(20),
         cost_usd: Some(0.5),
     };
@@ -155,6 +155,7 @@ fn a_turn_that_was_cut_short_has_its_price_and_no_line() {
     }
     let expected = RunUsage {
         tokens_in: Some(100),
+        tokens_cached: Some(40),
         tokens_out: Some(20),
         cost_usd: Some(0.5),
     };

@@ -65,7 +65,7 @@ fn a_good_run_says_what_was_done() {
       committed c0ffee123456 Quote CSV fields (1 file)
     ✓ t2 done: checks passed, committed c0ffee123456 · 1 attempt, 1 turn, 1m 35s
 
-    ✓ Sprag: success (verified): 2 of 2 tasks done in 4m 00s · 73.6k in / 8.6k out tokens, $0.24
+    ✓ Sprag: success (verified): 2 of 2 tasks done in 4m 00s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✓ t2 Quote fields: done: checks passed, committed c0ffee123456
       Done:
@@ -105,7 +105,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
         log: verify/01-test.log
     ✗ t2 failed (verification_failed): the checks still fail and no retry is left · 2 attempts, 2 turns, 1m 35s
 
-    ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 55s · 55.2k in / 6.4k out tokens, $0.18
+    ✗ Sprag: partial (verification_failed): 1 of 3 tasks done in 2m 55s · 55.2k in (27.0k cached) / 6.4k out tokens, $0.18
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✗ t2 Quote fields: failed (verification_failed): the checks still fail and no retry is left
           check test: src/report.rs:41: assertion `left == right` failed: header differs
@@ -155,7 +155,7 @@ fn planning_is_named_with_what_shows_it() {
       check test passed: 12 passed (8.3s)
     ✗ t1 failed (planning_only): the agent planned and never changed a file; every check passes · 1 attempt, 4 turns, 1m 35s
 
-    ✗ Sprag: failed (planning_only): 0 of 1 task done in 2m 33s · 73.6k in / 8.6k out tokens, $0.24
+    ✗ Sprag: failed (planning_only): 0 of 1 task done in 2m 33s · 73.6k in (36.0k cached) / 8.6k out tokens, $0.24
       ✗ t1 Serve /report.csv: failed (planning_only): the agent planned and never changed a file; every check passes
       Next:
         say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
@@ -182,7 +182,7 @@ fn no_progress_and_cancel_have_the_sentences_of_the_contract() {
     SIGTERM received: stopping; a second signal ends at once
     · t1 pending (cancelled): cancelled by SIGTERM · 1 attempt, 1 turn, 1m 35s
 
-    ■ Sprag: cancelled (cancelled): 0 of 2 tasks done in 58s · 18.4k in / 2.1k out tokens, $0.06
+    ■ Sprag: cancelled (cancelled): 0 of 2 tasks done in 58s · 18.4k in (9.0k cached) / 2.1k out tokens, $0.06
       · t1 Serve /report.csv: pending (cancelled): cancelled by SIGTERM
       · t2 Quote fields: pending: not reached
       Kept:

@@ -19,7 +19,7 @@ fn success() {
 
     **The checks passed** (`success` · `verified`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 4m 00s · 73.6k in / 8.6k out tokens, \$0.24 · 1 retry · 1 nudge
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 4m 00s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 1 retry · 1 nudge
 
     | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
     |---|---|---|---:|---:|---:|---|---:|---:|---:|
@@ -67,7 +67,7 @@ fn partial() {
 
     - `src/report.rs:41`: assertion \`left == right\` failed: header differs
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 55s · 55.2k in / 6.4k out tokens, \$0.18 · 1 retry
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 55s · 55.2k in (27.0k cached) / 6.4k out tokens, \$0.18 · 1 retry
 
     **Kept**
 
@@ -142,7 +142,7 @@ fn blocked() {
 
     **`t1`: the agent reported: the schema of the reports table is not in the repository** (`blocked` · `failed_report`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 51s · 18.4k in / 2.1k out tokens, \$0.06
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 51s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
 
     **What to do next**
 
@@ -186,7 +186,7 @@ fn planning_only() {
 
     **`t1`: the agent planned and never changed a file** (`failed` · `planning_only`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 33s · 73.6k in / 8.6k out tokens, \$0.24 · 3 nudges
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 2m 33s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 3 nudges
 
     **What to do next**
 
@@ -219,7 +219,7 @@ fn no_progress() {
 
     - `src/report.rs:41`: assertion \`left == right\` failed: header differs
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 42s · 36.8k in / 4.3k out tokens, \$0.12 · 1 retry
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 42s · 36.8k in (18.0k cached) / 4.3k out tokens, \$0.12 · 1 retry
 
     **Kept**
 
@@ -273,7 +273,7 @@ fn cancelled() {
 
     **`t1`: cancelled by SIGTERM** (`cancelled` · `cancelled`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in / 2.1k out tokens, \$0.06
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
 
     **Kept**
 
@@ -315,7 +315,7 @@ fn budget() {
 
     **`t2`: the token limit is reached: 41100 of 40000** (`budget` · `budget`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 49s · 36.8k in / 4.3k out tokens, \$0.12
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 1m 49s · 36.8k in (18.0k cached) / 4.3k out tokens, \$0.12
 
     **Kept**
 
@@ -359,7 +359,7 @@ fn unverified() {
 
     **No check confirms it** (`unverified` · `unverified`)
 
-    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in / 2.1k out tokens, \$0.06
+    Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 58s · 18.4k in (9.0k cached) / 2.1k out tokens, \$0.06
 
     **What to do next**
 

@@ -409,7 +409,7 @@ fn brought(task: &TaskSummary) -> Option<Brought> {
         elapsed_ms: task.elapsed_ms,
         usage: Usage {
             tokens_in: task.usage.tokens_in,
-            tokens_cached: None,
+            tokens_cached: task.usage.tokens_cached,
             tokens_out: task.usage.tokens_out,
             cost_usd: task
                 .usage

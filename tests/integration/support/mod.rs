@@ -15,6 +15,7 @@ pub mod model_wire;
 pub mod npm;
 pub mod proc;
 pub mod project;
+pub mod prompt_cache;
 pub mod proxy;
 pub mod real_crate;
 pub mod runner;
