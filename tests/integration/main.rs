@@ -65,6 +65,7 @@ mod prompt_cache;
 mod proofs;
 mod real_agents;
 mod real_cli_smoke;
+mod release_workflow;
 mod repeated_attempts;
 mod replay;
 mod reports;
