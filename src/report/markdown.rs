@@ -271,21 +271,13 @@ fn table(summary: &RunSummary, limits: &Limits) -> String {
         .tasks
         .iter()
         .any(|task| task.usage.cost_usd.is_some());
-    let cost = if costs { " Cost |" } else { "" };
-    let rule = if costs { "---:|" } else { "" };
+    let usage = if costs { "Tokens, cost" } else { "Tokens" };
+    // More columns than six are cut where GitHub shows them.
     let mut rows = vec![
-        format!(
-            "| Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens |{cost}"
-        ),
-        format!("|---|---|---|---:|---:|---:|---|---:|---:|{rule}"),
+        format!("| Task | Status | Attempts | Commit | Time | {usage} |"),
+        "|---|---|---:|---|---:|---:|".to_owned(),
     ];
-    rows.extend(
-        summary
-            .tasks
-            .iter()
-            .take(limits.rows)
-            .map(|task| row(task, costs)),
-    );
+    rows.extend(summary.tasks.iter().take(limits.rows).map(row));
     let more = summary.tasks.len().saturating_sub(limits.rows);
     let table = rows.join("\n");
     match more {
@@ -297,48 +289,47 @@ fn table(summary: &RunSummary, limits: &Limits) -> String {
     }
 }
 
-fn row(task: &TaskSummary, costs: bool) -> String {
+fn row(task: &TaskSummary) -> String {
+    const NONE: &str = "–";
     let worked = !task.turns.is_empty() || task.attempts > 0;
-    let number = |n: u32| {
-        if worked {
-            n.to_string()
-        } else {
-            "–".to_owned()
+    let status = unbroken(&format!(
+        "{} {}",
+        task_icon(task.status),
+        task.status.as_str()
+    ));
+    let reason = task.reason.map(|reason| format!(" `{}`", reason.as_str()));
+    let attempts = match (worked, task.nudges) {
+        (false, _) => NONE.to_owned(),
+        (true, 0) => task.attempts.to_string(),
+        (true, nudges) => {
+            let nudges = text::count(u64::from(nudges), "nudge");
+            format!("{}, {}", task.attempts, unbroken(&nudges))
         }
     };
+    let commit = task.commit.as_ref();
     let tokens = match (task.usage.tokens_in, task.usage.tokens_out) {
-        (None, None) => "–".to_owned(),
-        (a, b) => text::tokens(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        (None, None) => None,
+        (a, b) => Some(text::tokens(a.unwrap_or(0).saturating_add(b.unwrap_or(0)))),
     };
-    let mut cells = vec![
+    let cost = task
+        .usage
+        .cost_usd
+        .map(|cost| inline(&text::dollars(cost), 40));
+    let usage: Vec<String> = tokens.into_iter().chain(cost).collect();
+    let cells = [
         format!("{} {}", code(&task.id, 60), inline(&task.title, 120)),
-        unbroken(&format!(
-            "{} {}",
-            task_icon(task.status),
-            task.status.as_str()
-        )),
-        task.reason
-            .map_or_else(|| "–".to_owned(), |reason| format!("`{}`", reason.as_str())),
-        number(task.attempts),
-        number(task.retries),
-        number(task.nudges),
-        task.commit
-            .as_ref()
-            .map_or_else(|| "–".to_owned(), |id| code(&sentence::short_id(id), 12)),
-        if worked {
-            unbroken(&text::duration(task.elapsed_ms))
-        } else {
-            "–".to_owned()
+        format!("{status}{}", reason.unwrap_or_default()),
+        attempts,
+        commit.map_or_else(|| NONE.to_owned(), |id| code(&sentence::short_id(id), 12)),
+        match worked {
+            true => unbroken(&text::duration(task.elapsed_ms)),
+            false => NONE.to_owned(),
         },
-        tokens,
+        match usage.is_empty() {
+            true => NONE.to_owned(),
+            false => usage.join(", "),
+        },
     ];
-    if costs {
-        cells.push(
-            task.usage
-                .cost_usd
-                .map_or_else(|| "–".to_owned(), |usd| inline(&text::dollars(usd), 20)),
-        );
-    }
     format!("| {} |", cells.join(" | "))
 }
 

@@ -21,10 +21,10 @@ fn success() {
 
     Plan CSV export · branch `feature/csv` · head `9b1e44c0aa27` · agent codex · 4m 00s · 73.6k in (36.0k cached) / 8.6k out tokens, \$0.24 · 1 retry · 1 nudge
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done | `verified` | 2 | 1 | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 61.6k | \$0.18 |
-    | `t2` Quote fields | ✅&nbsp;done | `verified` | 1 | 0 | 0 | `c0ffee123456` | 1m&nbsp;35s | 20.5k | \$0.06 |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 2, 1&nbsp;nudge | `9b1e44c0aa27` | 1m&nbsp;35s | 61.6k, \$0.18 |
+    | `t2` Quote fields | ✅&nbsp;done `verified` | 1 | `c0ffee123456` | 1m&nbsp;35s | 20.5k, \$0.06 |
 
     <details>
     <summary><b>t1</b> Serve /report.csv: checks passed, committed 9b1e44c0aa27</summary>
@@ -82,11 +82,11 @@ fn partial() {
     - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t2.patch`
     - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t2.patch`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done | `verified` | 1 | 0 | 0 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k | \$0.06 |
-    | `t2` Quote fields | ❌&nbsp;failed | `verification_failed` | 2 | 1 | 0 | – | 1m&nbsp;35s | 41.1k | \$0.12 |
-    | `t3` Document the route | ⏸️&nbsp;pending | – | – | – | – | – | – | – | – |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t2` Quote fields | ❌&nbsp;failed `verification_failed` | 2 | – | 1m&nbsp;35s | 41.1k, \$0.12 |
+    | `t3` Document the route | ⏸️&nbsp;pending | – | – | – | – |
 
     ### `t2` Quote fields: failed (`verification_failed`)
 
@@ -149,9 +149,9 @@ fn blocked() {
     - Do what the report asks for, or change the task, then run it again
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ✋&nbsp;blocked | `failed_report` | 1 | 0 | 0 | – | 1m&nbsp;35s | 20.5k | \$0.06 |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ✋&nbsp;blocked `failed_report` | 1 | – | 1m&nbsp;35s | 20.5k, \$0.06 |
 
     ### `t1` Serve /report.csv: blocked (`failed_report`)
 
@@ -193,9 +193,9 @@ fn planning_only() {
     - Say in the task which files are to change and how, or try another model; where nothing has to change, --if-no-changes ok takes that for a good end
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ❌&nbsp;failed | `planning_only` | 1 | 0 | 3 | – | 1m&nbsp;35s | 82.2k | \$0.24 |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ❌&nbsp;failed `planning_only` | 1, 3&nbsp;nudges | – | 1m&nbsp;35s | 82.2k, \$0.24 |
 
     ### `t1` Serve /report.csv: failed (`planning_only`)
 
@@ -233,9 +233,9 @@ fn no_progress() {
     - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
     - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t1.patch`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ❌&nbsp;failed | `no_progress` | 2 | 1 | 0 | – | 1m&nbsp;35s | 41.1k | \$0.12 |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ❌&nbsp;failed `no_progress` | 2 | – | 1m&nbsp;35s | 41.1k, \$0.12 |
 
     ### `t1` Serve /report.csv: failed (`no_progress`)
 
@@ -286,10 +286,10 @@ fn cancelled() {
     - Take the unfinished work to a clean checkout: `git apply /runs/01H-run/patches/t1.patch`
     - Drop the unfinished work here; the patch still has it: `git apply -R /runs/01H-run/patches/t1.patch`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ⏸️&nbsp;pending | `cancelled` | 1 | 0 | 0 | – | 1m&nbsp;35s | 20.5k | \$0.06 |
-    | `t2` Quote fields | ⏸️&nbsp;pending | – | – | – | – | – | – | – | – |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ⏸️&nbsp;pending `cancelled` | 1 | – | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t2` Quote fields | ⏸️&nbsp;pending | – | – | – | – |
 
     ### `t1` Serve /report.csv: pending (`cancelled`)
 
@@ -326,10 +326,10 @@ fn budget() {
     - Raise --max-tokens or --max-cost-usd
     - Go on from here: `sprag run --resume --run-dir /runs/01H-run`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done | `verified` | 1 | 0 | 0 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k | \$0.06 |
-    | `t2` Quote fields | ⏸️&nbsp;pending | `budget` | 1 | 0 | 0 | – | 1m&nbsp;35s | 20.5k | \$0.06 |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ✅&nbsp;done `verified` | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k, \$0.06 |
+    | `t2` Quote fields | ⏸️&nbsp;pending `budget` | 1 | – | 1m&nbsp;35s | 20.5k, \$0.06 |
 
     ### `t2` Quote fields: pending (`budget`)
 
@@ -366,9 +366,9 @@ fn unverified() {
     - Add a check to .sprag/config.yaml, so that work is verified: `verify: [{ name: test, run: <command>, kind: test }]`
     - Or name one for a single run: `sprag run --verify '<command>'`
 
-    | Task | Status | Reason | Attempts | Retries | Nudges | Commit | Time | Tokens | Cost |
-    |---|---|---|---:|---:|---:|---|---:|---:|---:|
-    | `t1` Serve /report.csv | ✅&nbsp;done | `unverified` | 1 | 0 | 0 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k | \$0.06 |
+    | Task | Status | Attempts | Commit | Time | Tokens, cost |
+    |---|---|---:|---|---:|---:|
+    | `t1` Serve /report.csv | ✅&nbsp;done `unverified` | 1 | `9b1e44c0aa27` | 1m&nbsp;35s | 20.5k, \$0.06 |
 
     <details>
     <summary><b>t1</b> Serve /report.csv: committed as 9b1e44c0aa27 without a check</summary>
