@@ -48,11 +48,14 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
     let plain = |text: String| vec![Line::new(Tone::Plain, text)];
     let task = event.task.as_deref();
     match &event.kind {
-        EventKind::RunStarted(started) => run_started(started),
-        EventKind::TaskStarted { title } => vec![
-            Line::new(Tone::Plain, ""),
-            Line::new(Tone::Heading, task_heading(event, summary, title)),
-        ],
+        EventKind::RunStarted(started) => {
+            let mut lines = run_started(started);
+            lines.extend(taken_up(started, summary));
+            lines
+        }
+        EventKind::TaskStarted { title } => {
+            task_heading(task.unwrap_or_default(), title, summary).to_vec()
+        }
         EventKind::TurnStarted { purpose, agent, .. } => {
             let (turn, agent) = (event.turn.unwrap_or(0), text::short_line(agent, 60));
             let who = event.phase.map(|place| place.role.as_str());
@@ -217,14 +220,26 @@ fn sandbox(line: &SandboxLine) -> Line {
     Line::whole(Tone::Dim, format!("{}{missing}", line.words()))
 }
 
-fn task_heading(event: &Event, summary: &RunSummary, title: &str) -> String {
-    let id = event.task.as_deref().unwrap_or("");
+fn task_heading(id: &str, title: &str, summary: &RunSummary) -> [Line; 2] {
     let (at, of) = place(summary, id);
-    format!(
+    let heading = format!(
         "[{at}/{of}] {} {}",
         text::short_line(id, 60),
         text::short_line(title, 200)
-    )
+    );
+    [
+        Line::new(Tone::Plain, ""),
+        Line::new(Tone::Heading, heading),
+    ]
+}
+
+/// The task in the middle of which a run is taken up: it does not begin once more.
+fn taken_up(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
+    let current = summary.current.as_deref().filter(|_| started.resumed);
+    let task = current.and_then(|id| summary.task(id));
+    task.map_or_else(Vec::new, |task| {
+        task_heading(&task.id, &task.title, summary).to_vec()
+    })
 }
 
 /// A review, and what is open after it.

@@ -378,6 +378,9 @@ fn the_frame_shows_where_the_run_is() {
       · t3 Document
       › shell: cargo test ::error::x
     ");
+    // A process that takes the run up begins with what is known of it.
+    let taken_up = frame(&tape.summary(), &Progress::default(), &Style::default());
+    assert_eq!(taken_up[0], "task 2 of 3 · to do 1/3");
     let preparing = frame(
         &RunSummary::default(),
         &Progress::default(),
