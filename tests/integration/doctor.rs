@@ -370,3 +370,28 @@ fn the_program_of_every_check_and_setup_command_is_looked_for() {
     run.expect(0);
     assert_eq!(state(&found, "programs"), "warn");
 }
+
+#[test]
+fn whether_the_key_of_the_model_stays_with_sprag_is_told() {
+    let told = |project: &Project, args: &[&str]| {
+        let (run, found) = doctor(project, args);
+        let gateway = &found["model-gateway"];
+        let words = [&gateway["state"], &gateway["found"]].map(|it| it.as_str().unwrap());
+        (run.code, words.join(": "))
+    };
+    let mut project = project(CONFIG);
+    let (code, kept) = told(&project, &[]);
+    assert_eq!(kept, "ok: the key of its model stays with Sprag");
+    assert_eq!(code, 0);
+    let elsewhere = ["--agent-arg=--oss"];
+    let (code, own) = told(&project, &elsewhere);
+    assert!(own.starts_with("ok: it has its own login: "), "{own}");
+    assert_eq!(code, 0);
+    let (code, refused) = told(&project, &["--gateway", "on", elsewhere[0]]);
+    let why = "fail: `gateway: on` keeps the key of its model with Sprag, which cannot be: ";
+    assert!(refused.starts_with(why), "{refused}");
+    assert_eq!(code, 4);
+    project.env("OPENAI_BASE_URL", "nowhere");
+    let (_, wrong) = told(&project, &[]);
+    assert!(wrong.contains("OPENAI_BASE_URL"), "{wrong}");
+}
