@@ -422,7 +422,12 @@ fn agent(all: &Resolved, sources: &Sources, of_role: bool) -> Result<Agent> {
             ));
             let mut hints = missing.hints.into_iter();
             let first = hints.next().unwrap_or_default();
-            let none = none.hint(format!("or let the built-in agent work: {first}"));
+            // Where something is set, its fault is what keeps the built-in agent from working.
+            let why = match missing.nothing_set {
+                true => String::new(),
+                false => format!("{}; ", missing.message),
+            };
+            let none = none.hint(format!("or let the built-in agent work: {why}{first}"));
             hints.fold(none, Error::hint)
         }),
         (name, _) => match agents::cli(name) {

@@ -2,6 +2,7 @@
 //! set, without a look at anything else.
 
 use super::models::{self, Price};
+use crate::domain::suggest::nearest;
 use std::fmt;
 
 /// A wire format.
@@ -86,6 +87,18 @@ pub struct NoAccess {
     pub message: String,
     /// One line each.
     pub hints: Vec<String>,
+    /// Whether no variable and no name says which model is meant.
+    pub nothing_set: bool,
+}
+
+impl NoAccess {
+    fn of(message: String, hint: String) -> Self {
+        Self {
+            message,
+            hints: vec![hint],
+            nothing_set: false,
+        }
+    }
 }
 
 struct Provider {
@@ -94,9 +107,17 @@ struct Provider {
     base: &'static str,
     /// The variables that hold its key, the first that is set counts; none where none is needed.
     keys: &'static [&'static str],
+    /// The variables in which its own tools look for another address, and what stands after that
+    /// address.
+    bases: (&'static [&'static str], &'static str),
     /// The model where none is named.
     model: Option<&'static str>,
 }
+
+/// Anthropic's and Google's tools take an address without the version.
+const ANTHROPIC_BASES: (&[&str], &str) = (&["ANTHROPIC_BASE_URL"], "/v1");
+const OPENAI_BASES: (&[&str], &str) = (&["OPENAI_BASE_URL", "OPENAI_API_BASE"], "");
+const GEMINI_BASES: (&[&str], &str) = (&["GOOGLE_GEMINI_BASE_URL"], "/v1beta");
 
 /// The window of a model that is not known, in tokens: most have as much.
 const WINDOW: usize = 128_000;
@@ -118,6 +139,7 @@ const fn chat(
         wire: Wire::Chat,
         base,
         keys,
+        bases: (&[], ""),
         model,
     }
 }
@@ -126,6 +148,7 @@ const fn chat(
 const PROVIDERS: &[Provider] = &[
     Provider {
         wire: Wire::Messages,
+        bases: ANTHROPIC_BASES,
         ..chat(
             "anthropic",
             "https://api.anthropic.com/v1",
@@ -135,6 +158,7 @@ const PROVIDERS: &[Provider] = &[
     },
     Provider {
         wire: Wire::Responses,
+        bases: OPENAI_BASES,
         ..chat(
             "openai",
             "https://api.openai.com/v1",
@@ -144,6 +168,7 @@ const PROVIDERS: &[Provider] = &[
     },
     Provider {
         wire: Wire::Gemini,
+        bases: GEMINI_BASES,
         ..chat(
             "gemini",
             "https://generativelanguage.googleapis.com/v1beta",
@@ -154,6 +179,7 @@ const PROVIDERS: &[Provider] = &[
     // For servers that speak the newer format as well.
     Provider {
         wire: Wire::Responses,
+        bases: OPENAI_BASES,
         ..chat(
             "openai-responses",
             "https://api.openai.com/v1",
@@ -205,12 +231,18 @@ pub const BASE_URL: &str = "SPRAG_BASE_URL";
 
 /// Every variable that the choice depends on.
 pub fn variables() -> impl Iterator<Item = &'static str> {
+    let bases = PROVIDERS.iter().flat_map(|provider| provider.bases.0);
+    keys().chain(bases.copied())
+}
+
+/// Those of the variables that only Sprag is to see.
+pub fn keys() -> impl Iterator<Item = &'static str> {
     let keys = PROVIDERS.iter().flat_map(|provider| provider.keys);
     keys.copied().chain([BASE_URL])
 }
 
-/// Chooses by `provider/model`, by the keys that are set, and by the address of a server. Without any of
-/// these there is no access.
+/// Chooses by `provider/model`, by the keys that are set, and by the address of a server, be it in Sprag's own
+/// variable or in that of the provider's tools. Without any of these there is no access.
 ///
 /// # Errors
 /// What is missing.
@@ -220,24 +252,35 @@ pub fn choose(
 ) -> Result<Access, NoAccess> {
     let base = var(BASE_URL).filter(|base| !base.trim().is_empty());
     if let Some(base) = &base {
-        check_url(base)?;
+        check_url(BASE_URL, base)?;
     }
     let (provider, model) = provider_of(model, base.is_some(), var).ok_or_else(nothing_there)?;
+    let base = match base {
+        Some(base) => Some(base),
+        None => own_base(provider, var)?,
+    };
+    if base.is_none() {
+        refuse_misspelt(provider, model)?;
+    }
     // The job's token is for GitHub alone.
     let key = key_of(provider, var).filter(|_| base.is_none() || provider.name != GITHUB);
     if key.is_none() && !provider.keys.is_empty() && base.is_none() {
-        return Err(NoAccess {
-            message: format!("the built-in agent has no key for {}", provider.name),
-            hints: vec![format!("set {}", provider.keys.join(" or "))],
-        });
+        return Err(NoAccess::of(
+            format!("the built-in agent has no key for {}", provider.name),
+            format!("set {}", provider.keys.join(" or ")),
+        ));
     }
-    let model = model.or(provider.model).ok_or_else(|| NoAccess {
-        message: format!("no model is named for {}", provider.name),
-        hints: vec![format!("name one: --model {}/MODEL", provider.name)],
+    let model = model.or(provider.model).ok_or_else(|| {
+        NoAccess::of(
+            format!("no model is named for {}", provider.name),
+            format!("name one: --model {}/MODEL", provider.name),
+        )
     })?;
     let wire = match provider.wire {
         // A server that stands in for OpenAI's own mostly speaks the older format alone.
-        Wire::Responses if base.is_some() && provider.name == "openai" => Wire::Chat,
+        Wire::Responses if provider.name == "openai" && base.as_deref().is_some_and(is_foreign) => {
+            Wire::Chat
+        }
         wire => wire,
     };
     // Behind another address there may be anything of that name.
@@ -280,6 +323,53 @@ fn provider_of<'m>(
     by_key.next().map(|provider| (provider, model))
 }
 
+/// Whether an address is of somebody else than OpenAI.
+fn is_foreign(base: &str) -> bool {
+    let host = base.trim().parse::<hyper::Uri>().ok();
+    let host = host.as_ref().and_then(hyper::Uri::host).unwrap_or_default();
+    host != "openai.com" && !host.ends_with(".openai.com")
+}
+
+/// The address that the provider's own variables name.
+fn own_base(
+    provider: &Provider,
+    var: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<String>, NoAccess> {
+    let (names, suffix) = provider.bases;
+    let set = |name: &&'static str| {
+        let base = var(name).filter(|base| !base.trim().is_empty())?;
+        Some((*name, base))
+    };
+    let Some((name, base)) = names.iter().find_map(set) else {
+        return Ok(None);
+    };
+    check_url(name, &base)?;
+    let base = base.trim().trim_end_matches('/');
+    Ok(Some(match base.ends_with(suffix) {
+        true => base.to_owned(),
+        false => format!("{base}{suffix}"),
+    }))
+}
+
+/// No model of these providers has a slash in its name: what stands before it is a provider that is not
+/// known.
+fn refuse_misspelt(provider: &Provider, model: Option<&str>) -> Result<(), NoAccess> {
+    match model.and_then(|model| model.split_once('/')) {
+        Some((name, rest)) if provider.model.is_some() => {
+            let names = || PROVIDERS.iter().map(|known| known.name);
+            let hint = match nearest(name, names()) {
+                Some(known) => format!("did you mean --model {known}/{rest}?"),
+                None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            Err(NoAccess::of(
+                format!("{name} is no provider of models"),
+                hint,
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn key_of(provider: &Provider, var: &dyn Fn(&str) -> Option<String>) -> Option<Secret> {
     let set = provider.keys.iter().find_map(|name| var(name));
     let key = set.map(|key| key.trim().to_owned());
@@ -294,17 +384,17 @@ pub fn key_variable(access: &Access, var: &dyn Fn(&str) -> Option<String>) -> Op
     provider.keys.iter().copied().find(is_set)
 }
 
-fn check_url(url: &str) -> Result<(), NoAccess> {
+fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {
     let parsed = url.trim().parse::<hyper::Uri>().ok();
     let usable = parsed.is_some_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
     });
     match usable {
         true => Ok(()),
-        false => Err(NoAccess {
-            message: format!("{BASE_URL} is not an address of http or https"),
-            hints: vec!["write it like https://models.example.com/v1".into()],
-        }),
+        false => Err(NoAccess::of(
+            format!("{variable} is not an address of http or https"),
+            "write it like https://models.example.com/v1".into(),
+        )),
     }
 }
 
@@ -321,6 +411,7 @@ fn nothing_there() -> NoAccess {
             format!("set one of {}", keys.join(", ")),
             format!("or name a server that speaks OpenAI's format with {BASE_URL}"),
         ],
+        nothing_set: true,
     }
 }
 
@@ -419,6 +510,73 @@ mod tests {
                 "ollama Chat http://127.0.0.1:11434/v1 m -",
             ),
             (None, &[server], "no model is named for compatible"),
+            (
+                None,
+                &[
+                    ("ANTHROPIC_API_KEY", "a"),
+                    ("ANTHROPIC_BASE_URL", "https://h/x/"),
+                ],
+                "anthropic Messages https://h/x/v1 claude-sonnet-5-5 a",
+            ),
+            (
+                Some("openai/m"),
+                &[
+                    ("OPENAI_API_KEY", "k"),
+                    ("OPENAI_BASE_URL", "https://h/v1"),
+                    ("ANTHROPIC_BASE_URL", "https://other"),
+                ],
+                "openai Chat https://h/v1 m k",
+            ),
+            (
+                Some("openai/m"),
+                &[
+                    ("OPENAI_API_KEY", "k"),
+                    ("OPENAI_BASE_URL", "https://eu.api.openai.com/v1"),
+                ],
+                "openai Responses https://eu.api.openai.com/v1 m k",
+            ),
+            (
+                Some("x-ai/m"),
+                &[("OPENROUTER_API_KEY", "k")],
+                "openrouter Chat https://openrouter.ai/api/v1 x-ai/m k",
+            ),
+            (
+                Some("openai-responses/m"),
+                &[("OPENAI_API_KEY", "k"), ("OPENAI_API_BASE", "https://h/v1")],
+                "openai-responses Responses https://h/v1 m k",
+            ),
+            (
+                Some("gemini/m"),
+                &[
+                    ("GEMINI_API_KEY", "k"),
+                    ("GOOGLE_GEMINI_BASE_URL", "https://h/v1beta"),
+                ],
+                "gemini Gemini https://h/v1beta m k",
+            ),
+            (
+                Some("openai/m"),
+                &[
+                    ("OPENAI_API_KEY", "k"),
+                    ("OPENAI_BASE_URL", "https://own"),
+                    server,
+                ],
+                "openai Chat http://127.0.0.1:1/v1 m k",
+            ),
+            (
+                Some("openai/m"),
+                &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "localhost:1")],
+                "OPENAI_BASE_URL is not an address of http or https",
+            ),
+            (
+                Some("antropic/m"),
+                &[("ANTHROPIC_API_KEY", "a")],
+                "antropic is no provider of models",
+            ),
+            (
+                Some("openai/m"),
+                &[("GROQ_API_KEY", "k")],
+                "the built-in agent has no key for openai",
+            ),
             (
                 Some("m"),
                 &[(BASE_URL, "models.example.com")],

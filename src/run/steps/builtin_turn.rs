@@ -128,7 +128,7 @@ fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsStrin
     let mut env = parts
         .setup
         .environment(&run.config.settings.agent_env, &mut parts.emit);
-    env.retain(|(name, _)| !builtin::variables().any(|key| name == key));
+    env.retain(|(name, _)| !builtin::keys().any(|key| name == key));
     env
 }
 

@@ -52,8 +52,17 @@ impl Http {
         body: Vec<u8>,
     ) -> Result<Answer, ModelError> {
         let request = request(url, headers, body)?;
+        let to = request.uri().authority().map(ToString::to_string);
         let answer = self.client.send(request, self.idle).await;
-        let answer = answer.map_err(|error| failed(error, self.idle))?;
+        let answer = answer.map_err(|error| match error {
+            TransportError::Unsent(text) => {
+                // What the client says of itself before the reason helps nobody.
+                let why = text.trim_start_matches("client error (Connect): ");
+                let to = to.unwrap_or_default();
+                ModelError::network(&format!("no connection to {to}: {why}"))
+            }
+            error => failed(error, self.idle),
+        })?;
         let status = answer.status();
         let header = |name| {
             answer
