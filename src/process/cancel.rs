@@ -116,7 +116,7 @@ impl Cancel {
     }
 }
 
-/// Makes SIGINT, SIGTERM and SIGHUP raise the flag, also in a process with the id 1. A second
+/// Makes SIGINT, SIGTERM, SIGHUP and SIGQUIT raise the flag, also in a process with the id 1. A second
 /// signal kills all descendants at once and ends the process with 130 or 143, by the first signal.
 /// A SIGHUP that was ignored at the start (`nohup`) stays ignored.
 ///
@@ -187,6 +187,7 @@ pub fn watch_parent(cancel: &Cancel) -> io::Result<()> {
 struct Handlers {
     interrupt: Signal,
     terminate: Signal,
+    quit: Signal,
     hangup: Option<Signal>,
 }
 
@@ -195,6 +196,7 @@ impl Handlers {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            quit: signal(SignalKind::quit())?,
             hangup: if hangup_is_ignored() {
                 None
             } else {
@@ -222,6 +224,7 @@ impl Handlers {
         tokio::select! {
             _ = self.interrupt.recv() => CancelReason::Interrupt,
             _ = self.terminate.recv() => CancelReason::Terminate,
+            _ = self.quit.recv() => CancelReason::Terminate,
             _ = hangup => CancelReason::Terminate,
         }
     }

@@ -49,6 +49,7 @@ fn a_signal_cancels() {
         ("INT", "interrupted"),
         ("TERM", "terminated"),
         ("HUP", "terminated"),
+        ("QUIT", "terminated"),
     ] {
         // Under `nohup` it stays ignored.
         if signal == "HUP" && cancel::hangup_is_ignored() {
@@ -202,6 +203,7 @@ mod inner {
         let signal = match env::var("SIGNAL").unwrap().as_str() {
             "INT" => Signal::INT,
             "TERM" => Signal::TERM,
+            "QUIT" => Signal::QUIT,
             _ => Signal::HUP,
         };
         let Some(trial) = trial("setsid sleep 1000 & echo ready; wait") else {
