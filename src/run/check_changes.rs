@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
-use crate::domain::checks::tests_changed::is_test;
+use crate::domain::checks::tests_changed::{is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
 use crate::git::{Change, ChangeKind, RawSnapshot, Repo, display_path};
 use crate::run::installed::InstalledPrograms;
@@ -60,7 +60,13 @@ pub fn check_changes(
                 found.left.insert(change.path.clone());
             }
             None => {}
-            Some(Role::Test) if is_new => found.tests.added.push(path),
+            Some(Role::Test) if is_new => {
+                let text = repo.work_file(&change.path, MAX_BYTES).unwrap_or_default();
+                if may_rule_others(&path, &String::from_utf8_lossy(&text)) {
+                    found.tests.definitions.push(path.clone());
+                }
+                found.tests.added.push(path);
+            }
             Some(Role::Test) => found.tests.changed.push(path),
             Some(Role::Definition(part)) => {
                 definition(

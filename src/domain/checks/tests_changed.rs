@@ -23,9 +23,52 @@ pub fn is_test(path: &str) -> bool {
     TEST_PATH.is_match(path)
 }
 
+/// Whether a new test file, by its text, may decide what the tests beside it do: it has what test runners
+/// call before all tests, or ends the process.
+pub fn may_rule_others(path: &str, text: &str) -> bool {
+    static RULES: Pattern = Pattern::new(
+        r"(?x)
+            \bfunc\s+TestMain\s*\(
+            | \bdef\s+(?:load_tests|pytest_\w+)\s*\(
+            | \bos\._exit\b | \bos\.Exit\b | \bsyscall\.(?:Exit|Kill)\b
+            | \bprocess\.(?:exit|reallyExit|abort|kill)\b | \bDeno\.exit\b
+            | \bSystem\.(?:exit|halt)\b | \bRuntime\.getRuntime\b
+            | \bEnvironment\.Exit\b | \bexit!|\b_?exit\s*\(\s*0
+            | \bat_exit\b | \bregister_shutdown_function\b | \batexit\.register\b
+            | \bos\.kill\b | \bProcess\.kill\b
+            ",
+    );
+    let is_shell = path.ends_with(".sh") || path.ends_with(".bats");
+    !is_shell && RULES.is_match(text)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_test;
+    use super::{is_test, may_rule_others};
+
+    #[test]
+    fn what_runs_before_all_tests_or_ends_the_process_may_rule_others() {
+        for text in [
+            "func TestMain(m *testing.M) { }",
+            "def load_tests(loader, tests, pattern):",
+            "import os; os._exit(0)",
+            "process.exit(0)",
+            "exit(0);",
+            "Kernel.exit!",
+        ] {
+            assert!(may_rule_others("a_test.go", text), "{text}");
+        }
+        for (path, text) in [
+            ("tests/a.sh", "exit 0"),
+            (
+                "a_test.go",
+                "func TestMaintenance(t *testing.T) { t.Fatal(1) }",
+            ),
+            ("test_a.py", "def test_exit(): assert run() == 0"),
+        ] {
+            assert!(!may_rule_others(path, text), "{text}");
+        }
+    }
 
     #[test]
     fn tests_are_told_by_where_they_are_and_how_they_are_called() {

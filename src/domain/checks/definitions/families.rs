@@ -255,6 +255,7 @@ pub const FAMILIES: &[Family] = &[
             with_tests("cypress.json"),
             with_tests("wdio.conf.*"),
             with_tests("bunfig.toml"),
+            with_tests("__mocks__/"),
             alone(".nycrc*"),
             alone(".c8rc*"),
             alone("deno.json*"),
@@ -431,6 +432,8 @@ pub const FAMILIES: &[Family] = &[
         ],
         files: &[
             alone("pom.xml"),
+            with_tests("junit-platform.properties"),
+            with_tests("META-INF/services/"),
             alone("build.gradle*"),
             alone("settings.gradle*"),
             beside(

@@ -228,10 +228,35 @@ fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     found.collect()
 }
 
+/// The text without conditions that it has beyond the old one and that leave a module or the whole file out
+/// of a build for tests.
+fn without_new_gates(old: &str, new: &str) -> String {
+    static GATES: [Pattern; 2] = [
+        Pattern::new(r"(?m)^[ \t]*#!\[cfg\([^\n]*\)\][ \t]*\n"),
+        Pattern::new(
+            r"(?m)^[ \t]*#\[cfg\(not\(test\)\)\][ \t]*\n(?<kept>[ \t]*(?:pub(?:\([a-z ]+\))? )?mod )",
+        ),
+    ];
+    let mut text = new.to_owned();
+    for gate in &GATES {
+        if gate.captures_iter(&text).count() > gate.captures_iter(old).count() {
+            let kept = |found: &regex::Captures<'_>| {
+                found
+                    .name("kept")
+                    .map_or(String::new(), |kept| kept.as_str().to_owned())
+            };
+            text = gate.replace_all(&text, kept).into_owned();
+        }
+    }
+    text
+}
+
 fn rust_tests(old: &str, new: &str) -> Option<String> {
+    let gated = new;
+    let new = &*without_new_gates(old, new);
     let (before, after) = (test_modules(old), test_modules(new));
     let mut mixed = new.to_owned();
-    let mut differs = false;
+    let mut differs = gated != new;
     let mut missing = String::new();
     // From the end, so that the places of those in front stay.
     for (name, range) in before.iter().rev() {

@@ -103,3 +103,19 @@ fn new_test_modules_are_no_change_of_old_ones() {
     assert_eq!(Part::RustTests.restored(SOURCE, &new), None);
     assert_eq!(Part::RustTests.restored("fn a() {}\n", SOURCE), None);
 }
+
+#[test]
+fn conditions_that_leave_code_out_of_a_build_for_tests_are_taken_back() {
+    let part = Part::RustTests;
+    let source = format!("pub mod parser;\n{SOURCE}");
+    let whole = format!("#![cfg(not(test))]\n{source}");
+    assert_eq!(mixed(part, &source, &whole), source);
+    let module = format!("#[cfg(not(test))]\n{source}");
+    assert_eq!(mixed(part, &source, &module), source);
+    assert_eq!(
+        part.restored(&whole, &whole.replace("    1\n", "    2 - 1\n")),
+        None
+    );
+    let function = format!("#[cfg(not(test))]\nfn g() {{}}\n{source}");
+    assert_eq!(part.restored(&source, &function), None);
+}
