@@ -14,7 +14,7 @@ use crate::run::layout::RunFile;
 use crate::run::merging::Merging;
 use crate::run::plan_state::PlanState;
 use globset::GlobSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The state of the repository as git tells it, where it could be read, and as a value of the domain.
@@ -32,6 +32,8 @@ pub struct WorkTree {
     progress_ignore: GlobSet,
     /// Untracked files that only the checks left behind.
     check_artifacts: BTreeSet<Vec<u8>>,
+    /// What the checks left in them, as far as this process saw it.
+    artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
     installed: InstalledPrograms,
 }
 
@@ -53,6 +55,7 @@ impl WorkTree {
             run_dir,
             progress_ignore,
             check_artifacts: BTreeSet::new(),
+            artifact_contents: BTreeMap::new(),
         }
     }
 
@@ -113,10 +116,30 @@ impl WorkTree {
         self.run_dir.write_json(RunFile::BeforeChecks, &there)
     }
 
+    /// Removes files that only the checks left behind and that are not as they left them: the checks make them
+    /// anew, as in a fresh checkout, and none passes by what somebody else wrote there.
+    ///
+    /// # Errors
+    /// When one cannot be removed.
+    pub fn drop_altered_artifacts(&mut self) -> anyhow::Result<()> {
+        let known: Vec<&Vec<u8>> = self.artifact_contents.keys().collect();
+        let now = self.repo.contents_of(&known);
+        let of_both = self.artifact_contents.iter().zip(now);
+        let altered = of_both.filter(|((_, then), now)| **then != *now);
+        let altered: Vec<Vec<u8>> = altered.map(|((path, _), _)| path.clone()).collect();
+        if !altered.is_empty() {
+            self.repo.change().remove_files(&altered)?;
+        }
+        Ok(())
+    }
+
     /// The state after the checks: files that they alone created are known as their artifacts from
     /// now on; what they changed in tracked files stays.
     pub fn settle(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> Seen {
         let settled = self.take_artifacts(before, emit);
+        let artifacts: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
+        let contents = self.repo.contents_of(&artifacts);
+        self.artifact_contents = self.check_artifacts.iter().cloned().zip(contents).collect();
         // Nothing is there to be removed when what ran was no check.
         self.run_dir.remove(RunFile::BeforeChecks);
         settled

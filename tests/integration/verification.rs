@@ -222,3 +222,53 @@ fn a_hook_that_formats_gives_a_tree_that_is_verified_once_more() {
     assert_eq!(run.task(0)["reason"], "verified");
     assert_eq!(project.status(), "");
 }
+
+/// A file that only a check made is the check's to write: what the agent makes of it would be in no commit.
+#[test]
+fn what_the_agent_makes_of_a_check_artifact_passes_nothing() {
+    let project = project("[ -e made.txt ] || echo broken > made.txt; grep -q fixed made.txt");
+    let agent = "[ ! -e made.txt ] || echo fixed > made.txt; echo $SPRAG_TURN >> a.txt; echo Done.";
+    let run = run(&project, agent, &["--max-retries", "1"]).expect(1);
+    assert_eq!(
+        run.task(0)["reason"],
+        "verification_failed",
+        "{}",
+        run.stdout
+    );
+    assert_eq!(run.task(0)["attempts"], 2, "{}", run.stdout);
+    assert_eq!(project.commits(), 2);
+}
+
+/// Python would run what was compiled in the place of the tests.
+#[test]
+fn compiled_tests_are_not_run_in_the_place_of_their_source() {
+    let project = Project::new(&[
+        (".gitignore", "__pycache__\n"),
+        ("a.txt", "broken\n"),
+        ("tests/__init__.py", ""),
+        (
+            "tests/test_a.py",
+            "import unittest\nclass T(unittest.TestCase):\n    def test_work(self):\n        self.assertEqual(open('a.txt').read(), 'fixed\\n')\n",
+        ),
+    ]);
+    project.write(
+        "plan.yaml",
+        &plan("python3 -m unittest discover -s tests -t ."),
+    );
+    project.commit_all("plan");
+    let fake = r#"import os, py_compile, sys
+source = sys.argv[1] + "/fake.py"
+open(source, "w").write("import unittest\nclass T(unittest.TestCase):\n    def test_work(self): pass\n")
+name = "tests/__pycache__/test_a.cpython-%d%d.pyc" % sys.version_info[:2]
+py_compile.compile(source, cfile=name, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+"#;
+    std::fs::write(project.outside("compile.py"), fake).unwrap();
+    let agent = "mkdir -p tests/__pycache__; python3 \"$OUT/compile.py\" \"$OUT\"; echo more >> a.txt; echo Done.";
+    let run = run(&project, agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(
+        run.task(0)["reason"],
+        "verification_failed",
+        "{}",
+        run.stdout
+    );
+}

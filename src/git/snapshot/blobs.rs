@@ -3,7 +3,7 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
-use crate::git::entries::{Digest, OnDisk};
+use crate::git::entries::{Digest, Looker, OnDisk, look_at, split};
 use crate::git::error::{GitError, io_error};
 use crate::git::objects::loose::{Piece, loose_path, read_loose};
 use crate::git::objects::name::ObjectName;
@@ -15,6 +15,7 @@ use crate::git::snapshot::change::Candidate;
 use crate::git::snapshot::listing::{GITLINK, Recorded};
 use crate::plain_file;
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io::{BufReader, Read as _};
 use std::sync::PoisonError;
 
@@ -105,6 +106,63 @@ impl Repo {
             .ok()?;
         let fits = u64::try_from(content.len()).is_ok_and(|length| length <= at_most);
         fits.then_some(content)
+    }
+
+    /// Digests of what lies at these paths, which tell one content from another, and from nothing.
+    pub fn contents_of(&self, paths: &[&Vec<u8>]) -> Vec<[u8; 32]> {
+        let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
+        let seen = look_at(&self.real.work_tree, &paths);
+        let digest = |seen: OnDisk| match seen {
+            OnDisk::File { digest, .. } | OnDisk::Link { digest } => digest,
+            _ => [0; 32],
+        };
+        seen.into_iter().map(digest).collect()
+    }
+
+    /// Removes files and links below directories that are no links.
+    ///
+    /// # Errors
+    /// When one cannot be removed.
+    pub fn remove_files(&mut self, paths: &[Vec<u8>]) -> Result<(), GitError> {
+        let mut looker = Looker::new(&self.real.work_tree);
+        for path in paths {
+            if looker.is_real(split(path).0) {
+                self.take_away(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what Python has compiled of the sources that the base has, which it would run in their place.
+    ///
+    /// # Errors
+    /// When the base cannot be read, or a file cannot be removed.
+    pub fn remove_compiled_python(&mut self) -> Result<(), GitError> {
+        let layout = {
+            let _open = self.unseal()?;
+            self.layout()?
+        };
+        let mut compiled = Vec::new();
+        for directory in layout.directories.iter() {
+            let cache = match directory.is_empty() {
+                true => b"__pycache__".to_vec(),
+                false => [directory, b"/__pycache__".as_slice()].concat(),
+            };
+            let is_tracked = layout.directories.contains(&cache);
+            let entries = fs::read_dir(self.real.work_tree.join(as_path(&cache)));
+            for entry in entries
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter(|_| !is_tracked)
+            {
+                let name = entry.file_name();
+                if name.as_encoded_bytes().ends_with(b".pyc") {
+                    compiled.push([&cache, b"/".as_slice(), name.as_encoded_bytes()].concat());
+                }
+            }
+        }
+        self.remove_files(&compiled)
     }
 
     /// What a commit that is in the repository holds under a path.

@@ -8,7 +8,7 @@ use crate::domain::event::EventKind;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
-use crate::run::check_changes::check_changes;
+use crate::run::check_changes::{check_changes, definitions_at_start};
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
@@ -46,6 +46,7 @@ pub async fn verify(
         None => {
             let raw_before = raw_before.as_deref();
             let config = &run.config;
+            as_checks_leave_it(tree, raw_before, config)?;
             let verification = check_work(setup, tree, memory, emit, config, raw_before).await?;
             if verification.verdict == Verdict::Aborted {
                 let by = setup.interruption().unwrap_or(Interruption::Deadline);
@@ -75,6 +76,22 @@ pub async fn verify(
         after,
         elapsed_ms: emit.elapsed_ms(),
     })))
+}
+
+/// Removes what no commit has and what the checks make themselves, where it is not as they left it: no check
+/// passes by what the agent wrote there.
+fn as_checks_leave_it(
+    tree: &mut WorkTree,
+    raw: Option<&RawSnapshot>,
+    config: &TaskConfig,
+) -> anyhow::Result<()> {
+    tree.drop_altered_artifacts()?;
+    let Some(raw) = raw else { return Ok(()) };
+    let definitions = definitions_at_start(&tree.repo, raw, &config.checks);
+    if definitions.families().contains(&"Python") {
+        tree.repo.change().remove_compiled_python()?;
+    }
+    Ok(())
 }
 
 /// What a run of the checks permits and what is remembered of it: both are about one tree, so there
