@@ -249,6 +249,27 @@ impl Workflows {
             self.leave_out(path, step, &run, &because);
             return;
         }
+        let of_kind = |it: &&Command| it.kind == kind;
+        if let Some(plain) = known
+            .iter()
+            .filter(of_kind)
+            .find(|it| measures(&run, &it.run))
+        {
+            let because = format!("it is `{}` with a measure of coverage", plain.run);
+            self.leave_out(path, step, &run, &because);
+            return;
+        }
+        let measuring = |it: &Command| it.kind == kind && measures(&it.run, &run);
+        if let Some(at) = known.iter().position(measuring) {
+            let from = place(path, step);
+            let because = format!("it is `{run}` with a measure of coverage");
+            let found = &mut self.found.commands[at];
+            let with = std::mem::replace(&mut found.run, run);
+            let what = format!("{with}: {because}");
+            let from = std::mem::replace(&mut found.from, from);
+            self.left_out.push(Found { what, from });
+            return;
+        }
         let last = command.rsplit(" && ").next().unwrap_or(command);
         let tool = last.split_whitespace().find(|word| !word.contains('='));
         let tool = tool.unwrap_or("ci").rsplit('/').next().unwrap_or("ci");
@@ -275,6 +296,14 @@ impl Workflows {
             self.left_out.push(found);
         }
     }
+}
+
+/// Whether a command is another one with options that measure coverage, which may need more than is installed
+/// and tells nothing of whether the work is right.
+fn measures(command: &str, plain: &str) -> bool {
+    let more = command.strip_prefix(plain);
+    let more = more.and_then(|more| more.strip_prefix(' '));
+    more.is_some_and(|more| more.starts_with("--cov") || more.starts_with("-cover"))
 }
 
 fn place(path: &str, node: &Node) -> String {

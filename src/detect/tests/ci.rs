@@ -98,3 +98,28 @@ fn what_ci_runs_comes_before_any_guess() {
     );
     assert_eq!(proposal.not_found, ["a command that builds the project"]);
 }
+
+/// Whichever stands first.
+#[test]
+fn a_command_that_also_measures_coverage_is_proposed_without() {
+    let ci = |first: &str, second: &str| {
+        format!("on: push\njobs: {{ a: {{ steps: [{{ run: {first} }}, {{ run: {second} }}] }} }}")
+    };
+    let (plain, with) = (
+        "php vendor/bin/phpunit",
+        "php vendor/bin/phpunit --coverage-clover out.xml",
+    );
+    for (first, second) in [(plain, with), (with, plain)] {
+        let text = ci(first, second);
+        let files = [(".github/workflows/ci.yml", text.as_str())];
+        let proposal = propose(&listing(&files));
+        let checks: Vec<&str> = proposal
+            .checks
+            .iter()
+            .map(|it| it.what.run.as_str())
+            .collect();
+        assert_eq!(checks, [plain], "{first}");
+        let left_out = &proposal.left_out[0].what;
+        assert!(left_out.starts_with(with), "{left_out}");
+    }
+}
