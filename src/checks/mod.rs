@@ -11,6 +11,7 @@ use crate::domain::checks::{FailingCheck, excerpts, hints};
 use crate::domain::duration::millis;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
+use crate::plain_file;
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
 };
@@ -19,10 +20,13 @@ use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How much of a script may be its first line, in bytes.
+const FIRST_LINE: u64 = 256;
 
 /// How much of the beginning and the end of a check's output is read for what it says. The log
 /// keeps more.
@@ -255,6 +259,14 @@ async fn run_check(
         root: &root,
     };
     let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
+    if let CheckOutcome::NotStarted { program, why } = &mut result.outcome
+        && has_windows_line_endings(&around.work_tree.join(&*program))
+    {
+        *program = format!(
+            "the interpreter of {program} (its first line ends in a carriage return, as on Windows)"
+        );
+        *why = format!("{program} was not found");
+    }
     result.log = Some(name);
     (result, output)
 }
@@ -290,6 +302,15 @@ fn outcome(exit: &Exit) -> CheckOutcome {
             why: why.clone(),
         },
     }
+}
+
+/// Whether a script's first line ends in a carriage return, which the system takes for a part of the name
+/// of its interpreter.
+fn has_windows_line_endings(script: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = plain_file::open(script).map(|file| file.take(FIRST_LINE).read_to_end(&mut start));
+    let first = start.split(|byte| *byte == b'\n').next();
+    read.is_ok() && start.starts_with(b"#!") && first.is_some_and(|line| line.ends_with(b"\r"))
 }
 
 fn failing_output(results: &[CheckResult], outputs: &[String]) -> String {

@@ -12,9 +12,10 @@ fn started(check: &str) -> Project {
         ("plain.sh", "grep -q fixed a.txt\n"),
         ("check.sh", "grep -q fixed a.txt\n"),
         ("lost.sh", "#!/no/such/interpreter\ngrep -q fixed a.txt\n"),
+        ("windows.sh", "#!/bin/sh\r\ngrep -q fixed a.txt\r\n"),
     ];
     let mut project = Project::new(&files);
-    for name in ["check.sh", "lost.sh"] {
+    for name in ["check.sh", "lost.sh", "windows.sh"] {
         let path = project.repo().join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -30,6 +31,10 @@ fn a_check_that_cannot_start_blames_the_machine_and_commits_nothing() {
         ("no-such-program --all", "no-such-program"),
         ("./plain.sh", "./plain.sh"),
         ("./lost.sh", "./lost.sh"),
+        (
+            "./windows.sh",
+            "./windows.sh (its first line ends in a carriage return, as on Windows)",
+        ),
         ("python3 -m no_such_runner", "Python module no_such_runner"),
     ] {
         let project = started(check);
