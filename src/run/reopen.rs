@@ -208,6 +208,16 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
             None => Error::config(message).hint("start a new run; what this one committed stays"),
         }
     })?;
+    let has_base = repo
+        .has_base()
+        .map_err(|error| Error::environment(error.to_string()))?;
+    if let (Some(base), false) = (repo.base(), has_base) {
+        let message = format!(
+            "the run cannot be taken up: this repository has no commit {} any more, from which it went on",
+            base.0
+        );
+        return Err(Error::config(message).hint("fetch that commit, or start a new run"));
+    }
     let settled = finish_landing(&mut repo, run_dir).and_then(|()| undo_move(&mut repo, run_dir));
     settled.map_err(|error| {
         let message = format!("the run cannot be taken up: {}", told(&error));

@@ -117,6 +117,26 @@ fn a_run_is_taken_up_by_its_short_id() {
     assert!(report.stdout.contains("\"run_id\""), "{}", report.stdout);
 }
 
+/// Its configuration was read from that commit, and must not be taken for one that says nothing.
+#[test]
+fn a_run_of_a_repository_that_was_made_anew_is_refused() {
+    let project = one_task();
+    let wrong = project.agent("echo wrong > a.txt; echo Done.");
+    project.run(&wrong, &["--max-retries", "0"]).expect(1);
+    std::fs::remove_dir_all(project.repo().join(".git")).unwrap();
+    project.git(&["init", "--quiet", "--initial-branch", "main"]);
+    project.write("other.txt", "");
+    project.git(&["add", "other.txt"]);
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    project.git(&[&identity[..], &["commit", "--quiet", "--message", "Other"]].concat());
+    let refused = resume(&project, &wrong, &[]).expect(2).stderr;
+    assert!(
+        refused.contains("this repository has no commit "),
+        "{refused}"
+    );
+    assert!(refused.contains("start a new run"), "{refused}");
+}
+
 #[test]
 fn a_head_that_moved_meanwhile_is_refused() {
     let project = one_task();

@@ -85,6 +85,17 @@ impl Repo {
         Ok((output.status == Some(0)).then_some(output.stdout))
     }
 
+    /// Whether the repository still has the base: where it has not, nothing that is read from it is there.
+    ///
+    /// # Errors
+    /// When git cannot be run.
+    pub fn has_base(&self) -> Result<bool, GitError> {
+        let _open = self.unseal()?;
+        let call = self.call().args(["cat-file", "-e"]);
+        let output = call.args([&self.private.state.base_tree]).status()?;
+        Ok(output.status == Some(0))
+    }
+
     /// Every path of the base.
     ///
     /// # Errors
