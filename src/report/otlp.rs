@@ -97,8 +97,12 @@ enum What {
     Run,
     Task,
     Turn,
+    Tool,
     Check,
 }
+
+/// Tool calls of one turn that become spans: collectors refuse documents of more than some megabytes.
+const TOOLS_OF_A_TURN: usize = 1_000;
 
 impl Telemetry {
     /// Before the first event.
@@ -143,6 +147,8 @@ impl Telemetry {
                     turn.set("gen_ai.conversation.id", id);
                 }
             }
+            "agent.tool_call" => self.tool_called(event),
+            "agent.tool_result" => self.tool_answered(event),
             "turn.ended" => self.turn_ended(event),
             "turn.assessed" => self.turn_assessed(event),
             "check.started" => {
@@ -224,6 +230,40 @@ impl Telemetry {
             about.push(("gen_ai.request.model", json!(model)));
         }
         about
+    }
+
+    /// Words of the call are not told, which may hold anything: only the tool's name and the agent's id of it.
+    fn tool_called(&mut self, event: &Value) {
+        let Some(turn) = self.spans.iter().rposition(Span::is_open_turn) else {
+            return;
+        };
+        let of_turn = self.spans[turn..].iter();
+        let tools = of_turn.filter(|span| span.what == What::Tool).count();
+        if tools == TOOLS_OF_A_TURN {
+            return;
+        }
+        let name = text(event, "name").to_owned();
+        let id = event["id"].clone();
+        let span = self.open(What::Tool, format!("execute_tool {name}"), event);
+        span.parent = Some(turn);
+        span.set("gen_ai.operation.name", "execute_tool");
+        span.set("gen_ai.tool.name", name);
+        span.set("gen_ai.tool.call.id", id);
+    }
+
+    /// Ends the call with this id, or the one that was made last where the agent gives none.
+    fn tool_answered(&mut self, event: &Value) {
+        let last = self.last;
+        let id = ("gen_ai.tool.call.id", event["id"].clone());
+        let is_it = |span: &&mut Span| {
+            let is_open = span.what == What::Tool && span.end.is_none();
+            is_open && (id.1.is_null() || span.attributes.contains(&id))
+        };
+        if let Some(tool) = self.spans.iter_mut().rev().find(is_it) {
+            tool.end = Some(last);
+            tool.set("sprag.tool.exit_code", event["exit_code"].clone());
+            tool.error = (event["ok"] == false).then(|| "tool_failed".to_owned());
+        }
     }
 
     fn turn_ended(&mut self, event: &Value) {
@@ -529,6 +569,10 @@ impl Telemetry {
 }
 
 impl Span {
+    fn is_open_turn(&self) -> bool {
+        self.what == What::Turn && self.end.is_none()
+    }
+
     /// Sets an attribute, unless nothing is known of it.
     fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         let value = value.into();

@@ -81,7 +81,12 @@ impl Exporter {
     /// Takes an event in, without secrets.
     pub(super) fn take(&mut self, event: &Event, summary: &RunSummary) {
         let is_told = match &event.kind {
-            EventKind::Agent(said) => matches!(said, AgentEvent::SessionStarted { .. }),
+            EventKind::Agent(said) => matches!(
+                said,
+                AgentEvent::SessionStarted { .. }
+                    | AgentEvent::ToolCall { .. }
+                    | AgentEvent::ToolResult { .. }
+            ),
             EventKind::TurnProgress(_) => false,
             _ => true,
         };

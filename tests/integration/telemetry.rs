@@ -17,6 +17,8 @@ fn run(project: &mut Project) -> Run {
     project.commit_all("plan");
     let agent = project.agent(&format!(
         "echo '{{\"event\":\"agent.usage\",\"tokens_in\":1200,\"tokens_out\":30,\"cost_usd\":0.25}}'\n\
+         echo '{{\"event\":\"agent.tool_call\",\"id\":\"1\",\"name\":\"shell\",\"summary\":\"cat words-of-the-call\"}}'\n\
+         echo '{{\"event\":\"agent.tool_result\",\"id\":\"1\",\"ok\":true}}'\n\
          echo {CANARY} {KEY}; echo fixed > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Mend it'"
     ));
     project.run(&agent, &[])
@@ -84,6 +86,7 @@ fn a_collector_gets_the_spans_and_the_metrics_of_a_run_without_secrets() {
         );
         // Words of the agent are nobody's but the report's.
         assert!(!text.contains("Mend it"), "{text}");
+        assert!(!text.contains("words-of-the-call"), "{text}");
     }
     let traces = body(&requests, "/base/v1/traces");
     let spans = traces["resourceSpans"][0]["scopeSpans"][0]["spans"]
@@ -99,6 +102,7 @@ fn a_collector_gets_the_spans_and_the_metrics_of_a_run_without_secrets() {
             "sprag run",
             "sprag task",
             "invoke_agent command",
+            "execute_tool shell",
             "sprag check"
         ]
     );

@@ -301,3 +301,78 @@ fn every_event_is_taken_in_and_spans_that_nobody_ended_end_with_the_last() {
         None
     );
 }
+
+#[test]
+fn each_tool_call_is_a_span_below_its_turn_without_its_words() {
+    let mut telemetry = Telemetry::new(|_, _| None);
+    let mut seq = 0;
+    let mut tell = |event: Value| {
+        seq += 1;
+        let mut all = json!({ "seq": seq, "ts": format!("2026-03-01T12:00:{seq:02}Z") });
+        for (key, value) in event.as_object().unwrap() {
+            all[key] = value.clone();
+        }
+        telemetry.apply_value(&all);
+    };
+    let call = |id: Value, name: &str| json!({ "event": "agent.tool_call", "id": id, "name": name, "summary": "cat secret" });
+    let result = |id: Value, ok: bool| json!({ "event": "agent.tool_result", "id": id, "ok": ok, "exit_code": 7, "summary": "the secret" });
+    tell(json!({ "event": "run.started", "run_id": "r1", "agent": "codex" }));
+    tell(json!({ "event": "task.started", "task": "a" }));
+    tell(call(json!("early"), "none"));
+    tell(json!({ "event": "turn.started", "task": "a", "agent": "codex" }));
+    tell(call(json!("1"), "shell"));
+    tell(call(json!("2"), "edit"));
+    tell(result(json!("1"), false));
+    tell(result(json!("2"), true));
+    tell(call(Value::Null, "look"));
+    tell(result(Value::Null, true));
+    tell(call(json!("3"), "shell"));
+    tell(json!({ "event": "turn.ended", "duration_ms": 1000 }));
+    let spans = spans(&telemetry, &Origin::default());
+    let names: Vec<&str> = spans[3..]
+        .iter()
+        .map(|span| span["name"].as_str().unwrap())
+        .collect();
+    let tools = ["shell", "edit", "look", "shell"];
+    assert_eq!(names, tools.map(|name| format!("execute_tool {name}")));
+    let times = spans[3..].iter().map(|span| {
+        let of = |key: &str| span[key].as_str().unwrap()[8..10].to_owned();
+        (of("startTimeUnixNano"), of("endTimeUnixNano"))
+    });
+    let times: Vec<(String, String)> = times.collect();
+    let expected = [("05", "07"), ("06", "08"), ("09", "10"), ("11", "12")];
+    assert_eq!(
+        times,
+        expected.map(|(from, to)| (from.to_owned(), to.to_owned()))
+    );
+    for span in &spans[3..] {
+        assert_eq!(span["parentSpanId"], spans[2]["spanId"]);
+        assert_eq!(span["kind"], 1);
+        let operation = of(span, "gen_ai.operation.name");
+        assert_eq!(*operation, json!({ "stringValue": "execute_tool" }));
+        assert!(!span.to_string().contains("secret"), "{span}");
+    }
+    assert_eq!(
+        *of(&spans[3], "error.type"),
+        json!({ "stringValue": "tool_failed" })
+    );
+    assert_eq!(
+        *of(&spans[3], "sprag.tool.exit_code"),
+        json!({ "intValue": "7" })
+    );
+    assert!(of(&spans[4], "error.type").is_null());
+}
+
+#[test]
+fn a_turn_with_very_many_tool_calls_has_a_bounded_number_of_spans() {
+    let mut telemetry = Telemetry::new(|_, _| None);
+    let ts = "2026-03-01T12:00:00Z";
+    telemetry.apply_value(&json!({ "event": "run.started", "seq": 1, "ts": ts }));
+    telemetry.apply_value(&json!({ "event": "turn.started", "seq": 2, "ts": ts }));
+    for seq in 3..3 + 2 * TOOLS_OF_A_TURN {
+        let call = json!({ "event": "agent.tool_call", "seq": seq, "ts": ts, "name": "shell" });
+        telemetry.apply_value(&call);
+    }
+    let count = spans(&telemetry, &Origin::default()).len();
+    assert_eq!(count, 2 + TOOLS_OF_A_TURN);
+}

@@ -1,7 +1,9 @@
 //! The texts for GitHub: as they read, within their limits, and without anything foreign alive.
 
 use super::foreign_text::{alive, hostile};
+use crate::domain::agent::Usage;
 use crate::domain::check_run::CheckOutput;
+use crate::domain::event::TurnProgress;
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::ReviewSummary;
 use crate::report::markdown::*;
@@ -22,6 +24,29 @@ fn check_runs_read_well() {
     for (name, summary, around) in samples::github_runs() {
         let check = check_run(&summary, &around);
         insta::assert_snapshot!(format!("check_run_{name}"), told(&check));
+    }
+}
+
+#[test]
+fn a_live_check_run_and_its_comment_tell_how_far_the_turn_is() {
+    let mut summary = samples::live();
+    summary.turn = Some(Box::new(TurnProgress {
+        elapsed_ms: 185_000,
+        last_tool: Some("shell cargo test".into()),
+        changed_files: Some(2),
+        usage: Usage {
+            tokens_in: Some(70),
+            tokens_out: Some(5),
+            ..Usage::default()
+        },
+    }));
+    let around = samples::context();
+    for text in [
+        check_run(&summary, &around).summary,
+        comment(&summary, &around),
+    ] {
+        let told = "still working after 3m 05s: last: shell cargo test · 2 files changed · 70 in / 5 out tokens";
+        assert!(text.contains(told), "{text}");
     }
 }
 
