@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Findings of one review that are read.
-const MOST_FINDINGS: usize = 100;
+pub const MOST_FINDINGS: usize = 100;
 
 /// Characters of a finding's path, and of its text.
 const MAX_PATH: usize = 500;

@@ -1,15 +1,17 @@
 //! What a run that only reviews has found, as one review on the pull request: comments on the lines that its diff
-//! shows, with suggested changes, and the rest in the review's text. What an earlier run told stays as it is and
-//! is not told again.
+//! shows, with suggested changes, and the rest in the review's text. What an earlier run told is not told again, and
+//! a thread about something that is not found any more is resolved.
 
+use crate::domain::outcome::Reason;
 use crate::domain::patch_lines::PatchLines;
-use crate::domain::review::{self, Finding};
-use crate::domain::summary::RunSummary;
+use crate::domain::review::{self, Finding, MOST_FINDINGS};
+use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::text::fence_around;
 use crate::domain::trigger::run_name::RunName;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Identity, NewLineComment, NewReview, Repo};
 use crate::github::request::RunRequest;
+use crate::github::review_threads::resolve;
 use crate::report::markdown::escaped;
 use crate::report::text::{count, short_line};
 use crate::secrets::redact::MASK;
@@ -31,7 +33,8 @@ pub struct Reviewed<'a> {
     pub patch: &'a [u8],
 }
 
-/// Posts what was found and not told before. Says what did not come through.
+/// Posts what was found and not told before, and resolves what was told before and is not found any more. Says what did
+/// not come through.
 pub async fn post(
     actions: &ActionsEnvironment,
     request: &RunRequest,
@@ -53,8 +56,13 @@ pub async fn post(
         let lines = PatchLines::read(&String::from_utf8_lossy(reviewed.patch));
         let name = &request.context.place.name;
         let found = Found::new(name, summary, &lines, &told);
+        let gone = found.gone(&told, reviewed.head);
+        let unresolved = match gone.is_empty() {
+            true => None,
+            false => resolve(&repo, number, &gone).await.err(),
+        };
         let Some(new) = found.review(reviewed.head) else {
-            return Ok(());
+            return Ok(unresolved);
         };
         let marker = found.marker();
         let posted = repo.create_review(number, (&marker, &new), &identity).await;
@@ -63,13 +71,17 @@ pub async fn post(
             Err(Error::Invalid { status: 422, .. }) if !new.comments.is_empty() => {
                 let new = found.without_lines(reviewed.head);
                 let again = repo.create_review(number, (&marker, &new), &identity);
-                again.await.map(drop)
+                again.await?;
             }
-            posted => posted.map(drop),
+            posted => drop(posted?),
         }
+        Ok::<_, Error>(unresolved)
     };
     match asked.await {
-        Ok(()) => Vec::new(),
+        Ok(None) => Vec::new(),
+        Ok(Some(why)) => vec![format!(
+            "comments on what is no longer found are not resolved: {why}"
+        )],
         Err(error) => vec![format!("the findings are not posted as a review: {error}")],
     }
 }
@@ -81,6 +93,19 @@ struct Told {
     texts: Vec<String>,
     /// Lines that have a comment of its own.
     lines: BTreeSet<(String, u32)>,
+    /// Its comments that begin a thread in which nobody else has written.
+    threads: Vec<Thread>,
+}
+
+/// A comment that begins a thread.
+#[derive(Debug)]
+struct Thread {
+    id: u64,
+    body: String,
+    /// The file, and the line if it still has one.
+    place: (String, Option<u32>),
+    /// The commit that it was written about.
+    commit: Option<String>,
 }
 
 impl Told {
@@ -91,13 +116,26 @@ impl Told {
                 told.texts.extend(review.body);
             }
         }
+        let mut answered = BTreeSet::new();
         for comment in repo.line_comments(number).await? {
-            if identity.is(comment.author.as_ref()) && comment.in_reply_to_id.is_none() {
-                let line = comment.line.map(|line| (comment.path, line));
-                told.lines.extend(line);
-                told.texts.push(comment.body);
+            let is_own = identity.is(comment.author.as_ref());
+            match (is_own, comment.in_reply_to_id) {
+                (false, Some(first)) => drop(answered.insert(first)),
+                (true, None) => {
+                    let line = comment.line.map(|line| (comment.path.clone(), line));
+                    told.lines.extend(line);
+                    told.texts.push(comment.body.clone());
+                    told.threads.push(Thread {
+                        id: comment.id,
+                        body: comment.body,
+                        place: (comment.path, comment.line),
+                        commit: comment.original_commit_id,
+                    });
+                }
+                _ => {}
             }
         }
+        told.threads.retain(|thread| !answered.contains(&thread.id));
         Ok(told)
     }
 
@@ -142,6 +180,48 @@ impl<'a> Found<'a> {
             }
         }
         found
+    }
+
+    /// Threads of this name about what a review of a later commit does not find any more, by their first comments. A
+    /// review that did not come to its end says nothing of them, and neither does another one of the same commit.
+    fn gone(&self, told: &Told, head: &str) -> Vec<u64> {
+        // Nothing found and not accepted is an answer without a verdict.
+        let is_whole = |task: &TaskSummary| {
+            let open = review::open(&task.findings).count();
+            match task.reason {
+                Some(Reason::Acceptable) => true,
+                Some(Reason::ReviewFindings) => (1..MOST_FINDINGS).contains(&open),
+                _ => false,
+            }
+        };
+        if !self.summary.tasks.iter().all(is_whole) {
+            return Vec::new();
+        }
+        let all = || {
+            self.summary
+                .tasks
+                .iter()
+                .flat_map(|task| review::open(&task.findings))
+        };
+        let markers: Vec<String> = all().map(|finding| self.finding_marker(finding)).collect();
+        let own = self.name.start_of_finding_markers();
+        let is_found = |thread: &Thread| {
+            let (path, line) = &thread.place;
+            let is_here =
+                |finding: &Finding| finding.path == *path && Some(last_line(finding)) == *line;
+            markers.iter().any(|marker| thread.body.contains(marker)) || all().any(is_here)
+        };
+        let is_earlier = |thread: &Thread| {
+            thread
+                .commit
+                .as_deref()
+                .is_some_and(|commit| commit != head)
+        };
+        let threads = told.threads.iter();
+        let gone = threads.filter(|thread| {
+            thread.body.starts_with(&own) && is_earlier(thread) && !is_found(thread)
+        });
+        gone.map(|thread| thread.id).collect()
     }
 
     fn marker(&self) -> String {

@@ -92,11 +92,7 @@ impl Answers<'_> {
         if fixed.is_empty() {
             return troubles;
         }
-        if let Err(error) = self.resolve(&fixed).await {
-            let why = match error.is_not_found() {
-                true => format!("there is no GraphQL here, or not for this token ({error})"),
-                false => error.to_string(),
-            };
+        if let Err(why) = resolve(self.repo, self.number, &fixed).await {
             troubles.push(format!("threads that were fixed are not resolved: {why}"));
         }
         if !self.review.author.is_empty()
@@ -108,15 +104,6 @@ impl Answers<'_> {
             troubles.push(format!("review is not asked for again: {error}"));
         }
         troubles
-    }
-
-    async fn resolve(&self, fixed: &[u64]) -> Result<(), Error> {
-        let threads = self.repo.review_threads(self.number).await?;
-        let open = threads.iter().filter(|thread| !thread.is_resolved);
-        for thread in open.filter(|thread| fixed.contains(&thread.first)) {
-            self.repo.resolve_thread(thread).await?;
-        }
-        Ok(())
     }
 
     /// What a thread is told of its task, and whether that is that it is fixed.
@@ -152,4 +139,23 @@ impl Answers<'_> {
             |task: &&TaskSummary| matches!(task.status, TaskEnd::Failed | TaskEnd::Blocked);
         self.summary.tasks.iter().find(is_failed)
     }
+}
+
+/// Resolves the threads that begin with these comments and are still open.
+///
+/// # Errors
+/// Why they are not resolved, in words.
+pub(super) async fn resolve(repo: &Repo, number: u64, firsts: &[u64]) -> Result<(), String> {
+    let resolved = async {
+        let threads = repo.review_threads(number).await?;
+        let open = threads.iter().filter(|thread| !thread.is_resolved);
+        for thread in open.filter(|thread| firsts.contains(&thread.first)) {
+            repo.resolve_thread(thread).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    resolved.await.map_err(|error| match error.is_not_found() {
+        true => format!("there is no GraphQL here, or not for this token ({error})"),
+        false => error.to_string(),
+    })
 }

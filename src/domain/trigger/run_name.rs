@@ -78,10 +78,12 @@ impl RunName {
     /// The line of a review or of its comments that tells which finding is told there. `digest` has letters and
     /// digits only.
     pub fn finding_marker(&self, digest: &str) -> String {
-        format!(
-            "<!-- sprag:finding v1 {} {digest} -->",
-            STANDARD.encode(&self.0)
-        )
+        format!("{}{digest} -->", self.start_of_finding_markers())
+    }
+
+    /// What every line begins with by which this name tells a finding.
+    pub fn start_of_finding_markers(&self) -> String {
+        format!("<!-- sprag:finding v1 {} ", STANDARD.encode(&self.0))
     }
 }
 

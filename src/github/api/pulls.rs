@@ -162,6 +162,9 @@ pub struct ReviewComment {
     /// The hunk of the diff that it is about.
     #[serde(default)]
     pub diff_hunk: String,
+    /// The head of the pull request when it was written.
+    #[serde(default)]
+    pub original_commit_id: Option<String>,
     /// The comment that it answers.
     #[serde(default)]
     pub in_reply_to_id: Option<u64>,

@@ -2,7 +2,7 @@
 
 use super::with_pull;
 use crate::support::events;
-use crate::support::github::{Access, Area, Token};
+use crate::support::github::{Access, Area, Fault, Line, Token, Trouble};
 use crate::support::runner::{Runner, Step, TOKEN, repository};
 use serde_json::{Value, json};
 use std::fs;
@@ -141,6 +141,89 @@ fn findings_are_posted_once_on_their_lines_with_what_should_stand_there() {
     runner.checkout("main");
     review(&mut runner, &more, 1, &["--review-comments"]);
     assert_eq!(posted(&runner).0.len(), 2, "nothing is new");
+}
+
+/// A reviewer that finds these things.
+fn finds(findings: &[&str]) -> String {
+    let lines: Vec<String> = findings.iter().map(|line| format!("- {line}")).collect();
+    let verdict = match findings.is_empty() {
+        true => "ACCEPTABLE",
+        false => "NEEDS_FIXES",
+    };
+    format!("cat <<'END'\n{}\nVERDICT: {verdict}\nEND", lines.join("\n"))
+}
+
+/// Reviews the pull request as it is now.
+fn review_now(runner: &mut Runner, script: &str, code: i32) -> Step {
+    runner.checkout("main");
+    runner.merge_ref(1);
+    let mut event = json!({ "action": "synchronize", "number": 1, "repository": repository(),
+        "sender": { "login": "ada", "type": "User" } });
+    event["pull_request"] = events::pull(&runner.github.state(), 1);
+    runner.event("pull_request", "refs/pull/1/merge", &event);
+    review(runner, script, code, &["--review-comments"])
+}
+
+#[test]
+fn what_a_later_push_has_mended_is_resolved_and_nothing_else() {
+    let mut runner = asked();
+    runner.push("feature", "d.txt", "one\ntwo\nthree\n");
+    let all = [
+        "b.txt:1: says too little",
+        "d.txt:1: is wrong",
+        "d.txt:2: is odd",
+        "d.txt:3: is old",
+    ];
+    review_now(&mut runner, &finds(&all), 1);
+    let ids: Vec<u64> = runner
+        .github
+        .state()
+        .review_comments
+        .iter()
+        .map(|it| it.id)
+        .collect();
+    assert_eq!(ids.len(), 4);
+    let resolved =
+        |runner: &Runner| -> Vec<u64> { runner.github.state().resolved.iter().copied().collect() };
+    // Another review of the same commit, and one that did not come to its end, resolve nothing.
+    review_now(&mut runner, &finds(&all[..1]), 1);
+    assert_eq!(resolved(&runner), Vec::<u64>::new());
+    runner.push("feature", "b.txt", "feature, and more");
+    review_now(&mut runner, "echo 'I look.'; exit 1", 1);
+    assert_eq!(resolved(&runner), Vec::<u64>::new());
+    // Somebody has answered one, another name has told one, and two are found once more, one in other words.
+    let line = |first: u64, path: &str| Line {
+        path: path.to_owned(),
+        line: 2,
+        in_reply_to: Some(first),
+        ..Line::default()
+    };
+    runner
+        .github
+        .state()
+        .review_comment(1, "ada", "That is meant.", line(ids[2], "d.txt"));
+    let later = ["d.txt:1: is wrong", "d.txt:3: in other words"];
+    review_now(&mut runner, &finds(&later), 1);
+    assert_eq!(resolved(&runner), [ids[0]]);
+    runner.push("feature", "e.txt", "new");
+    let step = review_now(&mut runner, &finds(&[]), 0);
+    assert_eq!(step.output("reason"), "acceptable");
+    assert_eq!(resolved(&runner), [ids[0], ids[1], ids[3]]);
+    assert_eq!(posted(&runner).1.len(), 5, "nothing was posted meanwhile");
+}
+
+#[test]
+fn what_is_mended_is_said_where_threads_cannot_be_resolved() {
+    let mut runner = asked();
+    review_now(&mut runner, &finds(&["b.txt:1: says too little"]), 1);
+    runner.push("feature", "b.txt", "feature, and more");
+    let missing = Trouble::status(404, "Not Found");
+    runner
+        .github
+        .fault(Fault::every("POST", "/graphql", missing));
+    let step = review_now(&mut runner, &finds(&[]), 0);
+    let told = "comments on what is no longer found are not resolved: there is no GraphQL here";
+    assert!(step.run.stdout.contains(told), "{}", step.run.stdout);
 }
 
 #[test]

@@ -352,6 +352,7 @@ fn shown_comment(call: &Call<'_>, comment: &Comment) -> Value {
         "diff_hunk": line.diff_hunk,
         "pull_request_review_id": line.review,
         "commit_id": call.state.head_of(number),
+        "original_commit_id": call.state.written_at.get(&id),
         "html_url": call.page_url(&format!("pull/{number}#discussion_r{id}")),
         "url": call.api_url(&format!("pulls/comments/{id}")),
         "pull_request_url": call.api_url(&format!("pulls/{number}")),

@@ -40,6 +40,8 @@ pub struct State {
     pub reviews: Vec<Review>,
     /// Comments on lines of pull requests, oldest first.
     pub review_comments: Vec<Comment>,
+    /// The heads of pull requests when comments on their lines were written, by comment.
+    pub written_at: BTreeMap<u64, String>,
     /// Threads that are resolved, by their first comments.
     pub resolved: BTreeSet<u64>,
     /// Who is asked to review, by pull request.
@@ -271,6 +273,7 @@ impl Default for State {
             comments: Vec::new(),
             reviews: Vec::new(),
             review_comments: Vec::new(),
+            written_at: BTreeMap::new(),
             resolved: BTreeSet::new(),
             reviewers: BTreeMap::new(),
             reactions: Vec::new(),
@@ -341,6 +344,7 @@ impl State {
     pub fn review_comment(&mut self, number: u64, author: &str, body: &str, line: Line) -> u64 {
         let mut comment = self.new_comment(number, author, body);
         comment.line = Some(line);
+        self.written_at.insert(comment.id, self.head_of(number));
         self.review_comments.push(comment);
         self.last_id
     }
