@@ -2,10 +2,12 @@
 
 use super::policy::{Network, Policy};
 use landlock::{
-    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath, PathFd,
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, PathBeneath,
     Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError,
     RulesetStatus, Scope,
 };
+use rustix::fs::{Mode, OFlags};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Without the right to forbid truncation, which this version brought (Linux 6.2), every file of the user
@@ -91,8 +93,7 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
         let Ok(metadata) = place.metadata() else {
             continue;
         };
-        let descriptor =
-            PathFd::new(place).map_err(|error| format!("{}: {error}", place.display()))?;
+        let descriptor = name(place).map_err(|error| format!("{}: {error}", place.display()))?;
         let rule = PathBeneath::new(descriptor, granted(metadata.is_dir()));
         ruleset = ruleset.add_rule(rule).map_err(told)?;
     }
@@ -100,5 +101,33 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
     match status.ruleset {
         RulesetStatus::NotEnforced => Err("Landlock: the kernel enforces nothing".into()),
         _ => Ok(()),
+    }
+}
+
+/// A descriptor that names a place without opening it: no terminal is needed for `/dev/tty`, and no pipe waits
+/// for its other end. The standard library and with it `landlock::PathFd` cannot do so on musl, where
+/// `O_ACCMODE` contains `O_PATH`.
+fn name(place: &Path) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_named_and_not_opened() {
+        let top = tempfile::tempdir().unwrap();
+        let pipe = top.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let devices = DEVICES.iter().map(Path::new);
+        for place in devices.chain([pipe.as_path(), top.path()]) {
+            let Ok(descriptor) = name(place) else {
+                assert!(!place.exists(), "{}", place.display());
+                continue;
+            };
+            let flags = rustix::fs::fcntl_getfl(&descriptor).unwrap();
+            assert!(flags.contains(OFlags::PATH), "{}", place.display());
+        }
     }
 }
