@@ -127,7 +127,8 @@ async fn connect(
     let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
         Ok(address) => vec![(address, port).into()],
         Err(_) => {
-            let found = lookup_host((bare, port)).await;
+            // The resolver of musl tells `LOCALHOST` from `localhost`.
+            let found = lookup_host((bare.to_ascii_lowercase(), port)).await;
             found.map_err(|error| failed(&error))?.collect()
         }
     };
