@@ -7,7 +7,8 @@ use crate::git::{ChangedPath, display_path};
 use crate::secrets::detect::{Detector, Seen};
 use std::collections::{BTreeMap, BTreeSet};
 
-const GITLINK: u32 = 0o160_000;
+/// The mode of an entry that names a commit of another repository.
+pub const GITLINK: u32 = 0o160_000;
 const SYMLINK: u32 = 0o120_000;
 
 /// What no commit may change or hold.

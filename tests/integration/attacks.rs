@@ -532,6 +532,7 @@ fn what_stands_in_the_place_of_a_protected_directory_is_that_directory_changed()
         "echo x > .claude",
         "mkdir .claude; cd .claude; git init -q
          git -c user.name=x -c user.email=x@y commit -q --allow-empty -m x; cd ..; git add .claude",
+        "git init -q .claude; echo '{}' > .claude/settings.json; echo x > other",
         "mkdir .github; printf x > \"$(printf '.github/\\377')\"",
     ] {
         let mut project = project();

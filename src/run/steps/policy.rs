@@ -1,6 +1,8 @@
 //! What an agent leaves behind, judged by the policy: the work of a turn, its own commits, and what is staged.
 
-use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, judge_text};
+use crate::commit_policy::entries::{
+    Contents, Findings, GITLINK, PlanRule, Rules, judge, judge_text,
+};
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
 use crate::git::{Change, ChangedPath, OwnCommit, RawSnapshot, Repo, Staged};
@@ -35,18 +37,30 @@ pub(crate) fn rules<'a>(
     }
 }
 
-/// What the work changes that it may not, as it lies in the work tree.
+/// What the work changes that it may not, as it lies in the work tree. `nested` are the untracked repositories
+/// that were in it before: no commit has a new one, but whoever reads a protected directory reads it there.
 pub(crate) fn of_work_paths(
     setup: &Setup,
     tree: &WorkTree,
     protected: &ProtectedPaths,
+    nested: &[Vec<u8>],
     raw: &RawSnapshot,
 ) -> Vec<String> {
     let rules = Rules {
         secrets: None,
         ..rules(setup, tree, protected)
     };
-    of_work(tree, raw, &rules).path_lines()
+    let mut found = of_work(tree, raw, &rules);
+    let new = raw.nested.iter().filter(|path| !nested.contains(path));
+    let new = new.map(|path| ChangedPath {
+        path: path.clone(),
+        before: 0,
+        after: GITLINK,
+        oid: String::new(),
+    });
+    let objects = Objects(&tree.repo);
+    found.extend(judge(&new.collect::<Vec<_>>(), &rules, &objects));
+    found.path_lines()
 }
 
 fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {

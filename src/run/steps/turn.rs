@@ -45,7 +45,8 @@ pub async fn turn(
     let before = run.stand_in;
     run.begin_turn(key);
     tell_stand_in(parts, run, before);
-    let (_, now) = parts.tree.last_snapshot(&mut parts.emit);
+    let (found, now) = parts.tree.last_snapshot(&mut parts.emit);
+    let nested = found.map_or_else(Vec::new, |raw| raw.nested.clone());
     run.journal.observe(Observation::TurnStarted {
         before: now.clone(),
     })?;
@@ -66,7 +67,7 @@ pub async fn turn(
         }
     }
     let (raw, after) = seen;
-    let mut violations = violations(parts, run, inspected, raw.as_deref());
+    let mut violations = violations(parts, run, inspected, &nested, raw.as_deref());
     tell_changed_configuration(parts, run, &end, &mut violations);
     if let Some(reason) = end.cancelled {
         keep_session(parts, run);
@@ -366,6 +367,7 @@ fn violations(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     inspected: Result<TurnReport, GitError>,
+    nested: &[Vec<u8>],
     raw: Option<&RawSnapshot>,
 ) -> Vec<String> {
     let mut violations = parts.setup.violations();
@@ -412,7 +414,7 @@ fn violations(
     let secrets = raw.map(|raw| secrets_in(&parts.setup, &parts.tree, raw, has_commits));
     violations.extend(secrets.unwrap_or_default());
     let protected = &run.config.protected_paths;
-    let found = raw.map(|raw| of_work_paths(&parts.setup, &parts.tree, protected, raw));
+    let found = raw.map(|raw| of_work_paths(&parts.setup, &parts.tree, protected, nested, raw));
     violations.extend(found.unwrap_or_default());
     violations
 }
