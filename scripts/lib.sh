@@ -60,3 +60,14 @@ need_toolchain() {
   has cargo || die "cargo is missing: install Rust from https://rustup.rs"
   apt cc gcc libc6-dev || die "a C compiler is missing: install gcc or clang"
 }
+
+# Prints the target of binaries with everything linked into them. Fails where its standard library or its
+# compiler of C cannot be had.
+musl_target() {
+  local musl
+  musl=$(uname -m)-unknown-linux-musl
+  [ -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ] ||
+    { has rustup && rustup target add "$musl" >&2; } || return 1
+  apt musl-gcc musl-tools || return 1
+  printf '%s\n' "$musl"
+}
