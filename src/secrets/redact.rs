@@ -36,7 +36,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// Looks for these secrets: as they are, and in Base64 at any offset, hexadecimal, percent
+    /// Looks for these secrets: as they are, and in Base64 at any offset, hexadecimal, both wrapped as well, percent
     /// encoding, as in JSON, HTML and Sprag's own Markdown. Of a secret of several lines each long
     /// line counts as one, too.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
@@ -46,7 +46,10 @@ impl Redactor {
             match secret.len() {
                 0 => {}
                 1..SHORTEST => ignored += 1,
-                _ => known.extend(secrets_apart(secret).flat_map(forms)),
+                _ => {
+                    known.extend(secrets_apart(secret).flat_map(forms));
+                    known.extend(pieces(secret));
+                }
             }
         }
         let built = (!known.is_empty()).then(|| {
@@ -236,6 +239,28 @@ pub(crate) fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
+/// Characters of a piece of a long encoding.
+const PIECE: usize = 24;
+/// A piece begins so many characters after the one before.
+const STEP: usize = 8;
+
+/// Pieces of a secret's Base64 and hexadecimal digits where programs that encode wrap these into lines
+/// (`base64`, `xxd -p`): a line of some length holds one, wherever it begins.
+fn pieces(secret: &str) -> Vec<String> {
+    let hex = hexadecimal(secret);
+    let mut long = vec![hex.to_uppercase(), hex];
+    for shift in 0..3 {
+        long.extend(base64_forms(secret.as_bytes(), shift));
+    }
+    long.retain(|form| form.len() >= 2 * PIECE);
+    let of_form = |form: &String| {
+        let starts = (0..=form.len() - PIECE).step_by(STEP);
+        let piece = |at: usize| form.get(at..at + PIECE).map(str::to_owned);
+        starts.filter_map(piece).collect::<Vec<String>>()
+    };
+    long.iter().flat_map(of_form).collect()
+}
+
 /// A secret with the escapes that text has in Markdown.
 fn markdown_form(secret: &str) -> String {
     let mut out = String::with_capacity(secret.len());
@@ -322,6 +347,31 @@ mod tests {
 
     fn redactor() -> Redactor {
         Redactor::new([CANARY, "short", ""])
+    }
+
+    #[test]
+    fn an_encoding_that_is_wrapped_into_lines_is_gone() {
+        let digests = (0..4).map(|number: u32| blake3::hash(&number.to_le_bytes()).to_hex());
+        let key: String = digests.map(|hex| hex.to_string()).collect();
+        let key = key.get(..108).unwrap();
+        let redactor = Redactor::new([key]);
+        for before in ["", "x", "xy", "a long text "] {
+            let text = format!("{before}{key}\n");
+            for encoded in [STANDARD_NO_PAD.encode(&text), hexadecimal(&text)] {
+                for width in [60, 64, 76] {
+                    let lines: Vec<&[u8]> = encoded.as_bytes().chunks(width).collect();
+                    let wrapped = String::from_utf8(lines.join(b"\n".as_slice())).unwrap();
+                    let shown = redactor.redact(&wrapped);
+                    let secret = encoded.get(20..encoded.len() - 8).unwrap().as_bytes();
+                    let longest = PIECE + STEP;
+                    for part in secret.windows(longest) {
+                        let part = std::str::from_utf8(part).unwrap();
+                        assert!(!shown.contains(part), "{width}: {part} in {shown}");
+                    }
+                    assert!(shown.matches(MASK).count() >= 2, "{shown}");
+                }
+            }
+        }
     }
 
     #[test]
