@@ -511,6 +511,26 @@ mod tests {
             ),
             (None, &[server], "no model is named for compatible"),
             (
+                Some("m"),
+                &[(BASE_URL, "models.example.com")],
+                "SPRAG_BASE_URL is not an address of http or https",
+            ),
+            (
+                None,
+                &[("OPENAI_API_KEY", " ")],
+                "the built-in agent has no model to ask",
+            ),
+        ];
+        for (model, set, expected) in cases {
+            assert_eq!(line(*model, set), *expected, "{model:?} {set:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_from_the_variables_of_the_providers_own_tools() {
+        let server = (BASE_URL, "http://127.0.0.1:1/v1/");
+        let cases: &[(Option<&str>, Set<'_>, &str)] = &[
+            (
                 None,
                 &[
                     ("ANTHROPIC_API_KEY", "a"),
@@ -576,16 +596,6 @@ mod tests {
                 Some("openai/m"),
                 &[("GROQ_API_KEY", "k")],
                 "the built-in agent has no key for openai",
-            ),
-            (
-                Some("m"),
-                &[(BASE_URL, "models.example.com")],
-                "SPRAG_BASE_URL is not an address of http or https",
-            ),
-            (
-                None,
-                &[("OPENAI_API_KEY", " ")],
-                "the built-in agent has no model to ask",
             ),
         ];
         for (model, set, expected) in cases {

@@ -68,6 +68,9 @@ impl From<GitError> for MarkError {
     }
 }
 
+/// A file with a conflict, and its content with the conflict marked, where it can be.
+type MarkedFile = (ConflictedFile, Option<Vec<u8>>);
+
 /// Mode and id of a file in the common ancestor, on the branch and on the other side.
 type Stages = [Option<(u32, String)>; 3];
 
@@ -153,7 +156,7 @@ impl Repo {
         path: &[u8],
         stages: &Stages,
         (ours, theirs): (&str, &str),
-    ) -> Result<Option<(ConflictedFile, Option<Vec<u8>>)>, GitError> {
+    ) -> Result<Option<MarkedFile>, GitError> {
         let [base, here, there] = stages;
         let kind = match (base, here, there) {
             (Some(_), Some(_), Some(_)) => ConflictKind::BothChanged,

@@ -48,11 +48,7 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
     let plain = |text: String| vec![Line::new(Tone::Plain, text)];
     let task = event.task.as_deref();
     match &event.kind {
-        EventKind::RunStarted(started) => {
-            let mut lines = run_started(started);
-            lines.extend(taken_up(started, summary));
-            lines
-        }
+        EventKind::RunStarted(started) => run_started(started, summary),
         EventKind::TaskStarted { title } => {
             task_heading(task.unwrap_or_default(), title, summary).to_vec()
         }
@@ -168,7 +164,7 @@ fn told(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec<Line> 
     }
 }
 
-fn run_started(started: &RunStarted) -> Vec<Line> {
+fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
     let selected = started
         .tasks
         .iter()
@@ -208,6 +204,7 @@ fn run_started(started: &RunStarted) -> Vec<Line> {
     lines.extend(gateway.map(|words| Line::whole(Tone::Dim, text::short_line(&words, LINE_CHARS))));
     let limits = started.limits.iter();
     lines.extend(limits.map(|limits| Line::new(Tone::Dim, text::line(limits))));
+    lines.extend(taken_up(started, summary));
     lines
 }
 
