@@ -4,7 +4,7 @@
 use crate::action_file::ROOT;
 use crate::support::act::{self, Ended};
 use crate::support::events;
-use crate::support::github::{Job, Review, WorkflowRun};
+use crate::support::github::{Job, WorkflowRun};
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::runner::{Runner, repository};
 use serde_json::{Value, json};
@@ -178,16 +178,7 @@ fn the_workflow_for_reviews_does_what_one_asks_for() {
     let id = {
         let mut github = runner.github.state();
         github.issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
-        let id = github.new_id();
-        github.reviews.push(Review {
-            id,
-            number: 1,
-            author: "grace".to_owned(),
-            state: "CHANGES_REQUESTED".to_owned(),
-            body: "a.txt has to say fixed".to_owned(),
-            association: "COLLABORATOR".to_owned(),
-        });
-        id
+        github.review(1, "grace", "CHANGES_REQUESTED", "a.txt has to say fixed")
     };
     runner.merge_ref(1);
     let event = events::review(&runner.github.state(), id);

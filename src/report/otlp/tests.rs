@@ -58,6 +58,11 @@ fn spans(telemetry: &Telemetry, origin: &Origin) -> Vec<Value> {
         .clone()
 }
 
+fn names(spans: &[Value]) -> Vec<&str> {
+    let names = spans.iter().map(|span| span["name"].as_str());
+    names.map(Option::unwrap).collect()
+}
+
 /// An attribute as it is encoded.
 fn of<'v>(span: &'v Value, key: &str) -> &'v Value {
     let mut all = span["attributes"].as_array().unwrap().iter();
@@ -68,12 +73,8 @@ fn of<'v>(span: &'v Value, key: &str) -> &'v Value {
 #[test]
 fn spans_hang_from_their_task_and_tasks_from_the_run() {
     let spans = spans(&folded(), &Origin::default());
-    let names: Vec<&str> = spans
-        .iter()
-        .map(|span| span["name"].as_str().unwrap())
-        .collect();
     assert_eq!(
-        names,
+        names(&spans),
         [
             "sprag run",
             "sprag task",
@@ -329,12 +330,11 @@ fn each_tool_call_is_a_span_below_its_turn_without_its_words() {
     tell(call(json!("3"), "shell"));
     tell(json!({ "event": "turn.ended", "duration_ms": 1000 }));
     let spans = spans(&telemetry, &Origin::default());
-    let names: Vec<&str> = spans[3..]
-        .iter()
-        .map(|span| span["name"].as_str().unwrap())
-        .collect();
     let tools = ["shell", "edit", "look", "shell"];
-    assert_eq!(names, tools.map(|name| format!("execute_tool {name}")));
+    assert_eq!(
+        names(&spans[3..]),
+        tools.map(|name| format!("execute_tool {name}"))
+    );
     let times = spans[3..].iter().map(|span| {
         let of = |key: &str| span[key].as_str().unwrap()[8..10].to_owned();
         (of("startTimeUnixNano"), of("endTimeUnixNano"))

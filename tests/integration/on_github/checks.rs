@@ -2,7 +2,7 @@
 
 use super::{FIX, IS_FIXED, own_comments, with_pull};
 use crate::support::events;
-use crate::support::github::{Job, Line, Review, WorkflowRun};
+use crate::support::github::{Job, Line, WorkflowRun};
 use crate::support::runner::{Runner, Step, repository};
 use serde_json::json;
 
@@ -160,15 +160,7 @@ fn a_failed_check_suite_is_mended() {
 fn reviewed(runner: &mut Runner, number: u64, login: &str, state: &str, body: &str) {
     let id = {
         let mut github = runner.github.state();
-        let id = github.new_id();
-        github.reviews.push(Review {
-            id,
-            number,
-            author: login.to_owned(),
-            state: state.to_owned(),
-            body: body.to_owned(),
-            association: "COLLABORATOR".to_owned(),
-        });
+        let id = github.review(number, login, state, body);
         let line = Line {
             path: "b.txt".to_owned(),
             line: 1,

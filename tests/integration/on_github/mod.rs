@@ -33,7 +33,7 @@ mod via_api;
 mod words;
 
 use crate::support::events;
-use crate::support::github::{Line, Review};
+use crate::support::github::Line;
 use crate::support::runner::Runner;
 
 /// An agent that mends `a.txt` and names its commit.
@@ -73,15 +73,7 @@ fn request_changes(runner: &mut Runner, body: &str, threads: &[(&str, &str)]) ->
     let (id, comments) = {
         let mut github = runner.github.state();
         github.issues.get_mut(&1).unwrap().labels = vec!["sprag".to_owned()];
-        let id = github.new_id();
-        github.reviews.push(Review {
-            id,
-            number: 1,
-            author: "grace".to_owned(),
-            state: "CHANGES_REQUESTED".to_owned(),
-            body: body.to_owned(),
-            association: "COLLABORATOR".to_owned(),
-        });
+        let id = github.review(1, "grace", "CHANGES_REQUESTED", body);
         let comment = |(path, text): &(&str, &str)| {
             let line = Line {
                 path: (*path).to_owned(),

@@ -11,6 +11,12 @@ pub fn share(earlier: &Recorded, later: &Recorded) -> f64 {
     same as f64 / earlier.len() as f64
 }
 
+/// Says what was counted, for a person who asks the test to print it.
+#[expect(clippy::print_stdout, reason = "PERFORMANCE.md says how to see it")]
+pub fn tell(what: &str, share: f64) {
+    println!("{what}: {:.2} % of the request before", share * 100.0);
+}
+
 /// Tools and system prompt of a request, which stand in front of every message.
 pub fn front(request: &Recorded) -> String {
     let mut text = String::new();

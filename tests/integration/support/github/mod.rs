@@ -25,7 +25,7 @@ mod store;
 
 pub use auth::{ACTIONS, Access, Area, Token};
 pub use fault::{Fault, Trouble};
-pub use state::{CheckRun, Job, Line, Review, State, Subject, WorkflowRun};
+pub use state::{CheckRun, Job, Line, State, Subject, WorkflowRun};
 pub use store::{git, scrubbed, try_git};
 
 use super::git_http::GitServer;

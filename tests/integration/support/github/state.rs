@@ -340,6 +340,20 @@ impl State {
         self.last_id
     }
 
+    /// Writes the review of a collaborator and returns its id.
+    pub fn review(&mut self, number: u64, author: &str, state: &str, body: &str) -> u64 {
+        let id = self.new_id();
+        self.reviews.push(Review {
+            id,
+            number,
+            author: author.to_owned(),
+            state: state.to_owned(),
+            body: body.to_owned(),
+            association: "COLLABORATOR".to_owned(),
+        });
+        id
+    }
+
     /// Writes a comment on a line of a pull request and returns its id.
     pub fn review_comment(&mut self, number: u64, author: &str, body: &str, line: Line) -> u64 {
         let mut comment = self.new_comment(number, author, body);
