@@ -119,8 +119,8 @@ pub struct PlanLine {
 pub struct RunUsage {
     /// Tokens sent.
     pub tokens_in: Option<u64>,
-    /// Of these, tokens that the provider served from its cache.
-    #[serde(default)]
+    /// Of these, tokens that the provider served from its cache; left out where the agent does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_cached: Option<u64>,
     /// Tokens received.
     pub tokens_out: Option<u64>,

@@ -3,7 +3,7 @@
 
 use crate::support::http::Reply;
 use crate::support::model_calls;
-use crate::support::model_wire::{TOKENS_IN, TOKENS_OUT, Wire, server_sent};
+use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, Wire, server_sent};
 use crate::support::proc::{assert_nothing_left, end_of, signal, wait_until};
 use crate::support::project::{Project, Run, plan};
 use crate::support::scripted::{Scripted, answer};
@@ -91,6 +91,6 @@ fn within_a_command() {
     let run = cancelled(vec![call], |project, _| {
         project.beside("tmp").join("began").exists()
     });
-    let used = json!({"tokens_in": TOKENS_IN, "tokens_out": TOKENS_OUT, "cost_usd": null});
+    let used = json!({"tokens_in": TOKENS_IN, "tokens_cached": TOKENS_CACHED, "tokens_out": TOKENS_OUT, "cost_usd": null});
     assert_eq!(run.summary["usage"], used);
 }
