@@ -58,7 +58,18 @@ fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Fai
         entrance.open()?;
     }
     restrict(&launch.policy)?;
+    // Other rights make the kernel forget it.
+    end_with_parent()?;
     execute(launch, |command| Err(command.exec()))
+}
+
+/// Has the kernel kill this process, and the program that it becomes, when the thread that has started it ends:
+/// no agent goes on spending where a run was killed. Runs start children in the main thread alone, which ends
+/// with the run.
+fn end_with_parent() -> Result<(), Failure> {
+    let signal = Some(rustix::process::Signal::KILL);
+    let set = rustix::process::set_parent_process_death_signal(signal);
+    set.map_err(|error| Failure::from(format!("the signal for the end of the run: {error}")))
 }
 
 fn first(launch: &Launch, told: i32, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
