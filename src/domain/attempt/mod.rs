@@ -9,6 +9,7 @@ mod output;
 mod phase;
 mod phases;
 mod proof;
+mod spend;
 mod state;
 
 #[cfg(test)]
@@ -22,7 +23,8 @@ pub use proof::{
     Blame, BlamedTest, FailedCheck, Proof, ProofLine, ProofResult, ProofWord, Proofs, Proved,
     TestChanges, names,
 };
-pub use state::{Last, Spend, TaskState};
+pub use spend::Spend;
+pub use state::{Last, TaskState};
 
 use super::assess::Assessment;
 use super::checks::verdict::Verdict;

@@ -2,8 +2,8 @@
 
 use super::{
     FailedTree, Grounds, Interruption, Observation, Phase, PhaseName, Proof, ProofResult, Proofs,
-    Proved, Record, Role, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose, VerificationEnded,
-    VerifyPurpose,
+    Proved, Record, Role, Spend, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose,
+    VerificationEnded, VerifyPurpose,
 };
 use crate::assess::AssessmentKind;
 use crate::checks::verdict::{AttemptOutcome, HistoryEntry, Verdict};
@@ -13,43 +13,8 @@ use crate::prompt::NudgeKind;
 use crate::review::{Finding, Review, ReviewVerdict, take_review};
 use crate::snapshot::{Fingerprint, RevId, Snapshot};
 use crate::text;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Tokens and dollars.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spend {
-    /// Tokens in and out, as far as they are known.
-    pub tokens: u64,
-    /// US dollars, as far as they are known.
-    pub cost_usd: f64,
-}
-
-impl Spend {
-    /// The limit that is reached, in words.
-    pub fn limit_reached(
-        &self,
-        max_tokens: Option<u64>,
-        max_cost_usd: Option<f64>,
-    ) -> Option<String> {
-        let (tokens, cost) = (self.tokens, self.cost_usd);
-        match (max_tokens, max_cost_usd) {
-            (Some(limit), _) if tokens >= limit => {
-                Some(format!("the token limit is reached: {tokens} of {limit}"))
-            }
-            (_, Some(limit)) if cost >= limit => Some(format!(
-                "the cost limit is reached: ${cost:.2} of ${limit:.2}"
-            )),
-            _ => None,
-        }
-    }
-
-    pub(super) fn add(&mut self, more: &Self) {
-        self.tokens = self.tokens.saturating_add(more.tokens);
-        self.cost_usd += more.cost_usd;
-    }
-}
 
 /// The last thing that happened, on which the next decision is made.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,0 +1,37 @@
+//! What a task has used up of what its limits count.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens and dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spend {
+    /// Tokens in and out, as far as they are known.
+    pub tokens: u64,
+    /// US dollars, as far as they are known.
+    pub cost_usd: f64,
+}
+
+impl Spend {
+    /// The limit that is reached, in words.
+    pub fn limit_reached(
+        &self,
+        max_tokens: Option<u64>,
+        max_cost_usd: Option<f64>,
+    ) -> Option<String> {
+        let (tokens, cost) = (self.tokens, self.cost_usd);
+        match (max_tokens, max_cost_usd) {
+            (Some(limit), _) if tokens >= limit => {
+                Some(format!("the token limit is reached: {tokens} of {limit}"))
+            }
+            (_, Some(limit)) if cost >= limit => Some(format!(
+                "the cost limit is reached: ${cost:.2} of ${limit:.2}"
+            )),
+            _ => None,
+        }
+    }
+
+    pub(super) fn add(&mut self, more: &Self) {
+        self.tokens = self.tokens.saturating_add(more.tokens);
+        self.cost_usd += more.cost_usd;
+    }
+}
