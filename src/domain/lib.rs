@@ -39,3 +39,8 @@ pub mod text_error;
 pub mod trigger;
 pub mod wait;
 pub mod yaml;
+
+// The explorations allocate without end and on several threads, for which musl has one lock.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
