@@ -5,8 +5,7 @@ use crate::git::environment::Environment;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long somebody else's git may hold a lock.
 pub(super) const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -56,28 +55,11 @@ impl Real {
             .find(|dir| !may_write(dir))
     }
 
-    /// The lock without which nothing is committed, where somebody else holds it for longer than any
-    /// command of git's takes.
-    pub fn lasting_lock(&self) -> Option<PathBuf> {
-        let deadline = Instant::now() + LOCK_WAIT;
-        loop {
-            let held = self.locks().find(|lock| lock.symlink_metadata().is_ok())?;
-            if Instant::now() >= deadline {
-                return Some(held);
-            }
-            thread::sleep(LOCK_POLL);
-        }
-    }
-
-    /// As [`Self::lasting_lock`], without waiting.
-    pub fn lock_now(&self) -> Option<PathBuf> {
-        self.locks().find(|lock| lock.symlink_metadata().is_ok())
-    }
-
-    fn locks(&self) -> impl Iterator<Item = PathBuf> {
-        ["index.lock", "HEAD.lock"]
-            .map(|name| self.git_dir.join(name))
-            .into_iter()
+    /// The lock without which nothing is committed, where somebody holds it.
+    pub fn held_lock(&self) -> Option<PathBuf> {
+        let locks = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
+        let is_there = |lock: &PathBuf| lock.symlink_metadata().is_ok();
+        locks.into_iter().find(is_there)
     }
 
     /// Everything that git reads in a run but the private directory.

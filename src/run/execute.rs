@@ -25,7 +25,7 @@ use crate::run::isolation::{Isolation, Scope, isolation};
 use crate::run::jj;
 use crate::run::layout::RunFile;
 use crate::run::model_gateway::require_gateway;
-use crate::run::new_run::{Begun, begin_new, refuse_locked, refuse_read_only};
+use crate::run::new_run::{Begun, begin_new, refuse_read_only};
 use crate::run::opening::{ends, parts, recall, run_plan};
 use crate::run::parts::Parts;
 use crate::run::prepare::Prepared;
@@ -168,12 +168,7 @@ fn begun(
         }
         require_gateway(context, &prepared.run, configs())?;
     }
-    let commits = !prepared.run.settings.allow_dirty;
-    refuse_read_only(&prepared.real, commits)?;
-    // A run that is taken up lets go of its own.
-    if commits && taken_up.is_none() {
-        refuse_locked(&prepared.real)?;
-    }
+    refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
     let recorder = recorder(context, args, prepared)?;
     let opened = match taken_up {
         None => begin_new(context, args, prepared),
@@ -324,6 +319,13 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
     if detached {
         let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
         parts.emit.warn(what);
+    }
+    // Whoever holds it may let go of it before the first commit, which waits for a while.
+    if let Some(lock) = parts.tree.repo.real().held_lock() {
+        parts.emit.warn(format!(
+            "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
+            lock.display()
+        ));
     }
     for warning in warnings.iter().chain(parts.setup.isolation.warnings()) {
         parts.emit.warn(warning);

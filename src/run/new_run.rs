@@ -108,19 +108,6 @@ pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
     Ok(())
 }
 
-/// A lock of git's that nobody lets go of makes the first commit fail: better to say so before an
-/// agent has worked. Somebody else's git, an editor's for one, is waited for.
-pub(crate) fn refuse_locked(real: &Real) -> Result<()> {
-    match real.lasting_lock() {
-        None => Ok(()),
-        Some(lock) => Err(Error::environment(format!(
-            "{} is held by another git process",
-            lock.display()
-        ))
-        .hint("wait for it, or remove the file if none is running")),
-    }
-}
-
 /// What is fixed from now on. The manifest comes last: a directory without one is nobody's run.
 fn record(
     context: &Context,

@@ -34,7 +34,7 @@ pub(crate) fn look(context: &Context, real: &Real) -> Repository {
     Repository {
         work_tree: real.work_tree().display().to_string(),
         closed: real.closed().map(|closed| closed.display().to_string()),
-        lock: real.lock_now().map(|lock| lock.display().to_string()),
+        lock: real.held_lock().map(|lock| lock.display().to_string()),
         identity: asked(git::identity_of(real))
             .map(|found| found.map(|identity| format!("{} <{}>", identity.name, identity.email))),
         dirt: asked(dirt_of_somebody(context, real)),
