@@ -5,7 +5,9 @@ use crate::domain::commit_message::{compose, reviewed, suggested_by_commit};
 use crate::domain::plan::without_owned_keys;
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
-use crate::git::{ChangedPath, CommitFacts, CommitLine, Identity, Signature, display_path};
+use crate::git::{
+    ChangedPath, CommitFacts, CommitLine, GITLINK, Identity, Signature, display_path,
+};
 use crate::secrets::detect::Detector;
 use entries::{Contents, Rules, is_protected, judge, judge_text};
 
@@ -21,7 +23,6 @@ const FILE_BYTES: u64 = 100 << 20;
 const NO_RUN: &str =
     "names no run of Sprag; with `agent-commits: squash` an agent's own commits become Sprag's";
 
-const GITLINK: u32 = 0o160_000;
 const SYMLINK: u32 = 0o120_000;
 const FILES: [u32; 3] = [0, 0o100_644, 0o100_755];
 /// What a commit of Sprag's consists of. Others say in which encoding it is, or carry what nobody here

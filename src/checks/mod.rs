@@ -14,6 +14,7 @@ use crate::permit::Committable;
 use crate::plain_file;
 use crate::process::{
     Cancel, CappedLog, CommandSpec, Exit, HeadTail, Input, Limits, StreamKind, clean_text, run,
+    until_one_fails,
 };
 use crate::sandbox::Policy;
 use crate::secrets::redact::Redactor;
@@ -208,7 +209,7 @@ async fn run_check(
     let mut kept = HeadTail::new(HEAD, TAIL);
     let spec = CommandSpec {
         program: "sh".into(),
-        args: vec!["-e".into(), "-c".into(), check.run.clone().into()],
+        args: until_one_fails(&check.run),
         cwd: around.work_tree.to_path_buf(),
         env: around.env.to_vec(),
         stdin: Input::Null,

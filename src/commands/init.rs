@@ -3,14 +3,14 @@
 use crate::cli::InitArgs;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::git::{self, Real, display_path};
+use crate::git::{self, Real};
 use crate::init::{
     CONFIG, EXAMPLE_PLAN, Form, Proposal, WORKFLOW, Written, list, on_github, propose, trial,
     write_new,
 };
 use crate::print::print;
 use crate::process::{Cancel, CancelReason, listen};
-use crate::run::past_runs::{lies_in, remember_tried};
+use crate::run::past_runs::{holding, remember_tried};
 use crate::run::repository::repository;
 use std::collections::BTreeSet;
 
@@ -145,17 +145,9 @@ fn try_once(
 
 fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
     let dirt = git::dirt(real).map_err(|error| Error::environment(error.to_string()))?;
-    let new: Vec<String> = new.iter().map(|path| display_path(path)).collect();
-    let is_new = |entry: &&String| new.iter().any(|path| lies_in(path, entry));
-    let entries: Vec<&str> = dirt
-        .untracked
-        .iter()
-        .filter(is_new)
-        .map(String::as_str)
-        .collect();
     Ok(format!(
         "  left behind by these commands: {}\n    what is no source belongs into .gitignore; a run neither minds nor commits it\n",
-        entries.join(", ")
+        holding(dirt.untracked, new).join(", ")
     ))
 }
 

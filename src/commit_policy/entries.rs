@@ -3,12 +3,10 @@
 
 use crate::domain::plan::keeps_settings;
 use crate::domain::protected_paths::ProtectedPaths;
-use crate::git::{ChangedPath, display_path};
+use crate::git::{ChangedPath, GITLINK, display_path};
 use crate::secrets::detect::{Detector, Seen};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The mode of an entry that names a commit of another repository.
-pub const GITLINK: u32 = 0o160_000;
 const SYMLINK: u32 = 0o120_000;
 
 /// What no commit may change or hold.

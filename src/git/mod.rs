@@ -61,7 +61,7 @@ pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
-pub use snapshot::listing::ChangedPath;
+pub use snapshot::listing::{ChangedPath, GITLINK};
 pub use survey::{
     Checkout, Dirt, GitVersion, Nested, checkout, default_branch, dirt, git_version, history,
     identity_of, nested, untracked_files,

@@ -5,12 +5,6 @@ use crate::git::environment::Environment;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long somebody else's git may hold a lock.
-pub(super) const LOCK_WAIT: Duration = Duration::from_secs(5);
-/// How often a lock is looked at.
-pub(super) const LOCK_POLL: Duration = Duration::from_millis(25);
 
 /// A repository that can be worked on, with every path resolved so that a link changed later
 /// leads nowhere else.

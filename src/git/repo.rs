@@ -7,7 +7,7 @@ use crate::git::error::{GitError, io_error};
 use crate::git::private::calls::{HOME, RealCall, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
 use crate::git::private::seal::{Seal, Unsealed};
-use crate::git::real::{LOCK_WAIT, Real, identity};
+use crate::git::real::{Real, identity};
 use crate::git::snapshot::cache::{BlobCache, LayoutCache, StagedCache, Verdicts};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -37,6 +37,7 @@ pub struct Repo {
 
 /// How far a file system's clock may be behind.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 impl Repo {
     /// Makes the private directory at `location`, which must not exist and must lie outside of the

@@ -3,7 +3,7 @@
 
 use crate::domain::outcomes::HistoryCommit;
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_path};
+use crate::git::bytes::{as_path, display_path, nul_fields};
 use crate::git::command::{Call, GitProgram};
 use crate::git::commit::request::Identity;
 use crate::git::environment::Environment;
@@ -187,11 +187,7 @@ pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
 pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let args = ["ls-files", "--others", "--exclude-standard", "-z"];
     let output = look(real).watching(real.roots()).args(args).run()?;
-    let paths = output.stdout.split(|byte| *byte == 0);
-    Ok(paths
-        .filter(|path| !path.is_empty())
-        .map(<[u8]>::to_vec)
-        .collect())
+    Ok(nul_fields(&output.stdout).map(<[u8]>::to_vec).collect())
 }
 
 /// The branch on which work counts as done: the remote's default branch, else the one that is checked out.

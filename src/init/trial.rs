@@ -5,6 +5,7 @@ use crate::domain::checks::verdict::{Check, CheckOutcome, CheckResult, ordered};
 use crate::process::environment::environment;
 use crate::process::{
     Cancel, CancelReason, CommandSpec, Exit, HeadTail, Input, Limits, clean_text, run,
+    until_one_fails,
 };
 use std::ffi::OsString;
 use std::path::Path;
@@ -79,7 +80,7 @@ impl Trial<'_> {
     ) -> Result<(Exit, String, String), CancelReason> {
         let spec = CommandSpec {
             program: "sh".into(),
-            args: vec!["-e".into(), "-c".into(), line.into()],
+            args: until_one_fails(line),
             cwd: self.root.to_path_buf(),
             env: self.env.clone(),
             stdin: Input::Null,

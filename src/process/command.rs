@@ -26,6 +26,12 @@ pub struct CommandSpec {
     pub sandbox: Option<Policy>,
 }
 
+/// The arguments with which `sh` runs checks and setup commands: of several commands the first that fails is the
+/// end, as in a workflow.
+pub fn until_one_fails(commands: &str) -> Vec<OsString> {
+    ["-e", "-c", commands].map(OsString::from).into()
+}
+
 /// What a child reads on its standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {

@@ -30,7 +30,7 @@ mod tree;
 mod tests;
 
 pub use cancel::{Cancel, listen, survive_file_size_limit, watch_parent};
-pub use command::{CommandSpec, Input, Limits};
+pub use command::{CommandSpec, Input, Limits, until_one_fails};
 pub use dialogue::Dialogue;
 pub use exit::{CancelReason, Ended, Exit, Leaked, RawStatus, StreamKind};
 pub use lines::{Line, LineSplitter};

@@ -153,14 +153,21 @@ pub fn dirt_of_somebody(
     let mut dirt = git::dirt(real)?;
     let known = check_artifacts(context, real.work_tree());
     if !dirt.untracked.is_empty() && !known.is_empty() {
-        let unknown: Vec<String> = git::untracked_files(real)?
-            .difference(&known)
-            .map(|path| git::display_path(path))
-            .collect();
-        dirt.untracked
-            .retain(|entry| unknown.iter().any(|path| lies_in(path, entry)));
+        let all = git::untracked_files(real)?;
+        let unknown = all.difference(&known);
+        dirt.untracked = holding(dirt.untracked, unknown);
     }
     Ok(dirt)
+}
+
+/// Those of the entries of git's status that are, or hold, one of these files.
+pub fn holding<'f>(
+    mut entries: Vec<String>,
+    files: impl IntoIterator<Item = &'f Vec<u8>>,
+) -> Vec<String> {
+    let files: Vec<String> = files.into_iter().map(|it| git::display_path(it)).collect();
+    entries.retain(|entry| files.iter().any(|path| lies_in(path, entry)));
+    entries
 }
 
 /// Whether a path is what an entry of git's status names: the file itself, or one in that directory.

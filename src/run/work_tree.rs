@@ -6,7 +6,7 @@ use crate::git::{
     ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
 };
 use crate::run::cached_repo::CachedRepo;
-use crate::run::check_changes::definitions_at_start;
+use crate::run::check_changes::{CheckChanges, check_changes, definitions_at_start};
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::installed::InstalledPrograms;
@@ -59,9 +59,9 @@ impl WorkTree {
         }
     }
 
-    /// The programs in it that checks run and no commit holds, as they were.
-    pub fn installed(&self) -> &InstalledPrograms {
-        &self.installed
+    /// What a state of it changes of the tests, and of what these checks are made of.
+    pub fn check_changes(&self, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
+        check_changes(&self.repo, raw, checks, &self.installed)
     }
 
     /// Keeps what the programs are that these checks run and no commit holds, before an agent works.

@@ -20,7 +20,8 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
     static RAN: Pattern = Pattern::new(r"(?m)^Ran \d+ tests? in [\d.]+s$");
     let plain = text::plain(output);
     let is_open = |(before, after): &(Regex, Regex)| {
-        before.find_iter(&plain).count() > after.find_iter(&plain).count()
+        let begun = before.find_iter(&plain).count();
+        begun > 0 && begun > after.find_iter(&plain).count()
     };
     if AROUND.iter().any(is_open) {
         return true;

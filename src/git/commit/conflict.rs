@@ -1,15 +1,15 @@
 //! A merge that conflicts, made a commit whose files show both sides, for an agent that resolves it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_paths, nul_fields};
+use crate::git::bytes::{display_paths, nul_fields};
 use crate::git::commit::raw_commit::RawCommit;
 use crate::git::commit::rebase::RebaseError;
 use crate::git::commit::request::Identity;
 use crate::git::commit::stage::record;
 use crate::git::error::GitError;
-use crate::git::objects::new_objects::NewObjects;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
+use crate::git::snapshot::blobs::blob_at;
 use std::collections::{BTreeMap, HashSet};
 
 /// No larger file is given to somebody who resolves its conflict.
@@ -138,7 +138,7 @@ impl Repo {
             });
         }
         let mut conflicts: BTreeMap<Vec<u8>, Stages> = BTreeMap::new();
-        for field in fields.filter(|field| !field.is_empty()) {
+        for field in fields {
             let (path, stage, entry) = read_stage(field).ok_or_else(|| malformed(field))?;
             let stages = conflicts.entry(path).or_default();
             if let Some(slot) = stages.get_mut(stage) {
@@ -214,19 +214,12 @@ impl Repo {
         who: &Identity,
     ) -> Result<RevId, RebaseError> {
         let RawCommit { committer, .. } = self.raw_commit(theirs)?;
-        let mut call = self.making();
-        for role in ["AUTHOR", "COMMITTER"] {
-            call = call.env(format!("GIT_{role}_NAME"), &who.name);
-            call = call.env(format!("GIT_{role}_EMAIL"), &who.email);
-            call = call.env(format!("GIT_{role}_DATE"), format!("@{}", committer.when));
-        }
         let message = "A merge with its conflicts, for them to be resolved\n";
-        let call = call.args(["commit-tree", tree, "-p", ours, "-p", theirs, "-F", "-"]);
-        let id = call.stdin(message.as_bytes().to_vec()).line()?;
-        let before = self.raw_commit(ours)?.tree;
-        let diffs = self.diff_trees_and_subtrees(&before, tree)?;
-        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(&id))?;
-        Ok(RevId(id))
+        self.merge_commit(tree, (ours, theirs), message, who, |call| {
+            let when = format!("@{}", committer.when);
+            call.env("GIT_AUTHOR_DATE", &when)
+                .env("GIT_COMMITTER_DATE", &when)
+        })
     }
 
     /// The text of a blob; `None` for what is larger than anybody resolves, or no text.
@@ -236,10 +229,7 @@ impl Repo {
     }
 
     fn text_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
-        let wanted = [tree.as_bytes(), b":", path].concat();
-        let call = self.making().args(["cat-file", "blob"]);
-        let output = call.args([as_path(&wanted)]).status()?;
-        let content = (output.status == Some(0)).then_some(output.stdout);
+        let content = blob_at(self.making(), tree, path)?;
         Ok(content.filter(|content| is_text(content)))
     }
 }

@@ -10,7 +10,6 @@ use crate::git::files::{replace_file, sync_parent, write};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::private::directory::tree_of;
 use crate::git::private::head::HeadState;
-use crate::git::real::LOCK_POLL;
 use crate::git::repo::Repo;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -22,6 +21,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How long a ref's lock must lie untouched to be nobody's.
 const STALE_AFTER: Duration = Duration::from_secs(1);
+const LOCK_POLL: Duration = Duration::from_millis(25);
 
 impl Repo {
     /// Puts the objects of the commit into the repository, moves HEAD's branch to it, if it still is where

@@ -1,6 +1,7 @@
 //! A merge of two branches, made without touching the work tree.
 
 use crate::domain::snapshot::RevId;
+use crate::git::command::Call;
 use crate::git::commit::rebase::RebaseError;
 use crate::git::commit::request::Identity;
 use crate::git::objects::new_objects::NewObjects;
@@ -23,23 +24,30 @@ impl Repo {
         self.refresh_shallow()?;
         let ours = checked_id(ours)?;
         let tree = self.merged_tree(None, ours, theirs, None)?;
+        let sides = (ours, checked_id(theirs)?);
+        self.merge_commit(&tree, sides, message, who, |call| self.signed(call))
+    }
+
+    /// Makes the commit of a merge whose tree is known, and puts it into the repository. `with` is given the call that
+    /// makes it.
+    pub(super) fn merge_commit<'r>(
+        &'r self,
+        tree: &str,
+        (ours, theirs): (&str, &str),
+        message: &str,
+        who: &Identity,
+        with: impl FnOnce(Call<'r>) -> Call<'r>,
+    ) -> Result<RevId, RebaseError> {
         let mut call = self.making();
         for role in ["AUTHOR", "COMMITTER"] {
             call = call.env(format!("GIT_{role}_NAME"), &who.name);
             call = call.env(format!("GIT_{role}_EMAIL"), &who.email);
         }
-        let parents = ["-p", ours, "-p", checked_id(theirs)?];
-        call = call
-            .args(["commit-tree", &tree])
-            .args(parents)
-            .args(["-F", "-"]);
-        let id = self
-            .signed(call)
-            .stdin(message.as_bytes().to_vec())
-            .line()?;
+        let call = call.args(["commit-tree", tree, "-p", ours, "-p", theirs, "-F", "-"]);
+        let id = with(call).stdin(message.as_bytes().to_vec()).line()?;
         let before = self.raw_commit(ours)?.tree;
-        let diffs = self.diff_trees_and_subtrees(&before, &tree)?;
-        self.adopt(&NewObjects::of_tree(&tree, &diffs).and_commit(&id))?;
+        let diffs = self.diff_trees_and_subtrees(&before, tree)?;
+        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(&id))?;
         Ok(RevId(id))
     }
 }

@@ -79,10 +79,7 @@ impl Repo {
     /// When git cannot be run.
     pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
         let _open = self.unseal()?;
-        let wanted = [self.private.state.base_tree.as_bytes(), b":", path].concat();
-        let call = self.call().args(["cat-file", "blob"]);
-        let output = call.args([as_path(&wanted)]).status()?;
-        Ok((output.status == Some(0)).then_some(output.stdout))
+        blob_at(self.call(), &self.private.state.base_tree, path)
     }
 
     /// Whether the repository still has the base: where it has not, nothing that is read from it is there.
@@ -182,10 +179,7 @@ impl Repo {
     /// When git cannot be run, or the commit's id is none.
     pub fn file_of(&self, commit: &RevId, path: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
         let _open = self.unseal()?;
-        let wanted = [checked_id(commit)?.as_bytes(), b":", path].concat();
-        let call = self.call().args(["cat-file", "blob"]);
-        let output = call.args([as_path(&wanted)]).status()?;
-        Ok((output.status == Some(0)).then_some(output.stdout))
+        Ok(blob_at(self.call(), checked_id(commit)?, path)?)
     }
 
     /// Hands on the content of a blob, from Sprag's own store where it lies there in a file of its own.
@@ -370,6 +364,20 @@ impl BatchDigests {
             self.after_content = true;
         }
     }
+}
+
+/// What a tree, or the tree of a commit, holds under a path; `None` when it has no such file.
+pub(in crate::git) fn blob_at(
+    call: Call<'_>,
+    tree: &str,
+    path: &[u8],
+) -> Result<Option<Vec<u8>>, GitError> {
+    let wanted = [tree.as_bytes(), b":", path].concat();
+    let output = call
+        .args(["cat-file", "blob"])
+        .args([as_path(&wanted)])
+        .status()?;
+    Ok((output.status == Some(0)).then_some(output.stdout))
 }
 
 #[cfg(test)]

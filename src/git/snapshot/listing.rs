@@ -3,7 +3,8 @@
 use crate::git::bytes::nul_fields;
 use crate::git::error::GitError;
 
-pub(in crate::git) const GITLINK: u32 = 0o160_000;
+/// The mode of an entry that names a commit of another repository.
+pub const GITLINK: u32 = 0o160_000;
 
 pub(in crate::git) const SYMLINK: u32 = 0o120_000;
 

@@ -1,11 +1,9 @@
 //! What an agent leaves behind, judged by the policy: the work of a turn, its own commits, and what is staged.
 
-use crate::commit_policy::entries::{
-    Contents, Findings, GITLINK, PlanRule, Rules, judge, judge_text,
-};
+use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, judge_text};
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
-use crate::git::{Change, ChangedPath, OwnCommit, RawSnapshot, Repo, Staged};
+use crate::git::{Change, ChangedPath, GITLINK, OwnCommit, RawSnapshot, Repo, Staged};
 use crate::run::setup::Setup;
 use crate::run::work_tree::{WorkTree, head_of};
 use std::collections::HashMap;

@@ -10,7 +10,7 @@ use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{RawSnapshot, SwapError, TreeId, display_path};
 use crate::run::accounts::CheckMemory;
-use crate::run::check_changes::{CheckChanges, check_changes};
+use crate::run::check_changes::CheckChanges;
 use crate::run::emitter::Emitter;
 use crate::run::setup::Setup;
 use crate::run::steps::verify::{check_work, judge, run_checks};
@@ -33,9 +33,7 @@ pub async fn prove(
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Observation> {
-    let began = emit.elapsed_ms();
-    emit.proving(Some(proof));
-    emit.emit(EventKind::ProofStarted { proof });
+    let began = begin(emit, proof);
     let fingerprint = tree.last_snapshot(emit).1.tree().cloned();
     // What a merge starts from has conflict markers, which is no baseline.
     let known = known_baseline(memory, run, proof).filter(|_| tree.merging.is_none());
@@ -48,13 +46,8 @@ pub async fn prove(
         return Ok(Observation::interrupted(by));
     };
     let elapsed_ms = emit.elapsed_ms();
-    let line = ProofLine {
-        proof,
-        result: result.word(),
-        details: result.details(),
-        attempt: run.journal.state.attempt(),
-        elapsed_ms: elapsed_ms.saturating_sub(began),
-    };
+    let took = elapsed_ms.saturating_sub(began);
+    let line = line_of(proof, &result, run.journal.state.attempt(), took);
     let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
     if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
         let tests = run.journal.state.tests.added.join(", ");
@@ -67,6 +60,25 @@ pub async fn prove(
         result,
         elapsed_ms,
     })))
+}
+
+/// Tells that a proof begins; returns when.
+fn begin(emit: &mut Emitter<'_>, proof: Proof) -> u64 {
+    let began = emit.elapsed_ms();
+    emit.proving(Some(proof));
+    emit.emit(EventKind::ProofStarted { proof });
+    began
+}
+
+/// What is told of a proof.
+fn line_of(proof: Proof, result: &ProofResult, attempt: u32, elapsed_ms: u64) -> ProofLine {
+    ProofLine {
+        proof,
+        result: result.word(),
+        details: result.details(),
+        attempt,
+        elapsed_ms,
+    }
 }
 
 /// What the task before, or this one, has already heard of the task's start.
@@ -93,7 +105,7 @@ async fn on_its_tree(
     if let Some(why) = cannot_prove(run).filter(|_| proof != Proof::Flake) {
         return unknown(why);
     }
-    let changes = check_changes(&tree.repo, &raw, &run.config.checks, tree.installed());
+    let changes = tree.check_changes(&raw, &run.config.checks);
     if let Some(why) = changes.unknown.clone().filter(|_| proof == Proof::OldTests) {
         return unknown(why);
     }
@@ -132,10 +144,8 @@ pub(crate) async fn baseline_of_commits(
     config: &TaskConfig,
     start: &TreeId,
 ) -> anyhow::Result<Option<ProofResult>> {
-    let began = emit.elapsed_ms();
     let proof = Proof::Baseline;
-    emit.proving(Some(proof));
-    emit.emit(EventKind::ProofStarted { proof });
+    let began = begin(emit, proof);
     let result = match tree.snapshot(emit) {
         (Some(raw), before) => {
             let seen = (raw.as_ref(), &before);
@@ -152,13 +162,9 @@ pub(crate) async fn baseline_of_commits(
         }),
     };
     if let Some(result) = &result {
-        emit.emit(EventKind::ProofEnded(Box::new(ProofLine {
-            proof,
-            result: result.word(),
-            details: result.details(),
-            attempt: 1,
-            elapsed_ms: emit.elapsed_ms().saturating_sub(began),
-        })));
+        let took = emit.elapsed_ms().saturating_sub(began);
+        let line = line_of(proof, result, 1, took);
+        emit.emit(EventKind::ProofEnded(Box::new(line)));
     }
     emit.proving(None);
     Ok(result)

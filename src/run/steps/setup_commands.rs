@@ -3,7 +3,7 @@
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{
-    CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping,
+    CommandSpec, Exit, HeadTail, Input, Limits, Service, clean_text, run_keeping, until_one_fails,
 };
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
@@ -44,7 +44,7 @@ pub async fn run_setup(
     for command in setup.config.setup.clone() {
         let spec = CommandSpec {
             program: "sh".into(),
-            args: vec!["-e".into(), "-c".into(), command.clone().into()],
+            args: until_one_fails(&command),
             cwd: tree.repo.real().work_tree().to_path_buf(),
             env: env.clone(),
             stdin: Input::Null,

@@ -14,7 +14,6 @@ use crate::domain::settings::{AgentCommits, OnProtected, TestChangePolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::git::{GitError, RawSnapshot, TurnMark, TurnReport};
 use crate::run::accounts::Accounts;
-use crate::run::check_changes::check_changes;
 use crate::run::conversation;
 use crate::run::layout::RunFile;
 use crate::run::parts::Parts;
@@ -454,13 +453,7 @@ fn tell_changed_configuration(
 
 /// What the task has changed of tests and check definitions, named where the policy asks for that.
 fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> TestChanges {
-    let tests = check_changes(
-        &parts.tree.repo,
-        raw,
-        &run.config.checks,
-        parts.tree.installed(),
-    )
-    .tests;
+    let tests = parts.tree.check_changes(raw, &run.config.checks).tests;
     let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
     for (what, paths) in [
         ("tests", &tests.changed),

@@ -4,7 +4,6 @@
 use crate::domain::attempt::{Observation, TurnKey, Writes};
 use crate::domain::snapshot::RevId;
 use crate::git::{GitError, RawSnapshot, TreeId, TurnReport, display_path, display_paths};
-use crate::run::check_changes::check_changes;
 use crate::run::directory::RunDir;
 use crate::run::emitter::Emitter;
 use crate::run::layout::RunFile;
@@ -82,13 +81,7 @@ pub(crate) fn undo_what_may_not_change(
     }
     let tests = match row.writes {
         Writes::Tests => {
-            let tests = check_changes(
-                &parts.tree.repo,
-                &raw,
-                &run.config.checks,
-                parts.tree.installed(),
-            )
-            .tests;
+            let tests = parts.tree.check_changes(&raw, &run.config.checks).tests;
             tests.changed.into_iter().chain(tests.added).collect()
         }
         Writes::Anything | Writes::Nothing => BTreeSet::new(),
@@ -145,8 +138,7 @@ pub fn undo(
     }
     let (raw, after) = tree.snapshot(emit);
     let raw = raw.as_deref();
-    let tests =
-        raw.map(|raw| check_changes(&tree.repo, raw, &run.config.checks, tree.installed()).tests);
+    let tests = raw.map(|raw| tree.check_changes(raw, &run.config.checks).tests);
     Observation::Undone {
         after,
         changes: raw.map(changed_paths).unwrap_or_default(),

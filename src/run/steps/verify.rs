@@ -8,7 +8,7 @@ use crate::domain::event::EventKind;
 use crate::domain::snapshot::Snapshot;
 use crate::git::{RawSnapshot, display_path};
 use crate::run::accounts::CheckMemory;
-use crate::run::check_changes::{check_changes, definitions_at_start};
+use crate::run::check_changes::definitions_at_start;
 use crate::run::emitter::Emitter;
 use crate::run::isolation::Purpose;
 use crate::run::layout::RunFile;
@@ -57,7 +57,7 @@ pub async fn verify(
         }
     };
     judge(memory, run, (&before, &after), &verification);
-    let changes = |raw| check_changes(&tree.repo, raw, &run.config.checks, tree.installed()).tests;
+    let changes = |raw| tree.check_changes(raw, &run.config.checks).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
         (Some(before), Some(after)) => altered(before, after),
