@@ -1,7 +1,7 @@
 //! The pure core: no I/O, no clock, no process, no environment.
 //!
-//! Everything here is a value or a total function over values, so the whole of Sprag's judgement
-//! can be tested without a repository, an agent or a network.
+//! Everything here is a value or a total function over values, so all of Sprag's decisions can be tested
+//! without a repository, an agent or a network.
 
 pub mod agent;
 pub mod api_error;
@@ -40,7 +40,7 @@ pub mod trigger;
 pub mod wait;
 pub mod yaml;
 
-// The explorations allocate without end and on several threads, for which musl has one lock.
+// The exploration tests allocate constantly from several threads, and musl's allocator has a single lock.
 #[cfg(test)]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! What follows from a verdict: proofs of what it is worth, a commit, another attempt, or the end.
+//! What follows from a verdict: further proofs, a commit, another attempt, or the end of the task.
 
 use super::decide::{
     after_evidence, is_back_at_start, no_progress, nothing_to_do, prove, retry, retry_or,
@@ -17,7 +17,7 @@ use crate::snapshot::{Fingerprint, RevId};
 
 const UNREAD: &str = "nothing was committed: the tree that the checks judged could not be read";
 
-/// After a verification.
+/// The step after a verification.
 pub(super) fn after_verification(
     policy: &Policy,
     state: &TaskState,
@@ -77,14 +77,13 @@ fn met(verdict: &Verdict) -> Met {
     }
 }
 
-/// A verdict is one of a single tree. Where the checks changed what they judged, they judge what
-/// they have made of it, once; a pass that never stays on one tree permits nothing.
+/// A verdict applies to a single tree. If the checks changed the tree, they run once more on the tree that
+/// they left. A pass that never leaves the tree unchanged permits no commit.
 fn recheck(state: &TaskState, purpose: VerifyPurpose, ended: &VerificationEnded) -> Option<Step> {
     let passed = ended.verdict == Verdict::Passed;
     let failed = matches!(ended.verdict, Verdict::Failed { .. });
     let stable = ended.before.same_as(&ended.after);
-    // Nothing is permitted for a tree that could not be read: the commit reads it once more, and says
-    // what keeps it from that.
+    // An unreadable tree has no permit: the commit step reads it again and reports why it cannot.
     let is_read = ended.after.tree().is_some();
     if stable == Some(true) || !is_read || !(passed || failed) {
         return None;
@@ -99,8 +98,8 @@ fn recheck(state: &TaskState, purpose: VerifyPurpose, ended: &VerificationEnded)
     })
 }
 
-/// A check that could not start is a matter of the machine, unless it could before the agent came.
-/// `None` where it is the agent's.
+/// A check that cannot start is a problem of the machine, unless it could start before the agent changed
+/// anything. Returns `None` when the agent caused it.
 fn cannot_start(
     policy: &Policy,
     state: &TaskState,
@@ -123,7 +122,7 @@ fn cannot_start(
     }
 }
 
-/// The end of a task on whose start a check cannot be started.
+/// The outcome when a check cannot start on the tree from which the task started.
 pub(super) fn after_baseline(baseline: &ProofResult) -> Option<Outcome> {
     match baseline {
         ProofResult::CannotStart { check, program } => Some(Outcome::CheckCannotStart {
@@ -134,13 +133,13 @@ pub(super) fn after_baseline(baseline: &ProofResult) -> Option<Outcome> {
     }
 }
 
-/// What failed before the agent came is looked up once, before a failure is judged.
+/// Before a failure is judged, runs the checks once on the tree from which the task started.
 pub(super) fn look_up_baseline(policy: &Policy, state: &TaskState) -> Option<Step> {
     let is_open = state.proofs.baseline.is_none() && policy.baseline != Baseline::Off;
     is_open.then(|| prove(state, Proof::Baseline))
 }
 
-/// What failed before the agent came is looked up once, and taken where the policy says so.
+/// Looks up the failures that existed before the task, once, and accepts them where the policy says so.
 fn known_failures(
     policy: &Policy,
     state: &TaskState,
@@ -153,7 +152,7 @@ fn known_failures(
     if let Some(step) = look_up_baseline(policy, state) {
         return Some(step);
     }
-    // A failed build skips the other checks, so that nothing is known of them.
+    // A failed build skips the other checks, so their results are unknown.
     let tolerated = policy.known_failures == KnownFailures::Tolerate
         && !build
         && ended.judged().is_some()
@@ -185,7 +184,7 @@ fn failed(policy: &Policy, state: &TaskState) -> Step {
     retry_or(policy, state, None, Outcome::VerificationFailed)
 }
 
-/// Takes the tree in front, once what is to be proved of its tests is proved.
+/// Accepts the current tree, once the required proofs about its tests exist.
 pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     match tests_to_prove(policy, state) {
         _ if grounds == Grounds::Unchecked => settle(policy, state, grounds),
@@ -201,7 +200,7 @@ pub(super) fn accept(policy: &Policy, state: &TaskState, grounds: Grounds) -> St
     }
 }
 
-/// Goes on with work that is good on these grounds: with the next phase, or by committing it.
+/// Continues with accepted work: starts the next phase or commits.
 fn settle(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     if let Some(step) = without_tests(policy, state) {
         return step;
@@ -216,7 +215,7 @@ fn settle(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     go_on(policy, state, grounds).unwrap_or_else(committed)
 }
 
-/// What is known of the tests that the tree in front changes or adds.
+/// The state of the proofs about the tests that the current tree changes or adds.
 enum Tests {
     Settled,
     Prove(Proof),
@@ -261,14 +260,14 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
     Tests::Settled
 }
 
-/// Whether tests that failed before the work began are not as they were then: that they fail without the
-/// work is to be shown again.
+/// Whether tests that failed before the work began have changed since. They must then be shown again to fail
+/// without the work.
 fn were_rewritten_since_they_failed(state: &TaskState) -> bool {
     let red = state.red_tests.as_ref();
     state.tests.are_tests_touched() && red.is_some_and(|red| *red != state.tests.digest)
 }
 
-/// Commits the tree in front. A permit does not outlive the process that ran the checks.
+/// Commits the current tree. A permit does not outlive the process that ran the checks.
 fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
     let is_as_said = state.has_passed == (grounds == Grounds::Passed);
@@ -276,7 +275,7 @@ fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
         (Some(_), _) if state.judged.as_ref() == tree && is_as_said => {
             commit(policy, state, grounds)
         }
-        // Nothing is permitted for it: the commit reads it once more, and says what keeps it from that.
+        // An unreadable tree has no permit: the commit step reads it again and reports why it cannot.
         (None, Last::Verified(..)) if policy.commits => commit(policy, state, grounds),
         (None, Last::Verified(..)) => Step::Finish(Outcome::CommitRejected {
             message: UNREAD.to_owned(),
@@ -292,7 +291,7 @@ fn commit(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
     }
 }
 
-/// How a task ends whose work is in the branch.
+/// The outcome of a task whose work is on the branch.
 pub(super) fn after_commit(state: &TaskState, grounds: Grounds, commit: Option<RevId>) -> Outcome {
     let tree = state.current.as_ref().and_then(|current| current.tree());
     let unproved = |(of, result): &(Fingerprint, ProofResult)| {
@@ -335,8 +334,8 @@ fn last_failed(state: &TaskState) -> Vec<String> {
     failed.unwrap_or_default()
 }
 
-/// The end of a task that is given up, for whatever reason. A tree that has failed gets the runs that
-/// are left for it first: where one passes, the tree is taken.
+/// Ends a task that failed, for any reason. A tree that has failed first gets its remaining reruns: if one
+/// passes, the tree is accepted.
 pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step {
     let tree = state.current.as_ref().and_then(|current| current.tree());
     let has_failed =

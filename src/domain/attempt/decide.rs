@@ -1,4 +1,4 @@
-//! What comes next inside one task.
+//! Decides the next step within one task.
 
 use super::conclude::{accept, after_baseline, after_commit, after_verification, give_up};
 use super::output::{after_output, without_output};
@@ -20,7 +20,7 @@ use crate::wait::WaitPolicy;
 /// The longest single wait, in milliseconds (five minutes).
 const LONGEST_WAIT_MS: u64 = 300_000;
 
-/// Turns in a row that may be cut off by a limit and change nothing.
+/// Number of consecutive turns that a limit may cut off without any change.
 const IDLE_CUTS: u32 = 2;
 
 /// The next step of a task.
@@ -87,7 +87,7 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
             give_up(policy, state, end)
         }
         K::AgentTransient => wait_or_give_up(policy, state, turn),
-        // A limit of the run comes before the failure that it is the reason of.
+        // A run limit takes precedence over the failure that it causes.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
             let stagnant = turn.assessment.cut_off == Some(CutOff::OwnLimit) && state.idle_cuts > 0;
             let end = match stagnant {
@@ -113,7 +113,7 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     }
 }
 
-/// A turn that was cut off: a further attempt, but no third one after two in which nothing happened.
+/// After a turn that was cut off: another attempt, but not a third one after two turns without a change.
 fn cut_off(policy: &Policy, state: &TaskState, why: String, end: Outcome) -> Step {
     match state.idle_cuts >= IDLE_CUTS {
         true => give_up(policy, state, end),
@@ -121,7 +121,7 @@ fn cut_off(policy: &Policy, state: &TaskState, why: String, end: Outcome) -> Ste
     }
 }
 
-/// An unchanged turn that calls for the work itself: nudge while the budget lasts.
+/// After an unchanged turn that should have done the work: nudges while nudges are left.
 fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     if state.nudges < row(policy, state).nudges {
         return give_nudge(policy, state, kind);
@@ -136,7 +136,7 @@ fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     give_up(policy, state, end)
 }
 
-/// An unchanged turn that says that the work is done, or says nothing to the point.
+/// After an unchanged turn that claims the work is done, or says nothing relevant.
 fn claims(policy: &Policy, state: &TaskState) -> Step {
     if state.attempt() > 1 || attempt_has_work(state) {
         return examine(policy, state);
@@ -155,13 +155,13 @@ pub(super) fn satisfied(policy: &Policy, state: &TaskState) -> Step {
     }
 }
 
-/// The end of a task of which nothing needs doing, once it has given what it owes besides.
+/// Ends a task that needs no work, once it has returned the required output value.
 pub(super) fn nothing_to_do(policy: &Policy, state: &TaskState, verified: bool) -> Step {
     let end = Step::Finish(Outcome::AlreadySatisfied { verified });
     without_output(policy, state).unwrap_or(end)
 }
 
-/// The pre-flight check, then verification.
+/// Runs the pre-flight check, then verifies.
 pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
     if let Some(outcome) = preflight(state) {
         return give_up(policy, state, outcome);
@@ -171,7 +171,7 @@ pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
         .unwrap_or_else(|| verify_or_accept(policy, state, VerifyPurpose::Attempt))
 }
 
-/// From the second attempt on, a tree that has already failed is not verified again.
+/// From the second attempt on, does not verify a tree that has already failed.
 fn preflight(state: &TaskState) -> Option<Outcome> {
     let current = state.current.as_ref()?;
     if let (Some(rejected), Some(message)) = (&state.rejected, &state.hook_message)
@@ -216,7 +216,7 @@ pub(super) fn verify_or_accept(policy: &Policy, state: &TaskState, purpose: Veri
     }
 }
 
-/// One verification for the report; the task fails whatever it says.
+/// Verifies once for the report; the task fails whatever the result.
 fn evidence(policy: &Policy, state: &TaskState, planning: bool) -> Step {
     match policy.has_checks {
         true => verify(state, VerifyPurpose::Evidence { planning }),
@@ -240,7 +240,7 @@ pub(super) fn retry_or(
     retry(policy, state, cut_off).unwrap_or_else(|| give_up(policy, state, end))
 }
 
-/// A further attempt, while any is left.
+/// Another attempt, if any is left.
 pub(super) fn retry(policy: &Policy, state: &TaskState, cut_off: Option<String>) -> Option<Step> {
     if row(policy, state).expect == Expect::Acceptable {
         return rework_after_failure(policy, state);
@@ -286,11 +286,11 @@ fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step
 }
 
 impl Policy {
-    /// How long to wait for a transient error to pass after this many waits, in milliseconds, where the server
-    /// asks for `asked_ms`.
+    /// The wait for a transient error after `waits` earlier waits, in milliseconds. `asked_ms` is the wait
+    /// that the server asks for.
     ///
     /// # Errors
-    /// Words on the waits, where there were as many as are allowed.
+    /// A message with the number of waits, when the limit on waits is reached.
     pub fn wait_ms(&self, waits: u32, asked_ms: Option<u64>) -> Result<u64, String> {
         if waits >= self.waits {
             return Err(format!("after {waits} waits"));
@@ -304,14 +304,14 @@ impl Policy {
     }
 }
 
-/// The turn that was answered by a transient error, once more, in the same attempt.
+/// Repeats, in the same attempt, the turn that ended with a transient error.
 fn same_attempt(policy: &Policy, state: &TaskState) -> Step {
     let purpose = state.purpose.clone();
     let purpose = purpose.unwrap_or_else(|| first_purpose(policy));
     run_agent(policy, state, state.attempt(), purpose)
 }
 
-/// A step that was open when the run died is taken up again, under the same number.
+/// Resumes the step that was open when the run died, under the same number.
 fn after_resume(policy: &Policy, state: &TaskState, open: &Step) -> Step {
     match open {
         Step::RunAgent { .. } => within_limits(policy, state).unwrap_or_else(|| open.clone()),
@@ -347,7 +347,7 @@ pub(super) fn run_agent_in(
     })
 }
 
-/// The end of the task when a limit of the run is reached.
+/// Ends the task when a run limit is reached.
 pub(super) fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> {
     Some(match limit(policy, state)? {
         Outcome::Deadline => Step::Finish(Outcome::Deadline),
@@ -355,7 +355,7 @@ pub(super) fn within_limits(policy: &Policy, state: &TaskState) -> Option<Step> 
     })
 }
 
-/// The limit of the run that is reached.
+/// The run limit that is reached, if any.
 pub(super) fn limit(policy: &Policy, state: &TaskState) -> Option<Outcome> {
     if policy
         .deadline_ms
@@ -392,14 +392,13 @@ pub(super) fn untouched(state: &TaskState) -> bool {
     unmoved(state.task_start.as_ref(), state)
 }
 
-/// Whether the tree is known to be the one on which the task began, whatever commits the agent made on
-/// the way.
+/// Whether the tree is known to equal the task's starting tree, whatever commits the agent made in between.
 pub(super) fn is_back_at_start(state: &TaskState) -> bool {
     let start = state.task_start.as_ref().zip(state.current.as_ref());
     start.is_some_and(|(start, current)| same_tree(start, current))
 }
 
-/// Whether this attempt has moved HEAD or tree, or may have.
+/// Whether this attempt has, or may have, moved HEAD or changed the tree.
 fn attempt_has_work(state: &TaskState) -> bool {
     !unmoved(state.attempt_start.as_ref(), state)
 }

@@ -1,7 +1,7 @@
-//! One task as a history of intents and observations, and the decision what comes next.
+//! One task as a history of intents and observations, and the choice of the next step.
 //!
-//! `fold(history)` gives the [`TaskState`]; [`decide`] gives the next [`Step`]. Both are pure and
-//! total, so a stored history always replays to the same step.
+//! `fold(history)` returns the [`TaskState`]; [`decide`] returns the next [`Step`]. Both are pure and total,
+//! so a stored history always replays to the same step.
 
 mod conclude;
 mod decide;
@@ -36,35 +36,35 @@ use super::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use super::snapshot::{Fingerprint, RevId, Snapshot};
 use serde::{Deserialize, Serialize};
 
-/// The sentence of a task that the pre-flight check ended: the tree is the one that failed last.
+/// The message of a task that the pre-flight check ended because its tree is the one that failed last.
 pub const NO_FILE_CHANGES: &str = "No progress detected - agent made no file changes";
 
-/// What is allowed and wanted for one task.
+/// The limits and rules that apply to one task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// The phases of a task in order, at least one.
     pub phases: Vec<PhaseSpec>,
-    /// Identical failures in a row that end a task.
+    /// Number of identical failures in a row that ends a task.
     pub identical_failures: u32,
-    /// Waits for a transient error before the agent counts as unavailable.
+    /// Number of waits for transient errors after which the agent counts as unavailable.
     pub waits: u32,
     /// Whether any check is configured.
     pub has_checks: bool,
-    /// Whether work without a check is taken.
+    /// Whether work is accepted when no check is configured.
     pub accept_unverified: bool,
-    /// When the tree on which the task started is checked.
+    /// When the checks run on the tree on which the task started.
     pub baseline: Baseline,
-    /// How often the checks may be run once more on a tree that has failed.
+    /// How often the checks may run again on a tree that has failed.
     pub flaky_reruns: u32,
-    /// What becomes of work that fails only what failed before.
+    /// How to treat work whose only failures existed before the task.
     pub known_failures: KnownFailures,
-    /// What becomes of work that changes tests or what the checks are made of.
+    /// How to treat work that changes tests or check definitions.
     pub test_changes: TestChangePolicy,
     /// Whether new tests must fail without the work.
     pub prove_new_tests: ProveNewTests,
-    /// Whether Sprag commits (not with `allow_dirty`).
+    /// Whether Sprag commits (it does not with `allow_dirty`).
     pub commits: bool,
-    /// Whether the task owes a value that fits the run's output schema.
+    /// Whether the task must return a value that fits the run's output schema.
     pub wants_output: bool,
     /// Token limit of the run.
     pub max_tokens: Option<u64>,
@@ -72,13 +72,13 @@ pub struct Policy {
     pub max_cost_usd: Option<f64>,
     /// What the run spent before this task.
     pub spent_before: Spend,
-    /// Milliseconds of the run after which no step begins.
+    /// Elapsed run time after which no step starts, in milliseconds.
     pub deadline_ms: Option<u64>,
-    /// The first wait for a transient error, in milliseconds; each further one is three times as long.
+    /// The first wait for a transient error, in milliseconds; each later wait is three times as long.
     pub wait_base_ms: u64,
 }
 
-/// Names one turn within a task. All numbers but `phase` count from 1.
+/// Identifies one turn within a task. All numbers except `phase` count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnKey {
     /// Index of the phase, from 0.
@@ -87,7 +87,7 @@ pub struct TurnKey {
     pub attempt: u32,
     /// Turn within the task.
     pub turn: u32,
-    /// The phase, where a task has several.
+    /// The phase's name, when the task has several phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<PhaseName>,
 }
@@ -102,30 +102,30 @@ impl TurnKey {
     };
 }
 
-/// Why the agent is run.
+/// Why the agent runs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "purpose", rename_all = "snake_case")]
 pub enum TurnPurpose {
     /// The first turn of a task.
     Implement,
-    /// The first turn of another phase than that.
+    /// The first turn of any other phase.
     Phase {
-        /// Which.
+        /// The phase.
         phase: Phase,
-        /// On what grounds the work is good on which it begins.
+        /// Why the work on which the phase starts is acceptable.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grounds: Option<Grounds>,
     },
-    /// Nothing was done: the same again, more clearly.
+    /// The agent did nothing: the same request again, more explicitly.
     Nudge {
-        /// Which nudge of the phase, from 1.
+        /// The number of the nudge within the phase, from 1.
         n: u32,
         /// What the agent did instead.
         kind: NudgeKind,
     },
-    /// The last attempt failed.
+    /// A new attempt, because the last one failed.
     Retry {
-        /// How the last turn was cut off, when it was.
+        /// How the last turn was cut off, if it was.
         cut_off: Option<String>,
     },
 }
@@ -146,30 +146,30 @@ impl TurnPurpose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VerifyPurpose {
-    /// To decide an attempt.
+    /// To decide whether an attempt succeeded.
     Attempt,
-    /// For the report only: the task fails whatever comes out, for the reason named.
+    /// For the report only: the task fails whatever the result.
     Evidence {
-        /// Whether the reason is `planning_only` (else `no_progress`).
+        /// Whether the task fails as `planning_only` (otherwise as `no_progress`).
         planning: bool,
     },
-    /// To hear whether nothing needs doing.
+    /// To confirm that nothing needs doing.
     Satisfied,
-    /// A commit hook changed the tree.
+    /// Because a commit hook changed the tree.
     AfterHook,
-    /// The checks changed the tree that they were run on: they judge what they have made of it.
+    /// Because the checks changed the tree that they ran on: they run again on the tree that they left.
     Recheck,
 }
 
-/// On what grounds a tree is committed.
+/// Why a tree may be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grounds {
     /// Every check passed on it.
     Passed,
-    /// It fails nothing but what failed before the task.
+    /// Its only failures existed before the task.
     KnownFailures,
-    /// There is no check.
+    /// No check is configured.
     Unchecked,
 }
 
@@ -179,28 +179,28 @@ pub enum Grounds {
 pub enum Step {
     /// Run the agent.
     RunAgent {
-        /// Which turn.
+        /// The turn.
         key: TurnKey,
-        /// Why.
+        /// Why the agent runs.
         purpose: TurnPurpose,
     },
     /// Run the checks on the tree as it stands.
     Verify {
-        /// Which attempt.
+        /// The attempt.
         key: TurnKey,
-        /// Why.
+        /// Why the tree is verified.
         purpose: VerifyPurpose,
     },
-    /// Run the checks on another tree, or once more, and bring the work tree back.
+    /// Run the checks on another tree, or again on the same one, and restore the work tree afterwards.
     Prove {
-        /// Which attempt.
+        /// The attempt.
         key: TurnKey,
-        /// What is to be proved.
+        /// The kind of proof.
         proof: Proof,
     },
-    /// Bring the work tree back to where the phase began.
+    /// Restore the work tree to the start of the phase.
     Undo {
-        /// Which attempt.
+        /// The attempt.
         key: TurnKey,
     },
     /// Commit the tree that was just verified.
@@ -210,27 +210,27 @@ pub enum Step {
     },
     /// Wait for a transient error to pass.
     Wait {
-        /// How long, in milliseconds.
+        /// How long to wait, in milliseconds.
         ms: u64,
-        /// The error.
+        /// The transient error.
         why: String,
     },
     /// The task is over.
     Finish(Outcome),
 }
 
-/// What an effect turned out to be.
+/// The result of an effect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "observed", rename_all = "snake_case")]
 pub enum Observation {
-    /// The task began on this state.
+    /// The task started from this state.
     TaskStarted {
         /// HEAD and tree.
         start: Snapshot,
         /// The run's clock, in milliseconds.
         elapsed_ms: u64,
     },
-    /// A turn is about to begin on this state.
+    /// A turn is about to start from this state.
     TurnStarted {
         /// HEAD and tree.
         before: Snapshot,
@@ -241,28 +241,28 @@ pub enum Observation {
     Verified(Box<VerificationEnded>),
     /// A proof ended.
     Proved(Box<Proved>),
-    /// The work tree was brought back to where the phase began, as far as it could be.
+    /// The work tree was restored to the start of the phase, as far as possible.
     Undone {
         /// HEAD and tree afterwards.
         after: Snapshot,
         /// Files changed since the task began.
         changes: Vec<String>,
-        /// Test files among them.
+        /// The test files among the changes.
         tests: TestChanges,
     },
-    /// The commit object exists; the branch may not have it yet.
+    /// The commit object exists; the branch may not point to it yet.
     CommitPrepared {
         /// The commit.
         commit: RevId,
     },
-    /// The commit is in the branch, or there was nothing to commit.
+    /// The commit is on the branch, or there was nothing to commit.
     Committed {
         /// Sprag's commit.
         commit: Option<RevId>,
     },
     /// A hook refused the commit; the next prompt shows why.
     HookRejected {
-        /// The hook's words.
+        /// The hook's output.
         message: String,
     },
     /// A hook changed the tree.
@@ -270,39 +270,39 @@ pub enum Observation {
         /// HEAD and tree afterwards.
         after: Snapshot,
     },
-    /// The commit could not be made and another turn would not help.
+    /// The commit failed, and another turn would not help.
     CommitFailed {
         /// Why.
         message: String,
     },
-    /// Checks or hooks did what no task may do.
+    /// Checks or hooks broke a rule that applies to every task.
     Violated {
-        /// What that was.
+        /// The violation.
         what: String,
     },
     /// A wait ended.
     Waited,
     /// The step was cut short.
     Interrupted {
-        /// By what.
+        /// What interrupted it.
         by: Interruption,
         /// What the step had cost by then.
         #[serde(default)]
         spend: Spend,
     },
-    /// The run was taken up again after a crash or a cancel.
+    /// The run was resumed after a crash or a cancellation.
     Resumed,
 }
 
 impl Observation {
-    /// A step that costs nothing was cut short.
+    /// The interruption of a step that costs nothing.
     pub fn interrupted(by: Interruption) -> Self {
         let spend = Spend::default();
         Self::Interrupted { by, spend }
     }
 }
 
-/// What cuts a step short.
+/// What interrupts a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Interruption {
@@ -316,7 +316,7 @@ pub enum Interruption {
 }
 
 impl Interruption {
-    /// How a task ends that it stops.
+    /// The outcome of a task that this interruption ends.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Cancel { signal } => Outcome::Cancelled { signal },
@@ -334,24 +334,23 @@ pub struct TurnEnded {
     pub after: Snapshot,
     /// Files changed since the task began.
     pub changes: Vec<String>,
-    /// Test files among them.
+    /// The test files among the changes.
     #[serde(default)]
     pub tests: TestChanges,
     /// What the turn cost.
     pub spend: Spend,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
-    /// Files whose changes were undone, since the phase may not change them.
+    /// Files whose changes were reverted because the phase may not change them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
-    /// The end of the agent's final message, where a task has several phases or owes
-    /// a value.
+    /// The end of the agent's final message, when the task has several phases or must return a value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What a reviewer says.
+    /// The reviewer's verdict and findings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
-    /// What the final message gives for the run's output schema, where the task owes that.
+    /// The value that the final message gives for the run's output schema, when the task must return one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<StructuredOutput>,
 }
@@ -359,16 +358,16 @@ pub struct TurnEnded {
 /// A verification that ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VerificationEnded {
-    /// What it said.
+    /// The verdict.
     pub verdict: Verdict,
     /// The tree that was verified.
     pub before: Snapshot,
     /// The tree that the checks left.
     pub after: Snapshot,
-    /// Files that the checks changed, where both trees are known.
+    /// Files that the checks changed, when both trees are known.
     #[serde(default)]
     pub altered: Vec<String>,
-    /// Test files that differ from the task's start.
+    /// Test files that differ from those at the start of the task.
     #[serde(default)]
     pub tests: TestChanges,
     /// The checks that failed.
@@ -376,11 +375,11 @@ pub struct VerificationEnded {
     pub failed: Vec<FailedCheck>,
     /// One line for each of the first errors.
     pub errors: Vec<String>,
-    /// Failing output for the next prompt, within its budget.
+    /// Output of the failed checks for the next prompt, within its size limit.
     pub failing_output: String,
     /// Names of the failed checks.
     pub failing_checks: Vec<String>,
-    /// What would help, for the next prompt.
+    /// Suggested remedies for the next prompt.
     pub hints: Vec<String>,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
@@ -392,7 +391,8 @@ impl VerificationEnded {
         self.verdict == Verdict::Passed && self.after.tree().is_none()
     }
 
-    /// The tree that was judged: known, the same before and after, and run to the end.
+    /// The tree that the verdict applies to: it is known, the checks did not change it, and every check ran
+    /// to its end.
     pub fn judged(&self) -> Option<&Fingerprint> {
         let to_the_end = matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. });
         let stable = self.before.same_as(&self.after) == Some(true);
@@ -401,8 +401,8 @@ impl VerificationEnded {
 }
 
 impl Step {
-    /// Whether the last thing that happened calls for this step whenever it is looked at, so that a
-    /// step that was cut short need not be kept.
+    /// Whether the last observation alone leads to this step, so that the step need not be stored when it is
+    /// interrupted.
     fn follows_from_the_last_thing(&self) -> bool {
         matches!(
             self,
@@ -415,23 +415,23 @@ impl Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
-    /// What is about to be done.
+    /// A step is about to run.
     Intent {
         /// Counts up within the task, from 1.
         id: u64,
         /// The step.
         step: Step,
     },
-    /// What came of it.
+    /// The result of a step.
     Observed {
-        /// The intent's number (0 before the first).
+        /// The intent's number (0 before the first intent).
         id: u64,
         /// The observation.
         observation: Observation,
     },
-    /// The task is over: nothing of it is taken up again.
+    /// The task has ended and is not resumed.
     Finished {
-        /// How it ended.
+        /// The outcome.
         outcome: Outcome,
     },
 }
@@ -450,7 +450,7 @@ fn same_tree(a: &Snapshot, b: &Snapshot) -> bool {
     matches!((a.tree(), b.tree()), (Some(x), Some(y)) if x == y)
 }
 
-/// A tree on which the checks failed, and the attempt in which they did.
+/// A tree on which the checks failed, and the attempt in which they failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FailedTree {
     /// The attempt.

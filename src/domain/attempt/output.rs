@@ -1,4 +1,4 @@
-//! The value that the last task of a run owes besides its work, where one is asked for.
+//! The value that the run's last task must return when an output schema is set.
 
 use super::decide::{give_nudge, limit, satisfied, untouched, verify_or_accept};
 use super::phases::{hand_on, row};
@@ -8,8 +8,8 @@ use crate::outcome::Outcome;
 use crate::output_schema::StructuredOutput;
 use crate::prompt::NudgeKind;
 
-/// What comes before work is taken, or handed on to another phase, whose value is missing: the agent is asked for it,
-/// and without a nudge left the task fails. `None` where nothing is missing.
+/// The step when the required value is missing, before work is accepted or passed to another phase: asks the
+/// agent for it, or fails the task when no nudge is left. Returns `None` when nothing is missing.
 pub(super) fn without_output(policy: &Policy, state: &TaskState) -> Option<Step> {
     let why = match &state.output {
         _ if !policy.wants_output => return None,
@@ -26,7 +26,7 @@ pub(super) fn without_output(policy: &Policy, state: &TaskState) -> Option<Step>
     })
 }
 
-/// After a turn that was asked for the value alone and changed nothing: the work is judged as it was before.
+/// After a turn that was asked only for the value and changed nothing: judges the work as before.
 pub(super) fn after_output(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Option<Step> {
     use AssessmentKind as K;
     let is_asked = matches!(

@@ -1,13 +1,13 @@
-//! The phases of a task as rows: a further role is a row here, and what its agent is told.
+//! The phases of a task as table rows. A new role is a row here plus its prompt.
 
 use super::{Grounds, TurnPurpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Rounds of fixing and reviewing after the first review.
+/// Rounds of fixes and reviews after the first review.
 pub const ROUNDS: u32 = 5;
 
-/// Nudges of a tester and of a fixer that change nothing.
+/// Nudges for a tester or a fixer that changes nothing.
 const NUDGES_OF_HELPERS: u32 = 1;
 
 /// What the agent is in a phase.
@@ -74,8 +74,8 @@ impl Phase {
         }
     }
 
-    /// Why the agent is run when the phase begins on work that is good on these grounds, where any is
-    /// there.
+    /// Why the agent runs when the phase starts. `grounds` says why the existing work is acceptable, if there
+    /// is any.
     pub fn purpose(self, grounds: Option<Grounds>) -> TurnPurpose {
         match self {
             Self::Implement => TurnPurpose::Implement,
@@ -84,23 +84,23 @@ impl Phase {
     }
 }
 
-/// What a turn of a phase may change. Whatever else it changes is undone and told.
+/// What a turn of a phase may change. Any other change is reverted and reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writes {
     /// What the policy allows.
     Anything,
-    /// Tests.
+    /// Only tests.
     Tests,
     /// Nothing.
     Nothing,
 }
 
-/// What ends a phase well.
+/// The condition that ends a phase successfully.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// The checks pass.
     Pass,
-    /// The checks fail in tests that are new.
+    /// The checks fail in new tests.
     Fail,
     /// The agent's verdict is that the work is acceptable.
     Acceptable,
@@ -109,25 +109,25 @@ pub enum Expect {
 /// One phase of a task as data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PhaseSpec {
-    /// What is done in it.
+    /// What is done in this phase.
     pub phase: Phase,
-    /// What the agent is in it.
+    /// The agent's role in this phase.
     pub role: Role,
-    /// The round that it belongs to, from 1; each ends with a review.
+    /// The round that the phase belongs to, from 1; each round ends with a review.
     pub cycle: u32,
     /// What its turns may change.
     pub writes: Writes,
-    /// What ends it well.
+    /// The condition that ends it successfully.
     pub expect: Expect,
-    /// Whether it goes on with the attempt of the row before it, whose first turn with changes leads here
-    /// instead of to the checks. When the checks fail, the row before it has the next attempt.
+    /// Whether this phase continues the attempt of the previous row: the first turn with changes there leads
+    /// here instead of to the checks. When the checks fail, the previous row gets the next attempt.
     pub joins: bool,
-    /// Whether nothing is lost without it: a turn that changes nothing ends it, and what the checks do not
-    /// pass is undone without a retry.
+    /// Whether the task can do without this phase: a turn without changes ends it, and changes that fail the
+    /// checks are reverted without a retry.
     pub optional: bool,
     /// Retries after the first attempt.
     pub retries: u32,
-    /// Nudges in it.
+    /// Nudges allowed in the phase.
     pub nudges: u32,
 }
 
@@ -145,8 +145,8 @@ pub struct PhaseName {
 }
 
 impl PhaseName {
-    /// The cycle and the phase that its attempts are counted in; `None` for a review, which belongs to
-    /// the attempt that it judges.
+    /// The cycle and phase in which its attempts are counted. `None` for a review, which belongs to the
+    /// attempt that it judges.
     pub fn counted_in(self) -> Option<(u32, Phase)> {
         match self.phase {
             Phase::Review => None,
@@ -156,7 +156,7 @@ impl PhaseName {
     }
 }
 
-/// What a task's phases follow from.
+/// The settings that determine a task's phases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PhasesAsked {
     /// Whether tests are written before the work.
@@ -165,11 +165,11 @@ pub struct PhasesAsked {
     pub review: bool,
     /// Whether there is a tester.
     pub tester: bool,
-    /// Whether there is nothing to do but to review what is committed already.
+    /// Whether the task only reviews what is already committed.
     pub review_only: bool,
-    /// Retries of a phase.
+    /// Retries allowed in a phase.
     pub retries: u32,
-    /// Nudges of a phase.
+    /// Nudges allowed in a phase.
     pub nudges: u32,
 }
 
@@ -195,8 +195,8 @@ pub fn phases(asked: PhasesAsked) -> Vec<PhaseSpec> {
     rows
 }
 
-/// Whether turns and attempts name their phase: where a task is anything but one attempt after another
-/// at doing it.
+/// Whether turns and attempts carry the name of their phase: whenever a task has any phase besides
+/// `implement`.
 pub fn are_named(rows: &[PhaseSpec]) -> bool {
     rows.iter().any(|row| row.phase != Phase::Implement)
 }
@@ -262,7 +262,7 @@ impl PhaseSpec {
         }
     }
 
-    /// Its name.
+    /// The phase's full name.
     pub fn name(&self) -> PhaseName {
         PhaseName {
             role: self.role,

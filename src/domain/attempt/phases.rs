@@ -1,5 +1,4 @@
-//! From one phase of a task to the next: what follows from a turn or a verdict depends on the row of the
-//! phase, and never on its name.
+//! Transitions between the phases of a task. They depend on the row of the phase, never on its name.
 
 use super::conclude::{accept, give_up, look_up_baseline};
 use super::decide::{
@@ -16,20 +15,20 @@ use crate::outcome::Outcome;
 use crate::prompt::NudgeKind;
 use crate::review::{self, ReviewVerdict};
 
-/// How often a reviewer whose turn is cut off is asked.
+/// How often a reviewer may run when its turns are cut off.
 const ASKED: u32 = 2;
 
-/// The index of the present phase.
+/// The index of the current phase.
 pub(super) fn index(state: &TaskState) -> usize {
     state.key.map_or(0, |key| key.phase)
 }
 
-/// The row of the present phase.
+/// The row of the current phase.
 pub(super) fn row(policy: &Policy, state: &TaskState) -> PhaseSpec {
     row_at(policy, index(state))
 }
 
-/// A row; a policy without it allows one attempt.
+/// The row at an index; a policy without that row allows one attempt.
 pub(super) fn row_at(policy: &Policy, index: usize) -> PhaseSpec {
     policy
         .phases
@@ -38,7 +37,7 @@ pub(super) fn row_at(policy: &Policy, index: usize) -> PhaseSpec {
         .unwrap_or(PhaseSpec::PLAIN)
 }
 
-/// Begins a phase on work that is good on these grounds, where it is.
+/// Starts a phase. `grounds` says why the existing work is acceptable, if it is.
 fn begin(policy: &Policy, state: &TaskState, index: usize, grounds: Option<Grounds>) -> Step {
     let row = row_at(policy, index);
     let attempt = match row.joins || row.expect == Expect::Acceptable {
@@ -48,7 +47,7 @@ fn begin(policy: &Policy, state: &TaskState, index: usize, grounds: Option<Groun
     run_agent_in(policy, state, index, attempt, row.phase.purpose(grounds))
 }
 
-/// The phase after the present one, where work has come to its end in this one.
+/// The phase that follows when the work of the current phase is complete.
 pub(super) fn next(policy: &Policy, state: &TaskState) -> Option<usize> {
     let is_next = |index: &usize| {
         let row = row_at(policy, *index);
@@ -57,7 +56,7 @@ pub(super) fn next(policy: &Policy, state: &TaskState) -> Option<usize> {
     (index(state) + 1..policy.phases.len()).find(is_next)
 }
 
-/// Goes on with the next phase, where there is one. `None` where the work is to be committed.
+/// Continues with the next phase. Returns `None` when there is none and the work should be committed.
 pub(super) fn go_on(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
     if row(policy, state).expect == Expect::Acceptable {
         return review_of_this_tree(policy, state, grounds);
@@ -65,7 +64,7 @@ pub(super) fn go_on(policy: &Policy, state: &TaskState, grounds: Grounds) -> Opt
     next(policy, state).map(|index| begin(policy, state, index, Some(grounds)))
 }
 
-/// What a reviewer has accepted is done. Any other tree is reviewed, while a review is left.
+/// A tree that a reviewer accepted is done. Any other tree is reviewed while a review is left.
 fn review_of_this_tree(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
     let tree = state.current.as_ref().and_then(|current| current.tree());
     if tree.is_none() || state.accepted.as_ref() == tree {
@@ -86,7 +85,7 @@ fn review_of_this_tree(policy: &Policy, state: &TaskState, grounds: Grounds) -> 
     }))
 }
 
-/// Where tests are written first, work without any of them is not taken. `None` where there are some.
+/// When tests are written first, work without tests is rejected. Returns `None` when there are tests.
 pub(super) fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
     let tests_first = policy.phases.iter().any(|row| row.expect == Expect::Fail);
     let is_known = state
@@ -103,7 +102,7 @@ pub(super) fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> 
     Some(retry(policy, state, None).unwrap_or(end))
 }
 
-/// The row that has the next attempt, and which one that is, where the row allows it.
+/// The row that gets the next attempt, and the attempt's number, if the row allows another.
 pub(super) fn next_attempt(
     policy: &Policy,
     state: &TaskState,
@@ -121,7 +120,7 @@ pub(super) fn next_attempt(
     (begun <= row.retries).then_some((index, begun + 1))
 }
 
-/// The step with which a row differs from the plain one, after a turn.
+/// The step after a turn where the row differs from the plain implement row.
 pub(super) fn after_turn_of_row(
     policy: &Policy,
     state: &TaskState,
@@ -148,7 +147,7 @@ pub(super) fn after_turn_of_row(
     }
 }
 
-/// A turn that was cut off in a phase that nothing hangs on but an answer, or nothing at all.
+/// After a cut-off turn in a phase that is optional or whose only result is a verdict.
 fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) -> Option<Step> {
     if row.optional {
         return Some(within_limits(policy, state).unwrap_or_else(|| undo(policy, state)));
@@ -170,7 +169,7 @@ fn lost(policy: &Policy, state: &TaskState, turn: &TurnEnded, row: PhaseSpec) ->
     Some(within_limits(policy, state).unwrap_or(Step::Finish(end)))
 }
 
-/// Work that is to be checked goes to the row that joins its attempt first, once.
+/// Passes work to the row that joins its attempt, once, before it is checked.
 pub(super) fn hand_on(policy: &Policy, state: &TaskState) -> Option<Step> {
     let then = index(state) + 1;
     let joins = policy.phases.get(then).is_some_and(|next| next.joins);
@@ -179,8 +178,8 @@ pub(super) fn hand_on(policy: &Policy, state: &TaskState) -> Option<Step> {
         .then(|| without_output(policy, state).unwrap_or_else(|| begin(policy, state, then, None)))
 }
 
-/// A tester or fixer that changed nothing: asked once, and then the work goes on as it is. A tester may say
-/// that nothing is missing.
+/// A tester or fixer that changed nothing is nudged once; then the work continues as it is. A tester may say
+/// that no test is missing.
 fn idle_helper(policy: &Policy, state: &TaskState, row: PhaseSpec, kind: AssessmentKind) -> Step {
     use AssessmentKind as K;
     let kind = match kind {
@@ -195,7 +194,7 @@ fn idle_helper(policy: &Policy, state: &TaskState, row: PhaseSpec, kind: Assessm
     }
 }
 
-/// What a reviewer says decides: done, or one more round.
+/// Acts on the reviewer's verdict: the work is done, or another round starts.
 fn after_review(policy: &Policy, state: &TaskState) -> Step {
     let start = state.phase_start.as_ref().zip(state.current.as_ref());
     if start.and_then(|(start, now)| start.same_as(now)) == Some(false) {
@@ -218,7 +217,7 @@ fn after_review(policy: &Policy, state: &TaskState) -> Step {
     }
 }
 
-/// Whether no phase of the task may write anything, so that there is nothing to check or to commit.
+/// Whether no phase of the task may write, so there is nothing to check or commit.
 fn is_nothing_written(policy: &Policy) -> bool {
     let mut rows = policy.phases.iter();
     rows.all(|row| row.writes == Writes::Nothing)
@@ -228,26 +227,26 @@ fn unresolved(state: &TaskState) -> u32 {
     u32::try_from(review::open(&state.findings).count()).unwrap_or(u32::MAX)
 }
 
-/// The next round, while one is left.
+/// Starts the next round, if one is left.
 fn rework(policy: &Policy, state: &TaskState) -> Option<Step> {
     let then = index(state) + 1;
     policy.phases.get(then)?;
     Some(begin(policy, state, then, None))
 }
 
-/// Work that a reviewer accepted and that failed afterwards: what a reviewer has not seen is not
-/// committed, so that it takes a round.
+/// Work that a reviewer accepted and that failed afterwards starts a new round, because a tree that no
+/// reviewer has seen is not committed.
 pub(super) fn rework_after_failure(policy: &Policy, state: &TaskState) -> Option<Step> {
     let next = policy.phases.get(index(state) + 1)?;
     (next.retries > 0).then(|| rework(policy, state)).flatten()
 }
 
-/// Work that was good when the phase began, and is as it was.
+/// Accepts work that was acceptable when the phase started and has not changed since.
 fn go_on_or_accept(policy: &Policy, state: &TaskState) -> Step {
     accept(policy, state, state.grounds.unwrap_or(Grounds::Passed))
 }
 
-/// Brings the work back to where the phase began, once.
+/// Restores the work to the start of the phase, once.
 pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
     if is_as_it_began(state) {
         return go_on_or_accept(policy, state);
@@ -258,7 +257,7 @@ pub(super) fn undo(policy: &Policy, state: &TaskState) -> Step {
     }
 }
 
-/// After the work was brought back.
+/// The step after the work was restored.
 pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
     match is_as_it_began(state) {
         true => go_on_or_accept(policy, state),
@@ -271,7 +270,7 @@ pub(super) fn is_as_it_began(state: &TaskState) -> bool {
     start.is_some_and(|(start, now)| same_tree(start, now))
 }
 
-/// Where only tests may change, something else was, and is as before.
+/// After a turn in a tests-only phase whose other changes were reverted.
 fn only_tests(policy: &Policy, state: &TaskState) -> Step {
     if state.nudges < row(policy, state).nudges {
         return give_nudge(policy, state, NudgeKind::OnlyTests);
@@ -282,7 +281,7 @@ fn only_tests(policy: &Policy, state: &TaskState) -> Step {
     }
 }
 
-/// Where tests are to be written, a turn changed nothing.
+/// After a turn without changes in a phase that must write tests.
 fn no_tests(policy: &Policy, state: &TaskState, kind: AssessmentKind) -> Step {
     use AssessmentKind as K;
     if state.tests.are_tests_touched() {
@@ -300,7 +299,7 @@ fn no_tests(policy: &Policy, state: &TaskState, kind: AssessmentKind) -> Step {
     }
 }
 
-/// Before the checks run where they are to fail: `None` where they are run.
+/// The step before checks that are expected to fail. Returns `None` when the checks should run.
 pub(super) fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
     if row(policy, state).expect != Expect::Fail {
         return None;
@@ -318,7 +317,7 @@ pub(super) fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Opti
     }
 }
 
-/// The checks have judged tests that are to fail.
+/// The step after checks that were expected to fail.
 pub(super) fn after_checks_of_tests(
     policy: &Policy,
     state: &TaskState,

@@ -1,4 +1,4 @@
-//! Further runs of the checks that tell what a verdict is worth, and whom a failure is to be blamed on.
+//! Further runs of the checks that show how much a verdict is worth and what caused a failure.
 
 use crate::checks::verdict::Verdict;
 use crate::snapshot::Fingerprint;
@@ -34,7 +34,7 @@ impl Proof {
         }
     }
 
-    /// What is run, for a line of the log.
+    /// A description of the run for a log line.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Baseline => "running the checks on the tree on which the task started",
@@ -88,7 +88,7 @@ pub struct ProofLine {
 }
 
 impl ProofLine {
-    /// What is known now, in one sentence.
+    /// The conclusion in one sentence.
     pub fn says(&self) -> String {
         let details = self.details.join(", ");
         match (self.proof, self.result) {
@@ -130,7 +130,7 @@ impl ProofLine {
     }
 }
 
-/// What a proof came to.
+/// The result of a proof.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum ProofResult {
@@ -141,22 +141,22 @@ pub enum ProofResult {
         /// The checks that failed.
         failed: Vec<FailedCheck>,
     },
-    /// A check could not be started on that tree.
+    /// A check could not start on that tree.
     CannotStart {
         /// The check.
         check: String,
         /// The program that is missing.
         program: String,
     },
-    /// The proof says nothing, which is neither a pass nor a failure.
+    /// The proof is inconclusive: neither a pass nor a failure.
     Unknown {
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
 }
 
 impl ProofResult {
-    /// What a verdict is as a result; `failed` are its failed checks.
+    /// The result that a verdict stands for; `failed` lists its failed checks.
     pub fn of_verdict(verdict: &Verdict, failed: Vec<FailedCheck>) -> Self {
         let unknown = |why: String| Self::Unknown { why };
         match verdict {
@@ -172,7 +172,7 @@ impl ProofResult {
         }
     }
 
-    /// In one word.
+    /// The result in one word.
     pub const fn word(&self) -> ProofWord {
         match self {
             Self::Passed => ProofWord::Passed,
@@ -181,7 +181,7 @@ impl ProofResult {
         }
     }
 
-    /// What failed, or why nothing is known, each in one line. Empty for a pass.
+    /// The failures, or why the result is unknown, one per line. Empty for a pass.
     pub fn details(&self) -> Vec<String> {
         match self {
             Self::Passed => Vec::new(),
@@ -194,55 +194,56 @@ impl ProofResult {
     }
 }
 
-/// A proof that ended. The work tree is again as it was before.
+/// A completed proof. The work tree is restored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proved {
-    /// Which.
+    /// The kind of proof.
     pub proof: Proof,
-    /// The tree of the work whose worth was proved; `None` where it could not be read.
+    /// The tree of the work that the proof is about; `None` when it could not be read.
     pub tree: Option<Fingerprint>,
-    /// What it came to.
+    /// The result.
     #[serde(flatten)]
     pub result: ProofResult,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// A check that failed, as far as runs of it on other trees are compared with this one.
+/// A failed check, reduced to what is compared with its runs on other trees.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FailedCheck {
-    /// Its name.
+    /// The check's name.
     pub check: String,
-    /// How it ended, without times: `failed with exit code 101`.
+    /// How it ended, without durations: `failed with exit code 101`.
     pub end: String,
     /// Equal for equal failures.
     pub fingerprint: String,
-    /// Ids of the tests that failed, as far as they can be told.
+    /// Ids of the failed tests, as far as the output names them.
     pub tests: BTreeSet<String>,
-    /// Whether `tests` are known to be all that failed.
+    /// Whether `tests` is known to be complete.
     pub all_named: bool,
-    /// Tests that passed, where it says so.
+    /// The number of passed tests, when the output states it.
     pub passed: Option<u64>,
-    /// File and line of the tests, as far as the output tells them.
+    /// File and line of each test, as far as the output states them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub places: BTreeMap<String, (String, u32)>,
 }
 
-/// Test files and definitions of checks that differ from the task's start.
+/// Test files and check definitions that differ from those at the start of the task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TestChanges {
     /// Test files that existed before and were changed or deleted.
     pub changed: Vec<String>,
-    /// Test files that are new.
+    /// New test files.
     pub added: Vec<String>,
-    /// Files that decide what the checks do, of which the part that decides was changed, and new ones
-    /// that take the place of what decided before.
+    /// Files that define the checks and whose defining part was changed, and new files that override an
+    /// existing definition.
     #[serde(default)]
     pub definitions: Vec<String>,
-    /// Files that the work takes out of the repository and that lie there all the same, ignored.
+    /// Files that the work removes from the repository but that still exist in the work tree as ignored
+    /// files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
-    /// Tells the content of these test files from any other; empty where there are none.
+    /// A digest of these test files' content; empty when there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }
@@ -253,13 +254,13 @@ impl TestChanges {
         !self.changed.is_empty() || !self.added.is_empty()
     }
 
-    /// Whether the checks may pass only because something that they are made of is not as it was, or because
-    /// of what no fresh checkout has.
+    /// Whether the checks may pass only because a test or definition that they rely on changed, or because of
+    /// files that a fresh checkout does not have.
     pub fn touch_what_was_there(&self) -> bool {
         !(self.changed.is_empty() && self.definitions.is_empty() && self.left.is_empty())
     }
 
-    /// What is not as it was before, definitions first.
+    /// The changed files, definitions first.
     pub fn touched(&self) -> Vec<String> {
         self.definitions
             .iter()
@@ -326,31 +327,31 @@ impl BlamedTest {
         }
     }
 
-    /// The test and whom it is to be blamed on, in one phrase.
+    /// The test and its blame, in one phrase.
     pub fn says(&self) -> String {
         format!("{}: {}", self.name(), self.blame.as_str())
     }
 }
 
-/// What the proofs of a task have said so far.
+/// The results of a task's proofs so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Proofs {
-    /// What the checks say of the tree on which the task started.
+    /// The result of the checks on the tree on which the task started.
     pub baseline: Option<ProofResult>,
-    /// How often the checks were run once more on a tree that had failed.
+    /// How often the checks ran again on a tree that had failed.
     pub reruns: u32,
-    /// The tree that passed in such a run.
+    /// The tree that passed in such a rerun.
     pub passed_again: Option<Fingerprint>,
-    /// Tests, and checks without named tests, that failed and passed on the same tree.
+    /// Tests, and checks without named tests, that both failed and passed on the same tree.
     pub flaky: BTreeSet<(String, Option<String>)>,
-    /// The last proof with the old tests, and the result whose worth it tells.
+    /// The tree that the last proof with the old tests is about, and its result.
     pub old_tests: Option<(Fingerprint, ProofResult)>,
-    /// The last proof with the new tests, and the result whose worth it tells.
+    /// The tree that the last proof with the new tests is about, and its result.
     pub new_tests: Option<(Fingerprint, ProofResult)>,
 }
 
 impl Proofs {
-    /// Takes a proof in; `failed` is what had failed on that tree before.
+    /// Records a proof; `failed` lists the earlier failures on that tree.
     pub fn take(&mut self, proved: &Proved, failed: &[FailedCheck]) {
         let of_tree = || Some((proved.tree.clone()?, proved.result.clone()));
         match proved.proof {
@@ -376,7 +377,7 @@ impl Proofs {
         }
     }
 
-    /// Whom each failure in `failed` is to be blamed on.
+    /// The blame for each failure in `failed`.
     pub fn blame(&self, failed: &[FailedCheck]) -> Vec<BlamedTest> {
         let each = failed.iter().flat_map(|failed| {
             failures(failed).map(|(check, test)| {
@@ -417,8 +418,8 @@ impl Proofs {
         }
     }
 
-    /// Whether `failed` is nothing but what failed on the task's start in the same way. What cannot
-    /// be known is no.
+    /// Whether every failure in `failed` also occurred, in the same way, on the tree on which the task
+    /// started. `false` when this cannot be determined.
     pub fn were_red_before(&self, failed: &[FailedCheck]) -> bool {
         let Some(ProofResult::Failed { failed: before }) = &self.baseline else {
             return false;
@@ -429,8 +430,8 @@ impl Proofs {
 }
 
 impl FailedCheck {
-    /// Whether this is the same failure as `then`, or named tests of it. The names alone do not tell
-    /// that nothing else broke: as many tests as then must have passed, and the check must have ended
+    /// Whether this is the same failure as `then`, or consists of named tests of it. The names alone do not
+    /// show that nothing else broke: at least as many tests must have passed, and the check must have ended
     /// in the same way.
     fn is_no_worse_than(&self, then: &Self) -> bool {
         let fewer_passed = match (self.passed, then.passed) {
@@ -448,7 +449,7 @@ impl FailedCheck {
     }
 }
 
-/// What fails in `one` run of the checks and passed in the `other` on the same tree.
+/// The failures of `one` run that passed in the `other` run on the same tree.
 fn passed_in(
     one: &[FailedCheck],
     other: &[FailedCheck],
@@ -463,7 +464,7 @@ fn passed_in(
     })
 }
 
-/// The tests of a failed check, or the check itself where they cannot be told.
+/// The failed tests of a check, or the check itself when the tests are unknown.
 fn failures(failed: &FailedCheck) -> impl Iterator<Item = (String, Option<String>)> {
     let unnamed = failed.tests.is_empty().then_some(None);
     let named = failed.tests.iter().cloned().map(Some);
@@ -474,7 +475,7 @@ fn failures(failed: &FailedCheck) -> impl Iterator<Item = (String, Option<String
         .map(move |test| (check.clone(), test))
 }
 
-/// The failing tests by their ids, and the checks of which the tests cannot be told.
+/// The ids of the failed tests, and the names of the checks whose tests are unknown.
 pub fn names(failed: &[FailedCheck]) -> Vec<String> {
     let each = failed.iter().flat_map(|failed| {
         failures(failed).map(|(check, test)| test.unwrap_or_else(|| format!("check {check}")))

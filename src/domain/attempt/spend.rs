@@ -1,18 +1,18 @@
-//! What a task has used up of what its limits count.
+//! What a task has spent of the limited resources.
 
 use serde::{Deserialize, Serialize};
 
 /// Tokens and dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
-    /// Tokens in and out, as far as they are known.
+    /// Input and output tokens, as far as they are known.
     pub tokens: u64,
     /// US dollars, as far as they are known.
     pub cost_usd: f64,
 }
 
 impl Spend {
-    /// The limit that is reached, in words.
+    /// A description of the limit that is reached, if any.
     pub fn limit_reached(
         &self,
         max_tokens: Option<u64>,

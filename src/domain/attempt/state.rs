@@ -16,7 +16,7 @@ use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The last thing that happened, on which the next decision is made.
+/// The last observation, on which the next decision depends.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Last {
     /// Nothing yet.
@@ -26,73 +26,73 @@ pub enum Last {
     Turn(Arc<TurnEnded>),
     /// A verification ended.
     Verified(VerifyPurpose, Arc<VerificationEnded>),
-    /// The work tree was brought back to where the phase began.
+    /// The work tree was restored to the start of the phase.
     Undone,
     /// The commit landed.
     Committed(Option<RevId>, Grounds),
     /// A hook refused the commit.
     HookRejected(String),
-    /// A hook changed the tree, for the first time in this attempt or again.
+    /// A hook changed the tree.
     HookChanged {
         /// Whether a hook had changed the tree in this attempt before.
         again: bool,
     },
-    /// The commit failed for good.
+    /// The commit failed permanently.
     CommitFailed(String),
-    /// Checks or hooks did what no task may do.
+    /// Checks or hooks broke a rule that applies to every task.
     Violated(String),
     /// A wait ended.
     Waited,
-    /// The run was taken up again while this step was open.
+    /// The run was resumed while this step was open.
     Resumed(Box<Step>),
 }
 
 /// Everything that the next decision depends on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskState {
-    /// Where the task began.
+    /// The snapshot at the start of the task.
     pub task_start: Option<Snapshot>,
-    /// Where the attempt began.
+    /// The snapshot at the start of the attempt.
     pub attempt_start: Option<Snapshot>,
-    /// Where the open or last turn began.
+    /// The snapshot at the start of the open or last turn.
     pub turn_start: Option<Snapshot>,
-    /// The last known state.
+    /// The last known snapshot.
     pub current: Option<Snapshot>,
-    /// The turn last begun.
+    /// The turn that started last.
     pub key: Option<TurnKey>,
-    /// Why it was begun.
+    /// Why that turn started.
     pub purpose: Option<TurnPurpose>,
-    /// Nudges given in the phase.
+    /// Nudges given in the current phase.
     pub nudges: u32,
-    /// Nudges given in the other phases, by their index.
+    /// Nudges given in the other phases, by phase index.
     pub nudges_elsewhere: BTreeMap<usize, u32>,
-    /// Attempts begun, by the cycle and the phase that they are counted in.
+    /// Attempts started, by the cycle and phase in which they are counted.
     pub attempts: BTreeMap<(u32, Phase), u32>,
-    /// The phases that were begun, by their index.
+    /// The indexes of the phases that have started.
     pub begun: BTreeSet<usize>,
-    /// The phase that the present attempt is counted in, where the task has several.
+    /// The phase in which the current attempt is counted, when the task has several.
     pub counted: Option<PhaseName>,
-    /// Where the phase began.
+    /// The snapshot at the start of the phase.
     pub phase_start: Option<Snapshot>,
-    /// On what grounds the work is good on which the phase began.
+    /// Why the work on which the phase started is acceptable.
     pub grounds: Option<Grounds>,
     /// Turns of the phase that were cut off.
     pub lost_turns: u32,
-    /// Whether the work tree was brought back to where the phase began.
+    /// Whether the work tree was restored to the start of the phase.
     pub undone: bool,
-    /// What the last reviewer says; nothing while the next one is at work.
+    /// The last reviewer's verdict; `None` while the next reviewer runs.
     pub review: Option<Review>,
-    /// The tree that a reviewer has accepted, or that a commit hook has made of it.
+    /// The tree that a reviewer accepted, or what a commit hook made of it.
     pub accepted: Option<Fingerprint>,
-    /// What the reviews have found.
+    /// The findings of the reviews.
     pub findings: Vec<Finding>,
-    /// The last final message of implementer or fixer that suggests a message for the commit.
+    /// The last final message of an implementer or fixer that suggests a commit message.
     pub suggestion: Option<String>,
-    /// The last final message of anybody but a reviewer, where a task has several phases.
+    /// The last final message of any role but the reviewer, when a task has several phases.
     pub answer: Option<String>,
-    /// What the last turn gave that owes a value for the run's output schema.
+    /// The output value of the last turn that gave one.
     pub output: Option<StructuredOutput>,
-    /// Whether this attempt has had the nudge that shows the unchanged tree.
+    /// Whether this attempt has received the nudge that shows the unchanged tree.
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
     pub waits: u32,
@@ -102,42 +102,42 @@ pub struct TaskState {
     pub failed_trees: Vec<FailedTree>,
     /// The tree that a commit hook last refused.
     pub rejected: Option<Snapshot>,
-    /// The last failure's fingerprint and how often it came in a row.
+    /// The last failure's fingerprint, and how often it occurred in a row.
     pub failure: Option<(String, u32)>,
-    /// What the attempts came to.
+    /// The results of the attempts.
     pub history: Vec<HistoryEntry>,
     /// The last failing verification, for the next prompt.
     pub last_failure: Option<Arc<VerificationEnded>>,
-    /// What a commit hook said, when it ended the last attempt.
+    /// The commit hook's output, when the hook ended the last attempt.
     pub hook_message: Option<String>,
     /// Whether a hook changed the tree in this attempt.
     pub hook_changed: bool,
     /// Files changed since the task began.
     pub changes: Vec<String>,
-    /// Test files among them.
+    /// The test files among the changes.
     pub tests: TestChanges,
-    /// The digest of the tests that failed before the work began, where tests come first.
+    /// The digest of the tests that failed before the work began, when tests are written first.
     pub red_tests: Option<String>,
-    /// What the proofs have said.
+    /// The results of the proofs.
     pub proofs: Proofs,
-    /// The tree on which this process has run the checks last, to their end and without a change by
-    /// them. A permit to commit does not outlive the process, so this is forgotten with it.
+    /// The tree on which this process last ran the checks to their end without a change by them. A permit to
+    /// commit does not outlive the process, so a resumed run clears this.
     pub judged: Option<Fingerprint>,
-    /// Whether the checks passed then.
+    /// Whether the checks passed on that tree.
     pub has_passed: bool,
     /// Spend of this task.
     pub spend: Spend,
     /// The run's clock at the last observation, in milliseconds.
     pub elapsed_ms: u64,
-    /// Verifications run.
+    /// The number of verifications.
     pub verifications: u32,
-    /// What happened last.
+    /// The last observation.
     pub last: Last,
-    /// The commit that was made and may or may not have reached the branch.
+    /// The commit that was created and may not have reached the branch.
     pub prepared: Option<RevId>,
-    /// What cut the last step short, until the run is taken up again.
+    /// What interrupted the last step, until the run is resumed.
     pub interrupted: Option<Interruption>,
-    /// The step that was begun and of which nothing has been heard.
+    /// The step that was started and has no observation yet.
     pub open: Option<Box<Step>>,
 }
 
@@ -147,7 +147,7 @@ impl TaskState {
         self.key.map_or(1, |key| key.attempt)
     }
 
-    /// Attempts begun in all phases.
+    /// Attempts started in all phases.
     pub fn all_attempts(&self) -> u32 {
         match self.attempts.is_empty() {
             true => self.attempt(),
@@ -160,24 +160,24 @@ impl TaskState {
         self.nudges_elsewhere.values().sum::<u32>() + self.nudges
     }
 
-    /// What the agent is in the present phase.
+    /// The agent's role in the current phase.
     pub fn role(&self) -> Role {
         let name = self.key.and_then(|key| key.name);
         name.map_or(Role::Implementer, |name| name.role)
     }
 
-    /// What the attempts of the present phase came to.
+    /// The results of the attempts of the current phase.
     pub fn history_of_phase(&self) -> impl Iterator<Item = &HistoryEntry> {
         let all = self.history.iter();
         all.filter(|entry| entry.phase == self.counted)
     }
 
-    /// Turns begun so far.
+    /// The number of turns started.
     pub fn turns(&self) -> u32 {
         self.key.map_or(0, |key| key.turn)
     }
 
-    /// Takes one record in.
+    /// Applies one record to the state.
     pub fn apply(&mut self, record: &Record) {
         match record {
             Record::Intent { step, .. } => self.intend(step),
@@ -211,8 +211,8 @@ impl TaskState {
         self.open = Some(Box::new(step.clone()));
     }
 
-    /// What is counted in a phase begins anew. What a retry comes back to goes on, as does what a phase
-    /// joins.
+    /// Resets the counters of a phase. A phase that a retry returns to, or that joins the previous one, keeps
+    /// its counters.
     fn begin_phase(&mut self, purpose: &TurnPurpose) {
         self.shown_unchanged = false;
         self.lost_turns = 0;
@@ -237,7 +237,7 @@ impl TaskState {
         }
     }
 
-    /// The nudges of a phase go on where a retry comes back to it.
+    /// Keeps the nudge counts per phase, so that they continue when a retry returns to a phase.
     fn count_nudges(&mut self, to: &TurnKey) {
         if let Some(from) = self.key {
             self.nudges_elsewhere.insert(from.phase, self.nudges);
@@ -332,7 +332,7 @@ impl TaskState {
             }
             Observation::Interrupted { by, spend } => {
                 self.spend.add(spend);
-                // The step stays open: a resumed run takes it up again.
+                // The step stays open: a resumed run continues it.
                 self.interrupted = Some(*by);
                 return;
             }
@@ -351,17 +351,17 @@ impl TaskState {
         self.judged = None;
         self.ask_again_for_what_was_missing();
         match (self.open.take(), &self.last) {
-            // The tree can be read again by now, and nothing is permitted for it yet.
+            // The tree may be readable by now, and no permit exists for it yet.
             (_, Last::Verified(purpose, ended)) if ended.passed_unread() => {
                 let key = self.key.unwrap_or(TurnKey::FIRST);
                 let purpose = *purpose;
                 self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
             }
-            // What called for the proof, or for the commit, is still the last thing that happened:
-            // it calls for the same again, once the work tree is brought back.
+            // The observation that led to the proof or commit is still the last one: it leads to the same
+            // step again, once the work tree is restored.
             (Some(step), _) if step.follows_from_the_last_thing() => {}
             (Some(step), _) => self.last = Last::Resumed(step),
-            // Whoever takes the run up has seen to the agent, or waited long enough.
+            // Whoever resumes the run has dealt with the agent's problem or has waited long enough.
             (None, Last::Turn(turn)) if turn.assessment.kind.is_of_agents_service() => {
                 self.waits = 0;
                 self.idle_cuts = 0;
@@ -378,7 +378,7 @@ impl TaskState {
         }
     }
 
-    /// A task that ended because a check could not start looks for the program once more.
+    /// When a missing program ended the task, the resumed task looks for the program again.
     fn ask_again_for_what_was_missing(&mut self) {
         let ended_by_it = match &self.last {
             Last::Begin => true,
@@ -418,7 +418,7 @@ impl TaskState {
         };
         self.heard(turn);
         match turn.assessment.kind {
-            // The attempt is that of the work, and it is as it was.
+            // The attempt belongs to the work under review, which has not changed.
             AssessmentKind::AgentCrashed | AssessmentKind::TurnTimeout
                 if self.role() == Role::Reviewer =>
             {
@@ -446,7 +446,7 @@ impl TaskState {
         self.last = Last::Turn(Arc::new(turn.clone()));
     }
 
-    /// Takes in what the agent said, where a task has several phases or owes a value.
+    /// Records the agent's message, when a task has several phases or must return a value.
     fn heard(&mut self, turn: &TurnEnded) {
         if let (Some(review), Some(name)) = (&turn.review, self.key.and_then(|key| key.name)) {
             take_review(&mut self.findings, name.cycle, review);
@@ -493,7 +493,7 @@ impl TaskState {
                 fingerprint, build, ..
             } => {
                 self.remember_failed_trees(&ended);
-                // A verdict of two trees is asked for once more, and counts then.
+                // A verdict that covers two trees is repeated, and counts then.
                 if ended.judged().is_some() || purpose == VerifyPurpose::Recheck {
                     self.count_failure(fingerprint);
                 }
@@ -527,8 +527,8 @@ impl TaskState {
         self.hook_message = None;
     }
 
-    /// Both the tree that the checks saw and the tree that they left count as failed: checks may
-    /// rewrite a lock file, and an idle agent then leaves exactly that tree.
+    /// Records both the tree that the checks saw and the tree that they left as failed: checks may rewrite a
+    /// lock file, and an idle agent then leaves exactly that tree.
     fn remember_failed_trees(&mut self, ended: &VerificationEnded) {
         let attempt = self.attempt();
         for tree in [ended.before.tree(), ended.after.tree()]

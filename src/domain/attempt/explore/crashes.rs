@@ -1,5 +1,5 @@
-//! A run that dies at any record and is taken up comes to the same end, in a world that answers the
-//! same each time it is asked.
+//! A run that crashes at any record and is resumed reaches the same outcome, in a world whose answers do not
+//! depend on chance.
 
 use super::world::{
     at, brought_back, failed, failure, in_phases, policy, proved, reviewed, turn, undone,
@@ -7,8 +7,8 @@ use super::world::{
 };
 use super::*;
 
-/// A world without chance: what comes of a turn depends on its number, what the checks say on the
-/// tree and on how often it was checked.
+/// A deterministic world: a turn's result depends on its number, and the checks' result depends on the tree
+/// and on how often it was checked.
 #[derive(Debug, Clone)]
 struct Script {
     turns: Vec<(K, &'static str)>,
@@ -29,7 +29,7 @@ enum Hook {
     ChangesToB,
 }
 
-/// The part of a script that changes as it is played.
+/// A script and its progress.
 struct Played<'a> {
     script: &'a Script,
     runs: [u32; 2],
@@ -61,7 +61,7 @@ impl Played<'_> {
                 reviewed(name.cycle >= self.script.accepts, current)
             }
             Step::RunAgent { key, .. } if key.name.is_some_and(|it| it.phase == Phase::Red) => {
-                // Only tree `b` has a test; what else is changed is undone.
+                // Only tree `b` has a test; other changes are reverted.
                 match self.script.turns.get(key.turn as usize - 1) {
                     Some((_, "b")) if tree != "b" => turn(K::Changed, at("h0", "b")),
                     Some((_, "a")) => undone(K::NoChange, current),
@@ -115,7 +115,7 @@ impl Played<'_> {
     }
 }
 
-/// Plays the script to its end; the run dies once before record `crash` is written.
+/// Runs the script to its end. The run crashes once, before record `crash` is written.
 fn end(policy: &Policy, script: &Script, crash: Option<usize>) -> (Outcome, usize) {
     let mut played = Played {
         script,
@@ -167,8 +167,8 @@ fn script(tolerates: bool) -> impl Strategy<Value = Script> {
         K::TurnTimeout,
     ]);
     let trees = prop::sample::select(vec!["base", "a", "b", ""]);
-    // A check that fails once and then passes decides by chance which end it is, where failing is
-    // one of the ends that are taken.
+    // With a check that fails once and then passes, the outcome depends on when it runs if failures may be
+    // accepted.
     let fails = match tolerates {
         true => vec![0, u32::MAX],
         false => vec![0, 1, u32::MAX],

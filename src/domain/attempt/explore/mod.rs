@@ -1,5 +1,5 @@
-//! Explores every reachable canonical state of a task for small bounds, and random long histories
-//! beyond, for the properties that must never break.
+//! Explores every reachable canonical state of a task within small bounds, and random long histories beyond
+//! them, and checks the properties that must always hold.
 
 mod crashes;
 mod properties;
@@ -17,8 +17,8 @@ use world::{
     World, at, in_phases, observations, policy, start, turn, with_output, with_outputs, with_proofs,
 };
 
-/// One value for all states that have the same futures. Every field is named, so that a new one is
-/// thought of here: what no decision reads is left out.
+/// One value for all states with the same futures. Every field is named, so that a new field must be
+/// considered here; fields that no decision reads are left out.
 fn canonical(state: &TaskState, witness: &Witness) -> u64 {
     let TaskState {
         task_start,
@@ -82,9 +82,9 @@ fn canonical(state: &TaskState, witness: &Witness) -> u64 {
         })
     );
     (fits, is_of_output).hash(&mut hasher);
-    // Beyond the limit every number of identical failures is alike.
+    // All counts of identical failures above the limit are equivalent.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
-    // Of their order only the last attempt is read.
+    // Of their order, only the last attempt matters.
     let trees: BTreeSet<_> = failed_trees
         .iter()
         .map(|failed| (&failed.tree, failed.attempt))
@@ -127,7 +127,7 @@ fn hash_last(last: &Last, hasher: &mut DefaultHasher) {
     }
 }
 
-/// The states that are still to be looked at.
+/// The states still to visit.
 #[derive(Default)]
 struct Frontier {
     seen: HashSet<u64>,
@@ -143,7 +143,7 @@ impl Frontier {
     }
 }
 
-/// Visits every state that can be reached under a policy; returns how many there are.
+/// Visits every state that is reachable under a policy and returns their number.
 fn explore(policy: &Policy, world: World) -> usize {
     let mut frontier = Frontier::default();
     frontier.push(start(), Witness::default(), 0);
@@ -206,8 +206,8 @@ fn resumed(state: &TaskState) -> TaskState {
     state
 }
 
-/// An agent that was not there, a check that could not start, and a tree that could not be read are asked
-/// again by whoever takes the run up.
+/// Whether a resumed run repeats the request: the agent was unavailable, a check could not start, or a tree
+/// could not be read.
 fn is_asked_again(last: &Last) -> bool {
     match last {
         Last::Turn(turn) => turn.assessment.kind.is_of_agents_service(),
@@ -218,8 +218,8 @@ fn is_asked_again(last: &Last) -> bool {
     }
 }
 
-/// What must come after a crash. A wait need not be waited out again: the turn behind it comes. A
-/// commit needs the checks once more.
+/// The step that must follow a crash. A wait is not repeated: the turn after it follows. A commit needs a new
+/// verification.
 fn taken_up(step: &Step) -> &'static str {
     match step {
         Step::Wait { .. } | Step::RunAgent { .. } => "turn",
@@ -243,7 +243,7 @@ macro_rules! explored {
     };
 }
 
-// Each is a test of its own, so that they run side by side.
+// Each is a separate test, so that they run in parallel.
 explored! {
     a_retry_alone: policy(1, 0, true), Whole, 1_000;
     a_retry_and_a_nudge: policy(1, 1, true), Whole, 1_000;
@@ -302,7 +302,7 @@ fn without_commits_nothing_is_ever_committed() {
     }
 }
 
-/// Plays a random world against the machine and returns the history.
+/// Runs the state machine against a random world and returns the history.
 fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Option<Outcome>) {
     let began = Observation::TaskStarted {
         start: at("h0", "base"),
@@ -386,7 +386,7 @@ proptest! {
             history.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
         let read: Vec<Record> =
             stored.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        // An equal history has equal prefixes, and both machines are functions of it.
+        // Equal histories have equal prefixes, and both state machines are functions of the history.
         prop_assert_eq!(&read, &history);
         prop_assert_eq!(decide(&policy, &fold(&read)), decide(&policy, &fold(&history)));
     }

@@ -1,25 +1,25 @@
-//! What no history may bring about.
+//! Properties that no history may violate.
 
 use super::super::*;
 use crate::outcome::TaskEnd;
 use crate::review::ReviewVerdict;
 use crate::settings::{KnownFailures, ProveNewTests, TestChangePolicy};
 
-/// What has really been run, kept beside the machine's own state.
+/// The effects that really happened, recorded independently of the state machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Witness {
-    /// The tree on which this process has run the checks last and to their end, and whether they
-    /// passed and changed nothing.
+    /// The tree on which this process last ran the checks to their end, and whether they passed without
+    /// changing it.
     pub(super) run: Option<(Fingerprint, bool)>,
-    /// Runs of the checks on a tree that had failed.
+    /// Reruns of the checks on a failed tree.
     pub(super) reruns: u32,
-    /// Reviews that came to a verdict.
+    /// Reviews that gave a verdict.
     pub(super) reviews: u32,
-    /// The tree that a reviewer accepted last, or that a hook made of it.
+    /// The tree that a reviewer accepted last, or what a hook made of it.
     pub(super) accepted: Option<Fingerprint>,
     /// Whether tests that were written first have failed.
     pub(super) red: bool,
-    /// Whether the value that was given last fits.
+    /// Whether the last output value fits the schema.
     pub(super) fits: bool,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn check(policy: &Policy, state: &TaskState, witness: &Witness, step:
     }
 }
 
-/// Retries, nudges and reviews stay within what their rows allow, and every turn has a row.
+/// Retries, nudges and reviews stay within the limits of their rows, and every turn has a row.
 fn check_phase(policy: &Policy, state: &TaskState, witness: &Witness, step: &Step) {
     let most = policy
         .phases
@@ -119,7 +119,7 @@ fn is_taken_up(state: &TaskState) -> bool {
     matches!(&state.last, Last::Resumed(step) if matches!(**step, Step::RunAgent { .. }))
 }
 
-/// A proof is only asked for where it is still open, and where there is something to prove.
+/// A proof is requested only while it is missing and there is something to prove.
 fn check_proof(policy: &Policy, state: &TaskState, witness: &Witness, proof: Proof) {
     assert!(policy.has_checks);
     let tree = state.current.as_ref().and_then(|current| current.tree());
@@ -143,7 +143,7 @@ fn is_at_start(state: &TaskState) -> bool {
     start.as_ref().unwrap().same_as(current.as_ref().unwrap()) == Some(true)
 }
 
-/// Whatever commits the agent made on the way.
+/// Whether the tree equals the starting tree, whatever commits the agent made.
 fn has_start_tree(state: &TaskState) -> bool {
     let (start, current) = (&state.task_start, &state.current);
     same_tree(start.as_ref().unwrap(), current.as_ref().unwrap())

@@ -1,4 +1,4 @@
-//! A small world for the machine: three trees, two heads, and everything that can come of a step.
+//! A small world for the state machine: three trees, two heads, and every possible result of a step.
 
 use super::super::*;
 use crate::assess::{AssessmentKind as K, CutOff};
@@ -7,15 +7,15 @@ use crate::review::read_review;
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use crate::snapshot::{Head, KnownSnapshot};
 
-/// The task's start, two ways of changing it, and one of them as a commit of the agent's.
+/// The task's start, two changed trees, and one of these as a commit by the agent.
 const STATES: [(&str, &str); 4] = [("h0", "base"), ("h0", "a"), ("h0", "b"), ("h1", "a")];
 
-/// How much of the world is explored.
+/// The part of the world to explore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum World {
-    /// All that an agent can do.
+    /// Every possible agent behaviour.
     Whole,
-    /// One of each kind of turn, and crashes before every record.
+    /// One turn of each kind, and a crash before every record.
     Crashes,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn policy(retries: u32, nudges: u32, has_checks: bool) -> Policy {
     }
 }
 
-/// What holds where nothing else is configured.
+/// The policy with the default proofs.
 pub(super) fn with_proofs(policy: Policy) -> Policy {
     Policy {
         baseline: Baseline::OnFailure,
@@ -55,7 +55,7 @@ pub(super) fn with_proofs(policy: Policy) -> Policy {
     }
 }
 
-/// The same where a value is owed besides.
+/// The policy with a required output value.
 pub(super) fn with_output(policy: Policy) -> Policy {
     Policy {
         wants_output: true,
@@ -63,7 +63,7 @@ pub(super) fn with_output(policy: Policy) -> Policy {
     }
 }
 
-/// Where a value is owed, every turn but a reviewer's gives one that fits, or none.
+/// When a value is required, every turn but a reviewer's gives one that fits, or none.
 pub(super) fn with_outputs(policy: &Policy, all: Vec<Observation>) -> Vec<Observation> {
     if !policy.wants_output {
         return all;
@@ -83,7 +83,7 @@ pub(super) fn with_outputs(policy: &Policy, all: Vec<Observation>) -> Vec<Observ
     all.into_iter().flat_map(both).collect()
 }
 
-/// The same with the phases of these words, and as many reviews.
+/// The policy with the phases named in `words` and the given number of reviews.
 pub(super) fn in_phases(policy: Policy, words: &str, reviews: u32) -> Policy {
     let asked = PhasesAsked {
         tdd: words.contains("tdd"),
@@ -117,7 +117,7 @@ pub(super) fn start() -> TaskState {
     }])
 }
 
-/// Tree `b` changes a test that was there before, and adds one.
+/// Tree `b` changes an existing test and adds one.
 fn tests_of(tree: &Snapshot) -> TestChanges {
     match tree.tree() {
         Some(tree) if tree.0 == "b" => TestChanges {
@@ -155,7 +155,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
     }))
 }
 
-/// What a reviewer says after a turn that left this state.
+/// A review after a turn that left this state.
 pub(super) fn reviewed(accepts: bool, after: Snapshot) -> Observation {
     let word = if accepts { "ACCEPTABLE" } else { "NEEDS_FIXES" };
     let review = read_review(&format!("- a:1: wrong\nVERDICT: {word}"));
@@ -170,7 +170,7 @@ pub(super) fn brought_back(after: Snapshot) -> Observation {
     }
 }
 
-/// A turn of which something was undone.
+/// A turn with reverted changes.
 pub(super) fn undone(kind: K, after: Snapshot) -> Observation {
     with(turn(kind, after), |turn| turn.undone = vec!["x".into()])
 }
@@ -213,7 +213,7 @@ pub(super) fn failed(fingerprint: &str) -> Verdict {
     }
 }
 
-/// A failure whose tests cannot be told.
+/// A failure whose tests are unknown.
 pub(super) fn failure(fingerprint: &str) -> Vec<FailedCheck> {
     vec![FailedCheck {
         check: "test".into(),
@@ -241,7 +241,7 @@ fn unknown() -> Snapshot {
     }
 }
 
-/// Everything that can come of a step.
+/// Every possible result of a step.
 pub(super) fn observations(world: World, state: &TaskState, step: &Step) -> Vec<Observation> {
     let current = state.current.clone().unwrap();
     let mut all = vec![Observation::interrupted(Interruption::Cancel { signal: 2 })];
@@ -329,7 +329,7 @@ fn reviews(current: &Snapshot, all: &mut Vec<Observation>) {
         Some(tree) if tree.0 == "b" => at("h0", "a"),
         _ => at("h0", "b"),
     };
-    // What the reviewer changed could not be undone, or is not known.
+    // The reviewer's changes could not be reverted, or are unknown.
     all.push(reviewed(true, other));
     all.push(reviewed(true, unknown()));
     let ends = [K::AgentCrashed, K::TurnTimeout, K::FailedReport];
