@@ -1,5 +1,5 @@
-//! What happened, one value at a time. Execution emits these and never formats; every report is a
-//! rendering of them or of their fold ([`super::summary::RunSummary`]).
+//! The events of a run. Execution emits these values and never formats; every report renders them or their
+//! fold ([`super::summary::RunSummary`]).
 
 use super::agent::{AgentEvent, Usage};
 use super::assess::{AssessmentKind, message::FailedReport};
@@ -14,32 +14,32 @@ use super::snapshot::Snapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened in a run.
+/// One event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts up from 1 within the run.
+    /// The event's number within the run, from 1.
     pub seq: u64,
     /// Wall-clock time, RFC 3339 in UTC.
     pub ts: String,
-    /// Milliseconds since the run began, monotonic.
+    /// Milliseconds since the run started, from a monotonic clock.
     pub elapsed_ms: u64,
-    /// The task, where it applies.
+    /// The task, if it applies.
     pub task: Option<String>,
-    /// The attempt, where it applies.
+    /// The attempt, if it applies.
     pub attempt: Option<u32>,
-    /// The turn, where it applies.
+    /// The turn, if it applies.
     pub turn: Option<u32>,
-    /// The proof in which it happened, where it applies.
+    /// The proof during which the event happened, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// The phase in which it happened, where its task has several.
+    /// The phase during which the event happened, if its task has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseName>,
     /// What happened.
     pub kind: EventKind,
 }
 
-/// A task as the run's beginning announces it.
+/// A task as the start of the run lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLine {
     /// Its id.
@@ -48,58 +48,58 @@ pub struct TaskLine {
     pub title: String,
     /// Whether it was done before the run.
     pub done: bool,
-    /// Whether the run is to work on it.
+    /// Whether the run works on it.
     pub selected: bool,
     /// Its line in the plan file.
     pub line: Option<u32>,
-    /// Its retries.
+    /// The number of retries allowed.
     pub max_retries: u32,
 }
 
-/// How the run begins.
+/// The start of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStarted {
     /// The run's id.
     pub run_id: String,
     /// The plan's title.
     pub plan_title: String,
-    /// The plan's path, relative to the work tree where it lies in it.
+    /// The plan's path, relative to the work tree if it is inside it.
     pub plan_path: Option<String>,
-    /// The branch that is checked out, short.
+    /// The short name of the checked-out branch.
     pub branch: Option<String>,
-    /// HEAD, when there is a commit.
+    /// HEAD, if there is a commit.
     pub base: Option<String>,
     /// The agent's name.
     pub agent: String,
-    /// Names of the checks in the order in which they run.
+    /// Names of the checks, in the order in which they run.
     pub checks: Vec<String>,
-    /// All tasks of the plan in the order of the run.
+    /// All tasks of the plan, in the order of the run.
     pub tasks: Vec<TaskLine>,
-    /// Where the run is recorded.
+    /// The run directory.
     pub run_dir: String,
-    /// Whether it takes up an earlier run.
+    /// Whether it resumes an earlier run.
     pub resumed: bool,
-    /// The name under which it is told of on GitHub.
+    /// The run's name on GitHub.
     #[serde(default)]
     pub name: Option<String>,
-    /// What it may cost, in one line; absent where there is no limit.
+    /// The cost limits, in one line; `None` if there is none.
     #[serde(default)]
     pub limits: Option<String>,
-    /// The model, where one is named.
+    /// The model, if one is set.
     #[serde(default)]
     pub model: Option<String>,
-    /// The machine that the run begins on, where it has a name.
+    /// The host name of the machine, if it has one.
     #[serde(default)]
     pub host: Option<String>,
-    /// How far its children are confined; older records do not tell.
+    /// How far its child processes are confined; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLine>,
-    /// For each agent whether its key stays with Sprag.
+    /// For each agent, whether its key stays with Sprag.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<GatewayLine>,
 }
 
-/// A turn that ended, as the report tells it.
+/// A completed turn, as reports show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnLine {
     /// The turn's number in the task.
@@ -108,9 +108,9 @@ pub struct TurnLine {
     pub purpose: String,
     /// What the turn did.
     pub assessment: AssessmentKind,
-    /// The phrases that decided.
+    /// The phrases that decided the assessment.
     pub indicators: Vec<String>,
-    /// One line for a person.
+    /// A one-line description.
     pub detail: String,
     /// HEAD and tree before.
     pub before: Snapshot,
@@ -118,34 +118,34 @@ pub struct TurnLine {
     pub after: Snapshot,
     /// How the agent's process ended.
     pub exit: String,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
     /// Tokens and cost of this turn alone.
     pub usage: Usage,
     /// The `FAILED:` report.
     pub failed_report: Option<FailedReport>,
-    /// What it leaves for later tasks.
+    /// The notes that the turn leaves for later tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
-    /// The session of the built-in agent in numbers, as it stood before any verification.
+    /// Statistics of the built-in agent's session, before any verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,
 }
 
-/// A review that came to a verdict.
+/// A review that gave a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewLine {
-    /// Which review of the task, from 1.
+    /// The number of the review within the task, from 1.
     pub round: u32,
-    /// How many there may be.
+    /// The maximum number of reviews.
     pub of: u32,
-    /// What it came to.
+    /// The verdict.
     pub verdict: ReviewVerdict,
-    /// What all reviews of the task have found so far.
+    /// The findings of all reviews of the task so far.
     pub findings: Vec<Finding>,
 }
 
-/// How far a turn has come, as far as the agent tells.
+/// The progress of a turn, as far as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TurnProgress {
     /// Milliseconds since the turn began.
@@ -158,58 +158,58 @@ pub struct TurnProgress {
     pub usage: Usage,
 }
 
-/// What is scheduled instead of going on.
+/// What is scheduled before the work continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryKind {
-    /// The same turn again, more clearly.
+    /// The same turn again, with a more explicit prompt.
     Nudge,
     /// A new attempt.
     Retry,
-    /// The same turn again, later.
+    /// The same turn again, after a wait.
     Wait,
-    /// Another turn, for the value that the run's output schema asks for.
+    /// Another turn, for the value that the run's output schema requires.
     Output,
 }
 
-/// A task that ended, as the report tells it.
+/// A completed task, as reports show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskEnded {
-    /// How.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Attempts begun.
+    /// The number of attempts started.
     pub attempts: u32,
-    /// Turns begun.
+    /// The number of turns started.
     pub turns: u32,
-    /// Nudges given.
+    /// The number of nudges.
     pub nudges: u32,
-    /// Verifications run.
+    /// The number of verifications.
     pub verifications: u32,
-    /// What the attempts came to.
+    /// The results of the attempts.
     pub history: Vec<HistoryEntry>,
     /// Whether the task left any change.
     pub changes_made: bool,
     /// Files changed by the task.
     pub changed_files: Vec<String>,
-    /// The tests that failed last, and whom each failure is to be blamed on.
+    /// The tests that failed last, with the blame for each failure.
     #[serde(default)]
     pub failing_tests: Vec<BlamedTest>,
-    /// The value that the task gave for the run's output schema.
+    /// The value that the task returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
-    /// Tokens and cost of its turns, where these were another job's.
+    /// Tokens and cost of its turns, if they ran in another job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Usage>,
-    /// The failed work as a patch, relative to the run directory.
+    /// The path of the patch with the failed work, relative to the run directory.
     pub patch: Option<String>,
-    /// Commits that the agent made itself.
+    /// The number of commits that the agent made itself.
     pub agent_commits: u32,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
 }
 
 impl TaskEnded {
-    /// The end of a task in which no agent had a turn.
+    /// The end of a task that had no turn of an agent.
     pub fn without_turns(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -275,7 +275,7 @@ pub struct PullRequestLine {
     pub opened: bool,
 }
 
-/// What happened.
+/// The kinds of events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -292,27 +292,26 @@ pub enum EventKind {
         purpose: String,
         /// The agent's name.
         agent: String,
-        /// The prompt, relative to the run directory.
+        /// The prompt's path, relative to the run directory.
         prompt: String,
     },
     /// The agent said or did something.
     Agent(AgentEvent),
-    /// A turn goes on.
+    /// A turn is still running.
     TurnProgress(Box<TurnProgress>),
     /// A turn ended.
     TurnEnded {
         /// How the agent's process ended.
         exit: String,
-        /// Milliseconds.
+        /// The duration in milliseconds.
         elapsed_ms: u64,
-        /// Tokens and cost of a turn that was cut short. Of every other turn its assessment tells
-        /// them.
+        /// Tokens and cost of an interrupted turn. For every other turn, its assessment has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Usage>,
     },
     /// A turn was assessed.
     TurnAssessed(Box<TurnLine>),
-    /// A review came to a verdict.
+    /// A review gave a verdict.
     ReviewEnded(Box<ReviewLine>),
     /// A check began.
     CheckStarted {
@@ -323,60 +322,60 @@ pub enum EventKind {
     },
     /// A check ended.
     CheckEnded(Box<CheckResult>),
-    /// The work goes on in another way than the straight one.
+    /// A nudge, retry or wait is scheduled.
     RetryScheduled {
-        /// Which way.
+        /// Its kind.
         how: RetryKind,
-        /// Which one, from 1.
+        /// Its number, from 1.
         n: u32,
-        /// Of how many.
+        /// The maximum number.
         of: u32,
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: String,
-        /// What shows it.
+        /// The evidence.
         indicators: Vec<String>,
-        /// Milliseconds until then.
+        /// The delay in milliseconds.
         delay_ms: u64,
     },
-    /// Nudges helped.
+    /// A turn did the work after one or more nudges.
     NudgeResolved {
-        /// Turns that it took within the attempt.
+        /// The number of turns that it took within the attempt.
         k: u32,
-        /// Turns that were allowed.
+        /// The number of turns allowed.
         of: u32,
     },
     /// A proof began.
     ProofStarted {
-        /// Which.
+        /// The kind of proof.
         proof: Proof,
     },
     /// A proof ended.
     ProofEnded(Box<ProofLine>),
-    /// A verification was spared.
+    /// A verification was not necessary.
     VerificationSkipped {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A commit is in the branch.
+    /// A commit is on the branch.
     CommitCreated {
         /// Its id.
         commit: String,
         /// The first line of its message.
         subject: String,
-        /// Files in it.
+        /// The files in the commit.
         files: Vec<String>,
     },
-    /// The agent's own commits are in the branch.
+    /// The agent's own commits are on the branch.
     AgentCommits {
         /// `<id> <author> <subject>`, oldest first.
         commits: Vec<String>,
     },
     /// A commit was refused.
     CommitRejected {
-        /// In whose words.
+        /// The output of the hook or of git.
         reason: String,
     },
-    /// A push was made or refused.
+    /// A push succeeded or failed.
     PushEnded(Box<PushLine>),
     /// A task ended.
     TaskEnded(Box<TaskEnded>),
@@ -385,14 +384,14 @@ pub enum EventKind {
         /// Its number.
         signal: i32,
     },
-    /// Hosts that children have asked for and that the setting `network` does not allow.
+    /// Hosts that child processes requested and that the setting `network` does not allow.
     HostsDenied {
         /// The hosts.
         hosts: Vec<DeniedHost>,
     },
     /// Something that a person should know.
     Warning {
-        /// One line.
+        /// A one-line message.
         message: String,
     },
     /// The run ended.
@@ -403,7 +402,7 @@ pub enum EventKind {
         reason: Reason,
         /// The exit code.
         exit_code: u8,
-        /// HEAD, when there is a commit.
+        /// HEAD, if there is a commit.
         head: Option<String>,
         /// Files changed by the run.
         changed_files: Vec<String>,

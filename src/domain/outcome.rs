@@ -1,5 +1,5 @@
-//! How a task ended, and everything that follows from it: status, reason, run status, exit code and
-//! check conclusion are total functions of [`Outcome`], so no combination is left open.
+//! How a task ended, and everything that follows from it. Status, reason, run status, exit code and check
+//! conclusion are total functions of [`Outcome`], so every combination is defined.
 
 mod words;
 
@@ -10,16 +10,16 @@ use super::snapshot::RevId;
 use super::text::count;
 use serde::{Deserialize, Serialize};
 
-/// How the message of a rejected commit begins where git or the repository is in the way, and no hook.
+/// Prefix of the message of a rejected commit when git or the repository, rather than a hook, is the cause.
 pub const NOT_COMMITTED: &str = "nothing was committed: ";
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// The checks passed and the work is in the history.
+    /// The checks passed and the work is committed.
     Verified {
-        /// Sprag's commit; `None` when there was nothing left to commit or commits are off.
+        /// Sprag's commit; `None` if there was nothing left to commit or commits are off.
         commit: Option<RevId>,
     },
     /// No check is configured.
@@ -29,34 +29,33 @@ pub enum Outcome {
         /// Whether the policy takes unverified work (`if_unverified: accept`).
         accepted: bool,
     },
-    /// The work is in the history, and fails only what failed before the task.
+    /// The work is committed, and its only failures existed before the task.
     KnownFailures {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
-        /// The tests that fail, or the checks of which the tests cannot be told.
+        /// The failed tests, or the failed checks whose tests are unknown.
         tests: Vec<String>,
     },
-    /// The checks passed, but not with tests and check definitions as they were before.
+    /// The checks passed, but not with the original tests and check definitions.
     ChangedExpectations {
         /// Sprag's commit, as above.
         commit: Option<RevId>,
-        /// Whether the policy takes such work (`test_changes: prove`).
+        /// Whether the policy accepts such work (`test_changes: prove`).
         accepted: bool,
-        /// The tests and check definitions that were changed.
+        /// The changed tests and check definitions.
         #[serde(default)]
         files: Vec<String>,
-        /// What fails with these as they were, tests or checks of which the tests cannot be told.
+        /// The failures with the original files: tests, or checks whose tests are unknown.
         tests: Vec<String>,
-        /// Why it cannot be told whether that passes, where it cannot.
+        /// Why it is unknown whether the original files pass, if it is.
         unknown: Option<String>,
     },
-    /// New tests were to be proved (`prove_new_tests: require`), and they do not fail without the
-    /// work.
+    /// New tests had to be proved (`prove_new_tests: require`), and they do not fail without the work.
     UnprovenTests {
         /// The files of the new tests.
         tests: Vec<String>,
     },
-    /// The checks change what they judge every time they run, so that no tree was ever judged.
+    /// The checks change the tree on every run, so no tree was ever judged.
     UnstableChecks {
         /// The files that they change.
         files: Vec<String>,
@@ -70,25 +69,25 @@ pub enum Outcome {
     },
     /// Nothing needed doing.
     AlreadySatisfied {
-        /// Whether checks confirmed it.
+        /// Whether the checks confirmed it.
         verified: bool,
     },
-    /// The repository did not move.
+    /// The repository did not change.
     NoProgress {
-        /// Which way it did not: one sentence.
+        /// A one-sentence description.
         message: String,
-        /// Whether the pre-flight check ended the task, so that a verification was spared.
+        /// Whether the pre-flight check ended the task, which saved a verification.
         preflight: bool,
-        /// Whether the work tree is still as it was when the task began.
+        /// Whether the work tree is the same as at the start of the task.
         untouched: bool,
     },
-    /// The agent only ever announced what it would do.
+    /// The agent only announced what it would do.
     PlanningOnly,
     /// The checks still fail and no retry is left.
     VerificationFailed,
-    /// The same failure came back too often.
+    /// The same failure occurred too often.
     RepeatingFailure {
-        /// How often in a row.
+        /// The number of consecutive occurrences.
         times: u32,
     },
     /// The agent reported `FAILED:`.
@@ -103,38 +102,38 @@ pub enum Outcome {
         /// Reviews that were made.
         reviews: u32,
     },
-    /// The reviewer accepts what was there to be reviewed and nothing else.
+    /// The reviewer accepts the change under review, and no other work was requested.
     Acceptable,
-    /// Tests were to be written that fail, and none did.
+    /// Tests that fail had to be written first, and none did.
     TddViolation {
-        /// What came instead.
+        /// What happened instead.
         what: String,
     },
     /// The final message of the run's last task gives no value that fits the output schema.
     OutputMismatch {
-        /// What is wrong with it.
+        /// The mismatch.
         why: String,
     },
     /// The agent did what the policy forbids.
     PolicyViolation {
-        /// What it did.
+        /// The violation.
         what: String,
     },
-    /// No agent to work with: not found, bad key, unknown model, or the waits ran out.
+    /// No usable agent: not found, invalid key, unknown model, or the waits ran out.
     AgentUnavailable {
         /// The last error.
         message: String,
     },
-    /// The agent died in its last attempt.
+    /// The agent crashed in its last attempt.
     AgentCrashed {
-        /// How.
+        /// A description of the crash.
         message: String,
     },
     /// The last turn hit its time limit.
     TurnTimeout,
     /// The commit could not be made.
     CommitRejected {
-        /// The hook's or git's words.
+        /// The output of the hook or of git.
         message: String,
     },
     /// The token or cost limit was reached.
@@ -149,22 +148,23 @@ pub enum Outcome {
         /// The signal: 2 (SIGINT) or 15 (SIGTERM).
         signal: i32,
     },
-    /// A task that this one depends on did not get done.
+    /// A dependency of this task is not done.
     DependencyFailed {
         /// That task's id.
         on: String,
     },
-    /// No work of an agent of this run is taken for the task: another job did it, or a base branch was merged, whose
-    /// conflicts nobody resolved. How that ended, or what kept the work from being taken, is the end of the task. Records know it by the first of its uses.
+    /// No agent of this run worked on the task: another job did, or a merge of the base branch has conflicts
+    /// that nobody resolved. `end`, `reason` and `message` say how that ended. Records use the name of the
+    /// first use, `in_shard`.
     #[serde(rename = "in_shard")]
     WithoutAgent {
-        /// Where the task stands.
+        /// The task's status.
         end: TaskEnd,
-        /// Why.
+        /// The reason code.
         reason: Reason,
-        /// One line for a person.
+        /// A one-line description.
         message: String,
-        /// The commit that its work is in here.
+        /// The commit in this repository that contains its work.
         commit: Option<RevId>,
     },
 }
@@ -238,7 +238,7 @@ impl Outcome {
         }
     }
 
-    /// What this outcome makes of a run of which it is a part.
+    /// The status of a run that consists of this outcome alone.
     pub fn run_status(&self, no_changes: OnFinding) -> RunStatus {
         match self {
             Self::Verified { .. }
@@ -285,7 +285,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the run goes no further after this task, whatever `keep_going` says.
+    /// Whether the run stops after this task even with `keep_going`.
     pub fn ends_run(&self) -> bool {
         matches!(
             self,
@@ -309,7 +309,7 @@ impl Outcome {
         }
     }
 
-    /// One line for a person.
+    /// A one-line description.
     pub fn message(&self) -> String {
         match self {
             Self::Verified { commit: Some(id) } => {
@@ -384,7 +384,7 @@ impl Outcome {
         }
     }
 
-    /// What is known of work that passes only with changed tests.
+    /// A description of work that passes only with changed tests.
     fn expectations(&self) -> String {
         let Self::ChangedExpectations {
             commit,
@@ -419,8 +419,8 @@ impl Outcome {
     }
 }
 
-/// What the end of a task on which no agent of this run worked makes of the run. Where another job did, that
-/// job was stopped, and not this run.
+/// The run status that follows from a task on which no agent of this run worked. If another job did and was
+/// cancelled, this run was not.
 fn without_agent(end: TaskEnd, reason: Reason) -> RunStatus {
     match (end, reason) {
         (TaskEnd::Done, Reason::Verified | Reason::AlreadySatisfied) => RunStatus::Success,
@@ -433,7 +433,7 @@ fn without_agent(end: TaskEnd, reason: Reason) -> RunStatus {
     }
 }
 
-/// The most names that a message lists.
+/// The maximum number of names that a message lists.
 const LISTED: usize = 5;
 
 fn listed(names: &[String]) -> String {
@@ -451,9 +451,10 @@ fn in_branch(commit: Option<&RevId>) -> String {
     }
 }
 
-/// The run's status and reason from the outcomes of its tasks. When several apply the first wins:
-/// cancelled, environment, deadline or budget, blocked, failed, unverified, success. Among tasks
-/// that come to the same the first gives the reason; one that says nothing of its own comes last.
+/// The run's status and reason, from the outcomes of its tasks. The first status that applies wins:
+/// cancelled, environment, deadline or budget, blocked, failed, unverified, success. Among tasks with the
+/// same status, the first one gives the reason, but a secondary reason (see `Reason::is_secondary`) gives way
+/// to any other.
 pub fn run_end(outcomes: &[&Outcome], no_changes: OnFinding) -> (RunStatus, Reason) {
     let ranked = outcomes
         .iter()
@@ -471,12 +472,12 @@ pub fn run_end(outcomes: &[&Outcome], no_changes: OnFinding) -> (RunStatus, Reas
     }
 }
 
-/// The first twelve characters of a revision, enough for a person.
+/// The first twelve characters of a revision.
 pub fn short(id: &RevId) -> &str {
     id.0.get(..12).unwrap_or(&id.0)
 }
 
-/// A signal's usual name.
+/// A signal's conventional name.
 pub fn signal_name(signal: i32) -> String {
     match signal {
         1 => "SIGHUP".into(),

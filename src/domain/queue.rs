@@ -1,103 +1,103 @@
-//! Which plan of a directory a scheduled run works on next.
+//! Selects the plan of a directory on which a scheduled run works next.
 
 use super::plan::Priority;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Failed runs after which a plan waits for a person.
+/// The number of failed runs after which a plan needs a person.
 pub const MAX_FAILED_RUNS: u32 = 3;
 
-/// Longest readable part of a branch's name, in bytes.
+/// The maximum length of the readable part of a branch name, in bytes.
 const MAX_SLUG: usize = 60;
 
-/// A plan of the queue, with what is known of its progress.
+/// A plan of the queue and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedPlan {
-    /// Its file, relative to the work tree.
+    /// Its file's path, relative to the work tree.
     pub path: String,
-    /// The file's name without its ending; unique in the queue.
+    /// The file's name without its extension; unique in the queue.
     pub name: String,
-    /// The plan's own id, where it has one: `depends_on` may use it in place of the name.
+    /// The plan's own id, if it has one: `depends_on` accepts it in place of the name.
     pub id: Option<String>,
-    /// Its priority; [`Priority::Medium`] where the plan gives none.
+    /// Its priority; [`Priority::Medium`] if the plan sets none.
     pub priority: Priority,
-    /// Names or ids of plans of the queue that must be done first.
+    /// Names or ids of the plans in the queue that must be done first.
     pub depends_on: Vec<String>,
-    /// Whether every task is done: on the plan's own branch if there is one, else on the base.
+    /// Whether every task is done: on the plan's own branch if it exists, otherwise on the base branch.
     pub all_done: bool,
-    /// Runs in a row that failed.
+    /// The number of consecutive failed runs.
     pub failed_runs: u32,
     /// Whether its pull request is open.
     pub open_pull: bool,
-    /// Why it cannot be read.
+    /// Why the plan cannot be read, if it cannot.
     pub invalid: Option<String>,
 }
 
-/// What a scheduled run is to do.
+/// What a scheduled run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Work on a plan.
     Run {
-        /// The plan's place in the input.
+        /// The plan's index in the input.
         index: usize,
-        /// Whether an earlier run began it.
+        /// Whether an earlier run started it.
         continues: bool,
     },
-    /// There is nothing to do and nothing that a person must look at.
+    /// There is nothing to do, and nothing needs a person's attention.
     Nothing {
-        /// Why, in a sentence without a full stop.
+        /// The reason: a sentence without a full stop.
         reason: String,
     },
-    /// Nothing can go on before a person has looked at these.
+    /// No plan can continue until a person has looked at these.
     NeedsPerson {
-        /// The plans' places in the input, ascending.
+        /// The plans' indexes in the input, ascending.
         plans: Vec<usize>,
     },
 }
 
-/// A choice, and why the other plans were not chosen.
+/// The selection, and why the other plans were not selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// What comes next.
+    /// What to do next.
     pub next: Next,
-    /// Every plan that was passed over, in the order of the queue.
+    /// Every plan that was not selected, in the order of the queue.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// A plan that is not worked on now.
+/// A plan that was not selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassedOver {
-    /// Its place in the input.
+    /// Its index in the input.
     pub index: usize,
     /// Its name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a plan is not worked on now.
+/// Why a plan was not selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// All of its tasks are done.
     Done,
     /// It cannot be read, for this reason.
     Invalid(String),
-    /// Too many runs in a row failed; this many.
+    /// This many consecutive runs failed, which is too many.
     GaveUp(u32),
-    /// It names a plan that the queue does not have.
+    /// It depends on a name that no plan in the queue has.
     UnknownDependency(String),
-    /// It names a plan by words that are right for several.
+    /// It depends on a name that several plans have.
     AmbiguousDependency(String),
-    /// It depends on itself, by way of these plans: the first is also the last.
+    /// It depends on itself through these plans; the first is also the last.
     Cycle(Vec<String>),
-    /// The plan of this name is not done yet.
+    /// The plan with this name is not done yet.
     WaitsFor(String),
-    /// It is ready, and another comes before it.
+    /// It is ready, but another plan comes first.
     ComesLater,
 }
 
 impl Why {
-    /// Whether it stays like this until a person acts on this very plan.
+    /// Whether the plan stays blocked until a person acts on it.
     pub fn needs_person(&self) -> bool {
         match self {
             Self::Invalid(_)
@@ -129,9 +129,9 @@ impl fmt::Display for Why {
     }
 }
 
-/// The plan to work on next: by priority, then those begun before new ones, then by name.
+/// The plan to work on next: by priority, then started plans before new ones, then by name.
 ///
-/// A plan that was given up, or that is wrong, holds up only the plans that depend on it.
+/// A plan that was given up or is invalid blocks only the plans that depend on it.
 pub fn next(plans: &[QueuedPlan]) -> Choice {
     let names = Names::of(plans);
     let mut order: Vec<usize> = (0..plans.len()).collect();
@@ -194,7 +194,7 @@ fn without_ready(passed_over: &[PassedOver]) -> Next {
     }
 }
 
-/// What the words of a `depends_on` stand for.
+/// The plans that each name in a `depends_on` stands for.
 struct Names<'a>(BTreeMap<&'a str, BTreeSet<usize>>);
 
 impl<'a> Names<'a> {
@@ -219,7 +219,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// What keeps a plan from being worked on, its own faults before those of others.
+/// What keeps a plan from being selected; its own problems come before those of its dependencies.
 fn obstacle(
     index: usize,
     plan: &QueuedPlan,
@@ -257,7 +257,7 @@ impl QueuedPlan {
     }
 }
 
-/// The shortest way from a plan back to itself along the plans that are not done.
+/// The shortest dependency cycle through a plan, among the plans that are not done.
 fn cycle_through(start: usize, plans: &[QueuedPlan], names: &Names<'_>) -> Option<Vec<String>> {
     let mut from: BTreeMap<usize, usize> = BTreeMap::new();
     let mut waiting = std::collections::VecDeque::from([start]);
@@ -292,9 +292,9 @@ fn way(start: usize, from: &BTreeMap<usize, usize>, plans: &[QueuedPlan]) -> Vec
     names.map(|plan| plan.name.clone()).collect()
 }
 
-/// The branch of the plan of this name: `sprag/` and the name where git and every forge take it as
-/// it stands, else a readable part of it and a digest, so that different names have different
-/// branches, also on file systems that do not tell upper from lower case.
+/// The branch of the plan with this name: `sprag/` and the name, if git and every forge accept it unchanged;
+/// otherwise a readable part of the name plus a digest. Different names have different branches, even on
+/// case-insensitive file systems.
 pub fn branch_of(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars().map(|c| c.to_ascii_lowercase()) {
@@ -321,7 +321,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.' | '_')
 }
 
-/// Whether a name ends like one with a digest, and could be taken for another's branch.
+/// Whether a name ends like one with a digest and could collide with another plan's branch.
 fn has_digest(name: &str) -> bool {
     name.rsplit_once('-').is_some_and(|(_, last)| {
         last.len() == DIGEST && last.bytes().all(|byte| byte.is_ascii_hexdigit())

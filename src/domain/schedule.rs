@@ -1,26 +1,26 @@
-//! What comes next across tasks: dependencies, keep-going and the end of the plan.
+//! The order of tasks in a run: dependencies, `keep_going` and the end of the plan.
 
 use super::outcome::{Outcome, RunStatus, TaskEnd};
 use super::settings::OnFinding;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What the schedule needs of a task.
+/// A task, as far as the schedule needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     /// Its id.
     pub id: String,
-    /// Ids of tasks that must be done first.
+    /// Ids of the tasks that must be done first.
     pub depends_on: Vec<String>,
 }
 
-/// What the schedule needs of the run.
+/// The run's settings, as far as the schedule needs them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Go on after a failed task.
+    /// Whether to continue after a failed task.
     pub keep_going: bool,
-    /// What a task that changed nothing counts as.
+    /// How to treat a task that changed nothing.
     pub no_changes: OnFinding,
-    /// Tasks that were asked for by name: dependencies that were not do not count.
+    /// Tasks that were selected by name: they ignore dependencies that were not selected.
     pub alone: BTreeSet<String>,
 }
 
@@ -36,11 +36,11 @@ pub enum TaskStep {
         /// The dependency.
         on: String,
     },
-    /// Nothing is left to do.
+    /// No task is left.
     End,
 }
 
-/// What is left of a run's tasks. Each task is looked at once, however many there are.
+/// The tasks of a run that are still to come. Each task is visited once.
 #[derive(Debug)]
 pub struct Schedule<'p> {
     left: std::slice::Iter<'p, Item>,
@@ -52,8 +52,8 @@ pub struct Schedule<'p> {
 }
 
 impl<'p> Schedule<'p> {
-    /// From the selected tasks in order, the ids that were done before the run, and what an earlier
-    /// process of the run has brought.
+    /// Creates a schedule from the selected tasks in order, the ids of the tasks that were done before the
+    /// run, and the outcomes from an earlier process of the run.
     pub fn new(
         order: &'p [Item],
         done_before: &BTreeSet<String>,
@@ -74,7 +74,7 @@ impl<'p> Schedule<'p> {
         schedule
     }
 
-    /// Takes in how a task ended.
+    /// Records how a task ended.
     pub fn end(&mut self, id: &str, outcome: &Outcome) {
         self.stopped |= stops(outcome, self.rules);
         if outcome.task_end() == TaskEnd::Done {
@@ -83,7 +83,7 @@ impl<'p> Schedule<'p> {
         self.ended.insert(id.to_owned());
     }
 
-    /// The next step. Its task is to end before the next one is asked for.
+    /// The next step. Its task must end before the next call.
     pub fn next_task(&mut self) -> TaskStep {
         if self.stopped {
             return TaskStep::End;
@@ -104,7 +104,7 @@ impl<'p> Schedule<'p> {
     }
 }
 
-/// Whether the run goes no further after this outcome.
+/// Whether the run stops after this outcome.
 fn stops(outcome: &Outcome, rules: &Rules) -> bool {
     if outcome.ends_run() {
         return true;

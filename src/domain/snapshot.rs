@@ -1,9 +1,9 @@
-//! What the repository looked like at a moment, as opaque values that can only be compared.
+//! The state of the repository at one moment, as opaque values that can only be compared.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A revision's identifier (a git or jj commit id), opaque and only ever compared.
+/// A revision's identifier (a git or jj commit id): opaque, and only ever compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RevId(pub String);
@@ -14,9 +14,9 @@ impl fmt::Display for RevId {
     }
 }
 
-/// A digest of everything in the working copy that counts as change: tracked edits, deletions,
-/// modes, symlinks and untracked files that are not ignored. Two equal fingerprints mean two equal
-/// trees, whichever commits led to them.
+/// A digest of everything in the working copy that counts as a change: tracked edits, deletions, modes,
+/// symlinks, and untracked files that are not ignored. Equal fingerprints mean equal trees, whichever commits
+/// led to them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(pub String);
@@ -31,21 +31,21 @@ impl fmt::Display for Fingerprint {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Head {
-    /// A branch without a commit yet.
+    /// A branch without commits.
     Unborn,
     /// A commit.
     At(RevId),
 }
 
-/// HEAD, branch and tree at one moment, or the reason why they could not be told.
+/// HEAD, branch and tree at one moment, or the reason why they could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Snapshot {
     /// The state could be read.
     Known(KnownSnapshot),
-    /// It could not: progress detection is off for this turn.
+    /// The state could not be read: progress detection is off for this turn.
     Unknown {
-        /// What failed, for the warning.
+        /// The failure, for the warning.
         why: String,
     },
 }
@@ -55,7 +55,7 @@ pub enum Snapshot {
 pub struct KnownSnapshot {
     /// Where HEAD points.
     pub head: Head,
-    /// Full name of the branch that is checked out (`refs/heads/main`); `None` when detached.
+    /// The full name of the branch that is checked out (`refs/heads/main`); `None` when HEAD is detached.
     pub branch: Option<String>,
     /// The tree of the working copy.
     pub tree: Fingerprint,
@@ -64,8 +64,8 @@ pub struct KnownSnapshot {
 }
 
 impl Snapshot {
-    /// Whether `self` and `later` are the same state. `None` when either is unknown, so that
-    /// "unknown" can never be read as "unchanged".
+    /// Whether `self` and `later` are the same state. `None` when either is unknown, so "unknown" can never
+    /// be read as "unchanged".
     pub fn same_as(&self, later: &Self) -> Option<bool> {
         match (self, later) {
             (Self::Known(a), Self::Known(b)) => Some(a.head == b.head && a.tree == b.tree),
@@ -73,7 +73,7 @@ impl Snapshot {
         }
     }
 
-    /// The tree's fingerprint, when it is known.
+    /// The tree's fingerprint, if it is known.
     pub fn tree(&self) -> Option<&Fingerprint> {
         match self {
             Self::Known(known) => Some(&known.tree),

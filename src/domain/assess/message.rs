@@ -1,9 +1,9 @@
-//! Reads a final message: what it would be taken for if nothing had changed.
+//! Classifies a final message: what the turn would count as if nothing had changed.
 //!
-//! The repository decides whether anything happened; the message only decides what is said to the
-//! agent when nothing did. A message is brought into a normal form ([`normalise`]), every sentence
-//! is marked with the cues it holds ([`patterns`]), and the class follows from where those stand:
-//! the beginning and above all the end weigh, the middle hardly does.
+//! The repository decides whether anything happened; the message only decides how Sprag replies when nothing
+//! did. The message is normalised ([`normalise`]), every sentence is marked with the cues that it contains
+//! ([`patterns`]), and the class follows from their position: the beginning and above all the end count, the
+//! middle hardly does.
 
 mod decide;
 mod failed;
@@ -19,7 +19,7 @@ use normalise::normalise;
 
 pub use failed::FailedReport;
 
-/// What a final message would be taken for if nothing had changed.
+/// The class of a final message, on the assumption that nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageClass {
@@ -27,7 +27,7 @@ pub enum MessageClass {
     FailedReport,
     /// It asks a question or waits for permission, approval or an answer.
     AwaitingInput,
-    /// It says without that form that it cannot go on.
+    /// It says, without the `FAILED:` form, that it cannot continue.
     ReportsBlocked,
     /// It says that nothing needs doing.
     AlreadySatisfied,
@@ -43,27 +43,28 @@ pub enum MessageClass {
     Other,
 }
 
-/// What was read from a final message.
+/// The result of reading a final message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// What it would be taken for if nothing had changed.
+    /// The message's class.
     pub class: MessageClass,
-    /// The sentences that decided, at most [`MAX_INDICATORS`] of [`MAX_INDICATOR_CHARS`] characters.
+    /// The sentences that decided the class: at most [`MAX_INDICATORS`], each of at most
+    /// [`MAX_INDICATOR_CHARS`] characters.
     pub indicators: Vec<String>,
-    /// The report, when the class is [`MessageClass::FailedReport`].
+    /// The report, if the class is [`MessageClass::FailedReport`].
     pub failed: Option<FailedReport>,
-    /// The reason given with `ALREADY_SATISFIED:`, where that form was used with one.
+    /// The reason after `ALREADY_SATISFIED:`, if one was given.
     pub satisfied_why: Option<String>,
 }
 
-/// Number of sentences that a reading quotes at most.
+/// The maximum number of sentences that a reading quotes.
 pub const MAX_INDICATORS: usize = 5;
 
-/// Characters of a quoted sentence at most.
+/// The maximum length of a quoted sentence, in characters.
 pub const MAX_INDICATOR_CHARS: usize = 120;
 
-/// Reads the final message of one turn. With `beginning_cut` only its tail is known, and the forms
-/// that count at the beginning alone (`FAILED:`, `ALREADY_SATISFIED:`) are not looked for.
+/// Reads the final message of one turn. With `beginning_cut`, only the tail of the message is known, and the
+/// forms that must be at its beginning (`FAILED:`, `ALREADY_SATISFIED:`) are not recognised.
 pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
     if text.trim().is_empty() {
         return Reading::of(MessageClass::Empty, &[]);
@@ -76,8 +77,8 @@ pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
     Reading::of(class, &deciding)
 }
 
-/// The `FAILED:` report at the beginning of a final message. In a message whose beginning was cut it
-/// is not looked for. Nothing else is read of the message, which makes this cheap.
+/// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The
+/// rest of the message is not classified, which makes this cheap.
 pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {
     if beginning_cut {
         return None;
@@ -85,7 +86,7 @@ pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {
     FailedReport::read(text)
 }
 
-/// The two forms that the prompt names. They hold whatever follows them.
+/// Reads the two forms that the prompt defines. They count whatever text follows them.
 fn read_forms(text: &str) -> Option<Reading> {
     if let Some(report) = FailedReport::read(text) {
         let line = failed::first_line(text);
@@ -110,7 +111,7 @@ fn read_forms(text: &str) -> Option<Reading> {
     })
 }
 
-/// Characters kept of the reason given with `ALREADY_SATISFIED:`.
+/// The maximum length of the reason after `ALREADY_SATISFIED:`, in characters.
 const MAX_WHY_CHARS: usize = 2000;
 
 /// The first non-empty line after `line`.
@@ -139,7 +140,7 @@ impl Reading {
     }
 }
 
-/// `text` without control characters, at most `limit` characters of it.
+/// `text` without control characters, cut to `limit` characters.
 fn cut(text: &str, limit: usize) -> String {
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     clean.take(limit).collect::<String>().trim_end().to_owned()

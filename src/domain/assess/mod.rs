@@ -1,4 +1,4 @@
-//! What a turn did, told from the repository first and from the agent's words second.
+//! Assesses a turn: first from the repository, then from the agent's words.
 
 pub mod message;
 
@@ -36,16 +36,16 @@ pub enum AssessmentKind {
     Unknown,
 }
 
-/// What a turn did, and why it is thought so.
+/// What a turn did, and the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assessment {
     /// The class.
     pub kind: AssessmentKind,
-    /// Up to five phrases of the final message that decided, each at most 120 characters.
+    /// Up to five phrases of the final message that decided the class, each of at most 120 characters.
     pub indicators: Vec<String>,
-    /// One line for a person.
+    /// A one-line description.
     pub detail: String,
-    /// How long the agent's API asked to wait, in milliseconds.
+    /// The wait that the agent's API asked for, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// The `FAILED:` report.
     pub failed_report: Option<FailedReport>,
@@ -54,15 +54,15 @@ pub struct Assessment {
     pub cut_off: Option<CutOff>,
 }
 
-/// A limit that cuts a turn off.
+/// A limit that cut a turn off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CutOff {
-    /// One of the agent's own, such as the number of its model requests.
+    /// One of the agent's own limits, such as its maximum number of model requests.
     OwnLimit,
-    /// The time that a turn may take.
+    /// The time limit of a turn.
     TimeLimit,
-    /// The time that an agent may be silent.
+    /// The time limit for an agent without output.
     Silence,
 }
 
@@ -72,28 +72,28 @@ pub enum CutOff {
 pub enum TurnExit {
     /// It exited with this code.
     Code(i32),
-    /// It was killed by this signal, not sent by Sprag.
+    /// It was killed by this signal, which Sprag did not send.
     Signal(i32),
-    /// Sprag ended it after this many milliseconds.
+    /// Sprag ended it when it reached its time limit.
     TimedOut {
-        /// The limit.
+        /// The limit, in milliseconds.
         after_ms: u64,
     },
-    /// Sprag ended it after this many milliseconds without output.
+    /// Sprag ended it because it produced no output for too long.
     Stalled {
-        /// The limit.
+        /// The limit, in milliseconds.
         after_ms: u64,
     },
-    /// There is no such program.
+    /// The program does not exist.
     NotFound,
     /// The program cannot be started.
     NotStarted {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Everything that an assessment is made from.
+/// The inputs of an assessment.
 #[derive(Debug, Clone)]
 pub struct TurnFacts<'a> {
     /// HEAD and tree before the turn.
@@ -102,11 +102,11 @@ pub struct TurnFacts<'a> {
     pub after: &'a Snapshot,
     /// How the process ended.
     pub exit: &'a TurnExit,
-    /// What the agent said.
+    /// The agent's report.
     pub report: &'a AgentReport,
-    /// The agent's name and how to get it, for the message when it is not there.
+    /// The agent's name and how to install it, for the message when it is missing.
     pub agent: &'a str,
-    /// What the policy forbids and the turn did.
+    /// Actions of the turn that the policy forbids.
     pub violations: &'a [String],
 }
 
@@ -166,7 +166,7 @@ fn transient(facts: &TurnFacts<'_>) -> Option<Assessment> {
     })
 }
 
-/// The error that the agent reported, or the one that an unchanged turn's last words are.
+/// The API error that the agent reported, or the one that is the final message of an unchanged turn.
 fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     if facts.report.api_error.is_some() {
         return facts.report.api_error.clone();
@@ -221,7 +221,7 @@ fn cut_off(facts: &TurnFacts<'_>) -> Option<Assessment> {
     }
 }
 
-/// What the agent wrote to stderr last, to follow what is said of its end.
+/// The last line that the agent wrote to stderr, as a suffix for a message about its end.
 fn last_error(facts: &TurnFacts<'_>) -> String {
     match &facts.report.last_error_line {
         Some(line) => format!(": {}", one_line(line)),
@@ -307,13 +307,13 @@ fn said<'a>(facts: &TurnFacts<'a>) -> &'a str {
         .trim()
 }
 
-/// The first line that says something, within 300 characters.
+/// The first line with content, cut to 300 characters.
 fn one_line(text: &str) -> String {
     cap_chars(first_line(text), 300).into_owned()
 }
 
 impl AssessmentKind {
-    /// Whether the turn came to nothing because the agent, or the service behind it, was not there.
+    /// Whether the turn failed because the agent, or the service behind it, was unavailable.
     pub fn is_of_agents_service(self) -> bool {
         matches!(self, Self::AgentUnavailable | Self::AgentTransient)
     }
@@ -341,7 +341,7 @@ impl AssessmentKind {
 }
 
 impl TurnExit {
-    /// How it ended, in the words of the reports.
+    /// How the process ended, as reports put it.
     pub fn describe(&self) -> String {
         match self {
             Self::Code(code) => format!("code {code}"),

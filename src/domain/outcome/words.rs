@@ -1,4 +1,4 @@
-//! The words for how tasks and runs end, and what each comes to outside of the process.
+//! The statuses of tasks and runs, and the exit codes and conclusions that they map to.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,8 @@ impl RunStatus {
 }
 
 impl Reason {
-    /// Whether another task's reason says more about the run: of why it failed, or of what it did.
+    /// Whether another task's reason says more about the run, such as why the dependency failed or what was
+    /// done.
     pub(super) fn is_secondary(self) -> bool {
         matches!(self, Self::DependencyFailed | Self::AlreadySatisfied)
     }

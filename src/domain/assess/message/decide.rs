@@ -1,18 +1,18 @@
-//! Weighs the cues of a message by where they stand, and names its class.
+//! Classifies a message from its cues and their positions.
 
 use super::MessageClass;
 use super::normalise::{Kind, Normalised, Sentence};
 use super::patterns as cue;
 use std::cell::OnceCell;
 
-/// A sentence, and what is found in it when it is asked for: most cues are never needed, and the
-/// patterns of one that is not needed are never compiled.
+/// A sentence and its cues, which are evaluated on demand: most cues are never needed, and an unused pattern
+/// is never compiled.
 struct MarkedSentence {
     sentence: Sentence,
     found: Found,
 }
 
-/// One answer a cue, once it was asked for.
+/// One cached result per cue.
 #[derive(Default)]
 struct Found {
     courtesy: OnceCell<bool>,
@@ -143,7 +143,7 @@ impl MarkedSentence {
     }
 }
 
-/// Whether a change is claimed to have been made.
+/// Whether the text claims that a change was made.
 fn claims(text: &str) -> bool {
     cue::CLAIMED
         .find_iter(text)
@@ -159,42 +159,42 @@ impl MarkedSentence {
         cue::OWN_WORK.is_match(before) || claims(before)
     }
 
-    /// Whether it leads into something that did not come.
+    /// Whether the sentence introduces something that does not follow.
     fn shown_ends_open(&self) -> bool {
         self.sentence.text.ends_with([':', '：']) || self.sentence.text.ends_with("...")
     }
 }
 
-/// A message whose sentences are marked, and the regions that weigh.
+/// A message with marked sentences, and the regions that count.
 pub(super) struct Marked {
     all: Vec<MarkedSentence>,
     status: Vec<(String, String)>,
     /// Indexes of the first sentences.
     head: Vec<usize>,
-    /// Indexes of the last sentences, the one that leads into a closing list included.
+    /// Indexes of the last sentences, including the one that introduces a closing list.
     tail: Vec<usize>,
-    /// Whether a code block stands after the last sentence.
+    /// Whether the message ends with a code block.
     ends_in_code: bool,
     code_blocks: usize,
     edits: bool,
 }
 
-/// Sentences at the beginning that weigh.
+/// Number of sentences at the beginning that count.
 const HEAD: usize = 3;
 
-/// Sentences at the end that weigh.
+/// Number of sentences at the end that count.
 const TAIL: usize = 3;
 
-/// Sentences before a closing list that weigh, the one that leads into it included.
+/// Number of sentences before a closing list that count, including the one that introduces it.
 const LEAD: usize = 2;
 
-/// Sentences at the end in which a question to the user still holds.
+/// Number of sentences at the end in which a question to the user counts.
 const LATE: usize = 8;
 
-/// Sentences of a message that is short enough for every one of them to weigh.
+/// Maximum number of sentences of a short message, in which every sentence counts.
 const SHORT: usize = 5;
 
-/// A class with the indexes of the sentences that decided, or leave to the next stage.
+/// A class with the indexes of the sentences that decided it; `None` leaves the decision to the next stage.
 type Verdict = Option<(MessageClass, Vec<usize>)>;
 
 impl Marked {
@@ -226,7 +226,7 @@ impl Marked {
         }
     }
 
-    /// The class, and the sentences that decided.
+    /// The class, and the sentences that decided it.
     pub(super) fn decide(&self) -> (MessageClass, Vec<&str>) {
         let stages: [fn(&Self) -> Verdict; 8] = [
             Self::error,
@@ -309,8 +309,8 @@ impl Marked {
         })
     }
 
-    /// A status block that says so beside a sentence that says so outweighs the request that goes
-    /// with it.
+    /// A status block that says "blocked", together with such a sentence at the beginning, outweighs a
+    /// request that accompanies them.
     fn blocked_by_status(&self) -> Verdict {
         if !self.status_is("status", "blocked") {
             return None;
@@ -355,7 +355,7 @@ impl Marked {
         is.then(|| (MessageClass::AlreadySatisfied, [ends, strong].concat()))
     }
 
-    /// A status block that calls the work complete and counts nothing done in this turn.
+    /// Whether a status block says that the work is complete and that this turn did nothing.
     fn status_says_idle(&self) -> bool {
         let counts = |key: &str| self.status.iter().any(|(k, v)| k == key && v == "0");
         self.status_is("status", "complete")
@@ -408,13 +408,13 @@ impl Marked {
         is.then(|| (MessageClass::ClaimsDone, [head, tail, all].concat()))
     }
 
-    /// Whether the headline is a review or an analysis, and no change is claimed.
+    /// Whether the headline is a review or an analysis and no change is claimed.
     fn only_looked(&self) -> bool {
         let headline = self.all.first().is_some_and(|s| s.looked());
         headline && (self.own_work() == 0 || self.all.last().is_some_and(|s| s.looked()))
     }
 
-    /// Whether it shows code for a person to put in.
+    /// Whether the message shows code for a person to apply.
     fn only_advises(&self) -> bool {
         self.code_blocks > 0
             && self.all.iter().any(|s| s.advice())
@@ -437,19 +437,19 @@ impl Marked {
         is.then(|| (MessageClass::PlanningOnly, [named, said].concat()))
     }
 
-    /// Sentences in which the agent claims a change in the first person, or without a subject.
+    /// The number of sentences in which the agent claims a change in the first person or without a subject.
     fn own_work(&self) -> usize {
         self.anywhere(|s| s.done() && cue::OWN_WORK.is_match(&s.sentence.text))
             .len()
     }
 
-    /// Sentences in which a change is claimed in the first person.
+    /// The number of sentences in which the agent claims a change in the first person.
     fn first_person_work(&self) -> usize {
         self.anywhere(|s| s.done() && cue::FIRST_PERSON.is_match(&s.sentence.text))
             .len()
     }
 
-    /// Whether work is reported at length or as the headline.
+    /// Whether the message reports work in its headline or at length.
     fn reports_work(&self) -> bool {
         let headline = self.at(&self.head, |s| {
             s.done() && cue::OWN_WORK.is_match(&s.sentence.text)
@@ -457,8 +457,7 @@ impl Marked {
         !headline.is_empty() || self.own_work() >= 2 || self.anywhere(|s| s.done()).len() >= 4
     }
 
-    /// Whether running text ends with a colon and nothing comes after it, as where a call of a tool
-    /// was to follow.
+    /// Whether prose ends with a colon and nothing follows, as if a tool call was meant to follow.
     fn breaks_off(&self) -> bool {
         let last = self.all.last();
         last.is_some_and(|s| {
@@ -489,8 +488,7 @@ fn shown(sentence: &MarkedSentence) -> &str {
     &sentence.sentence.shown
 }
 
-/// The last sentences. A closing list counts as one thing, and the line that leads into it counts
-/// with it.
+/// The last sentences. A closing list counts as one sentence, together with the line that introduces it.
 fn tail_of(all: &[MarkedSentence]) -> Vec<usize> {
     let items = closing_items(all);
     let before = all.len() - items;
@@ -502,7 +500,7 @@ fn tail_of(all: &[MarkedSentence]) -> Vec<usize> {
         .collect()
 }
 
-/// Number of sentences in the list that ends the message.
+/// The number of items in the list that ends the message.
 fn closing_items(all: &[MarkedSentence]) -> usize {
     let items = all.iter().rev();
     items.take_while(|s| s.sentence.kind == Kind::Item).count()

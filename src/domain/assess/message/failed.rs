@@ -1,4 +1,4 @@
-//! The FAILED protocol: an agent that cannot do a task says so in its first line.
+//! The `FAILED:` protocol: an agent that cannot do a task says so in its first line.
 
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
@@ -26,8 +26,8 @@ enum Section {
 }
 
 impl FailedReport {
-    /// Reads the report if the first non-empty line of `text` is one. `FAILED` without the colon, in
-    /// other letters or deeper in the text is none.
+    /// Reads the report if the first non-empty line of `text` begins one. `FAILED` without the colon, in
+    /// lower case, or further down does not count.
     pub(super) fn read(text: &str) -> Option<Self> {
         let first = first_line(text);
         let summary = first.strip_prefix("FAILED:")?.trim();
@@ -66,8 +66,8 @@ impl FailedReport {
         part.push('\n');
     }
 
-    /// Trims the sections, drops empty ones and lets the text outside of them stand in for a missing
-    /// summary and missing problems.
+    /// Trims the sections, drops empty ones, and uses the text outside the sections for a missing summary or
+    /// missing problems.
     fn tidy(&mut self, before: &str) {
         for part in [
             &mut self.requirements,
@@ -97,7 +97,7 @@ pub(super) fn first_line(text: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// A section's heading, and what stands on its line after the colon.
+/// The section that a heading starts, and the text after its colon.
 fn heading(line: &str) -> Option<(Section, &str)> {
     let found = HEADING.captures(line)?;
     let marked = found.get(1).is_some_and(|m| !m.is_empty());

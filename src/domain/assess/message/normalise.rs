@@ -1,54 +1,54 @@
-//! Brings a message into a form that cues can be looked for in: plain quotes, no code, no markup,
-//! cut into sentences that remember what kind of line they stood on.
+//! Normalises a message for the search for cues: plain quotes, no code, no markup, split into sentences that
+//! record the kind of line that they were on.
 
 use std::sync::LazyLock;
 
 use super::patterns::Pattern;
 
-/// Bytes looked at from the beginning and from the end of a long message. What stands between is
-/// never read, so a message of any size costs the same.
+/// Bytes read from the beginning and from the end of a long message. The part between them is never read, so
+/// the cost is bounded.
 const REGION_BYTES: usize = 12 * 1024;
 
-/// A line longer than this is not joined with the next one.
+/// A line longer than this, in bytes, is not joined with the next one.
 const JOIN_LIMIT: usize = 2000;
 
-/// A line shorter than this that ends without punctuation stands for itself.
+/// A line with fewer characters than this that ends without punctuation is a sentence of its own.
 const WRAPPED_LINE_MIN: usize = 50;
 
-/// What kind of line a sentence stood on.
+/// The kind of line that a sentence was on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Running text.
+    /// Prose.
     Prose,
-    /// A Markdown heading, or a short line that is bold as a whole.
+    /// A Markdown heading, or a short line that is entirely bold.
     Heading,
     /// A list item or a table row.
     Item,
-    /// A code block that was taken out; its sentence is empty.
+    /// A code block, which was removed; its sentence is empty.
     Code,
 }
 
 /// One sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Sentence {
-    /// As a person would quote it.
+    /// The sentence as it is quoted to a person.
     pub(super) shown: String,
-    /// In lower case, for the cues.
+    /// The sentence in lower case, for matching.
     pub(super) text: String,
-    /// The line it stood on.
+    /// The kind of line that it was on.
     pub(super) kind: Kind,
-    /// Whether the line carried a tick mark.
+    /// Whether the line had a tick mark.
     pub(super) ticked: bool,
 }
 
 /// A message in normal form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Normalised {
-    /// Sentences in order, code blocks as empty ones.
+    /// The sentences in order; a code block is an empty one.
     pub(super) sentences: Vec<Sentence>,
-    /// `KEY: value` lines of status blocks, in lower case.
+    /// The `KEY: value` lines of status blocks, in lower case.
     pub(super) status: Vec<(String, String)>,
-    /// Whether it holds an edit in a form that a tool applies.
+    /// Whether it contains an edit in a format that a tool applies.
     pub(super) edits: bool,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn normalise(text: &str) -> Normalised {
     normal
 }
 
-/// The whole text when it is short, else its head and its tail as two paragraphs.
+/// The whole text if it is short, otherwise its head and its tail as two paragraphs.
 fn regions(text: &str) -> String {
     if text.len() <= 2 * REGION_BYTES {
         return text.to_owned();
@@ -100,7 +100,7 @@ fn regions(text: &str) -> String {
     format!("{}\n\n{}", &text[..head], &text[tail..])
 }
 
-/// Typographic characters replaced by plain ones; colours, control characters and decoration dropped.
+/// Replaces typographic characters with plain ones, and drops colours, control characters and decoration.
 fn plain_characters(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in ANSI.replace_all(text, "").chars() {
@@ -125,7 +125,7 @@ fn plain_characters(text: &str) -> String {
     plain
 }
 
-/// What all tick marks become.
+/// The character that replaces every tick mark.
 const TICK: char = '\u{2713}';
 
 fn is_decoration(c: char) -> bool {
@@ -140,9 +140,9 @@ enum Block<'a> {
     Code(Vec<&'a str>),
 }
 
-/// Tells fenced code from text. An odd number of fences of which the first names no language is a
-/// text whose beginning was cut inside a block. A fence that names a language always opens, so a
-/// mistake ends there.
+/// Separates fenced code from text. If the number of fences is odd and the first one names no language, the
+/// text was cut inside a code block. A fence that names a language always opens a block, so an error does not
+/// spread past it.
 fn without_code(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut fences = text.lines().filter_map(|line| FENCE.captures(line));
@@ -166,13 +166,13 @@ fn without_code(text: &str) -> Vec<Block<'_>> {
             None => open = Some(Vec::new()),
         }
     }
-    // A block that never closes is as likely a stray fence with text after it.
+    // A block that never closes is just as likely a stray fence followed by text.
     blocks.extend(open.into_iter().flatten().map(Block::Text));
     blocks
 }
 
-/// Keeps a `KEY: value` line of a status block. Their keys are all capitals; what they say is a
-/// claim like any other, and most of it is left unread.
+/// Records a `KEY: value` line of a status block. The keys are in capitals. The values are claims like any
+/// other, and most are ignored.
 fn read_status(line: &str, status: &mut Vec<(String, String)>) -> bool {
     if MARKER.is_match(line) {
         return true;
@@ -184,12 +184,12 @@ fn read_status(line: &str, status: &mut Vec<(String, String)>) -> bool {
     true
 }
 
-/// A rule, or a line with which a wrapper stamps what it records.
+/// Whether a line is a horizontal rule, or a line that a wrapper adds to what it records.
 fn is_frame(line: &str) -> bool {
     RULE.is_match(line) || (line.len() <= FRAME_LIMIT && STAMP.is_match(line))
 }
 
-/// Bytes of a stamp line at most.
+/// The maximum length of a wrapper's line, in bytes.
 const FRAME_LIMIT: usize = 120;
 
 struct Line {
@@ -229,7 +229,7 @@ fn read_line(line: &str) -> Line {
     Line { text, kind, ticked }
 }
 
-/// Whether `next` goes on with the sentence of `open`: prose broken at a column.
+/// Whether `next` continues the sentence in `open`: prose that is wrapped at a column.
 fn continues(open: &Line, next: &Line) -> bool {
     open.kind != Kind::Heading
         && next.kind == Kind::Prose

@@ -1,13 +1,13 @@
 //! The cues: what people and agents say when they plan, ask, give up or report.
 //!
-//! All patterns look at one sentence in normal form (lower case, straight quotes, no markup).
+//! Every pattern matches one normalised sentence (lower case, straight quotes, no markup).
 
 use regex::{Captures, Match, Regex};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// A pattern that cannot fail at run time: one that does not compile matches nothing, and a test
-/// holds that all of them compile.
+/// A pattern that cannot fail at run time: an invalid one matches nothing, and a test asserts that all of
+/// them compile.
 #[derive(Debug)]
 pub(super) struct Pattern(Option<Regex>);
 
@@ -64,7 +64,7 @@ macro_rules! cues {
         $($(#[$doc])* pub(super) static $name: LazyLock<Pattern> =
             LazyLock::new(|| Pattern::any_of(&[$($pattern),*]));)*
 
-        /// Every cue with its name, for the test that all of them compile.
+        /// Every cue with its name, for the test that all patterns compile.
         #[cfg(test)]
         pub(super) fn all() -> Vec<(&'static str, &'static Pattern)> {
             vec![$((stringify!($name), &*$name)),*]
@@ -72,7 +72,7 @@ macro_rules! cues {
     };
 }
 
-/// Participles of verbs that change something. Looking, reading and finding are not among them.
+/// Participles of verbs that change something, which excludes looking, reading and finding.
 macro_rules! changed {
     () => {
         "(?:re-?)?(?:implemented|added|fixed|updated|created|refactored|removed|replaced|renamed|moved|\
@@ -95,7 +95,7 @@ macro_rules! changed {
     };
 }
 
-/// Verbs in their base form that announce work.
+/// Infinitives of verbs that announce work.
 macro_rules! act {
     () => {
         "(?:re-?)?(?:implement|add|fix|update|create|refactor|remove|replace|rename|move|complete|finish|\
@@ -162,17 +162,17 @@ cues! {
         r"\b(?:is|are|still|remains?) pending (?:on )?(?:your|you|user|the user's|human|manual) ?(?:approval|permission|confirmation|review|input|answer|go-ahead|decision)?\b",
     ];
 
-    /// Closing courtesy that asks for nothing, and questions that answer themselves.
+    /// A closing courtesy that asks for nothing, or a rhetorical question.
     COURTESY = [
         r"\blet me know if (?:you|there|anything|this|it|something|the)\b", r"\bfeel free to\b", r"\bhappy to\b.*\bif\b", r"\bif you (?:have|need|want|run into|encounter|'d like|would like)\b[^?]*$",
         r"\bcan i help (?:you )?with\b", r"\banything else\b",
         r"\b(?:would you like|do you want|shall i|should i|let me know if you(?:'d| would) like)\b.*\b(?:anything else|any (?:other|additional|further)|additional|further (?:changes|improvements|adjustments|refinements)|(?:any|more) (?:adjustments|details?|examples?)|elaborate|explain|show you|walk (?:you )?through)\b",
         r"\b(?:tell me|let me know) what you think\b", r"(?:如需|如果(?:还|需要|有)|若需|如有|有任何).{0,20}(?:请|告诉|告知|联系)", r"(?:ほか|他|もし|何か|ご不明).{0,24}(?:お知らせ|教えて|ください)", r"(?:추가|더|다른|궁금).{0,20}(?:말씀|알려)",
     ];
-    /// What takes the courtesy back.
+    /// Cancels a courtesy.
     COURTESY_NOT = [r"\bif you(?:'d| would)? (?:like|prefer|want) (?:me to (?:proceed|continue|implement|apply|start|go|make|do|run|update|change|fix|add)|to proceed|that)\b[^?]*$", r"\bif you approve\b", r"\b(?:looks|sounds|is) (?:good|right|ok|okay|fine|correct)\b", r"\band i(?:'ll| will| can)\b", r"\b(?:please|could you|can you) (?:provide|share|confirm|clarify|specify|grant|approve|choose|tell|select|answer)\b", r"\b(?:plan|design|proposal|approach|options?)\b.*\bwhat you think\b"];
 
-    /// It says that it cannot.
+    /// A statement that the agent cannot do something.
     BLOCKED = [
         r"\b(?:i|we)(?:'m| am| are|'re| was| were)?(?: \w+){0,2} (?:can't|cannot|can not|couldn't|could not|unable to|not able to|blocked|stuck|prevented from|lack|don't have|do not have|didn't have|did not have|have no (?:way|access|permission|means|tools?|ability))\b",
         r"^(?:still |currently |completely )*(?:blocked|stuck|unable to|cannot|can't|could not|couldn't|failed to|not possible)\b",
@@ -197,10 +197,10 @@ cues! {
         r"\b(?:requires?|needs?|relies on|depends on)\b[^.]*\bwhich\b[^.]*\b(?:doesn't|does not|isn't|is not|hasn't|has not|lacks?)\b", r"\b(?:this|the) (?:environment|sandbox|session|machine|container|runner)\b[^.]{0,20}\b(?:doesn't|does not|lacks?|has no)\b",
         r"\bno progress\b", r"\b(?:isn't|is not|aren't|are not|wasn't|weren't|never came|not) available\b",
     ];
-    /// What takes a block back.
+    /// Cancels a statement of being blocked.
     BLOCKED_NOT = [r"\bno (?:\w+ )?(?:blockers?|longer blocked)\b", r"\b(?:unblocked|not blocked|nothing (?:is )?block\w*)\b", r"\bwithout (?:any )?(?:blockers|issues)\b", r"\bso that\b.*\bcannot\b", r"\b(?:now|is|are|gets?|were|was) (?:rejected|refused|denied)\b.*\b(?:with|when|by) (?:a |an )?(?:error|40\d|422|validation|clear)\b", r"\bno (?:open )?(?:issues|problems|errors)\b", r"\b(?:previously|before|earlier)\b[^.]*\b(?:failed|blocked|rejected)\b", r"\b(?:everything|all) else\b", r"\bone (?:remaining )?(?:caveat|limitation|exception|note)\b", r"\b(?:you|users?|they|customers?|clients?|nobody|anyone|attackers?) (?:can't|cannot|couldn't|can not|could not)\b"];
 
-    /// Nothing needs doing, with a reason.
+    /// A statement, with a reason, that nothing needs doing.
     SATISFIED = [
         r"\balready (?:\w+ ){0,3}(?:implemented|present|in place|exists?|done|complete[d]?|fixed|correct(?:ly)?|satisf\w+|up[- ]to[- ]date|configured|handled|covered|passing|passes|resolved|applied|fulfilled|finished|merged|committed|addressed|met|matches|supports?|contains?|includes?|has|have|does|set|there|added|exposes?|returns?|works?|updated|existed|meets?|satisf\w+|synced|in sync|committed|tested|verified|done|wired|part of)\b", r"\b(?:verified|confirmed)\b[^.]{0,40}\b(?:as|that|to be|is|are)\b[^.]{0,40}\b(?:complete[d]?|implemented|correct(?:ly)?|in place|satisfied|met)\b",
         r"\b(?:is|are|was|were|has|have|had)(?: been)? already\b", r"\b(?:exists|in place|done|there) already\b",
@@ -223,9 +223,9 @@ cues! {
         r"\balready the case\b",
         r"\b(?:task list|todo list|backlog|queue|plan) is empty\b", r"\b(?:every|each|all) (?:box|boxes|items?|tasks?|entry|entries|stor(?:y|ies)|points?)\b[^.]{0,40}\b(?:checked|ticked)\b", r"^no (?:code |further |other )?changes?[.!]*$", r"\b(?:present|available|supported|there|in place) since\b",
     ];
-    /// Speaks of what was there before as an aside.
+    /// A mention of existing work as an aside, which cancels the statement above.
     SATISFIED_NOT = [r"\bnothing (?:more|else) (?:that )?i can\b", r"\bno (?:\w+ ){0,4}(?:changes|files|source|code|protected)\b[^.]*\bwere (?:modified|touched)\b", r"\bpre-existing\b", r"\balready (?:contained|had) unrelated\b", r"\bif\b[^.]{0,20}\balready\b", r"\bi already (?:have|know|see)\b", r"\bnow up[- ]to[- ]date\b", r"\bshould('ve| have)\b.*\balready\b", r"\bso nothing else\b|\bnothing else (?:had|has|have|changed|was touched)\b", r"\b(?:already|ya|já|déjà|bereits|schon|già|уже)\b.{0,12}\b(?:in use|en uso|em uso|utilisé\w*|verwendet|belegt|in uso|занят\w*|running|taken|started|know|read|seen)\b", r"(?:占用|使用されて|사용 중)"];
-    /// Nothing needs doing, said of the task as a whole.
+    /// A statement that the task as a whole needs no work.
     SATISFIED_STRONG = [
         r"\balready (?:been )?(?:fully |completely |correctly )?(?:implemented|complete[d]?|satisfied|done|fixed|in place|up[- ]to[- ]date|present|resolved|finished)\b", r"\bno (?:\w+ ){0,3}(?:changes?|modifications?|edits?|work|action)(?: \w+){0,3} (?:is |are |were |was )?(?:needed|required|necessary)\b", r"\bnothing (?:\w+ ){0,2}(?:to (?:do|change|commit|fix|implement))\b",
         r"\bno (?:remaining|outstanding|pending|open|unchecked) (?:\w+ )?(?:work|tasks?|items?)\b", r"\b(?:in|from) (?:an? |the )?(?:previous|earlier|prior) (?:session|run|loop|iteration|turn)s?\b", r"\balready (?:contains?|meets?|satisf\w+|has|have|implements?|includes?|exist\w*|handles?|covers?) ", r"\bverified as (?:complete|implemented|done)\b", r"\bthere(?:'s| is) no (?:more |further |remaining )?work\b",
@@ -268,7 +268,7 @@ cues! {
         r"\b(?:has|have|got|gained|carr(?:y|ies)) (?:a|an|two|three|four|\d+|its own) (?:\w+ )?new\b|\b(?:has|have) new\b", r"\b(?:down|up) from \S*\d|\binstead of \d", r"\b(?:we're|i'm|i am|we are) (?:all )?done\b", concat!(r"[:,;] (?:[\w`#-]+ ){1,3}", changed!(), r"\s*(?:[.;,]|$)"), r"\b(?:recap|summary|overview|log)\b.{0,20}\b(?:of|for) (?:this|the|today's|my) (?:session|work|changes?|day|iteration|loop)\b", r"\bagora (?:\w+ )?(?:usam?|rodam?|funcionam?|mostram?|validam?|aceitam?|exibem?|retornam?|carregam?|permitem?)\b", r"\bse (?:le |les )?[a-záéíóúñ]{3,}(?:ó|aron|ieron)\b", r"(?:都|均|全部)?已(?:经)?(?:迁移|升级|转换|切换|恢复|拆分|抽取|上线|发布|安装|接入|对接|同步|重写|统一|加上)",
         r"^(?:the (?:new|updated|fixed|revised) (?:\w+ )?|it |that |everything )works\b",
     ];
-    /// A claim in a regular form, whatever its verb: "I've …ed", "has been …ed", "…ed the …".
+    /// A claim in a regular form, with any verb: "I've …ed", "has been …ed", "…ed the …".
     CLAIMED = [
         r"\b(?:i|we)(?:'ve| have|'d)?(?: \w+ly| now| just| also| already| since| then| both| all)* (?:[a-z]{2,}ed|took care of|put|split|cut|got rid of|rewrote|undid|tore|brought|taught|turned|made|left out|sped up)\b",
         r"\b(?:has|have)(?: \w+ly| now| all| both| also| since)* been(?: \w+ly)? [a-z]{2,}(?:ed|ten|oved|uilt|ut|lit|own|ept)\b",
@@ -278,33 +278,33 @@ cues! {
         r"^(?:eu |já |pronto[,.!] )*\w{3,}(?:ei|i) (?:o|a|os|as|um|uma|dois|duas|todos|todas|também|x|`x`|no|na)\b", r"\b(?:behoben|geändert|angepasst|ergänzt|hinzugefügt|entfernt|umgesetzt|ersetzt|erstellt|korrigiert|implementiert|aktualisiert) (?:habe|haben|worden)\b",
         r"\b(?:foi|foram|fue|fueron|ha sido|han sido) (?:\w+ )?\w{2,}(?:ad|id|t)[oa]s?\b", r"\b(?:a|ont) été (?:\w+ )?\w{2,}(?:é|i|u|t|s)e?s?\b", r"\b(?:è stat[oa]|sono stat[ie]) (?:\w+ )?\w{2,}t[oaie]\b", r"\b(?:wurde|wurden)\b[^.]{0,80}\b(?:ge\w+t|ge\w+en|\w+iert|\w+(?:ge|be|er|ver|ent|um)\w+t)\b[.!;,]?$",
     ];
-    /// Verbs of looking, trying, waiting and telling, which claim no change.
+    /// Verbs of looking, trying, waiting and reporting, which claim no change.
     CLAIMED_NOT = [
         r"\b(?:(?:re-?)?(?:review|check|look|verif|analy[sz]|examin|inspect|investigat|notic|identif|tri|attempt|want|need|request|ask|wait|expect|receiv|encounter|experienc|observ|explor|search|scann|list|explain|describ|mention|discuss|consider|recommend|suggest|propos|plann|start|continu|proceed|us|test|confirm|compar|trac|reproduc|stopp|fail|reject|deni|block|grant|approv|cover|assum|learn|load|call|pars|outlin|reach|exhaust|return|summari[sz]|present|provid|shar|past|bas|relat|estimat|detect|requir|allow|permitt|design|intend|stor|nam|work|mark as|hop|decid|believ|realiz|realis|trigger|queri|clarif|determin|assess|audit|evaluat|read|hear|miss|introduc|remain|clos|open|answer|authori[sz]|declin|refus|prevent|disabl|interrupt|gather|enabl|agre|lack|happen|appear|seem|contain|includ|suppos|known|seen|given|limit|restrict|relas|hit|paus|propos|advis|concern|compil|show|show|not|not)(?:ed|ied)|(?:need|seed|speed|feed|exceed|proceed|indeed|embed|red|shed|bed))\b",
         r"\b(?:he|hemos) (?:\w+ )?(?:revisado|intentado|podido|visto|encontrado|leído|analizado|identificado|verificado|comprobado|probado|examinado|querido|recibido|notado|sido|estado|tenido)\b", r"\bj'ai (?:\w+ )?(?:vu|lu|vérifié|analysé|examiné|essayé|trouvé|pu|eu|regardé|identifié|remarqué|reçu|besoin|tenté|compris|parcouru|consulté|constaté)\b", r"\bho (?:\w+ )?(?:letto|visto|verificato|analizzato|controllato|trovato|provato|tentato|capito|notato|esaminato|bisogno)\b",
         r"^(?:eu |já )*(?:encontrei|verifiquei|analisei|tentei|consegui|li|vi|revisei|identifiquei|notei|percebi|entendi|examinei|procurei|olhei|aqui|foi|oi)\b",
         r"\b(?:foi|foram|fue|fueron|ha sido|han sido|a été|ont été|è stat[oa]|sono stat[ie]) (?:\w+ )?(?:encontrad|identificad|negad|denegad|rejeitad|rechazad|bloquead|recusad|visto|possível|posible|analisad|analizad|verificad|revisad|refus|rejet|trouv|bloqu|vérifi|analys|trovat|negat|rifiutat|possibil)", r"\b(?:wurde|wurden)\b.*\b(?:abgelehnt|verweigert|blockiert|gefunden|geprüft|analysiert|untersucht|nicht)\b",
     ];
-    /// It leads into something that is shown elsewhere, not into an action.
+    /// An introduction to something shown elsewhere, not to an action.
     POINTS = [r"\b(?:above|below|following|here(?:'s| is| are)|attached|as follows|summary|results?|examples?)\b"];
     /// A sentence that is quoted as a whole.
     QUOTED = [r#"^\s*["']\S.*["'][.]?\s*$"#];
-    /// A request in so many words.
+    /// An explicit request.
     PLEASE = [r"\b(?:please|kindly|por favor|bitte|veuillez|per favore|пожалуйста)\b", r"请|請|ください|주세요"];
 
-    /// A question to the user whether or how to go on.
+    /// A question that asks the user whether or how to continue.
     DIRECT_QUESTION = [r"\b(?:should|may|shall|can|could|would|do|are|will|did) (?:i|you|we)\b.*\?"];
 
     /// A report of a change in the first person.
     FIRST_PERSON = [r"\b(?:i|we) (?:was able to|were able to|managed to|went ahead and)\b", r"\b(?:i|we)(?:'ve| have) gone ahead and\b", concat!(r"\b(?:i|we)(?:'ve| have|'d)?(?: \w+ly| now| just| also| already| since| then| \w+ and)* ", changed!(), r"\b")];
-    /// A report of a change by the one who speaks.
+    /// A report of a change by the speaker.
     OWN_WORK = [
         concat!(r"\b(?:i|we)(?:'ve| have|'d)?(?: \w+ly| now| just| also| already| since| then| \w+ and)* ", changed!(), r"\b"),
         concat!(r"^(?:(?:successfully|now|also|all|just|finally|then|and)[, ]+)*", changed!(), r"\b"),
         r"已(?:经)?(?:成功)?(?:实现|修复|添加|更新|创建|修改|删除|重构)", r"(?:し|いたし)ました", r"(?:했습니다|하였습니다)",
         r"\b(?:implementei|adicionei|corrigi|criei|atualizei|removi|alterei|refatorei|ajustei|implementé|agregué|añadí|corregí|creé|actualicé|eliminé|modifiqué)\b", r"\b(?:he|hemos|j'ai|ich habe|wir haben|ho) (?:\w+ )*\w{4,}(?:ado|ido|é|t|to)\b", r"\bя (?:\S+ )?\S+л\b",
     ];
-    /// What takes a report of work back: it is conditional, negated or still to come.
+    /// Cancels a report of work: it is conditional, negated or in the future.
     DONE_NOT = [
         concat!(r"\b(?:not|n't|never)\b(?: yet| been| actually| fully| been yet)* (?:", changed!(), r"|complete|done|ready)\b"), r"\b(?:once|until|unless|if|before|whether|to be|will be|would be|needs to be|need to be|must be|should be|can be|could be|going to be|haven't|hasn't)\b.{0,60}\b(?:complete|done|fixed|implemented|added|updated|created|applied|finished|ready|passing|pass|resolved|committed|changed|wired|approved|granted|moved|built|tests?)", r"\bnothing (?:has been|was|is)\b", r"\bno (?:files?|changes|code|edits|modifications?|production|source)\b", r"\bnone of\b", r"\b(?:can\'t|cannot|couldn\'t|could not|unable to) (?:get|make)\b", r"\breverted (?:my|all|the|these|those|any|every\w*) (?:\w+ )?(?:changes?|edits?|attempts?|modifications?)\b", r"\byou(?:'ve| have)\b", r"\bafter (?:making|that|this|you)\b", r"\bnot (?:yet|started|implemented|done|complete)\b", r"\b(?:so|that) (?:i|we) can\b", r"\bready to (?:start|begin|proceed|implement|continue|help|work)\b", r"\bas (?:requested|described|specified)\b.*\bi'll\b",
         r"(?:还没|尚未|没有|还未|還沒|未)(?:.{0,4})(?:完成|实现|修复|修改|應用|应用)", r"(?:ていません|ありません)", r"(?:지 않았|아직)", r"\b(?:ainda não|aún no|todavía no|pas encore|noch nicht|non ancora|ещё не|еще не)\b",
@@ -312,14 +312,14 @@ cues! {
         r"^(?:once|if|when|whenever|as soon as|unless|until)\b", r"\bnow (?:running|waiting|in progress|executing|processing|active|blocked)\b", r"\b(?:is|are|can) now (?:the|a|an|about|what|why|time|going|clear|obvious|visible|only|proceed|start|begin|continue|move|implement|work on)\b", r"\bno longer (?:than|needed|necessary|required|exists?|available|supported|maintained)\b", r"\b(?:your|this|the) (?:\w+ )?(?:pr|code|work|review|understanding|approach|branch|implementation)\b[^.]{0,30}\b(?:is|looks|seems) (?:\w+ )?(?:good|correct|solid|clean\w*|fine|right|great)\b",
         r"\bse (?:encontr|detect|produj|observ|deneg|rechaz|bloque|neg|intent|identific)(?:ó|aron|ieron|o)\b",
     ];
-    /// A report of looking, not of changing: reviews, audits, analyses.
+    /// A report of looking rather than changing: a review, an audit, an analysis.
     LOOKED = [
         r"\b(?:review|audit|analysis|investigation|assessment|research|exploration|triage|diagnosis)\b[^.]{0,40}\b(?:is |has been )?(?:complete[d]?|done|finished|recorded|concluded)\b", r"^(?:completed?|finished) (?:the |a |an |my )?(?:\w+ ){0,4}(?:review|audit|analysis|investigation|assessment|research)\b", r"\bno (?:production |source )?(?:code|files?) (?:was|were|has been|have been) (?:modified|changed|touched|edited)\b",
         r"^(?:i|we)(?:'ve| have)? (?:reviewed|audited|analy[sz]ed|investigated|examined|looked at|read|inspected)\b",
         r"^(?:i|we)(?:'ve| have)? (?:gone|went|been|read) (?:through|over|into)\b",
     ];
 
-    /// An announcement of what comes next.
+    /// An announcement of the next action.
     INTENT = [
         r"\b(?:i'll|i will|i'm going to|i am going to|i'm gonna|i'm about to|i am about to|i shall|we'll|we will|we're going to|we are going to|imma)\b",
         r"\b(?:let me|let's|let us|lemme)\b", r"^(?:\w+[,.!]? )?(?:let me|let's)\b",
@@ -341,7 +341,7 @@ cues! {
         r"^(?:now |next |then |and |so )?(?:on ?to|over to|off to|back to|up next)\b", r"\b(?:taking|tackling|handling|doing) (?:them|these|those|it|this|that|each) (?:one|now|first|next|step|in turn)\b", r"\b(?:eta|stand by)\b[: ]",
         r"\bhang tight\b", r"[,;-] (?:so |and )?(?:now )?(?:moving on|continuing|proceeding|switching|heading|going) (?:on |over |ahead )?(?:to|with)\b",
     ];
-    /// The same as a verb that ends in -ing, at the beginning of running text.
+    /// An announcement by a verb in -ing at the beginning of prose.
     INTENT_ING = [
         r"^(?:now |next,? |first,? |ok(?:ay)?[,.:!]? (?:- )?|great[,.!] |on it[,.!:-]* |currently |and |just |then )*(?:proceeding|starting|beginning|moving|continuing|going|working|running|pushing|setting|creating|implementing|applying|adding|fixing|updating|writing|building|making|editing|filing|checking|reading|reviewing|exploring|looking into|investigating|digging|mapping|refactoring|removing|replacing|installing|launching|kicking|getting|opening|preparing|executing|verifying|tracing|rewriting|modifying|wiring|drafting|generating|searching|planning|scanning|analy[sz]ing|testing|deploying|committing|merging|moving|migrating|tackling|gathering|diving|jumping|resuming|spinning|converting|extracting|patching|splitting|changing|switching|swapping|cleaning|wrapping|porting|bumping|renaming|rebasing|sending|finishing|adjusting|correcting|expanding|extending|focusing|compiling|configuring|deleting|inspecting|installing|iterating|locating|monitoring|picking|pulling|rerunning|retrying|simplifying|tracking|trying|tweaking|uploading|downloading|fetching|validating)\b",
         r"^\w+ing\b.{0,40}\bnow\b[.!:]*$",
@@ -349,13 +349,13 @@ cues! {
     /// Such a verb as the subject of a report.
     INTENT_ING_NOT = [r"^[^,.:;]*\b(?:shows?|showed|confirm(?:s|ed)|reveal(?:s|ed)|works?|worked|pass(?:es|ed)|succeed(?:s|ed)|fail(?:s|ed)|is|are|was|were|has|have|completed?|done|gives?|gave|takes?|took|requires?|needs?|would|should|can|cannot)\b", r"^\w+: \S", r"^\w+ing (?:\S+ ){0,8}(?:saves|makes|means|helps|breaks|avoids|leads|causes|allows|lets|adds|removes|reduces|keeps|ensures|prevents|improves|increases|hides|costs|brings|seems|looks|remains|may|might|will|won't|does|could)\b"];
 
-    /// The same without a speaker: it may as well be advice or an outlook.
+    /// An announcement without a subject, which may also be advice or an outlook.
     INTENT_WEAK = [
         concat!(r"^(?:(?:ok(?:ay)?|now|next|first|right|sure|so|then|finally)[,.!:]?|(?:great|good|perfect|alright|excellent)[,.!:]) (?:\w+ )?(?:to |step is to )?", act!(), r"\b"),
         r"\b(?:the|this|my) (?:implementation|plan|approach|solution|refactor|fix|strategy|next step|next steps|first step) (?:will|would|is to|is going to|are to)\b", r"\bhere(?:'s| is)(?: \w+)? (?:what|how) (?:i'll|i will|i'm going to|i plan to|we'll|i'd|i would|i intend)\b", r"\bhere(?:'s| is|'re| are) (?:my|the|a|our)(?: \w+){0,3} (?:plan|approach|strategy|steps|roadmap|outline|proposal)\b", r"\b(?:my|the) (?:\w+ )?plan(?: \w+)?(?: is|:| of)", r"\bplan of (?:attack|action)\b",
         r"^next up\b",
     ];
-    /// What takes an announcement back: waiting, courtesy, explaining, or it hangs on the other side.
+    /// Cancels an announcement: it is waiting, courtesy or explanation, or it depends on the user.
     INTENT_NOT = [
         r"\b(?:let me|i'll|i will|we'll) (?:know|wait (?:for|until)|ask|be happy|be glad|explain|summari[sz]e|hold|pause|stop|leave (?:it|this|that|the rest))\b", r"\blet me (?:provide|give|share|present|show) (?:you )?(?:an? |the |my )?(?:\w+ )?(?:summary|overview|report|status|recap|explanation)\b", r"\b(?:if|once|when|after|unless) you\b", r"\bi(?:'m| am) (?:\w+ )?(?:leaving|assuming|seeing|missing|hoping|guessing|wondering|having)\b", r"\bwill be (?:ready|available|shown|used|applied|merged|visible)\b", r"\b(?:this|that|it|which|users?|you) will\b[^.]*$", r"(?:(?:て|で)い|でき|あり|なり|ござい|思い|おり|られ|され)ます[。.!]?\s*$", r"(?:接下来|接下來|下一步|后续|後續)(?:您|你)?(?:可以|可|建议|建議|如果)", r"\bi(?:'m| am) (?:stopping|pausing|blocked|stuck|done|finished|unable)\b",
         r"\b(?:must|have to|need to) (?:report|admit|stop|decline|conclude|say)\b", r"\bi (?:won't|will not)\b",
@@ -363,20 +363,20 @@ cues! {
         r"\bi(?:'ll| will) (?:just |simply |then |also |now )*(?:leave|exit|quit|stop|end (?:here|the)|finish here|skip|not|keep (?:an eye|it|them|everything|this|that|the|watching|monitoring)|be (?:around|here|happy|glad|available|back if)|have to (?:stop|leave|skip)|gladly|look forward)\b", r"\b(?:let's|let us|let me) (?:say|assume|suppose|imagine|call|pretend|consider|explain|clarify|answer|be clear|know)\b", r"\byou (?:can|could|may|might|should)\b",
         r"\bi(?:'m| am) (?:\w+ )?(?:giving up|abandoning|at a loss|out of)\b",
     ];
-    /// Steps that check or hand in work rather than do it.
+    /// Steps that check or submit work instead of doing it.
     WRAP_UP = [r"\b(?:run|running|verify|verifying|test|testing|tests|confirm|validate|check|build|commit|push|lint|review|next (?:loop|iteration|session|task|slice|story)|summar\w+)\b"];
-    /// Work that is left to another turn.
+    /// Work that is left for a later turn.
     LATER = [r"\b(?:in|during|for|with) (?:the|a|an|my|our) (?:next|following|future|later|subsequent|separate) (?:loop|iteration|session|turn|run|slice|story|task|phase|pr|step|round)\b", r"\bnext (?:loop|iteration|session|turn|run) (?:will|is|can|should|continues)\b"];
-    /// A whole message, heading or lead-in that is a plan by name.
+    /// A message, heading or introduction that calls itself a plan.
     PLAN_NAME = [
         r"^(?:(?:here(?:'s| is) )?(?:the |my |our |a )?(?:\w+[- ]){0,3})?(?:plan|roadmap|game plan|strategy|approach|todo list|to-do list)(?: of (?:attack|action)| for [^.]{1,60}| to [^.]{1,60})?\s*:?$", r"^(?:the )?(?:\w+ )?plan\s*:", r"^plan (?:the|out|how)\b", r"\b(?:plan|approach)\b.*:$", r"^(?:计划|計劃|方案|实施步骤|実装計画|計画|계획|구현 계획|plano|plan de \w+|piano|umsetzungsplan|план)\s*:?", r"^(?:plano|plan|piano)(?: \w+){0,3}:?$",
     ];
-    /// Advice to a person who will do it: an answer in a chat.
+    /// Advice to a person who will do the work, as in a chat.
     ADVICE = [
         r"\b(?:you (?:can|could|should|may|might|need to|will need|'ll need|would)|try (?:running|using|to|adding|these|this|the)|can you try|make sure (?:to|you|that)|remember to|consider)\b", r"\bhere(?:'s| is| are)(?: \w+){0,3} (?:fix|code|solution|version|example|implementation|function|snippet|how you)\b", r"\b(?:this|that|these|it) (?:should|would|will) (?:fix|resolve|help|ensure|handle|solve|work|make|prevent|allow)\b", r"\b(?:let me know if|feel free|suggestions?|i(?:'d| would) (?:recommend|suggest))\b", r"\bhope (?:this|that) helps\b",
     ];
 
-    /// A notice of the API, the tool or the account, not a sentence of the agent.
+    /// A notice from the API, the tool or the account, not a sentence by the agent.
     ERROR_NOTICE = [
         r"\bcredit balance is too low\b", r"\b(?:you've|you have|you) (?:hit|reached|exceeded|used)(?: up)?(?: all)? (?:of )?your\b.*\b(?:limit|quota|credits?|usage)\b", r"\b(?:usage|session|weekly|daily|hourly|rate|spending|message|request|token|5-hour|free|monthly|concurrency)[- ]limits?\b.{0,30}\b(?:reached|exceeded|hit|resets?|exhausted)\b", r"\brate[ -]?limit(?:ed|s)?(?:error)?\b.{0,30}$", r"\b(?:limit|quota)\b.{0,20}\b(?:reached|exceeded|exhausted)\b", r"\b(?:invalid|incorrect|missing|expired) (?:api|access|oauth|auth\w*|authentication) ?(?:key|token|credentials?)\b", r"\bplease run /login\b", r"\b(?:overloaded_error|overloaded|internal server error|service unavailable|bad gateway|gateway timeout|too many requests|resource_exhausted|insufficient_quota|rate_limit_error|authentication_error|invalid_request_error|api_error|permission_error)\b", r"\b(?:prompt|request|input|context|conversation)\b.{0,30}\b(?:too (?:long|large)|length exceeded|exceeds? (?:the )?(?:max\w*|context|limit))\b", r"\b(?:maximum context length|context (?:window|length) (?:exceeded|limit))\b", r"\b(?:reached )?max(?:imum)? (?:number of )?turns\b", r"\b(?:econnreset|econnrefused|etimedout|enotfound|socket hang up|fetch failed|connection (?:error|reset|refused|timed out|closed)|request timed out|request was aborted|request interrupted|stream (?:disconnected|closed|error|idle)|network error|tls handshake)\b", r"\b(?:not a valid model|model (?:\S+ )?(?:not found|does not exist|is not (?:available|supported))|unknown model|no such model|unsupported model)\b", r"\b(?:status(?: code)?|http|error|code|api error)\W{0,4}(?:4\d\d|5\d\d)\b", r"^(?:4\d\d|5\d\d) \w+", r"\bexecution error\b", r"^(?:timed out|timeout)\b", r"\borgani[sz]ation (?:has been|is) disabled\b", r"\b(?:token|session|credentials?|subscription|key|trial) (?:has |have |is )?expired\b", r"\b(?:exited|exit|terminated|failed) with (?:exit )?(?:code|status|signal)\b", r"\b(?:process|session|agent) (?:was )?(?:killed|terminated|crashed|aborted)\b", r"\bsegmentation fault\b", r"\b(?:killed|aborted|terminated)[.!]?$", r"\bno messages returned\b", r"\bunhandled(?:promise)?\s?rejection\b", r"\binterrupted by user\b", r"\bdefault credentials were not found\b", r"\bcommand (?:timed out|not found)\b", r"\btask timed out\b", r"\bout of (?:credits|tokens|quota|extra usage)\b", r"\bnot logged in\b", r"\bauthentication (?:failed|required|error)\b", r"\b(?:upgrade|purchase|buy)\b.{0,30}\b(?:plan|credits|pro)\b", r"\b(?:billing|payment) (?:issue|required|details|hard limit)\b", r"\b(?:safety|content) (?:policy|filter\w*)\b.{0,30}\b(?:violat\w+|block\w+|trigger\w+)\b", r"\bresponse was (?:blocked|filtered|truncated)\b", r"\btry again (?:at|in|later)\b",
         r"\b(?:issue|problem|error) with (?:the|your) (?:selected |current |configured )?(?:model|account|request|api|subscription|provider|connection)\b", r"\b(?:hit|exceeded|reached|over) (?:a|the|its|your|our) (?:\w+ ){0,3}(?:limit|quota|maximum|cap)\b", r"\b(?:possibly )?exhausted context\b", r"\b(?:account|organi[sz]ation|workspace|key|plan|user|team|project)\b[^.]{0,30}\b(?:does not|doesn't|do not|no longer) (?:have|has|include)\b[^.]{0,20}\b(?:access|permission|credits)\b", r"\b(?:high|heavy|unusual\w*|peak) (?:demand|load|traffic|usage)\b", r"\bconnection (?:failed|lost|interrupted|dropped|to \S+ (?:failed|lost|refused))\b", r"\b(?:check|verify) (?:your|the) (?:internet|network|vpn|proxy) ?(?:connection|settings)?\b", r"\b(?:did not|didn't|failed to) (?:provide|return|produce|generate|send) (?:any|a|an) (?:\w+ )?(?:messages?|response|content|output|reply)\b", r"\b(?:empty|no|invalid|malformed|incomplete|unexpected) (?:response|reply|completion|output)(?: (?:was )?(?:received|returned|generated))? (?:from|by) (?:the )?(?:\w+ )?(?:api|model|server|provider|llm)\b", r"\bexceed(?:ed|s)? (?:the |your )?(?:\S+ ){0,4}(?:maximum|limit|quota|budget|allowance)\b", r"\b(?:temporarily|currently) (?:unavailable|overloaded|disabled|limited|at capacity|over capacity)\b", r"\bat capacity\b", r"\b(?:contact|ask) (?:your|the) (?:administrator|admin|support)\b|\bcontact support\b", r"\b(?:request|correlation|trace) id: ?\S+", r"\b(?:access|permission) (?:denied|forbidden): ?\S", r"\b(?:model|deployment|engine|endpoint)\b[^.]{0,60}\b(?:may not exist|does not exist|doesn't exist|not found|not available|unavailable|deprecated|is not supported|decommissioned)\b",
@@ -386,12 +386,12 @@ cues! {
         r"\b(?:authentication|model|region|country|location|account|method|endpoint)\b.{0,40}\bnot (?:currently )?(?:supported|available in your)\b",
         r"\ban? (?:\w+ )?error (?:has )?occurred\b",
     ];
-    /// The shape of an error line: a class name or a prefix, then a colon.
+    /// The form of an error line: a class name or a prefix, then a colon.
     ERROR_SHAPE = [
         r"^\W*(?:api |fatal |internal |unexpected |unknown |tool |server |provider |stream |network )?error\b\s*[:(\d-]", r"^\W*[\w.]*\w(?:error|exception|fault)\b\s*[:(]", r"^\W*litellm\.\w+", r"^\W*traceback \(most recent call last\)", r"^\W*(?:error|fatal|panic)\b.{0,20}:", r"^\W*\{\s*.?(?:type|error)\W+(?:error|\{)", r"^\W*(?:thread '.*' panicked|node:internal|unhandledpromise|npm err!)", r"^\W*(?:the )?(?:api provider|request failed|failed to (?:connect|authenticate|fetch|load model|start))\b", r"^this error originated\b", r"^[\w./-]+: (?:line \d+: )?.{0,80}(?:command not found|not found|no such file or directory|permission denied|failed to run|cannot execute|is not recognized)", r"^usage: [\w./-]+ ", r"^\W*\[error\]\W", r"^error (?:when|while|during|from|in|connecting|communicating|calling)\b", r"^panic: ",
         r"^(?:aborted|cancelled|canceled|terminated|killed|interrupted|timed out|unauthori[sz]ed|forbidden)\b\s*[:.(]", r"^\W*\{.{0,200}\bis_error\W+true\b",
         r"^\w+(?:\.\w+)*(?:timeout|exhausted|unavailable|refused|unauthorized)\b\s*:",
     ];
-    /// Somebody is speaking, so it is not a notice.
+    /// A sentence by a speaker, which is therefore not a notice.
     NARRATIVE = [r"\b(?:i|i've|i'll|i'd|let me|let's|we've|we'll) \w|\bi'm (?:[^s]|s[^o])"];
 }
