@@ -1,4 +1,4 @@
-//! Paths as git has them: bytes.
+//! Paths as byte strings, which is how git stores them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// A path for people: relative to the work tree where it lies in it.
+/// Formats a path for display, relative to the work tree if the path is inside it.
 pub fn path_within(path: &Path, work_tree: &Path) -> String {
     path.strip_prefix(work_tree)
         .unwrap_or(path)
@@ -16,7 +16,7 @@ pub fn path_within(path: &Path, work_tree: &Path) -> String {
         .to_string()
 }
 
-/// A path for people: what is not UTF-8 and control characters are escaped.
+/// Formats a path for display, escaping control characters and invalid UTF-8.
 pub fn display_path(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -34,7 +34,7 @@ pub fn display_path(bytes: &[u8]) -> String {
     shown
 }
 
-/// The NUL-terminated fields of git's `-z` output.
+/// Splits the output of git's `-z` option into its NUL-terminated fields.
 pub(super) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes
         .split(|byte| *byte == 0)
@@ -50,7 +50,7 @@ pub(super) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u
     joined
 }
 
-/// Paths for one line of text: the first ten, and how many more there are.
+/// Formats paths for a single line: the first ten, then the number of remaining paths.
 pub fn display_paths(paths: &[Vec<u8>]) -> String {
     let shown: Vec<String> = paths
         .iter()

@@ -1,4 +1,4 @@
-//! The one place that starts git.
+//! Runs git. No other module starts it.
 
 use crate::git::error::GitError;
 use crate::git::special_files::special_files_in;
@@ -15,13 +15,13 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Limit of one git command. Generous, because a first look at a large tree on a cold disk and
-/// large-file filters are slow; it exists so that nothing can hang for ever.
+/// Time limit of one git command. It is generous because the first read of a large tree from a cold disk and
+/// large-file filters are slow; it only ensures that no command hangs for ever.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// After this long without an end a command may be waiting for something that never comes, and
-/// again after ten times as long.
+/// After this time, and again after ten times as long, a command that still runs is checked for special files
+/// that block it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a command that can be cancelled looks whether it was.
+/// How often a cancellable command checks whether it was cancelled.
 const CANCEL_POLL: Duration = Duration::from_millis(100);
 const STDERR_KEPT: usize = 8 * 1024;
 const CHUNK: usize = 64 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct GitProgram {
     pub(super) search_path: OsString,
 }
 
-/// What a git command answered.
+/// The output of a git command.
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) status: Option<i32>,
@@ -41,18 +41,18 @@ pub(super) struct Output {
     pub(super) stderr: String,
 }
 
-/// A name and a password that git gets by a pipe when it asks for them.
+/// A user name and a password that git reads from a pipe when it asks for them.
 #[derive(Debug)]
 pub(super) struct Login {
-    /// For which server: scheme, host and port.
+    /// The server that the login is for: scheme, host and port.
     pub(super) server: String,
     pub(super) user: String,
     pub(super) password: SecretString,
 }
 
 impl Login {
-    /// The end of a pipe that holds the answer to git's question. Who has read it has emptied it, so that
-    /// nobody finds it in the environment or in a file of git's for as long as that runs.
+    /// The read end of a pipe that holds the answer to git's credential request. Reading empties the pipe, so
+    /// the password is never in the environment or in a file while git runs.
     fn pipe(&self) -> io::Result<OwnedFd> {
         let (answer, mut told) = io::pipe()?;
         let password = self.password.expose_secret();
@@ -60,13 +60,13 @@ impl Login {
         Ok(answer.into())
     }
 
-    /// The setting by which git asks there.
+    /// The credential helper setting that makes git read the login from the pipe.
     fn setting(&self, pipe: &OwnedFd) -> String {
         let descriptors = match cfg!(target_os = "linux") {
             true => "/proc/self/fd",
             false => "/dev/fd",
         };
-        // git adds what it asks for as a last word, which is none of the command's.
+        // git appends the operation as a last argument. The `#` keeps it out of the command.
         format!(
             "credential.{}.helper=!cat {descriptors}/{} #",
             self.server,
@@ -75,7 +75,7 @@ impl Login {
     }
 }
 
-/// One git command to be run.
+/// A git command that has not started yet.
 pub(super) struct Call<'a> {
     git: &'a GitProgram,
     cwd: &'a Path,
@@ -89,9 +89,9 @@ pub(super) struct Call<'a> {
 }
 
 impl GitProgram {
-    /// The program `name` (git, or jj where it is asked what git cannot see) on the absolute directories of
-    /// `search_path`, leaving out those inside `forbidden`: a work tree must not supply the programs that work
-    /// on it.
+    /// Finds the program `name` (git, or jj for what git cannot answer) in the absolute directories of
+    /// `search_path`. Directories inside `forbidden` are skipped, because a work tree must not supply the
+    /// programs that work on it.
     pub(super) fn find(name: &str, search_path: &OsStr, forbidden: &Path) -> Option<Self> {
         let dirs: Vec<PathBuf> = std::env::split_paths(search_path)
             .filter(|dir| dir.is_absolute() && !dir.starts_with(forbidden))
@@ -126,7 +126,7 @@ impl GitProgram {
     }
 }
 
-/// No configuration but the repository's, no prompt, no pager, no network, no object replacement.
+/// No configuration except the repository's, no prompt, no pager, no network, no object replacement.
 const FIXED_ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("HOME", "/nonexistent"),
@@ -178,20 +178,20 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Has git put the objects and refs that it writes on the disk before it ends, which it does not
-    /// by default.
+    /// Makes git flush the objects and refs that it writes to disk before it ends, which it does not do by
+    /// default.
     pub(super) fn durably(self) -> Self {
         self.configured(&["core.fsync=loose-object,pack,pack-metadata,reference"])
     }
 
-    /// As [`Self::durably`], at the price of one flush of the disk for all objects. No file may have
-    /// [`Self::BIG`] bytes: git then streams it into a pack, for which it has no place in this mode.
+    /// Like [`Self::durably`], but with one disk flush for all objects. Every file must be smaller than
+    /// [`Self::BIG`]: git streams larger files into a pack, which this mode does not support.
     pub(super) fn durably_together(self) -> Self {
         let big = format!("core.bigFileThreshold={}", Self::BIG);
         self.durably().configured(&["core.fsyncMethod=batch", &big])
     }
 
-    /// Size of a file that git does not hold in memory, in bytes: its own default.
+    /// Size in bytes from which git does not hold a file in memory. This is git's own default.
     pub(super) const BIG: u64 = 512 << 20;
 
     fn configured(mut self, settings: &[&str]) -> Self {
@@ -205,25 +205,25 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Looks for special files below these directories when the command takes long.
+    /// Searches these directories for special files when the command takes long.
     pub(super) fn watching(mut self, roots: Vec<PathBuf>) -> Self {
         self.watched = roots;
         self
     }
 
-    /// Ends the command as soon as the flag is raised.
+    /// Ends the command when `cancel` is signalled.
     pub(super) fn cancelled_by(mut self, cancel: &Cancel) -> Self {
         self.cancel = Some(cancel.clone());
         self
     }
 
-    /// Runs the command; an exit code other than 0 is an error.
+    /// Runs the command. An exit code other than 0 is an error.
     pub(super) fn run(self) -> Result<Output, GitError> {
         let command = self.name();
         self.status()?.expect_success(command)
     }
 
-    /// Runs the command, whatever its exit code.
+    /// Runs the command and accepts any exit code.
     pub(super) fn status(self) -> Result<Output, GitError> {
         let mut stdout = Vec::new();
         let mut output = self.stream(&mut |chunk| stdout.extend_from_slice(chunk))?;
@@ -236,10 +236,10 @@ impl<'a> Call<'a> {
         Ok(self.run()?.line())
     }
 
-    /// Runs the command, handing its output on piece by piece.
+    /// Runs the command and passes its standard output on in chunks.
     ///
-    /// Nothing is waited for beyond the limit: a stray grandchild that keeps a pipe open must not
-    /// be able to hold the run.
+    /// The call never waits beyond the time limit: a stray descendant that keeps a pipe open must not block
+    /// the run.
     pub(super) fn stream(mut self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
         let mut child = self.spawn()?;
         let deadline = Instant::now() + self.timeout;
@@ -358,23 +358,23 @@ impl Output {
     }
 }
 
-/// A child that does not read all of its input is no error here: its exit code tells.
+/// A child that does not read all of its input is not an error here. Its exit code decides.
 fn feed(mut pipe: ChildStdin, bytes: &[u8]) {
     let _ = pipe.write_all(bytes);
 }
 
-/// How the reading of a command's output ended.
+/// How reading a command's output ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Drained {
     Whole,
     TooLate,
-    /// Nobody wants the answer any more.
+    /// The caller cancelled the command.
     Cancelled,
-    /// The command waits for files that will never be read to their end.
+    /// The command is blocked by special files that never reach an end of file.
     HeldBySpecialFiles(Vec<PathBuf>),
 }
 
-/// Both outputs of a child, each until it ends.
+/// Standard output and standard error of a child, each `Some` until it is closed.
 struct Pipes {
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
@@ -439,7 +439,7 @@ impl Pipes {
         Drained::Whole
     }
 
-    /// Which of the two can be read; `None` when neither could until the deadline.
+    /// Which of the two pipes can be read, or `None` if neither is ready before the deadline.
     fn ready(&self, deadline: Instant) -> Option<(bool, bool)> {
         let stdout = self
             .stdout
@@ -465,7 +465,7 @@ impl Pipes {
     }
 }
 
-/// Takes what a pipe holds now, or the pipe itself when it is at its end.
+/// Reads what is in the pipe now, or drops the pipe at its end of file.
 fn read_once<P: Read>(pipe: &mut Option<P>, buffer: &mut [u8], sink: &mut dyn FnMut(&[u8])) {
     match pipe.as_mut().map(|pipe| pipe.read(buffer)) {
         Some(Ok(read @ 1..)) => sink(&buffer[..read]),
@@ -478,7 +478,7 @@ fn remaining(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Whether the child, whose output has ended, ends in time. It usually does at once.
+/// Whether the child, whose output has ended, exits before the deadline. It usually does so at once.
 fn exited(child: &mut Child, deadline: Instant) -> bool {
     let mut pause = Duration::from_micros(50);
     loop {

@@ -1,4 +1,4 @@
-//! Exact copies of files and directories, links left as links.
+//! Exact copies of files and directories. Symbolic links are copied as links.
 
 use crate::git::error::{GitError, io_error};
 use std::fs::{self, DirBuilder, Metadata};
@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
 
-/// Makes `to` what `from` is: a file, a link, a directory with all below, or nothing.
+/// Makes `to` identical to `from`: a file, a link, a whole directory, or nothing.
 pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
     remove(to)?;
     let Some(meta) = look(from)? else {
@@ -33,7 +33,7 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Whether two places hold the same: kind, executable bit, content, and so on below.
+/// Whether two paths have the same kind, executable bit and content, recursively for directories.
 pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
     let (a, b) = match (look(one)?, look(other)?) {
         (None, None) => return Ok(true),
@@ -63,7 +63,7 @@ pub(super) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
     }
 }
 
-/// Removes whatever is at `path`, never what a link points to.
+/// Removes whatever is at `path`, without following a link.
 pub(super) fn remove(path: &Path) -> Result<(), GitError> {
     match look(path)? {
         None => Ok(()),
@@ -72,13 +72,13 @@ pub(super) fn remove(path: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Makes a directory for nobody else, and its parents.
+/// Creates a directory that only its owner can access, and its parents.
 pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(io_error("create", path))
 }
 
-/// What is at `path` itself, `None` if nothing is.
+/// The metadata of `path` itself, or `None` if it does not exist.
 pub(super) fn look(path: &Path) -> Result<Option<Metadata>, GitError> {
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok(Some(meta)),

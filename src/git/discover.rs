@@ -1,4 +1,4 @@
-//! Finding the repository, and refusing what cannot be worked on safely.
+//! Finds the repository, and refuses one that cannot be worked on safely.
 
 use crate::git::bytes::as_path;
 use crate::git::command::{Call, GitProgram};
@@ -11,10 +11,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Finds the repository that `start` lies in.
+/// Finds the repository that contains `start`.
 ///
 /// # Errors
-/// [`PreflightError`] when there is none, or none that can be worked on.
+/// [`PreflightError`] if there is no repository or Sprag cannot work on it.
 pub fn discover(start: &Path, environment: &Environment) -> Result<Real, PreflightError> {
     let search_path = environment.get("PATH").unwrap_or_default();
     let alone = jj::root_of(start)
@@ -74,16 +74,16 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
     })
 }
 
-/// Questions put to git about the directory that Sprag was started in.
+/// Queries git about the directory in which Sprag was started.
 struct Asked<'a> {
     git: &'a GitProgram,
     start: &'a Path,
     environment: &'a Environment,
-    /// The git directory and the work tree, where git does not find them by itself.
+    /// The git directory and the work tree, if git does not find them by itself.
     seen_through: Option<(PathBuf, PathBuf)>,
 }
 
-/// Where the repository is, and what its objects are named by.
+/// The locations of the repository, and its object format.
 struct Answers {
     work_tree: PathBuf,
     git_dir: PathBuf,
@@ -102,8 +102,8 @@ impl Asked<'_> {
         }
     }
 
-    /// The answers of one git process, where everything is as usual, and the version that it traces: `None`
-    /// tells neither what is wrong nor which path has a line break in it.
+    /// Gets all answers and the traced git version from one git process. This works only in the usual case:
+    /// `None` says neither what is wrong nor which path contains a line break.
     fn all_at_once(&self) -> Option<(Answers, Option<String>)> {
         let questions = [
             "--is-bare-repository",
@@ -174,7 +174,7 @@ impl Asked<'_> {
         })
     }
 
-    /// Ownership is judged by [`refuse_foreign_owner`], with a message of its own.
+    /// [`refuse_foreign_owner`] checks the ownership instead, with its own message.
     fn answer(&self, question: &str) -> Result<Vec<u8>, PreflightError> {
         let args = ["-c", "safe.directory=*", "rev-parse", question];
         let mut output = self.call().args(args).status()?;
@@ -200,7 +200,7 @@ impl Asked<'_> {
         }
     }
 
-    /// `safe.directory` counts only where git accepts it: outside of the repository.
+    /// The values of `safe.directory` from the places where git accepts them: outside of the repository.
     fn safe_directories(&self) -> Result<Vec<Vec<u8>>, PreflightError> {
         let mut call = self
             .git
@@ -224,7 +224,7 @@ impl Asked<'_> {
     }
 }
 
-/// What git traces of itself (api-trace2(7)), in the first event.
+/// The git version in the first event of git's trace (api-trace2(7)).
 fn traced_version(stderr: &str) -> Option<String> {
     let events = stderr.lines();
     let mut events = events.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
@@ -245,8 +245,8 @@ fn refuse_old(version: &str) -> Result<(), PreflightError> {
     }
 }
 
-/// Root works in anybody's checkout (the usual case of a container job); others only in their own
-/// or in one that their configuration lists.
+/// Root may work in anybody's checkout, as is usual in a container job. Other users may work only in their
+/// own checkout or in one that `safe.directory` lists.
 fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Asked<'_>) -> Result<(), PreflightError> {
     let user = rustix::process::geteuid();
     if user.is_root() {
@@ -269,7 +269,7 @@ fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Asked<'_>) -> Result<(), Pref
     Ok(())
 }
 
-/// An empty value clears the list before it; `/*` at the end takes in everything below.
+/// An empty value clears the entries before it. A trailing `/*` matches everything below.
 fn is_listed(values: &[Vec<u8>], dirs: &[&PathBuf]) -> bool {
     let mut listed = false;
     for value in values {

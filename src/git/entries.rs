@@ -1,4 +1,4 @@
-//! What is at a path of the work tree: looked at without following links, hashed in parallel.
+//! Reads what is at each path of the work tree without following links, and hashes files in parallel.
 
 use crate::git::bytes::as_path;
 use crate::plain_file;
@@ -13,13 +13,13 @@ use std::thread;
 
 pub(super) type Digest = [u8; 32];
 
-/// Enough at a time for blake3 to use the widest instructions.
+/// Large enough for blake3 to use the widest vector instructions.
 const BUFFER: usize = 64 * 1024;
 
-/// What is at a path of the work tree.
+/// The entry at a path of the work tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OnDisk {
-    /// Nothing, or something below a link, which is not in the work tree.
+    /// Nothing, or a path behind a link, which is outside of the work tree.
     Missing,
     File {
         executable: bool,
@@ -32,13 +32,13 @@ pub(super) enum OnDisk {
     Directory,
     /// A socket, a pipe or a device.
     Special,
-    /// A file that may not be read; the digest is of its size and time.
+    /// A file without read permission. The digest covers its size and modification time.
     Unreadable {
         digest: Digest,
     },
 }
 
-/// The git directory behind a `.git` entry, which may be a file that names it.
+/// The git directory behind a `.git` entry, which may be a file that contains its path.
 pub(super) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_path_buf());
@@ -54,7 +54,7 @@ pub(super) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
     Some(dot_git.parent()?.join(as_path(target)))
 }
 
-/// Directory and name of a path; the directory of a path at the top is empty.
+/// Splits a path into directory and name. The directory of a top-level path is empty.
 pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -62,10 +62,10 @@ pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Looks at every path below `top`, on all processors.
+/// Inspects every path below `top` in parallel.
 pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
     let workers = match paths.len() {
-        // How many there are is a look at several files of the system.
+        // Finding the number of processors reads several system files, which does not pay off here.
         0..4 => 1,
         _ => thread::available_parallelism()
             .map_or(1, usize::from)
@@ -98,7 +98,7 @@ pub(super) fn look_at(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
     found.into_iter().map(|(_, on_disk)| on_disk).collect()
 }
 
-/// Remembers which directories are real, so that no path is followed through a link.
+/// Inspects paths, and caches which directories are real so that no path is followed through a link.
 pub(super) struct Looker<'a> {
     top: &'a Path,
     real_directories: HashMap<Vec<u8>, bool>,
@@ -120,7 +120,8 @@ impl<'a> Looker<'a> {
         if let Err(error) = &meta
             && error.kind() == io::ErrorKind::InvalidFilename
         {
-            // Too long for the system as a whole: git gets there step by step.
+            // The whole path is too long for one system call. git reaches such a file one directory at a
+            // time.
             return OnDisk::Unreadable {
                 digest: *blake3::hash(b"too long").as_bytes(),
             };
@@ -165,7 +166,7 @@ impl<'a> Looker<'a> {
         )
     }
 
-    /// Whether `directory` and all above it, below the top, are directories and not links.
+    /// Whether `directory` and all its parents below the top are directories and not links.
     pub(super) fn is_real(&mut self, directory: &[u8]) -> bool {
         if directory.is_empty() {
             return true;
@@ -197,7 +198,7 @@ fn unreadable(meta: &Metadata) -> OnDisk {
     }
 }
 
-/// Digest of all that there is to read, which is handed on.
+/// Computes the digest of everything that `from` yields and copies it to `to`.
 pub(super) fn hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<Digest> {
     hash_into(from, &mut vec![0; BUFFER], to).map(|(_, digest)| digest)
 }

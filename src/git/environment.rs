@@ -1,17 +1,17 @@
-//! The environment that git is given of Sprag's own.
+//! The environment variables that git inherits from Sprag.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The environment that Sprag was started with, as far as git reads it.
+/// The variables that git reads from the environment in which Sprag was started.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }
 
 impl Environment {
-    /// Takes what it needs (`PATH`, `HOME`, `XDG_CONFIG_HOME`, `GIT_CONFIG*`, `GNUPGHOME`,
+    /// Selects the variables that git needs (`PATH`, `HOME`, `XDG_CONFIG_HOME`, `GIT_CONFIG*`, `GNUPGHOME`,
     /// `SSH_AUTH_SOCK`, `SUDO_UID`, `JJ_CONFIG`) from all `variables`.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         let wanted = |name: &OsStr| {

@@ -1,4 +1,4 @@
-//! What can go wrong between Sprag and git.
+//! Errors of git operations.
 
 use crate::git::bytes::display_paths;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A git operation that did not work.
+/// A failed git operation.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The git program could not be started.
@@ -22,16 +22,16 @@ pub enum GitError {
     TimedOut {
         /// The subcommand.
         command: String,
-        /// The limit.
+        /// The time limit.
         after: Duration,
     },
-    /// The run was cancelled while git was at work, and git was killed.
+    /// The run was cancelled while git was running, and git was killed.
     #[error("git {command} was cancelled")]
     Cancelled {
         /// The subcommand.
         command: String,
     },
-    /// git was held by pipes or devices in the place of files, and was killed.
+    /// Pipes or devices in place of files blocked git, and it was killed.
     #[error("git {command} was held by {}, a pipe or a device in the place of a file", display_paths(&shown(paths)))]
     HeldBySpecialFiles {
         /// The subcommand.
@@ -44,7 +44,7 @@ pub enum GitError {
     Failed {
         /// The subcommand.
         command: String,
-        /// Exit code; `None` when a signal ended it.
+        /// Exit code, or `None` if a signal ended the command.
         status: Option<i32>,
         /// The end of its standard error, trimmed.
         stderr: String,
@@ -52,39 +52,39 @@ pub enum GitError {
     /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried (`read`, `write` …).
+        /// The failed action (`read`, `write` …).
         action: &'static str,
         /// The file.
         path: PathBuf,
         /// What failed.
         source: io::Error,
     },
-    /// git's answer was not of the form it documents.
+    /// git's output did not have the documented form.
     #[error("unexpected answer from git {command}: {what}")]
     Malformed {
         /// The subcommand.
         command: &'static str,
-        /// What was wrong with it.
+        /// What is wrong with it.
         what: String,
     },
-    /// The repository's git directory is gone or is another one than at the start of the run.
+    /// The repository's git directory is missing or is not the same directory as at the start of the run.
     #[error("the repository's git directory {} was removed or replaced during the run", path.display())]
     Replaced {
-        /// Where it was.
+        /// Its original path.
         path: PathBuf,
     },
-    /// A part of the git directory became a link: writing there would write elsewhere.
+    /// A part of the git directory became a link, so a write there would go elsewhere.
     #[error("{} was turned into a link during the run; nothing is written through it", path.display())]
     Linked {
         /// The link.
         path: PathBuf,
     },
-    /// The run's private git directory cannot be used.
+    /// The private git directory of the run cannot be used.
     #[error("the private git directory {} is unusable: {why}", path.display())]
     Private {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -96,7 +96,7 @@ fn shown(paths: &[PathBuf]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Names the action and the file of an I/O error.
+/// Adds the action and the path to an I/O error.
 pub(super) fn io_error<'a>(
     action: &'static str,
     path: &'a Path,

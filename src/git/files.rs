@@ -1,11 +1,11 @@
-//! Files written so that a reader finds the old or the new content, and a crash leaves either.
+//! Atomic file writes: a reader or a crash finds either the old or the new content.
 
 use crate::git::error::{GitError, io_error};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Replaces a file's content in one step, on the disk before the name changes.
+/// Replaces a file's content atomically. The content is flushed to disk before the rename.
 pub(super) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitError> {
     let parent = path.parent().unwrap_or(Path::new("."));
     let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
@@ -21,8 +21,8 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
     fs::write(path, content).map_err(io_error("write", path))
 }
 
-/// Replaces a file of the work tree in one step, keeping its permissions. The new content is made
-/// in `workshop`: best the git directory, where a crash leaves nothing that looks like work.
+/// Replaces a file of the work tree atomically and keeps its permissions. The temporary file is made in
+/// `workshop`, preferably the git directory, where a crash leaves nothing that looks like work.
 pub(super) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let permissions = fs::symlink_metadata(path).map_or_else(
@@ -37,7 +37,7 @@ pub(super) fn replace_file(path: &Path, content: &[u8], workshop: &Path) -> io::
     sync_parent(path)
 }
 
-/// Puts the names in a path's directory on the disk.
+/// Flushes the parent directory of `path`, so that new names in it are on disk.
 pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()

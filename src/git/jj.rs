@@ -1,6 +1,6 @@
-//! Repositories of jj without a `.git` beside them. git sees one through a git directory that Sprag keeps in
-//! jj's own, as `git worktree` would make it for a further work tree: a HEAD and an index of its own, and the
-//! objects and refs of jj's.
+//! Repositories of jj that have no `.git` beside them. git accesses such a repository through a git directory
+//! that Sprag keeps inside jj's own, as `git worktree` would create it for another work tree: with its own
+//! HEAD and index, and with jj's objects and refs.
 
 use crate::git::command::{Call, GitProgram, Output};
 use crate::git::environment::Environment;
@@ -12,20 +12,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest that jj may take to say what its working copy is on.
+/// Time limit of one jj command.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What is there while jj does not know of a run's commits: the id of jj's operation before the run.
+/// The file that exists while jj has not imported a run's commits. It holds the id of jj's operation before
+/// the run.
 const UNTOLD: &str = "sprag-untold";
 
-/// What jj is asked without looking at the files.
+/// Options with which jj answers without reading the files.
 const QUIETLY: [&str; 3] = ["--no-pager", "--color=never", "--ignore-working-copy"];
 
-/// The parents of the working-copy change and, a line each, the bookmarks on them.
+/// A template: the parents of the working-copy change on one line, then the bookmarks on them, one per line.
 const PARENTS: &str = "parents.map(|it| it.commit_id()).join(\" \") ++ \"\\n\" ++ \
                        parents.map(|it| it.local_bookmarks().map(|at| at.name()).join(\"\\n\")).join(\"\\n\")";
 
-/// A working copy of jj's whose git directory nothing but jj sees.
+/// A jj working copy whose git directory only jj knows of.
 pub(super) struct Workspace {
     pub(super) root: PathBuf,
     /// jj's git directory.
@@ -33,8 +34,7 @@ pub(super) struct Workspace {
     jj: GitProgram,
 }
 
-/// The nearest directory, from this one upwards, that is a working copy of jj's, unless git has one that
-/// is as near.
+/// The nearest jj working copy at or above `start`, unless a git work tree is equally near.
 pub(super) fn root_of(start: &Path) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
     let is_there = |dir: &Path, name: &str| dir.join(name).symlink_metadata().is_ok();
@@ -45,7 +45,7 @@ pub(super) fn root_of(start: &Path) -> Option<PathBuf> {
 
 impl Workspace {
     /// # Errors
-    /// Where it is a further working copy of a repository, does not keep its commits in git, or where the
+    /// If it is an additional working copy of a repository, if it does not keep its commits in git, or if the
     /// program `jj` is missing.
     pub(super) fn open(root: PathBuf, environment: &Environment) -> Result<Self, PreflightError> {
         let repository = root.join(".jj/repo");
@@ -65,11 +65,11 @@ impl Workspace {
         }
     }
 
-    /// The git directory by which git sees the working copy, on the commit that this is on. While jj does not
-    /// know of a run's commits, the directory stays as it is.
+    /// The git directory through which git accesses the working copy, with HEAD at the commit that the
+    /// working copy is based on. While jj has not imported a run's commits, the directory stays unchanged.
     ///
     /// # Errors
-    /// When jj fails, the working-copy change has several parents, or the directory cannot be written.
+    /// If jj fails, the working-copy change has several parents, or the directory cannot be written.
     pub(super) fn git_dir(
         &self,
         git: &GitProgram,
@@ -109,8 +109,8 @@ impl Workspace {
         Ok(dir)
     }
 
-    /// Whether git's branch of a bookmark is at the commit where jj has it. A store that others see through a
-    /// git directory of their own has branches that are theirs.
+    /// Whether git's branch for a bookmark is at the commit of the bookmark. Exports jj's bookmarks to git if
+    /// it is not. False for a store outside of the work tree, because its branches may belong to others.
     fn has_branch(
         &self,
         (name, commit): (&str, &str),
@@ -134,7 +134,7 @@ impl Workspace {
         is_there()
     }
 
-    /// The HEAD of jj's git directory, which names the branch of a first commit.
+    /// The HEAD of jj's git directory, which names the branch for the first commit.
     fn unborn(&self) -> Result<String, PreflightError> {
         let path = self.store.join("HEAD");
         Ok(fs::read_to_string(&path).map_err(io_error("read", &path))?)
@@ -149,13 +149,14 @@ impl Workspace {
                 dir.join("gitdir"),
                 format!("{}\n", self.root.join(".git").display()),
             ),
-            // Nothing is at the place that `gitdir` names, which git would take for a work tree that is gone.
+            // No `.git` exists at the path in `gitdir`. Without the lock, git would prune the work tree as
+            // deleted.
             (
                 dir.join("locked"),
                 "jj has this work tree, Sprag looks at it\n".to_owned(),
             ),
             (dir.join("HEAD"), head.to_owned()),
-            // As jj has it where `.git` is beside it.
+            // The same content that jj writes if `.git` is beside it.
             (own, "/*\n".to_owned()),
         ];
         for (path, content) in files {
@@ -166,7 +167,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Makes the index what the commit has, and keeps what it knows of the files.
+    /// Sets the index to the commit's tree, and keeps the cached file metadata.
     fn index(&self, dir: &Path, commit: Option<&str>, git: &GitProgram) -> Result<(), GitError> {
         let call = |args: &[&str]| {
             let call = git.call(&self.root).env("GIT_DIR", dir);
@@ -179,7 +180,7 @@ impl Workspace {
             Some(commit) => call(&["read-tree", "--reset", commit]).run()?,
         };
         if is_new {
-            // Files that differ are no failure.
+            // Changed files make the command fail, which is no error here.
             call(&[
                 "-c",
                 "core.fsmonitor=false",
@@ -211,28 +212,29 @@ impl Workspace {
 }
 
 impl Real {
-    /// Whether the work tree is jj's, and git sees it through a directory of Sprag's alone.
+    /// Whether the work tree has only jj's metadata, so that git accesses it only through Sprag's directory.
     pub fn is_jj_alone(&self) -> bool {
         self.is_jj_alone
     }
 
-    /// The id of jj's operation before the run whose commits jj does not know; `None` where it knows all.
+    /// The id of jj's operation before the run whose commits jj has not imported, or `None` if it has all
+    /// commits.
     pub fn untold_since(&self) -> Option<String> {
         fs::read_to_string(self.git_dir.join(UNTOLD)).ok()
     }
 
-    /// Notes jj's operation before a run, until [`Self::note_told`].
+    /// Stores the id of jj's operation before a run, until [`Self::note_told`].
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn note_untold(&self, operation: &str) -> Result<(), GitError> {
         write_atomically(&self.git_dir.join(UNTOLD), operation.as_bytes())
     }
 
-    /// Notes that jj knows of all commits.
+    /// Records that jj has all commits.
     ///
     /// # Errors
-    /// When the note cannot be removed.
+    /// If the stored id cannot be removed.
     pub fn note_told(&self) -> Result<(), GitError> {
         let path = self.git_dir.join(UNTOLD);
         match fs::remove_file(&path) {
@@ -243,21 +245,20 @@ impl Real {
         }
     }
 
-    /// The commit that is checked out; `None` before the first one.
+    /// The checked-out commit, or `None` before the first commit.
     ///
     /// # Errors
-    /// When git fails.
+    /// If git fails.
     pub fn head_commit(&self) -> Result<Option<String>, GitError> {
         let found = self.quiet_call(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
         let found = found.status()?;
         Ok((found.status == Some(0)).then(|| found.line()))
     }
 
-    /// Gives the commit that is checked out a branch of this name, by which jj finds it, where it is on none.
-    /// Says whether it did.
+    /// Creates a branch of this name at a detached HEAD, so that jj finds the commit. Returns whether it did.
     ///
     /// # Errors
-    /// When git fails.
+    /// If git fails.
     pub fn name_head(&self, name: &str) -> Result<bool, GitError> {
         let on = self
             .quiet_call(&["symbolic-ref", "--quiet", "HEAD"])
@@ -270,7 +271,7 @@ impl Real {
         Ok(true)
     }
 
-    /// A command in the repository that runs nothing which its configuration names.
+    /// A command in the repository that runs no hook or monitor from the repository's configuration.
     fn quiet_call(&self, args: &[&str]) -> Call<'_> {
         let off = [
             "-c",

@@ -1,9 +1,9 @@
-//! git, through a git directory of our own.
+//! git, through a git directory of Sprag's own.
 //!
-//! An agent can write the repository's `.git`: its configuration and hooks would run foreign code
-//! in our process, and its index can hide changes. Everything that looks at the work tree therefore
-//! goes through a private directory made before the first turn. The repository itself is touched
-//! only to read and move refs, with everything switched off that could run a program.
+//! An agent can write to the repository's `.git`: its configuration and hooks could run foreign code in
+//! Sprag's process, and its index could hide changes. Therefore everything that reads the work tree goes
+//! through a private directory that is made before the first turn. Sprag accesses the repository itself only
+//! to read and move refs, with everything that could run a program switched off.
 
 mod bytes;
 mod command;

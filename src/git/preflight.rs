@@ -1,12 +1,12 @@
-//! Why a directory cannot be worked in.
+//! Reasons why Sprag cannot work in a directory.
 
 use crate::git::error::GitError;
 use std::path::{Path, PathBuf};
 
-/// The oldest git that does what is asked of it.
+/// The oldest git version that supports everything that Sprag uses.
 pub(super) const OLDEST_GIT: (u32, u32) = (2, 31);
 
-/// Why a directory cannot be worked in. Each message names the remedy.
+/// The reason why Sprag cannot work in a directory. Each message names the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
     /// There is no git program.
@@ -18,10 +18,10 @@ pub enum PreflightError {
         /// Its version.
         found: String,
     },
-    /// No repository here.
+    /// There is no repository here.
     #[error("{} is not inside a git repository; check one out (actions/checkout) or run git init", path.display())]
     NotARepository {
-        /// Where it was looked for.
+        /// The directory where the search began.
         path: PathBuf,
     },
     /// A repository without a work tree.
@@ -30,19 +30,19 @@ pub enum PreflightError {
         /// The repository.
         path: PathBuf,
     },
-    /// Inside the `.git` directory.
+    /// The current directory is inside `.git`.
     #[error("{} is inside a git directory; run in the work tree", path.display())]
     InsideGitDirectory {
         /// The directory.
         path: PathBuf,
     },
-    /// A repository of jj's without jj.
+    /// A jj repository, but jj is not installed.
     #[error("{} is a jj repository, and jj was not found on PATH; install jj", path.display())]
     NoJj {
         /// The working copy.
         path: PathBuf,
     },
-    /// One of several working copies of a jj repository, which lies elsewhere.
+    /// An additional working copy of a jj repository that is elsewhere.
     #[error(
         "{} is a further working copy of a jj repository (jj workspace add); run Sprag in the first one", path.display()
     )]
@@ -64,7 +64,7 @@ pub enum PreflightError {
         /// The working copy.
         path: PathBuf,
     },
-    /// jj cannot say what its working copy is on.
+    /// jj cannot determine the parents of the working-copy change.
     #[error("jj cannot open the repository {}: {why}", path.display())]
     Jj {
         /// The working copy.
@@ -72,13 +72,13 @@ pub enum PreflightError {
         /// jj's reason.
         why: String,
     },
-    /// A merge, rebase or the like is under way.
+    /// A merge, rebase or similar operation is in progress.
     #[error("{operation} is in progress; finish it or run `{}`", operation.abort_command())]
     InProgress {
-        /// What is under way.
+        /// The operation.
         operation: Operation,
     },
-    /// The repository belongs to somebody else.
+    /// The repository belongs to another user.
     #[error(
         "{} belongs to user {owner}, not to user {user}; run as its owner or run `git config --global --add safe.directory {}`",
         path.display(), path.display()
@@ -88,10 +88,10 @@ pub enum PreflightError {
         path: PathBuf,
         /// Its owner's uid.
         owner: u32,
-        /// The uid that runs.
+        /// The current uid.
         user: u32,
     },
-    /// git itself cannot open it.
+    /// git cannot open the repository.
     #[error("git cannot open the repository {}: {why}", path.display())]
     Unreadable {
         /// The repository.
@@ -104,7 +104,7 @@ pub enum PreflightError {
     Git(#[from] GitError),
 }
 
-/// An operation of git that spans several commands.
+/// A git operation that spans several commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// `git merge`.
@@ -133,7 +133,7 @@ impl Operation {
         }
     }
 
-    /// The operation under way in a repository, by the files git keeps for it.
+    /// The operation in progress, determined from the files that git keeps for it.
     pub(super) fn under_way(git_dir: &Path) -> Option<Self> {
         let markers = [
             ("rebase-merge", Self::Rebase),

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A repository that can be worked on, with every path resolved so that a link changed later
-/// leads nowhere else.
+/// A repository that a run can work on. Every path is resolved, so that a later change of a link has no
+/// effect.
 #[derive(Debug, Clone)]
 pub struct Real {
     pub(super) work_tree: PathBuf,
@@ -17,12 +17,12 @@ pub struct Real {
     pub(super) git: GitProgram,
     pub(super) environment: Environment,
     pub(super) identity: (u64, u64),
-    /// Whether jj alone has the work tree: no `.git` is there.
+    /// Whether the work tree has only jj's metadata and no `.git`.
     pub(super) is_jj_alone: bool,
 }
 
 impl Real {
-    /// Top of the work tree.
+    /// The top directory of the work tree.
     pub fn work_tree(&self) -> &Path {
         &self.work_tree
     }
@@ -37,7 +37,7 @@ impl Real {
         &self.common_dir
     }
 
-    /// The work tree or git directory that may not be written, if one may not.
+    /// The first of the work tree and the git directories that is not writable, if any.
     pub fn closed(&self) -> Option<&Path> {
         let may_write = |dir: &Path| {
             let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
@@ -49,14 +49,14 @@ impl Real {
             .find(|dir| !may_write(dir))
     }
 
-    /// The lock without which nothing is committed, where somebody holds it.
+    /// The lock file that blocks commits, if one exists.
     pub fn held_lock(&self) -> Option<PathBuf> {
         let locks = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
         let is_there = |lock: &PathBuf| lock.symlink_metadata().is_ok();
         locks.into_iter().find(is_there)
     }
 
-    /// Everything that git reads in a run but the private directory.
+    /// All directories that git reads during a run, except the private directory.
     pub(super) fn roots(&self) -> Vec<PathBuf> {
         let mut roots = vec![self.work_tree.clone()];
         for dir in [&self.git_dir, &self.common_dir] {
@@ -67,15 +67,14 @@ impl Real {
         roots
     }
 
-    /// A command in the repository with no configuration but the repository's.
+    /// A command in the repository that uses only the repository's configuration.
     pub(super) fn plain_call(&self) -> Call<'_> {
         let call = self.git.call(&self.work_tree);
         call.env("GIT_DIR", &self.git_dir)
             .env("GIT_WORK_TREE", &self.work_tree)
     }
 
-    /// Whether git ignores `path`, a file of the work tree that it does not track. An answer that
-    /// cannot be had is taken for no.
+    /// Whether git ignores `path`, an untracked file of the work tree. False if git gives no answer.
     pub fn ignores(&self, path: &Path) -> bool {
         let call = self.plain_call();
         let list = [
@@ -94,7 +93,7 @@ impl Real {
             .is_ok_and(|output| !output.stdout.is_empty())
     }
 
-    /// The address of the remote `origin`, as its configuration says it; none where git does not tell.
+    /// The configured URL of the remote `origin`, or `None` if git does not return one.
     pub fn origin(&self) -> Option<String> {
         let call = self.plain_call();
         let output = call
@@ -105,7 +104,7 @@ impl Real {
         Some(url.trim().to_owned()).filter(|url| !url.is_empty())
     }
 
-    /// Whether `path` lies inside the work tree or the repository's git directories.
+    /// Whether `path` is inside the work tree or the repository's git directories.
     pub fn contains(&self, path: &Path) -> bool {
         [&self.work_tree, &self.git_dir, &self.common_dir]
             .iter()
@@ -113,7 +112,7 @@ impl Real {
     }
 }
 
-/// Device and inode of a directory, to tell it from another one put in its place.
+/// Device and inode of a directory, which distinguish it from a directory that replaces it.
 pub(super) fn identity(dir: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(dir)
         .ok()

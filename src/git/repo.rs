@@ -1,4 +1,4 @@
-//! A repository and the private git directory of one run, with what was read of them before.
+//! A repository and the private git directory of one run, with the caches of what was read.
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A repository together with the private git directory of one run. What changes something that
-/// a snapshot would show takes it mutably; everything else only adds objects or reads.
+/// A repository together with the private git directory of one run. Methods that can change the result of a
+/// snapshot take `&mut self`; all others only read or add objects.
 #[derive(Debug)]
 pub struct Repo {
     pub(super) real: Real,
@@ -25,26 +25,26 @@ pub struct Repo {
     pub(super) staged: StagedCache,
     pub(super) blobs: BlobCache,
     pub(super) verdicts: Verdicts,
-    /// The tree that the index of staging holds, from [`Repo::stage`] until it has landed.
+    /// The tree in the staging index, from [`Repo::stage`] until it is landed.
     pub(super) staged_tree: Option<StagedTree>,
     pub(super) seal: Seal,
-    /// A change time, in seconds and nanoseconds, from before the run; `None` where an earlier process
-    /// began it.
+    /// A change time before the start of the run, in seconds and nanoseconds, or `None` if an earlier process
+    /// started the run.
     pub(super) began: Option<(i64, i64)>,
-    /// How long another process may hold the repository's index before we give up.
+    /// How long to wait while another process holds the lock of the repository's index.
     pub(super) lock_wait: Duration,
 }
 
-/// How far a file system's clock may be behind.
+/// How far a file system's clock may be behind the system clock.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 impl Repo {
-    /// Makes the private directory at `location`, which must not exist and must lie outside of the
-    /// repository and of what the agent can write. The base is the commit that is checked out.
+    /// Creates the private directory at `location`, which must not exist and must be outside of the
+    /// repository and of everything that the agent can write. The base is the checked-out commit.
     ///
     /// # Errors
-    /// When the location is unsuitable or the repository cannot be read.
+    /// If the location is unsuitable or the repository cannot be read.
     pub fn create(real: Real, location: &Path) -> Result<Self, GitError> {
         let before = SystemTime::now() - CLOCK_SLACK;
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -60,19 +60,19 @@ impl Repo {
         Ok(repo)
     }
 
-    /// What is in the environment of every git that works for the run whose private directory is at
-    /// `location`, and of no other process.
+    /// The environment entry that identifies every git process of the run whose private directory is at
+    /// `location`. No other process has it.
     pub fn mark_of_children(location: &Path) -> OsString {
         let mut entry = OsString::from("HOME=");
         entry.push(location.join(HOME));
         entry
     }
 
-    /// Opens the private directory that an earlier process of this run made, and lets go of the
-    /// locks that it held. No other process may be using the directory.
+    /// Opens the private directory that an earlier process of this run created, and removes the locks that it
+    /// held. No other process may be using the directory.
     ///
     /// # Errors
-    /// When it is missing, unreadable, or belongs to another repository.
+    /// If it is missing, unreadable, or belongs to another repository.
     pub fn reopen(real: Real, location: &Path) -> Result<Self, GitError> {
         let private = PrivateDir::reopen(&real, location)?;
         let mut repo = Self::over(real, private);
@@ -104,18 +104,18 @@ impl Repo {
         &self.real
     }
 
-    /// The commit against which changes are told: the start of the task, or Sprag's last commit.
+    /// The commit that changes are compared with: the start of the task, or Sprag's last commit.
     pub fn base(&self) -> Option<RevId> {
         self.private.state.base.clone().map(RevId)
     }
 
-    /// The identity that git's configuration gave at the start of the run.
+    /// The identity in git's configuration at the start of the run.
     pub fn configured_identity(&self) -> Option<Identity> {
         let (name, email) = self.private.state.identity.clone()?;
         Some(Identity { name, email })
     }
 
-    /// Asks for the private directory, which is sealed again when the answer is dropped.
+    /// Unseals the private directory until the returned guard is dropped.
     pub(super) fn unseal(&self) -> Result<Unsealed, GitError> {
         self.seal.unseal()
     }
@@ -125,7 +125,7 @@ impl Repo {
         private_call(&self.real, &self.private.root)
     }
 
-    /// A copy of an index that can be changed at will.
+    /// A copy of an index for changes that must not affect the original.
     pub(super) fn scratch_index(&self, of: &Path) -> Result<tempfile::TempPath, GitError> {
         let dir = self.private.root.join("tmp");
         let scratch = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
@@ -137,8 +137,8 @@ impl Repo {
         real_call(&self.real, &self.private.root)
     }
 
-    /// Whether a file, by its change time, which nobody can set, is as it was when the run began. An answer
-    /// that cannot be had is taken for no.
+    /// Whether a file is unchanged since the run began, by its change time, which no program can set. False
+    /// if the time is unknown.
     pub(super) fn is_older_than_run(&self, path: &Path) -> bool {
         let changed = path.symlink_metadata().ok();
         let changed = changed.map(|meta| (meta.ctime(), meta.ctime_nsec()));
@@ -147,7 +147,7 @@ impl Repo {
             .is_some_and(|(at, began)| at < began)
     }
 
-    /// Fails when the repository's git directory is not the one of the start any more.
+    /// Fails if the repository's git directory is no longer the one from the start of the run.
     pub(super) fn ensure_in_place(&self) -> Result<(), GitError> {
         if identity(&self.real.git_dir) == Some(self.real.identity) {
             return Ok(());

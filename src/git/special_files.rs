@@ -1,7 +1,7 @@
 //! Special files in places where git reads.
 //!
-//! A pipe in the place of a file holds whoever opens it, a device gives bytes without end. Neither
-//! ever belongs where git reads.
+//! Opening a pipe can block for ever, and a device can yield bytes without end. Neither belongs where git
+//! reads.
 
 use crate::git::entries::resolve_gitfile;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// What git opens in every directory of a work tree.
+/// Files that git opens in every directory of a work tree.
 const READ_EVERYWHERE: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 
-/// Special files among what git reads below `roots`: all of a git directory, and of a work tree the files
-/// that rule it and the git directories of nested repositories.
+/// The special files among those that git reads below `roots`: everything in a git directory; in a work tree
+/// only the files that configure git and the git directories of nested repositories.
 pub(super) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     for root in roots {
@@ -31,8 +31,8 @@ pub(super) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
     found.into_iter().collect()
 }
 
-/// Collects the special files below `dir` that `is_read` takes for read, in the directories that
-/// `enter` lets pass. Links are not followed, but the file in the place of a nested git directory is.
+/// Collects the special files below `dir` for which `is_read` is true, in the directories for which `enter`
+/// is true. Does not follow links, except for the file that stands for a nested git directory.
 pub(super) fn below(
     dir: &Path,
     enter: impl Fn(&Path) -> bool,
@@ -68,7 +68,7 @@ pub(super) fn below(
     }
 }
 
-/// Whether opening `path` to read it may wait, or give bytes without end.
+/// Whether reading `path` may block or yield bytes without end.
 pub(super) fn is_special_file(path: &Path) -> bool {
     let endless =
         |kind: fs::FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();

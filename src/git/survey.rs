@@ -1,5 +1,5 @@
-//! The repository as it stands, for a person who asks before a run: nothing is written, not even the
-//! index is refreshed.
+//! The state of the repository for a person who asks before a run. Nothing is written, not even a refreshed
+//! index.
 
 use crate::domain::outcomes::HistoryCommit;
 use crate::domain::snapshot::RevId;
@@ -18,22 +18,22 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest that one question may take: a person waits for the answer.
+/// Time limit of one query, because a person waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A file of attributes that is longer is not read to its end.
+/// Maximum number of bytes that are read from an attributes file.
 const ATTRIBUTES_LIMIT: u64 = 1 << 20;
 
-/// Where git is and which version it names.
+/// The git program and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitVersion {
     /// The program.
     pub program: PathBuf,
-    /// Such as `2.47.3`.
+    /// For example `2.47.3`.
     pub version: String,
 }
 
-/// The git program that a run in `start` would use; `None` without one that runs.
+/// The git program that a run in `start` would use, or `None` if none runs.
 pub fn git_version(start: &Path, environment: &Environment) -> Option<GitVersion> {
     let top = start
         .ancestors()
@@ -47,43 +47,43 @@ pub fn git_version(start: &Path, environment: &Environment) -> Option<GitVersion
     Some(GitVersion { program, version })
 }
 
-/// What is checked out.
+/// The checked-out commit and branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The branch; `None` for a detached HEAD.
+    /// The branch, or `None` for a detached HEAD.
     pub branch: Option<String>,
-    /// The commit; `None` before the first one.
+    /// The commit, or `None` before the first commit.
     pub commit: Option<RevId>,
-    /// The refs that name that commit, in full, the first few.
+    /// The full names of the first few refs that point to that commit.
     pub refs: Vec<String>,
-    /// How many commits there are, where the history is cut off.
+    /// The number of available commits in a shallow clone, or `None` for a complete one.
     pub depth: Option<u64>,
 }
 
-/// What differs from HEAD. Paths are shown as people read them.
+/// Differences from HEAD. Paths are formatted for display.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dirt {
-    /// Tracked files that are changed, and changes that are staged.
+    /// Tracked files with changes, staged or not.
     pub changed: Vec<String>,
-    /// Files that git does not know and does not ignore.
+    /// Untracked files that are not ignored.
     pub untracked: Vec<String>,
 }
 
-/// What the repository only points to.
+/// Submodules, and files that git-lfs stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Nested {
-    /// Submodules of this checkout.
+    /// The number of submodules in this checkout.
     pub submodules: usize,
-    /// Those of them that are not checked out.
+    /// The number of submodules that are not checked out.
     pub absent: usize,
-    /// Whether git-lfs keeps files of it.
+    /// Whether git-lfs stores files of the repository.
     pub lfs: bool,
-    /// Whether git's configuration has a filter for git-lfs.
+    /// Whether git's configuration has the git-lfs filter.
     pub lfs_ready: bool,
 }
 
-/// A command that reads the repository with the user's own configuration, before anything foreign
-/// has run in it.
+/// A command that reads the repository with the user's own configuration, before any foreign code has run in
+/// it.
 fn look(real: &Real) -> Call<'_> {
     let settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
     start_call(real)
@@ -92,10 +92,10 @@ fn look(real: &Real) -> Call<'_> {
         .args(settings)
 }
 
-/// Whoever git's configuration says commits, if it says so.
+/// The committer identity in git's configuration, if there is one.
 ///
 /// # Errors
-/// When the configuration cannot be read.
+/// If the configuration cannot be read.
 pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
     let settings = Settings::read(real)?;
     let (name, email) = (settings.text("user.name"), settings.text("user.email"));
@@ -104,10 +104,10 @@ pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
         .map(|(name, email)| Identity { name, email }))
 }
 
-/// What is checked out, and how much of its history.
+/// The checked-out commit and the depth of the history.
 ///
 /// # Errors
-/// When git fails.
+/// If git fails.
 pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
     let symbolic = look(real)
         .args(["symbolic-ref", "--quiet", "HEAD"])
@@ -152,10 +152,10 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
     })
 }
 
-/// What differs from HEAD in index and work tree; submodules only by their commits.
+/// The differences of the index and the work tree from HEAD. A submodule differs only if its commit does.
 ///
 /// # Errors
-/// When git fails.
+/// If git fails.
 pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
     let args = [
         "status",
@@ -180,20 +180,20 @@ pub fn dirt(real: &Real) -> Result<Dirt, GitError> {
     Ok(dirt)
 }
 
-/// The files that git does not know and does not ignore, each by its own path.
+/// The untracked files that are not ignored, each with its own path.
 ///
 /// # Errors
-/// When git fails.
+/// If git fails.
 pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let args = ["ls-files", "--others", "--exclude-standard", "-z"];
     let output = look(real).watching(real.roots()).args(args).run()?;
     Ok(nul_fields(&output.stdout).map(<[u8]>::to_vec).collect())
 }
 
-/// The branch on which work counts as done: the remote's default branch, else the one that is checked out.
+/// The branch that finished work is merged into: the remote's default branch, otherwise the checked-out one.
 ///
 /// # Errors
-/// When git fails.
+/// If git fails.
 pub fn default_branch(real: &Real) -> Result<String, GitError> {
     for name in ["refs/remotes/origin/HEAD", "HEAD"] {
         let symbolic = look(real)
@@ -206,10 +206,10 @@ pub fn default_branch(real: &Real) -> Result<String, GitError> {
     Ok("HEAD".to_owned())
 }
 
-/// The commits of all branches and tags since a time whose messages hold one of these texts, newest first.
+/// The commits of all branches and tags since a time whose messages contain one of these texts, newest first.
 ///
 /// # Errors
-/// When git fails, or there is no such branch.
+/// If git fails, or there is no such branch.
 pub fn history(
     real: &Real,
     since: &str,
@@ -240,10 +240,10 @@ pub fn history(
     Ok(all.split('\0').filter_map(commit).collect())
 }
 
-/// Submodules and files of git-lfs.
+/// The submodules and the use of git-lfs.
 ///
 /// # Errors
-/// When git fails.
+/// If git fails.
 pub fn nested(real: &Real) -> Result<Nested, GitError> {
     let layout = layout_of(look(real))?;
     let absent = layout.gitlinks.keys().filter(|path| {

@@ -1,4 +1,4 @@
-//! Against real repositories.
+//! Tests with real repositories.
 
 mod checkouts;
 mod commit;
