@@ -1,4 +1,4 @@
-//! A merge that conflicts, made a commit whose files show both sides, for an agent that resolves it.
+//! Commits a conflicting merge with conflict markers in the files, for an agent that resolves it.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{display_paths, nul_fields};
@@ -12,16 +12,16 @@ use crate::git::repo::Repo;
 use crate::git::snapshot::blobs::blob_at;
 use std::collections::{BTreeMap, HashSet};
 
-/// No larger file is given to somebody who resolves its conflict.
+/// The largest file in bytes that is given to an agent to resolve its conflict.
 const LARGEST: usize = 4 << 20;
 
-/// Characters of which git makes at least so many the beginning of a marker.
+/// The minimum length of the conflict markers that git writes.
 const MARKER_LENGTH: usize = 7;
 
-/// A merge that conflicts. No branch is meant to keep its commit.
+/// A merge with conflicts. Its commit is not meant to stay on any branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarkedMerge {
-    /// Has both sides as its parents, and files with conflict markers.
+    /// The commit, with both sides as its parents and with conflict markers in its files.
     pub commit: RevId,
     /// The files that conflict.
     pub files: Vec<ConflictedFile>,
@@ -30,11 +30,11 @@ pub struct MarkedMerge {
 /// A file that conflicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictedFile {
-    /// Where it is.
+    /// The path of the file.
     pub path: Vec<u8>,
-    /// What the two sides did to it.
+    /// The kind of conflict.
     pub kind: ConflictKind,
-    /// The lines of it that are conflict markers, and are in neither side's file.
+    /// The lines that are conflict markers and appear in neither side's file.
     pub markers: Vec<Vec<u8>>,
 }
 
@@ -51,10 +51,10 @@ pub enum ConflictKind {
     DeletedThere,
 }
 
-/// Why a merge that conflicts cannot be shown with markers.
+/// Why a conflicting merge cannot be shown with markers.
 #[derive(Debug, thiserror::Error)]
 pub enum MarkError {
-    /// These conflict in something else than lines of text: binary files, links, submodules, renames.
+    /// Files whose conflict is not in lines of text: binary files, links, submodules, renames.
     #[error("no conflict markers can show the conflict in {}", display_paths(.0))]
     NotText(Vec<Vec<u8>>),
     /// The merge could not be made at all.
@@ -68,15 +68,16 @@ impl From<GitError> for MarkError {
     }
 }
 
-/// A file with a conflict, and its content with the conflict marked, where it can be.
+/// A conflicting file, and its content with markers if the tree of the merge does not have them.
 type MarkedFile = (ConflictedFile, Option<Vec<u8>>);
 
 /// Mode and id of a file in the common ancestor, on the branch and on the other side.
 type Stages = [Option<(u32, String)>; 3];
 
 impl Repo {
-    /// Merges `theirs` into `ours`, which conflict, into a commit whose files have conflict markers, in the style that
-    /// shows the common ancestor too. The same two sides make the same commit each time. Nothing points to it.
+    /// Merges `theirs` into `ours`, which conflict, into a commit whose files have conflict markers in the
+    /// style that also shows the common ancestor. The same two sides always give the same commit. No ref
+    /// points to it.
     ///
     /// # Errors
     /// [`MarkError`].
@@ -114,7 +115,7 @@ impl Repo {
         Ok(MarkedMerge { commit, files })
     }
 
-    /// The tree that git makes of the merge, and the files that conflict.
+    /// The tree that git writes for the merge, and the conflicting files.
     fn conflicting_tree(
         &self,
         ours: &str,
@@ -148,8 +149,8 @@ impl Repo {
         Ok((tree, conflicts))
     }
 
-    /// A file that conflicts, with an entry for the tree where git shows no markers in it; `None` where no markers can
-    /// show what conflicts.
+    /// A conflicting file, with its content if git wrote no markers into it. `None` if no markers can show
+    /// the conflict.
     fn marked_file(
         &self,
         tree: &str,
@@ -222,7 +223,7 @@ impl Repo {
         })
     }
 
-    /// The text of a blob; `None` for what is larger than anybody resolves, or no text.
+    /// The text of a blob, or `None` if it is too large or not text.
     fn text_of(&self, oid: &str) -> Result<Option<Vec<u8>>, GitError> {
         let content = self.making().args(["cat-file", "blob", oid]).run()?.stdout;
         Ok(Some(content).filter(|content| is_text(content)))
@@ -234,7 +235,7 @@ impl Repo {
     }
 }
 
-/// `mode SP oid SP stage TAB path`; stages count from 0 here.
+/// Parses `mode SP oid SP stage TAB path`. Stages are counted from 0 here.
 fn read_stage(field: &[u8]) -> Option<(Vec<u8>, usize, (u32, String))> {
     let tab = field.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = field.split_at(tab);
@@ -253,13 +254,13 @@ fn is_text(content: &[u8]) -> bool {
     content.len() <= LARGEST && !content.contains(&0)
 }
 
-/// The lines of a text, without what ends them.
+/// The lines of a text without their line endings.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let lines = text.split(|byte| *byte == b'\n');
     lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-/// Whether a line has the form of a conflict marker: one character, often enough, and nothing or a label after it.
+/// Whether a line has the form of a conflict marker: one repeated character, followed by nothing or a label.
 fn is_marker(line: &[u8]) -> bool {
     let Some(first) = line.first().filter(|byte| b"<|=>".contains(byte)) else {
         return false;
@@ -268,7 +269,7 @@ fn is_marker(line: &[u8]) -> bool {
     length >= MARKER_LENGTH && matches!(line.get(length), None | Some(b' '))
 }
 
-/// Two whole files between markers, of which one is usually empty.
+/// Both whole files between markers. One of them is usually empty.
 fn between_markers((ours, theirs): (&[u8], &[u8]), (our, their): (&str, &str)) -> Vec<u8> {
     let mut text = format!("<<<<<<< {our}\n").into_bytes();
     let mut side = |content: &[u8], end: String| {

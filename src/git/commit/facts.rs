@@ -1,4 +1,4 @@
-//! What is known of commits that somebody else made, before anything of them is believed.
+//! Properties of commits that somebody else made, read before they are trusted.
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
@@ -15,55 +15,55 @@ use std::path::Path;
 
 const COMMIT_LIMIT: usize = 1000;
 
-/// What is known of a commit.
+/// The properties of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitFacts {
     /// The commit.
     pub id: RevId,
-    /// Its one parent.
+    /// Its parents; exactly one in a [`CommitLine`].
     pub parents: Vec<RevId>,
-    /// Who wrote it.
+    /// The author.
     pub author: Signature,
-    /// Who made it.
+    /// The committer.
     pub committer: Signature,
     /// The names of its headers, in order.
     pub headers: Vec<String>,
     /// The whole message.
     pub message: Vec<u8>,
-    /// What it changes, against its parent.
+    /// The paths that differ from its parent.
     pub changed: Vec<ChangedPath>,
 }
 
-/// Commits, each of which has the one before for its only parent.
+/// A linear sequence of commits: the only parent of each is the one before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitLine {
     /// The last commit.
     pub head: RevId,
-    /// All of them, oldest first.
+    /// All commits, oldest first.
     pub commits: Vec<CommitFacts>,
-    /// Sizes in bytes of the files that they change, by the ids of the blobs.
+    /// Sizes in bytes of the changed files, by blob id.
     pub sizes: HashMap<String, u64>,
 }
 
-/// Why commits are no line.
+/// Why commits are not a linear sequence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoLine {
-    /// There are more than are looked at.
+    /// There are more commits than Sprag inspects.
     #[error("there are more than {COMMIT_LIMIT} commits")]
     TooMany,
-    /// One of them has not exactly one parent.
+    /// A commit does not have exactly one parent.
     #[error("it holds a merge or a commit without a parent")]
     Merge,
-    /// They do not begin where they should.
+    /// The first commit does not continue the expected one.
     #[error("its commits are not one line from the expected commit")]
     Elsewhere,
-    /// There are none.
+    /// There are no commits.
     #[error("it holds no commits after the expected one")]
     Empty,
-    /// One cannot be read.
+    /// A commit cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// Parts of them are not what their ids say.
+    /// The content of some objects does not match their ids.
     #[error("the object store holds something else under the ids {}", .0.join(", "))]
     Unsound(Vec<String>),
 }
@@ -72,7 +72,8 @@ impl Repo {
     /// The commits from the base to `head`, which somebody else made.
     ///
     /// # Errors
-    /// When git cannot be run or the id is none; the inner one where they are no line of commits.
+    /// When git cannot be run or the id is invalid. The inner error says why the commits are not a linear
+    /// sequence.
     pub fn commits_since_base(
         &self,
         head: &RevId,
@@ -86,7 +87,7 @@ impl Repo {
     /// The commits from `start` to `head`, which somebody else made.
     ///
     /// # Errors
-    /// As [`Repo::commits_since_base`].
+    /// As for [`Repo::commits_since_base`].
     pub fn commits_since(
         &self,
         start: &RevId,
@@ -114,7 +115,7 @@ impl Repo {
         })
     }
 
-    /// A command that sees the objects of this directory, too.
+    /// A command that also reads the objects in this directory.
     pub(in crate::git) fn seeing(&self, objects: Option<&Path>) -> Call<'_> {
         match objects {
             Some(objects) => self.apart().env("GIT_OBJECT_DIRECTORY", objects),

@@ -13,26 +13,26 @@ use std::path::{Path, PathBuf};
 /// A hook that a commit runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hook<'a> {
-    /// May refuse the commit, or change files.
+    /// It may reject the commit or change files.
     PreCommit,
-    /// May refuse or change the message.
+    /// It may reject or change the message.
     CommitMsg {
-        /// The message to be checked.
+        /// The message to check.
         message: &'a str,
     },
 }
 
-/// How a hook is run, by whoever runs the project's own commands. The git directory it sees is a
-/// copy that is thrown away with this value: nothing it does there has an effect.
+/// How to run a hook, in the same way as the project's other commands. The hook gets a copy of the git
+/// directory that is removed with this value, so its changes there have no effect.
 #[derive(Debug)]
 pub struct HookInvocation {
-    /// The hook's own file.
+    /// The hook's executable.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Variables to be set beside the scrubbed environment.
+    /// Variables to set in addition to the scrubbed environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Top of the work tree.
+    /// The top of the work tree.
     pub cwd: PathBuf,
     message: PathBuf,
     /// Where the hook may write; removed with this value.
@@ -40,15 +40,12 @@ pub struct HookInvocation {
 }
 
 impl HookInvocation {
-    /// Where the hook has to write besides the work tree.
+    /// The directory outside of the work tree that the hook must be able to write.
     pub fn writes(&self) -> [PathBuf; 1] {
         [self.scratch.path().to_path_buf()]
     }
 
-    /// The message as the hook left it.
-    ///
-    /// # Errors
-    /// When it cannot be read.
+    /// The message after the hook has run.
     pub fn message(&self) -> Result<String, GitError> {
         let content = fs::read(&self.message).map_err(io_error("read", &self.message))?;
         Ok(String::from_utf8_lossy(&content).trim_end().to_owned())
@@ -56,13 +53,13 @@ impl HookInvocation {
 }
 
 impl Repo {
-    /// Prepares a hook to be run on what is staged; `None` when the project has no such hook.
+    /// Prepares a hook to run on the staged changes, or returns `None` if the project has no such hook.
     ///
-    /// Afterwards the work tree decides: take a snapshot, and when its fingerprint differs, verify
-    /// and stage anew.
+    /// Afterwards the work tree decides: take a snapshot, and if its fingerprint differs, verify and stage
+    /// again.
     ///
     /// # Errors
-    /// When the hook's view of the repository cannot be made.
+    /// When the copy of the git directory cannot be made.
     pub fn prepare_hook(
         &self,
         hook: &Hook<'_>,
@@ -128,7 +125,8 @@ impl Repo {
         copy_tree(&self.stage_index(), &to.join("index"))
     }
 
-    /// The repository has no object of a commit that has not landed.
+    /// Copies the objects of the staged tree, because the repository does not have them before the commit
+    /// lands.
     fn copy_staged_objects(&self, staged: &Staged, to: &Path) -> Result<(), GitError> {
         let own = self.own_objects();
         for id in staged.objects.ids() {

@@ -1,4 +1,4 @@
-//! Moving the branch: the commit point, and the bookkeeping after it.
+//! Moves the branch to a commit, and updates the plan file, the indexes and the base afterwards.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
@@ -19,19 +19,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a ref's lock must lie untouched to be nobody's.
+/// How long a ref's lock must stay unchanged before it counts as abandoned.
 const STALE_AFTER: Duration = Duration::from_secs(1);
 const LOCK_POLL: Duration = Duration::from_millis(25);
 
 impl Repo {
-    /// Puts the objects of the commit into the repository, moves HEAD's branch to it, if it still is where
-    /// the intent expects it, and finishes the bookkeeping. Landing what has landed already only finishes.
+    /// Copies the objects of the commit into the repository, moves HEAD's branch to it if the branch is still
+    /// where the intent expects it, and updates the rest. If the commit has already landed, only the rest is
+    /// updated.
     ///
-    /// Returns what was put right on the way, for warnings.
+    /// Returns what was corrected on the way, for warnings.
     ///
     /// # Errors
-    /// [`CommitError::Locked`] and [`CommitError::HeadMoved`] leave everything as it was; an error
-    /// after the branch moved leaves the rest to [`Repo::finish_landing`].
+    /// [`CommitError::Locked`] and [`CommitError::HeadMoved`] leave everything unchanged. After an error once
+    /// the branch has moved, call [`Repo::finish_landing`].
     pub fn land(&mut self, intent: &LandingIntent) -> Result<Vec<String>, CommitError> {
         let _open = self.unseal()?;
         let mut warnings = intent.warnings.clone();
@@ -57,10 +58,7 @@ impl Repo {
         Ok(warnings)
     }
 
-    /// Whether the commit is in the history of the branch it was made for.
-    ///
-    /// # Errors
-    /// When the repository cannot be read.
+    /// Whether the commit is in the history of its branch.
     pub fn landed(&self, intent: &LandingIntent) -> Result<bool, GitError> {
         let _open = self.unseal()?;
         let name = intent.branch.as_deref().unwrap_or("HEAD");
@@ -83,12 +81,9 @@ impl Repo {
         self.is_ancestor(&intent.commit.0, &tip.line())
     }
 
-    /// Lets go of the refs that a git of ours had locked when it was killed on the way to this commit.
-    /// A lock is taken for ours when it came after the intent, written at `since`, and holds nothing
-    /// but the commit, and nobody touches it for a while. No process of the run may be alive.
-    ///
-    /// # Errors
-    /// When a lock cannot be read or removed.
+    /// Removes the ref locks that a git process of this run left when it was killed while landing this
+    /// commit. A lock counts as the run's own if it is not older than the intent, written at `since`,
+    /// contains nothing but the commit, and does not change for a while. No process of the run may be alive.
     pub fn release_refs(&self, intent: &LandingIntent, since: SystemTime) -> Result<(), GitError> {
         if self.base().as_ref() == Some(&intent.commit) {
             return Ok(());
@@ -117,21 +112,18 @@ impl Repo {
         Ok(())
     }
 
-    /// Does what follows the move of the branch: the plan file, both indexes, the new base. May be
-    /// repeated.
+    /// Performs what follows the move of the branch: updates the plan file, both indexes and the base.
+    /// Repeating it is safe.
     ///
     /// # Errors
-    /// When the index is held or a file cannot be written.
+    /// When the index is locked or a file cannot be written.
     pub fn finish_landing(&mut self, intent: &LandingIntent) -> Result<(), CommitError> {
         let _open = self.unseal()?;
         let lock = self.lock_index()?;
         self.finish(intent, lock)
     }
 
-    /// Takes a commit of the agent's as the new base, when there is nothing to add to it.
-    ///
-    /// # Errors
-    /// When the commit cannot be read.
+    /// Makes a commit of the agent the new base when there is nothing to add to it.
     pub fn advance_base(&mut self, commit: &RevId) -> Result<(), GitError> {
         let _open = self.unseal()?;
         let index = self.private.index();
@@ -139,7 +131,7 @@ impl Repo {
         self.set_base(&commit.0, None)
     }
 
-    /// What the commit adds to the base.
+    /// The objects that the commit adds to the base.
     pub(in crate::git) fn objects_of(
         &self,
         intent: &LandingIntent,
@@ -206,7 +198,7 @@ impl Repo {
         let digest = lock.replace(&index)?;
         let own = self.private.index();
         fs::rename(&index, &own).map_err(io_error("write", &own))?;
-        // The repository's index is the commit's: neither it nor the layout has to be read anew.
+        // The repository's index now equals the commit, so neither it nor the layout has to be read again.
         if let Some(StagedTree { tree, changed, .. }) = &staged {
             self.staged.put(tree, digest, &Arc::default());
             self.carry_layout(tree, changed);
@@ -215,8 +207,8 @@ impl Repo {
         Ok(())
     }
 
-    /// The index of staging holds the commit as it is; only the plan went into it without the stat
-    /// data of its file, which was not written then.
+    /// Adds the stat data of the plan file to the staging index, which otherwise matches the commit. The file
+    /// was not yet written when it was staged.
     fn refresh_plan(&self, index: &Path, plan: Option<&PlanLanding>) -> Result<(), GitError> {
         let Some(plan) = plan else { return Ok(()) };
         let refresh = ["add", "--refresh", "--"];
@@ -224,7 +216,7 @@ impl Repo {
         call.args([as_path(&plan.path)]).status().map(drop)
     }
 
-    /// Gives an index the entries of a commit, keeping the stat data of what is the same.
+    /// Loads a commit into an index and keeps the stat data of unchanged entries.
     pub(in crate::git) fn read_tree_into(
         &self,
         index: &Path,
@@ -240,7 +232,7 @@ impl Repo {
             .map(drop)
     }
 
-    /// Changes are told against this commit from here on. `tree` is the commit's, where it is known.
+    /// Makes this commit the base for later comparisons. `tree` is the commit's tree, if known.
     pub(in crate::git) fn set_base(
         &mut self,
         commit: &str,
@@ -255,7 +247,7 @@ impl Repo {
         self.private.save()
     }
 
-    /// Writes the plan file as the commit has it, unless somebody changed it meanwhile.
+    /// Writes the commit's plan file to the work tree, unless somebody changed it in the meantime.
     fn write_plan(
         &self,
         commit: &str,
@@ -297,8 +289,8 @@ fn described(head: &HeadState) -> String {
     format!("{branch} at {oid}")
 }
 
-/// The repository's own `index.lock`, as every git process takes it. A note in the private
-/// directory says that it is ours, so that a restart after a kill can let it go.
+/// The repository's own `index.lock`, which every git process takes. A record in the private directory marks
+/// it as Sprag's, so that a restart after a kill can remove it.
 pub(in crate::git) struct IndexLock {
     path: PathBuf,
     file: File,
@@ -308,10 +300,10 @@ pub(in crate::git) struct IndexLock {
 }
 
 impl Repo {
-    /// Waits a while for the repository's index to be free.
+    /// Locks the repository's index, and waits for a while if it is locked.
     ///
-    /// The lock is made under another name, noted as ours and then given its own name, so that a
-    /// kill at any moment leaves no lock that nobody knows.
+    /// The lock is created under another name, recorded as Sprag's, and then renamed, so a kill at any moment
+    /// leaves no unrecorded lock.
     pub(in crate::git) fn lock_index(&self) -> Result<IndexLock, CommitError> {
         self.ensure_in_place()?;
         let path = self.real.git_dir.join("index.lock");
@@ -330,7 +322,7 @@ impl Repo {
         let deadline = Instant::now() + self.lock_wait;
         loop {
             let taken = match fs::hard_link(&ours, &path) {
-                // Not every file system has hard links.
+                // Not every file system supports hard links.
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => create(&path)
                     .and_then(|file| {
                         lock.file = file;
@@ -353,12 +345,12 @@ impl Repo {
         Ok(lock)
     }
 
-    /// Where the lock is made ready.
+    /// The path where the lock is prepared.
     fn own_lock(&self) -> PathBuf {
         self.real.git_dir.join("sprag-index.lock")
     }
 
-    /// Lets go of what an earlier process of this run held when it was killed.
+    /// Removes the locks that an earlier process of this run held when it was killed.
     pub(in crate::git) fn recover(&self) -> Result<(), GitError> {
         for name in [
             "index.lock",
@@ -398,7 +390,7 @@ fn file_identity(path: &Path) -> Option<String> {
 }
 
 impl IndexLock {
-    /// Makes the repository's index a copy of `from`, and lets the lock go. Returns the copy's digest.
+    /// Makes the repository's index a copy of `from` and releases the lock. Returns the copy's digest.
     pub(in crate::git) fn replace(mut self, from: &Path) -> Result<Digest, GitError> {
         let content = fs::read(from).map_err(io_error("read", from))?;
         self.file

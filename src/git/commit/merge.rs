@@ -1,4 +1,4 @@
-//! A merge of two branches, made without touching the work tree.
+//! Merges two branches without touching the work tree.
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::Call;
@@ -9,7 +9,7 @@ use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 
 impl Repo {
-    /// Makes the commit that merges `theirs` into `ours`. Nothing points to it yet: see [`Repo::move_to`].
+    /// Creates the commit that merges `theirs` into `ours`. No ref points to it until [`Repo::move_to`].
     ///
     /// # Errors
     /// [`RebaseError`]; a conflict names the files that both sides changed.
@@ -28,8 +28,8 @@ impl Repo {
         self.merge_commit(&tree, sides, message, who, |call| self.signed(call))
     }
 
-    /// Makes the commit of a merge whose tree is known, and puts it into the repository. `with` is given the call that
-    /// makes it.
+    /// Creates a merge commit from a known tree and copies it into the repository. `with` can modify the git
+    /// call that creates it.
     pub(super) fn merge_commit<'r>(
         &'r self,
         tree: &str,

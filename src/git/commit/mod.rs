@@ -1,4 +1,4 @@
-//! Staging what was verified, commits made of it, and the work tree put back.
+//! Stages verified changes, commits them, and restores the work tree.
 
 pub(in crate::git) mod conflict;
 pub(in crate::git) mod facts;

@@ -1,4 +1,4 @@
-//! A commit as git stores it.
+//! Parses commits in the form in which git stores them.
 
 use crate::domain::snapshot::RevId;
 use crate::git::error::GitError;
@@ -6,18 +6,18 @@ use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 
-/// Who made a commit and when, in git's own form.
+/// The author or committer of a commit and the time, in git's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// Display name; what is not UTF-8 is replaced.
+    /// Display name. Invalid UTF-8 is replaced.
     pub name: String,
-    /// Address.
+    /// Email address.
     pub email: String,
     /// Seconds since 1970 and the offset, as in `1700000000 +0100`.
     pub when: String,
 }
 
-/// The parts of a commit that are kept when it is made anew.
+/// The parts of a commit that are preserved when it is recreated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct RawCommit {
     pub(in crate::git) tree: String,
@@ -25,7 +25,7 @@ pub(in crate::git) struct RawCommit {
     pub(in crate::git) author: Signature,
     pub(in crate::git) committer: Signature,
     pub(in crate::git) encoding: Option<String>,
-    /// The names of all its headers, in order.
+    /// The names of all headers, in order.
     pub(in crate::git) headers: Vec<String>,
     pub(in crate::git) message: Vec<u8>,
 }
@@ -68,7 +68,7 @@ impl Signature {
 }
 
 impl Repo {
-    /// A commit's message; bytes that are no UTF-8 are replaced.
+    /// The message of a commit. Invalid UTF-8 is replaced.
     ///
     /// # Errors
     /// When there is no such commit.
@@ -79,10 +79,10 @@ impl Repo {
         Ok(String::from_utf8_lossy(&commit.message).into_owned())
     }
 
-    /// The id of a commit's tree, from the commit as its id says it is.
+    /// The id of a commit's tree. The commit's content is checked against its id.
     ///
     /// # Errors
-    /// When there is no such commit, or something else lies under its id.
+    /// When there is no such commit, or the object with its id has other content.
     pub fn tree_of(&self, commit: &RevId) -> Result<String, RemoteError> {
         let id = checked_id(commit)?;
         let _open = self.unseal()?;

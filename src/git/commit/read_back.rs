@@ -1,5 +1,5 @@
-//! A second pair of eyes: what is said of a commit is read back from the repository by libgit2,
-//! which never runs a program and shares no code with the git that made it.
+//! Reads commits back with libgit2, which runs no programs and shares no code with the git that made the
+//! commit. It confirms independently what is reported about a commit.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
@@ -7,7 +7,7 @@ use crate::git::repo::Repo;
 use git2::{DiffOptions, Oid, Repository, RepositoryOpenFlags, StatusOptions};
 use std::ffi::OsStr;
 
-/// A commit as it was read back.
+/// A commit as libgit2 reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Its parents.
@@ -17,8 +17,8 @@ pub struct Seen {
 }
 
 impl Repo {
-    /// Reads a commit back. `None` when there is no such commit, or the repository is of a kind
-    /// that libgit2 does not open (sha256, reftable, another owner's).
+    /// Reads a commit back. `None` if there is no such commit or libgit2 cannot open the repository (sha256,
+    /// reftable, or owned by another user).
     pub fn read_back(&self, commit: &RevId) -> Option<Seen> {
         let repository = self.open_without_git()?;
         let commit = repository
@@ -33,7 +33,7 @@ impl Repo {
         Some(Seen { parents, files })
     }
 
-    /// Submodules with changed or new files inside, as far as libgit2 can tell. git would run what
+    /// Submodules with changed or new files inside, as far as libgit2 can tell. git would run programs that
     /// their own configuration names.
     pub fn dirty_submodules(&self) -> Vec<Vec<u8>> {
         let Ok(layout) = self.layout() else {

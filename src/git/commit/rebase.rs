@@ -1,4 +1,4 @@
-//! Commits made anew on top of another one, without touching the work tree.
+//! Recreates commits on top of another one without touching the work tree.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{display_paths, nul_fields};
@@ -12,42 +12,42 @@ use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
 
-/// A commit and what became of it.
+/// A commit and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rewritten {
-    /// The commit.
+    /// The original commit.
     pub old: RevId,
-    /// The one made of it; `None` when its change is there already.
+    /// The new commit, or `None` if its change is already there.
     pub new: Option<RevId>,
 }
 
-/// Commits on top of another one. Nothing points to them yet: see [`Repo::move_to`].
+/// Commits on top of another one. No ref points to them until [`Repo::move_to`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebased {
-    /// One for each commit that was made anew or dropped, in order.
+    /// One entry for each commit that was recreated or dropped, in order.
     pub commits: Vec<Rewritten>,
-    /// The last of the new ones, or the commit they were to be put on.
+    /// The last new commit, or the target commit if there is none.
     pub head: RevId,
 }
 
 /// Why commits could not be put on top of another one. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RebaseError {
-    /// Both sides changed the same.
+    /// Both sides changed the same lines.
     #[error(
         "{commit} conflicts with what is there now in {}",
         display_paths(paths)
     )]
     Conflict {
-        /// The commit that does not fit.
+        /// The conflicting commit.
         commit: RevId,
-        /// Where.
+        /// The conflicting paths.
         paths: Vec<Vec<u8>>,
     },
-    /// A merge, or a commit without a parent.
+    /// The commit is a merge or has no parent.
     #[error("{0} is a merge or a first commit and is not put on top of another one")]
     NotLinear(RevId),
-    /// `git merge-tree --merge-base` is not there.
+    /// git does not support `git merge-tree --merge-base`.
     #[error(
         "the commits cannot be put on top of the new head: git is too old; install git 2.40 or later"
     )]
@@ -55,21 +55,21 @@ pub enum RebaseError {
     /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The repository has something else in the place of a new commit or a part of it.
+    /// The repository has other content under the id of a new commit or one of its objects.
     #[error(transparent)]
     Unsound(#[from] CommitError),
-    /// Not the id of a commit.
+    /// Not a commit id.
     #[error(transparent)]
     BadId(#[from] RemoteError),
 }
 
-/// What `git merge-tree` ends with when it does not know an option.
+/// git's exit code for an unknown option.
 const USAGE: i32 = 129;
 
 impl Repo {
-    /// Puts commits, oldest first, on top of `onto`. Author, committer, their dates, message and
-    /// encoding stay; signatures are made anew where commits are signed. The file `kept` stays as `onto`
-    /// has it, whatever the commits make of it.
+    /// Puts commits, oldest first, on top of `onto`. Author, committer, their dates, message and encoding are
+    /// preserved. Signatures are recreated if the configuration asks for signed commits. The file `kept`
+    /// stays as in `onto`, whatever the commits do to it.
     ///
     /// # Errors
     /// [`RebaseError`].
@@ -106,8 +106,8 @@ impl Repo {
         })
     }
 
-    /// Gives a line of commits on top of `base`, oldest first, these messages. Everything else of them
-    /// stays; a commit that nothing changes keeps its id.
+    /// Replaces the messages of a linear sequence of commits on top of `base`, oldest first. Everything else
+    /// is preserved, and a commit that does not change keeps its id.
     ///
     /// # Errors
     /// [`RebaseError`].
@@ -136,7 +136,8 @@ impl Repo {
         })
     }
 
-    /// The tree of `onto` with what `commit` changes since `parent`, or since both parted where none is given.
+    /// The tree of `onto` with the changes from `parent` to `commit`. Without a `parent`, the changes are
+    /// those since the merge base.
     pub(super) fn merged_tree(
         &self,
         parent: Option<&str>,
@@ -181,7 +182,7 @@ impl Repo {
         }
     }
 
-    /// A tree with one path as another tree has it.
+    /// Replaces one path of a tree with its entry in another tree.
     fn with_file_of(&self, tree: &str, from: &str, path: &[u8]) -> Result<String, GitError> {
         let diffs = self.diff_trees_by(self.making(), tree, from)?;
         let Some(diff) = diffs.into_iter().find(|diff| diff.path == path) else {
@@ -190,7 +191,7 @@ impl Repo {
         self.tree_with(tree, record(diff.after.mode, diff.after.oid, path))
     }
 
-    /// A tree with these entries in place of its own, as `git update-index --index-info` reads them.
+    /// Replaces entries of a tree. The format is that of `git update-index --index-info`.
     pub(super) fn tree_with(&self, tree: &str, entries: Vec<u8>) -> Result<String, GitError> {
         let tmp = self.private.root.join("tmp");
         let place = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
@@ -202,12 +203,13 @@ impl Repo {
         with_index().args(["write-tree", "--missing-ok"]).line()
     }
 
-    /// A command that makes objects, which are Sprag's own until they are adopted.
+    /// A command whose new objects stay in Sprag's own store until they are adopted.
     pub(super) fn making(&self) -> Call<'_> {
         self.apart().env("GIT_OBJECT_DIRECTORY", self.own_objects())
     }
 
-    /// Makes a commit of `tree` on top of `parent`, whose tree is `before`, and puts it into the repository.
+    /// Creates a commit of `tree` on top of `parent`, whose tree is `before`, and copies it into the
+    /// repository.
     fn commit_anew(
         &self,
         commit: &RawCommit,

@@ -1,6 +1,5 @@
-//! A few files of the work tree as another commit has them, while somebody works who is not to see the
-//! present ones, and put back afterwards. Unlike a swap of the whole tree, whatever else happens to the
-//! work tree meanwhile stays.
+//! Temporarily replaces a few files of the work tree with those of another commit, for an agent that must not
+//! see the present ones. Unlike a swap of the whole tree, all other changes to the work tree are kept.
 
 use crate::domain::snapshot::RevId;
 use crate::git::commit::saved_files::{Saved, SavedFiles, read_record, write_record};
@@ -12,25 +11,25 @@ use crate::git::snapshot::change::RawSnapshot;
 use std::fs;
 use std::path::PathBuf;
 
-/// Files that lie in the place of others.
+/// The replaced files.
 #[derive(Debug, Default)]
 pub struct Replaced {
-    /// What was put there, each with a copy.
+    /// The files that were put in place, each with a copy.
     placed: Vec<(Vec<u8>, Saved)>,
 }
 
 impl Replaced {
-    /// The paths, in the order of git.
+    /// The paths in git's order.
     pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.placed.iter().map(|(path, _)| path.as_slice())
     }
 }
 
 impl Repo {
-    /// Has every file whose path is one of `these` be as the commit `from` has it: absent where it has
-    /// none, and everywhere without `from`. `snapshot` is the present state. Neither HEAD nor index nor
-    /// base moves. What lay there is on the disk before anything is changed, and [`Repo::reopen`] puts
-    /// it back after a crash.
+    /// Replaces every file whose path is in `these` with that of the commit `from`. A file that `from` does
+    /// not have is removed; without `from`, all are. `snapshot` is the present state. HEAD, index and base do
+    /// not move. The replaced content is on disk before anything is changed, and [`Repo::reopen`] restores it
+    /// after a crash.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::Git`] call [`Repo::put_back_replaced`].
@@ -74,8 +73,8 @@ impl Repo {
         Ok(replaced)
     }
 
-    /// Brings every file whose path is one of `these` to what the base has there, for good: one that it has not
-    /// goes. `snapshot` is the present state.
+    /// Restores every file whose path is in `these` to the base for good, and removes those that the base
+    /// does not have. `snapshot` is the present state.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
@@ -88,7 +87,7 @@ impl Repo {
         self.bring_back(snapshot, &base, these).map(drop)
     }
 
-    /// The same to what another tree has there, and the paths that differed.
+    /// Like [`Repo::take_back`], but restores the files of another tree and returns the paths that differed.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::InTheWay`] nothing was changed.
@@ -111,11 +110,11 @@ impl Repo {
         Ok(diffs.into_iter().map(|diff| diff.path).collect())
     }
 
-    /// Puts back what [`Repo::replace_files`] replaced, and says which of the files that lay in its place
-    /// somebody has changed. Does nothing where nothing is replaced.
+    /// Restores the files that [`Repo::replace_files`] replaced, and returns those of the temporary files
+    /// that somebody changed. Does nothing if nothing is replaced.
     ///
     /// # Errors
-    /// When a file cannot be written. It may be repeated.
+    /// When a file cannot be written. Repeating it is safe.
     pub fn put_back_replaced(&mut self, replaced: &Replaced) -> Result<Vec<Vec<u8>>, GitError> {
         let _open = self.unseal()?;
         let mut changed = Vec::new();
@@ -131,7 +130,7 @@ impl Repo {
         Ok(changed)
     }
 
-    /// Puts back what a process that died had replaced.
+    /// Restores the files that a dead process had replaced.
     pub(in crate::git) fn undo_replaced(&self) -> Result<(), GitError> {
         if let Some(saved) = read_record::<SavedFiles>(&self.replaced_record())? {
             self.put_back_all(&saved, &self.replaced_dir())?;
@@ -172,5 +171,5 @@ impl Repo {
     }
 }
 
-/// Numbers of the copies of what was placed, above those of what was saved.
+/// First number for the copies of the placed files, above the numbers of the saved files.
 const PLACED: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! What is asked of a commit, and what comes of it.
+//! The input and the results of making a commit.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
@@ -25,33 +25,33 @@ pub struct Identity {
 pub struct PlanContent {
     /// Relative to the top of the work tree.
     pub path: Vec<u8>,
-    /// The whole file, as it will lie in the work tree.
+    /// The complete content of the file in the work tree.
     pub content: Vec<u8>,
 }
 
-/// What is to be committed on top of what.
+/// The content and the parents of a commit.
 #[derive(Debug)]
 pub struct CommitRequest<'a> {
-    /// The verified state: its changes, and only they, are committed.
+    /// The verified state. Exactly its changes are committed.
     pub snapshot: &'a RawSnapshot,
-    /// Put into the commit, and into the work tree once the commit has landed.
+    /// The plan file, written to the commit, and to the work tree after the commit has landed.
     pub plan: Option<PlanContent>,
-    /// Usually where HEAD is; the base, when the agent's own commits are to be squashed.
+    /// The parent: usually HEAD, or the base if the agent's own commits are to be squashed.
     pub parent: Option<RevId>,
-    /// The other parent of a merge, which is committed whatever its tree is.
+    /// The second parent of a merge. A merge is committed even if its tree equals the parent's.
     pub merged: Option<RevId>,
 }
 
-/// Why nothing was committed. The repository is as it was.
+/// Why nothing was committed. The repository is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The token was minted for another tree than the snapshot's.
+    /// The permit was made for another tree than the snapshot's.
     #[error("the tree to be committed is not the one that was verified")]
     NotVerified,
-    /// The repository is in the middle of something.
+    /// A git operation such as a merge is in progress.
     #[error("{0} is in progress; finish or abort it before committing")]
     InProgress(Operation),
     /// There are conflicts.
@@ -60,45 +60,45 @@ pub enum CommitError {
     /// Files to be committed cannot be read.
     #[error("cannot read {}", display_paths(.0))]
     Unreadable(Vec<Vec<u8>>),
-    /// git takes no files of these names, `.GIT/config` for one.
+    /// git does not accept files with these names, for example `.GIT/config`.
     #[error("git does not take files of these names: {}", display_paths(.0))]
     Impossible(Vec<Vec<u8>>),
     /// Files changed between verification and commit.
     #[error("changed while committing: {}", display_paths(.0))]
     ChangedMeanwhile(Vec<Vec<u8>>),
-    /// The repository holds something else under the ids of these new objects.
+    /// The repository has other content under the ids of these new objects.
     #[error("the repository's object store holds something else under the ids {}; run `git fsck`", .0.join(", "))]
     Unsound(Vec<String>),
-    /// Changed attributes make a fresh checkout differ from what the checks saw.
+    /// With the changed attributes, a fresh checkout would give other files than those that the checks saw.
     #[error("changed attributes give a fresh checkout other content than the checks saw: {}", display_paths(.0))]
     ConvertedOtherwise(Vec<Vec<u8>>),
-    /// Somebody else is at work on the repository's index.
+    /// Another process holds the lock of the repository's index.
     #[error("{} is held by another git process; wait for it, or remove the file if none is running", .0.display())]
     Locked(PathBuf),
-    /// HEAD is not where the commit was to go.
+    /// HEAD is not at the expected parent of the commit.
     #[error("HEAD moved while committing: expected {expected}, found {found}")]
     HeadMoved {
-        /// Where it should be.
+        /// The expected position.
         expected: String,
-        /// Where it is.
+        /// The actual position.
         found: String,
     },
 }
 
-/// What staging came to.
+/// The result of staging.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there is one at a time, which is taken apart at once"
 )]
 pub enum Stage {
-    /// The parent has this tree already: nothing to commit, which is a success.
+    /// The parent already has this tree. There is nothing to commit, which is a success.
     Nothing,
-    /// A tree to be committed.
+    /// A tree that can be committed.
     Ready(Staged),
 }
 
-/// A tree that may be committed: proof that it is the one verified.
+/// A tree that may be committed because it was verified.
 #[derive(Debug)]
 pub struct Staged {
     pub(in crate::git) tree: String,
@@ -108,19 +108,19 @@ pub struct Staged {
     pub(in crate::git) branch: Option<String>,
     pub(in crate::git) plan: Option<PlanLanding>,
     pub(in crate::git) objects: NewObjects,
-    /// What was put right on the way.
+    /// Corrections that were made on the way, for warnings.
     pub(in crate::git) warnings: Vec<String>,
 }
 
-/// The tree that the index of staging holds.
+/// The tree in the staging index.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct StagedTree {
     pub(in crate::git) tree: String,
-    /// What it changes of the base.
+    /// The paths that it changes compared with the base.
     pub(in crate::git) changed: Vec<ChangedPath>,
-    /// What it adds to the base.
+    /// The objects that it adds to the base.
     pub(in crate::git) objects: NewObjects,
-    /// The plan as it will lie in the work tree; `None` where there is none, or git may convert it.
+    /// The plan file's content in the work tree. `None` if there is no plan or git may convert it.
     pub(in crate::git) plan: Option<Vec<u8>>,
 }
 
@@ -130,30 +130,30 @@ impl Staged {
         &self.tree
     }
 
-    /// What the tree changes of the base, the plan included.
+    /// The paths that the tree changes compared with the base, including the plan.
     pub fn changed(&self) -> &[ChangedPath] {
         &self.changed
     }
 }
 
-/// A commit that is made and about to become HEAD. Kept on disk, it lets a restart find out
-/// whether that happened.
+/// A commit that is made and about to become HEAD. It is stored on disk, so that a restart can find out
+/// whether the commit has landed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandingIntent {
     /// The commit.
     pub commit: RevId,
-    /// Its tree, where it was kept.
+    /// Its tree, if it was stored.
     #[serde(default)]
     pub(in crate::git) tree: Option<String>,
-    /// Where HEAD is expected to be; `None` for a first commit.
+    /// The expected position of HEAD, or `None` for a first commit.
     pub old: Option<RevId>,
-    /// The branch to be moved; `None` when HEAD is detached.
+    /// The branch to move, or `None` when HEAD is detached.
     pub branch: Option<String>,
     /// First line of the message.
     pub subject: String,
     pub(in crate::git) identity: Identity,
     pub(in crate::git) plan: Option<PlanLanding>,
-    /// What was put right until it was made; told when it lands.
+    /// Corrections made before the commit was created. They are reported when it lands.
     #[serde(skip)]
     pub(in crate::git) warnings: Vec<String>,
 }
@@ -162,7 +162,7 @@ pub struct LandingIntent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::git) struct PlanLanding {
     pub(in crate::git) path: Vec<u8>,
-    /// Digest of the content in the work tree that it replaces.
+    /// Digest of the content that it replaces in the work tree.
     pub(in crate::git) before: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Putting the work tree, the index and HEAD back to the base.
+//! Restores the work tree, the index and HEAD to the base.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path, nul_joined};
@@ -11,24 +11,24 @@ use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, Exempt};
 use std::fs;
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
-    /// Files that are as in the base again.
+    /// Files that are back in their base state.
     pub restored: Vec<Vec<u8>>,
-    /// Files that were new, and are gone.
+    /// New files that were removed.
     pub removed: Vec<Vec<u8>>,
-    /// What was left as it is, for warnings.
+    /// What was not restored, for warnings.
     pub left: Vec<String>,
 }
 
 impl Repo {
-    /// Undoes every change since the base: tracked files come back, new ones that are not ignored
-    /// go, files that checks left behind and nested repositories stay. Nothing is followed out of the work tree. HEAD
-    /// and the repository's index go back too.
+    /// Undoes every change since the base: restores tracked files and removes new ones that are not ignored.
+    /// Check artifacts and nested repositories stay. No link is followed out of the work tree. HEAD and the
+    /// repository's index are restored too.
     ///
     /// # Errors
-    /// When the index is held or a file cannot be written; repeating is safe.
+    /// When the index is locked or a file cannot be written. Repeating it is safe.
     pub fn restore_tree(&mut self, exempt: &Exempt) -> Result<Restored, CommitError> {
         let _open = self.unseal()?;
         let snapshot = self.snapshot(exempt)?;
@@ -82,8 +82,8 @@ impl Repo {
         Ok(done)
     }
 
-    /// Takes a failed task's commits off the branch: they stay reachable under the returned ref,
-    /// the work tree stays as it is.
+    /// Removes a failed task's commits from the branch. They stay reachable under the returned ref, and the
+    /// work tree is unchanged.
     ///
     /// # Errors
     /// When git fails; then nothing has moved.
@@ -105,8 +105,8 @@ impl Repo {
         Ok(Some(kept))
     }
 
-    /// Puts HEAD, and the branch that it is on, at a commit; `None` before the first one. Index and work
-    /// tree stay as they are.
+    /// Moves HEAD, or the branch that it is on, to a commit, or removes the branch for `None`. The index and
+    /// the work tree are unchanged.
     ///
     /// # Errors
     /// When git fails; then nothing has moved.
@@ -115,10 +115,11 @@ impl Repo {
         self.point_head_to(commit.map(|commit| commit.0.as_str()))
     }
 
-    /// Makes the repository's index that of the base, whatever was staged. The work tree stays as it is.
+    /// Resets the repository's index to the base and discards everything that was staged. The work tree is
+    /// unchanged.
     ///
     /// # Errors
-    /// When the index is held or cannot be written.
+    /// When the index is locked or cannot be written.
     pub fn put_index_back(&mut self) -> Result<(), CommitError> {
         let _open = self.unseal()?;
         let lock = self.lock_index()?;
@@ -126,7 +127,7 @@ impl Repo {
         Ok(())
     }
 
-    /// The agent's commits are on the branch from the base to this one.
+    /// Moves HEAD or its branch to this commit and so drops the agent's commits from it.
     pub(in crate::git) fn point_head_to(&self, commit: Option<&str>) -> Result<(), GitError> {
         let head = self.head_state()?;
         if head.oid.as_deref() == commit {
@@ -149,7 +150,7 @@ impl Repo {
         path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
     }
 
-    /// Removes a new file, and the directories that it leaves empty.
+    /// Removes a new file and the directories that become empty.
     pub(in crate::git) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
         let mut looker = Looker::new(&self.real.work_tree);
         if !looker.is_real(split(path).0) {

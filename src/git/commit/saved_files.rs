@@ -1,4 +1,4 @@
-//! Files that are kept while others lie in their place, and how they are put back.
+//! Saves files while others are in their place, and restores them.
 
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
@@ -19,35 +19,35 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use tempfile::TempPath;
 
-/// What was at a path before something else took its place.
+/// The saved entry of a path before it was replaced.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Saved {
     Nothing,
     Link {
         target: Vec<u8>,
     },
-    /// The content is in a file of this number.
+    /// A file whose content is saved under this number.
     File {
         number: usize,
         mode: u32,
     },
 }
 
-/// What was at the paths that differ, on the disk from before the first change until it is put back.
+/// The saved entries of all paths that differ, on disk from before the first change until they are restored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SavedFiles {
     pub saved: Vec<(Vec<u8>, Saved)>,
-    /// Directories that were not there, the outermost first.
+    /// Directories that did not exist before, outermost first.
     pub made: Vec<Vec<u8>>,
 }
 
-/// Writes a record so that it is there whole or not at all.
+/// Writes a record atomically.
 pub(super) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), GitError> {
     let text = serde_json::to_vec(record).map_err(damaged(path))?;
     write_atomically(path, &text)
 }
 
-/// Reads a record; `None` where there is none.
+/// Reads a record, or returns `None` if there is none.
 pub(super) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, GitError> {
     if look(path)?.is_none() {
         return Ok(None);
@@ -67,7 +67,7 @@ fn damaged(path: &Path) -> impl FnOnce(serde_json::Error) -> GitError {
 }
 
 impl Repo {
-    /// An index beside `of` that has a tree.
+    /// A copy of the index `of` with the entries of a tree.
     pub(super) fn index_with(&self, tree: &str, of: &Path) -> Result<TempPath, GitError> {
         let index = self.scratch_index(of)?;
         self.with_index(&index)
@@ -76,7 +76,7 @@ impl Repo {
         Ok(index)
     }
 
-    /// Removes the files that differ, and writes those that `index` has.
+    /// Removes the files that differ, and writes those in `index`.
     pub(super) fn exchange(&self, diffs: &[RawDiff], index: &Path) -> Result<(), GitError> {
         for diff in diffs {
             self.take_away(&diff.path)?;
@@ -86,7 +86,7 @@ impl Repo {
         self.check_out(index, paths)
     }
 
-    /// Keeps what is at the paths that differ, with the contents in `dir`.
+    /// Saves the entries at the paths that differ, with the contents in `dir`.
     pub(super) fn save_all(&self, diffs: &[RawDiff], dir: &Path) -> Result<SavedFiles, GitError> {
         let mut all = SavedFiles::default();
         for (number, diff) in diffs.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Repo {
         Ok(all)
     }
 
-    /// Puts back what [`Repo::save_all`] kept in `dir`.
+    /// Restores the entries that [`Repo::save_all`] saved in `dir`.
     pub(super) fn put_back_all(&self, all: &SavedFiles, dir: &Path) -> Result<(), GitError> {
         for (path, _) in &all.saved {
             self.clear_way(path)?;
@@ -107,7 +107,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes the directories that were not there, as far as they are empty.
+    /// Removes the directories that did not exist before if they are empty.
     pub(super) fn remove_made(&self, all: &SavedFiles) {
         for directory in all.made.iter().rev() {
             let _ = fs::remove_dir(self.real.work_tree.join(as_path(directory)));
@@ -118,8 +118,8 @@ impl Repo {
         self.call().env("GIT_INDEX_FILE", index)
     }
 
-    /// The paths that cannot be brought from one state to another: git would remove a directory in the
-    /// place of a file with all that lies below, and a submodule is no file.
+    /// The paths that cannot be replaced: git would remove a directory in the place of a file with everything
+    /// in it, and a submodule is not a file.
     pub(in crate::git) fn unswappable(&self, diffs: &[RawDiff]) -> Vec<Vec<u8>> {
         let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
         let is_bad = |diff: &&RawDiff| {
@@ -132,8 +132,8 @@ impl Repo {
         bad.map(|diff| diff.path.clone()).collect()
     }
 
-    /// Keeps what is at a path, on the disk: the content in a file of this number in `dir`.
-    /// Directories above the path that are not there are added to `made`, the outermost first.
+    /// Saves the entry at a path to disk, with the content in the file of this number in `dir`. Missing
+    /// parent directories are added to `made`, outermost first.
     pub(super) fn save(
         &self,
         path: &[u8],
@@ -170,7 +170,7 @@ impl Repo {
         Ok(Saved::File { number, mode })
     }
 
-    /// Removes the file at a path and the directories that it leaves empty.
+    /// Removes the file at a path and the directories that become empty.
     pub(in crate::git) fn take_away(&self, path: &[u8]) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
         match look(&full)? {
@@ -190,7 +190,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Writes files as an index has them; the attributes first, since they rule the others.
+    /// Writes files from an index. Attributes files come first, because they control the conversion of the
+    /// others.
     pub(in crate::git) fn check_out<'a>(
         &self,
         index: &Path,
@@ -209,7 +210,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes what is at a path, and a file or a link in the place of a directory above it.
+    /// Removes the file or link at a path, or one in the place of a parent directory.
     pub(in crate::git) fn clear_way(&self, path: &[u8]) -> Result<(), GitError> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for end in ends.map(|(at, _)| at) {
@@ -227,13 +228,13 @@ impl Repo {
         }
     }
 
-    /// Writes what was saved in `dir` to its path.
+    /// Restores a saved entry from `dir` to its path.
     fn put_back_file(&self, path: &[u8], saved: &Saved, dir: &Path) -> Result<(), GitError> {
         let full = self.real.work_tree.join(as_path(path));
         if matches!(saved, Saved::Nothing) {
             return Ok(());
         }
-        // Checks may have made a directory where the file was.
+        // A check may have made a directory in the place of the file.
         remove(&full)?;
         if let Some(parent) = full.parent() {
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
@@ -253,7 +254,7 @@ impl Repo {
     }
 }
 
-/// Whether a directory holds files that are not among those known.
+/// Whether a directory holds files that are not in `known`.
 fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
     let mut open = vec![(dir.to_path_buf(), name.to_vec())];
     while let Some((dir, name)) = open.pop() {

@@ -1,4 +1,4 @@
-//! Staging exactly what was verified, and making a commit of it that nothing points to yet.
+//! Stages exactly what was verified, and creates a commit that no ref points to yet.
 
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
@@ -23,27 +23,27 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A signing program that asks for a passphrase would wait for ever.
+/// Time limit for signing, because a signing program that asks for a passphrase would wait for ever.
 const SIGNING_TIMEOUT: Duration = Duration::from_secs(60);
-/// What `git update-index` says of a path that it leaves out, which it takes for no error.
+/// How `git update-index` reports a skipped path. It does not treat this as an error.
 const IGNORED: &str = "Ignoring path ";
 const MARKERS_LOOKED_FOR_UP_TO: u64 = 32 * 1024 * 1024;
 
-/// An index, and where the objects go that staging into it makes.
+/// An index, and the store for the objects of the staged files.
 pub(in crate::git) struct Target<'a> {
     pub(in crate::git) index: &'a Path,
     pub(in crate::git) objects: PathBuf,
-    /// Whether they have to outlive a crash.
+    /// Whether the objects must survive a crash.
     pub(in crate::git) durable: bool,
 }
 
 impl Repo {
-    /// Stages the snapshot's changes and the plan, and writes their tree. Files are added as they
-    /// lie in the work tree, by the filters configured at the start of the run. The objects are made in
-    /// Sprag's own store, and [`Repo::land`] puts them into the repository's.
+    /// Stages the snapshot's changes and the plan, and writes the tree. Files are added from the work tree
+    /// with the filters that were configured at the start of the run. The objects go to Sprag's own store,
+    /// and [`Repo::land`] copies them into the repository.
     ///
     /// # Errors
-    /// When the token is not for this tree, when there are conflicts, or when git fails.
+    /// When the permit is not for this tree, when there are conflicts, or when git fails.
     pub fn stage(
         &mut self,
         token: Committable,
@@ -135,8 +135,7 @@ impl Repo {
         Ok((staged, plan))
     }
 
-    /// Makes the commit. Nothing points to it before [`Repo::land`]: keep the intent on disk
-    /// first.
+    /// Creates the commit. No ref points to it before [`Repo::land`]; store the intent on disk first.
     ///
     /// # Errors
     /// When git or the signing program fails.
@@ -179,7 +178,7 @@ impl Repo {
         })
     }
 
-    /// Has `git commit-tree` sign, where commits are signed.
+    /// Makes `git commit-tree` sign if the configuration asks for signed commits.
     pub(in crate::git) fn signed<'a>(&self, mut call: Call<'a>) -> Call<'a> {
         if !self.private.state.sign {
             return call;
@@ -216,8 +215,8 @@ impl Repo {
         }
     }
 
-    /// Stages paths one by one: no directory is descended into, no ignore rule applies, and a
-    /// submodule is its commit. Returns the files that git does not take.
+    /// Stages paths individually: no directory is descended into, no ignore rule applies, and a submodule is
+    /// staged as its commit. Returns the files that git does not accept.
     pub(in crate::git) fn stage_changes(
         &self,
         target: &Target<'_>,
@@ -226,7 +225,8 @@ impl Repo {
         self.stage_with(target, changes, None)
     }
 
-    /// As [`Repo::stage_changes`], with one path that holds what its entry says, whatever lies there.
+    /// Like [`Repo::stage_changes`], but one path gets the content of `entry` instead of that in the work
+    /// tree.
     fn stage_with(
         &self,
         target: &Target<'_>,
@@ -280,7 +280,7 @@ impl Repo {
         })
     }
 
-    /// Of these files those that are not in the index.
+    /// Those of these files that are missing in the index.
     fn left_out(&self, target: &Target<'_>, files: Vec<&[u8]>) -> Result<Vec<Vec<u8>>, GitError> {
         let listed = self.staging(target).args(["ls-files", "-z"]).run()?.stdout;
         let there: HashSet<&[u8]> = nul_fields(&listed).collect();
@@ -305,8 +305,8 @@ impl Repo {
         "0".repeat(self.private.state.base_tree.len())
     }
 
-    /// The plan goes into the commit with its new status while the file in the work tree keeps
-    /// the old one: nothing is called done before the commit has landed.
+    /// Stages the plan with its new status while the file in the work tree keeps the old one, because a task
+    /// is not marked as done before its commit has landed.
     fn store_plan(
         &self,
         target: &Target<'_>,
@@ -341,7 +341,7 @@ impl Repo {
         Ok((landing, PlanEntry { mode, oid, path }))
     }
 
-    /// Whether git may store other content than a file has.
+    /// Whether git may store content that differs from that of the file.
     fn may_convert(&self, changes: &[&Change]) -> Result<bool, GitError> {
         let is_rule = |change: &&Change| split(&change.path).1 == b".gitattributes";
         Ok(self.private.state.converts
@@ -373,14 +373,14 @@ impl Repo {
         }
     }
 
-    /// A file about conflicts may show one, if it did before.
+    /// Whether the base version already contains a conflict, as a file about conflicts may.
     fn base_has_conflict(&self, path: &[u8]) -> Result<bool, GitError> {
         let content = self.base_file(path)?.unwrap_or_default();
         Ok(has_conflict(content.as_slice()))
     }
 }
 
-/// The plan as it is staged.
+/// The staged plan file.
 struct PlanEntry {
     mode: u32,
     oid: String,
@@ -394,7 +394,7 @@ enum Shape {
     Submodule(String),
 }
 
-/// All that is committed of a snapshot: what counts, and what only progress leaves out.
+/// All changes of a snapshot that are committed, including those that do not count as progress.
 pub(in crate::git) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = &Change> {
     snapshot
         .changes
@@ -424,7 +424,7 @@ pub(in crate::git) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Whether the three markers of a conflict begin lines, in their order.
+/// Whether lines start with the three conflict markers, in their order.
 fn has_conflict(text: impl BufRead) -> bool {
     let mut markers = [b"<<<<<<< ".as_slice(), b"=======", b">>>>>>> "]
         .into_iter()

@@ -1,8 +1,8 @@
-//! Another tree in the place of the work tree for a while, so that checks can be run on it.
+//! Temporarily replaces the work tree with another tree, so that checks can run on it.
 //!
-//! Only files that differ are touched: ignored files and the times of unchanged files stay, so that
-//! incremental builds stay incremental. A file that was replaced gets a new time on the way there
-//! and on the way back, since a build may have read it in between.
+//! Only files that differ are touched. Ignored files and the times of unchanged files stay, so that
+//! incremental builds stay incremental. A replaced file gets a new time in both directions, since a build may
+//! have read it in between.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
@@ -20,12 +20,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The id of a tree that Sprag has written or knows of.
+/// The id of a tree that Sprag has written or knows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TreeId(String);
 
 impl TreeId {
-    /// A tree that is in the repository.
+    /// The id of a tree that is in the repository.
     pub(in crate::git) fn known(id: String) -> Self {
         Self(id)
     }
@@ -36,35 +36,35 @@ impl TreeId {
     }
 }
 
-/// Why the work tree was not brought to another tree, or not back.
+/// Why the work tree was not replaced or not restored.
 #[derive(Debug, thiserror::Error)]
 pub enum SwapError {
     /// git or the file system failed. [`Repo::swap_back`] may be repeated.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// The state to come back to cannot be kept. Nothing was changed.
+    /// The present state cannot be saved. Nothing was changed.
     #[error(transparent)]
     Unkept(#[from] CommitError),
-    /// Files that are in neither tree lie where the other tree has files, or a submodule differs.
-    /// Nothing was changed.
+    /// Files that are in neither tree are where the other tree has files, or a submodule differs. Nothing was
+    /// changed.
     #[error("these paths cannot be brought to the other tree: {}", display_paths(.0))]
     InTheWay(Vec<Vec<u8>>),
-    /// Another tree is in place already.
+    /// Another tree is already in place.
     #[error("another tree is in the place of the work tree already")]
     Swapped,
-    /// The work tree is not as it was before.
+    /// The work tree was not fully restored.
     #[error("the work tree could not be brought back; these paths differ: {}", display_paths(.0))]
     NotRestored(Vec<Vec<u8>>),
 }
 
-/// A swap, kept on disk from before its first change until it is undone.
+/// A swap. The record is on disk from before the first change until the swap is undone.
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
-    /// The fingerprint to come back to.
+    /// The fingerprint of the state to restore.
     fingerprint: String,
     #[serde(flatten)]
     files: SavedFiles,
-    /// What git lists against the kept state although nobody has changed it, and untracked files.
+    /// Untracked files, and unchanged files that git lists as different from the saved state.
     listed: BTreeSet<Vec<u8>>,
 }
 
@@ -82,10 +82,10 @@ impl Repo {
         self.tree_of(commit).map(TreeId)
     }
 
-    /// Writes the state of a snapshot as a tree, in the private directory.
+    /// Writes the state of a snapshot as a tree in the private directory.
     ///
     /// # Errors
-    /// When git fails, or does not take a file.
+    /// When git fails or does not accept a file.
     pub fn write_snapshot_tree(&self, snapshot: &RawSnapshot) -> Result<TreeId, CommitError> {
         let _open = self.unseal()?;
         let index = self.scratch_index(&self.private.index())?;
@@ -111,9 +111,9 @@ impl Repo {
         Ok(TreeId(call.line()?))
     }
 
-    /// `tree` with these paths as `from` has them, absent where it has none, and with other `contents`
-    /// in files that both have. With the result and the task's start in the two places this is "the
-    /// old tests on the new code" or the other way round.
+    /// Composes a tree from `tree`, with `paths` taken from `from` (removed if `from` does not have them) and
+    /// with other `contents` for files that both have. With the result and the task's start as the two trees
+    /// this gives "the old tests on the new code" or the reverse.
     ///
     /// # Errors
     /// When git fails.
@@ -137,7 +137,7 @@ impl Repo {
         if diffs.is_empty() {
             return Ok(tree.clone());
         }
-        // What goes comes first: a file may take the place of a directory.
+        // Removals come first: a file may replace a directory.
         diffs.sort_by_key(|diff| diff.after.mode != 0);
         let records = diffs
             .into_iter()
@@ -150,9 +150,9 @@ impl Repo {
         Ok(TreeId(self.with_index(&index).args(write).line()?))
     }
 
-    /// Brings the work tree from the state of `snapshot`, which is the present one, to `tree`, without what
-    /// lies at the paths `away`, which neither has. Neither HEAD, index nor base moves. The way back is on disk before anything is changed, and
-    /// [`Repo::reopen`] goes it after a crash.
+    /// Changes the work tree from the state of `snapshot`, which must be the present one, to `tree`, and
+    /// removes the files at the paths `away`, which neither has. HEAD, index and base do not move. The data
+    /// for the way back is on disk before anything is changed, and [`Repo::reopen`] uses it after a crash.
     ///
     /// # Errors
     /// [`SwapError`]; after [`SwapError::Git`] call [`Repo::swap_back`].
@@ -201,12 +201,12 @@ impl Repo {
         Ok(diffs.into_iter().map(|diff| diff.path).collect())
     }
 
-    /// Brings the work tree back to where [`Repo::swap_to`] found it: content, kind and permissions of
-    /// every file of the snapshot, whatever was done meanwhile; files that came meanwhile and are not
-    /// ignored go. Does nothing when no other tree is in place.
+    /// Restores the work tree to the state before [`Repo::swap_to`]: content, kind and permissions of every
+    /// file of the snapshot, whatever was changed in the meantime. New files that are not ignored are
+    /// removed. Does nothing if no other tree is in place.
     ///
     /// # Errors
-    /// [`SwapError::NotRestored`] names what differs all the same.
+    /// [`SwapError::NotRestored`] names the paths that still differ.
     pub fn swap_back(&mut self, exempt: &Exempt) -> Result<(), SwapError> {
         let _open = self.unseal()?;
         let Some(record) = read_record::<Record>(&self.swap_record())? else {
@@ -220,7 +220,7 @@ impl Repo {
         self.forget_swap()
     }
 
-    /// Undoes the swap of a process that died.
+    /// Undoes the swap of a dead process.
     pub(in crate::git) fn undo_swap(&self) -> Result<(), GitError> {
         if let Some(record) = read_record::<Record>(&self.swap_record())? {
             self.put_back_files(&record)?;

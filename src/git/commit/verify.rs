@@ -1,4 +1,4 @@
-//! Whether what was staged is what the snapshot read, told from the staged objects themselves.
+//! Checks from the staged objects themselves whether they match what the snapshot read.
 
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::command::Call;
@@ -13,9 +13,11 @@ use crate::plain_file;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-/// A longer file is told by what a fresh checkout would hold, which needs no memory.
+/// The largest file in bytes that is converted in memory. A larger one is compared only with the result of a
+/// fresh checkout.
 const CONVERTED_LIMIT: u64 = 256 << 20;
-/// So many files may be converted otherwise than before; a project is not rewritten by its attributes.
+/// The maximum number of files whose attributes may change; attributes are not meant to rewrite a whole
+/// project.
 const CONVERTED_OTHERWISE: usize = 2000;
 const ATTRIBUTES: [&str; 6] = [
     "eol",
@@ -25,14 +27,14 @@ const ATTRIBUTES: [&str; 6] = [
     "text",
     "crlf",
 ];
-/// Those of the attributes that say nothing while no setting converts line endings.
+/// The attributes that have no effect unless a setting converts line endings.
 const BY_SETTING: [&[u8]; 2] = [b"text", b"crlf"];
 
 impl Repo {
-    /// Compares a staged tree with the snapshot that it was staged from: every new object is what its
-    /// id says, every blob is what the snapshot read, as the filters and attributes of the base make
-    /// it or so that a fresh checkout gives it back. Returns what the tree changes of the base, and the
-    /// objects that it adds.
+    /// Compares a staged tree with its snapshot: the content of every new object matches its id, and every
+    /// blob matches what the snapshot read, either converted with the filters and attributes of the base or
+    /// so that a fresh checkout reproduces it. Returns the paths that the tree changes compared with the
+    /// base, and the objects that it adds.
     pub(in crate::git) fn verify_staged(
         &self,
         tree: &str,
@@ -99,7 +101,8 @@ impl Repo {
         })
     }
 
-    /// The commit keeps what the base has of a path: what was read is what lies there still.
+    /// Whether the work tree still has what the snapshot read, for a path that the commit leaves as in the
+    /// base.
     fn lies_there(&self, path: &[u8], entry: &Entry) -> bool {
         match look_at(&self.real.work_tree, &[path]).first() {
             Some(OnDisk::File { digest, .. } | OnDisk::Link { digest }) => *digest == entry.digest,
@@ -110,8 +113,8 @@ impl Repo {
         }
     }
 
-    /// Whether a blob is what was read, converted by the rules of the base, or is given back as it was
-    /// read by a fresh checkout.
+    /// Whether a blob is the snapshot's content converted by the rules of the base, or a fresh checkout
+    /// reproduces that content.
     fn is_converted(&self, entry: &Entry, diff: &RawDiff, tree: &str) -> Result<bool, GitError> {
         let path = self.real.work_tree.join(as_path(&diff.path));
         let mut content = Vec::new();
@@ -132,7 +135,7 @@ impl Repo {
         Ok(self.checked_out(tree, &diff.path, &diff.after.oid)? == entry.digest)
     }
 
-    /// git reads the attributes of this tree and not those of the work tree (git 2.41 and later).
+    /// A command that reads the attributes from this tree and not from the work tree (git 2.41 and later).
     fn by_rules_of(&self, tree: &str) -> Call<'_> {
         self.call().env("GIT_ATTR_SOURCE", tree)
     }
@@ -151,8 +154,8 @@ impl Repo {
         Ok(*hasher.finalize().as_bytes())
     }
 
-    /// Attributes that the tree changes may give other files than the checks saw, also where nobody
-    /// touched the file.
+    /// Refuses changed attributes with which a fresh checkout would give other files than the checks saw,
+    /// including files that nobody touched.
     fn refuse_converted_otherwise(&self, tree: &str) -> Result<(), CommitError> {
         let args = ["ls-tree", "-r", "-z", tree];
         let listed = self.call().args(args).run()?.stdout;
@@ -191,7 +194,7 @@ impl Repo {
         }
     }
 
-    /// The attributes of paths that convert their content, where any does.
+    /// The attributes that convert content, by path. Paths without any are left out.
     fn attributes(
         &self,
         tree: &str,

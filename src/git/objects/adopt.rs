@@ -1,4 +1,5 @@
-//! Objects of Sprag's own put into the repository: read once more, and written anew.
+//! Copies objects from Sprag's own store into the repository. Their content is read again and written to new
+//! files.
 
 use crate::git::commit::request::CommitError;
 use crate::git::copy_tree::{look, remove};
@@ -16,15 +17,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
-/// More files than these are put on the disk by one flush of the whole file system.
+/// Up to this many files are flushed individually. For more, the whole file system is flushed once.
 const FLUSHED_ONE_BY_ONE: usize = 64;
 
 impl Repo {
-    /// Puts objects into the repository, over whatever lies there under their ids, and on the disk. A
-    /// crash leaves no object there that names one which is missing. Returns what was put right on the way.
+    /// Copies objects into the repository, replaces whatever is there under their ids, and flushes them to
+    /// disk. After a crash no object there refers to a missing one. Returns what was corrected on the way.
     ///
     /// # Errors
-    /// [`CommitError::Unsound`] when the repository has something else under these ids all the same.
+    /// [`CommitError::Unsound`] when the repository still has other content under these ids.
     pub(in crate::git) fn adopt(&self, objects: &NewObjects) -> Result<Vec<String>, CommitError> {
         if self.adopt_once(objects)?.is_empty() {
             return Ok(Vec::new());
@@ -36,7 +37,7 @@ impl Repo {
         }
     }
 
-    /// Returns the ids under which the repository has something else, or nothing, afterwards.
+    /// Returns the ids under which the repository afterwards has other content or nothing.
     fn adopt_once(&self, objects: &NewObjects) -> Result<Vec<String>, GitError> {
         let elsewhere = self.write_files(objects)?;
         let is_packed = !elsewhere.is_empty() && self.adopt_packs()?;
@@ -50,7 +51,7 @@ impl Repo {
         }
     }
 
-    /// Writes the objects that have files of their own, and returns the others.
+    /// Writes the loose objects, and returns the ids of the others.
     fn write_files<'o>(&self, objects: &'o NewObjects) -> Result<Vec<&'o str>, GitError> {
         let (own, shared) = (self.own_objects(), self.shared_objects());
         let one_by_one = objects.ids().count() <= FLUSHED_ONE_BY_ONE;
@@ -86,8 +87,8 @@ impl Repo {
         Ok(elsewhere)
     }
 
-    /// Copies Sprag's own packs, in which git puts very large files, and has git read them. Returns whether
-    /// there are any.
+    /// Copies Sprag's own packs, which git creates for very large files, and has git index them. Returns
+    /// whether there are any.
     fn adopt_packs(&self) -> Result<bool, GitError> {
         let own = self.own_objects().join("pack");
         let Ok(entries) = fs::read_dir(&own) else {
@@ -113,8 +114,8 @@ impl Repo {
     }
 }
 
-/// A file beside `to` with the object that is in the file `from`; `None` when that is not the object of this
-/// id.
+/// Writes the object in the file `from` to a temporary file beside `to`. `None` if it is not the object with
+/// this id.
 fn written_anew(
     from: &Path,
     to: &Path,

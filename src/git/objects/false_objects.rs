@@ -1,4 +1,4 @@
-//! What lies under the id of an object and is not that object, taken out of the way.
+//! Removes files of the object store whose content does not match their object id.
 
 use crate::git::bytes::display_path;
 use crate::git::commit::request::CommitError;
@@ -12,14 +12,14 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// A list of all packs, made of them and preferred to them.
+/// The index over all packs. git prefers it to their own indexes.
 const LIST_OF_PACKS: &[u8] = b"multi-pack-index";
-/// What git makes of a pack besides its index.
+/// Files that git derives from a pack, besides its index.
 const DERIVED: [&str; 2] = ["rev", "bitmap"];
 
 impl Repo {
-    /// Does something that reads new objects, and once more where it fails and objects that are not what
-    /// their ids say were found and removed. These are told.
+    /// Runs an operation that reads new objects. If it fails, removes the objects whose content does not
+    /// match their ids, adds them to `told`, and if there were any runs the operation once more.
     pub(in crate::git) fn past_false_objects<T>(
         &self,
         told: &mut Vec<String>,
@@ -39,8 +39,8 @@ impl Repo {
         attempt()
     }
 
-    /// Looks at everything in the repository's object store and in Sprag's own that may have changed since
-    /// the run began, and removes what is not the object of its name. Says what.
+    /// Inspects everything in both object stores that may have changed since the run began, and removes files
+    /// whose content does not match their object id. Returns a description of each.
     ///
     /// # Errors
     /// When a store cannot be read or changed.
@@ -75,7 +75,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Gives packs the index that follows from what they hold.
+    /// Replaces indexes of packs that do not match the content of the pack.
     fn mend_packs(&self, packs: &Path, told: &mut Vec<String>) -> Result<(), GitError> {
         let files = listed(packs)?;
         for path in &files {
@@ -114,7 +114,7 @@ impl Repo {
         Ok(())
     }
 
-    /// The index that git makes of a pack, in a store that holds nothing else; `None` where it cannot.
+    /// The index that git computes for a pack in an otherwise empty store, or `None` if git cannot.
     fn index_of(&self, pack: &Path) -> Result<Option<Vec<u8>>, GitError> {
         let tmp = self.private.root.join("tmp");
         let scratch = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
@@ -139,7 +139,7 @@ fn read(path: &Path) -> Result<Vec<u8>, GitError> {
     read.map(|_| content).map_err(io_error("read", path))
 }
 
-/// What is in a directory; nothing where there is none.
+/// The entries of a directory, or none if it does not exist.
 fn listed(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     if !look(dir)?.is_some_and(|meta| meta.is_dir()) {
         return Ok(Vec::new());

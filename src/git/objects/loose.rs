@@ -1,4 +1,4 @@
-//! An object in a file of its own: its kind, its size, a NUL and its content, deflated.
+//! Loose objects: kind, size, a NUL byte and the content, deflated in a file.
 
 use crate::git::entries::Digest;
 use crate::git::objects::name::ObjectName;
@@ -9,19 +9,19 @@ use std::io::{self, BufRead, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// No header is longer: a kind, a number of 20 digits, a blank and a NUL.
+/// Maximum length of a header: a kind, a space, a number of 20 digits and a NUL byte.
 const HEADER_LIMIT: usize = 32;
 const CHUNK: usize = 64 * 1024;
-/// What git calls such a file while it is written. One that is left behind is removed by `git gc`.
+/// git's prefix for an object file that is still being written. `git gc` removes abandoned ones.
 pub(in crate::git) const UNFINISHED: &str = "tmp_obj_";
 
-/// Where an object of its own file lies in a store.
+/// The path of a loose object in a store.
 pub(in crate::git) fn loose_path(store: &Path, id: &str) -> PathBuf {
     let (fan_out, rest) = id.split_at_checked(2).unwrap_or((id, ""));
     store.join(fan_out).join(rest)
 }
 
-/// Writes a blob into a store, which no crash has to leave whole, and returns its id.
+/// Writes a blob into a store and returns its id. The file may be incomplete after a crash.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -48,9 +48,9 @@ pub(in crate::git) fn write_blob(
     Ok(id)
 }
 
-/// A part of an object, inflated.
+/// An inflated part of an object.
 pub(in crate::git) enum Piece<'a> {
-    /// The header with its NUL. It comes once and first.
+    /// The header including its NUL byte. It comes first, and once.
     Header(&'a [u8]),
     /// A part of the content.
     Content(&'a [u8]),
@@ -64,8 +64,8 @@ impl Piece<'_> {
     }
 }
 
-/// Reads an object to its end and hands on what it holds. Returns the digest of its content; `None` when it
-/// is not the object of this id, or one that git would not read.
+/// Reads an object to its end and passes its parts on. Returns the digest of its content, or `None` if it is
+/// not the object with this id or git would not read it.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -102,7 +102,7 @@ pub(in crate::git) fn read_loose(
     }
 }
 
-/// An object as far as it was read.
+/// The part of an object that was read so far.
 struct Incoming<'a> {
     id: &'a str,
     header: Vec<u8>,
@@ -124,7 +124,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// Takes what was inflated. `false` when this is no object.
+    /// Accepts inflated bytes. `false` if this is not an object.
     fn take(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
         if self.content.is_none() {
             let end = memchr::memchr(0, bytes);
@@ -165,7 +165,7 @@ impl<'a> Incoming<'a> {
 }
 
 impl Content {
-    /// `kind SP size NUL`
+    /// Parses `kind SP size NUL`.
     fn of(header: &[u8], hex_length: usize) -> Option<Self> {
         let header = std::str::from_utf8(header.strip_suffix(b"\0")?).ok()?;
         let (kind, size) = header.split_once(' ')?;

@@ -1,8 +1,8 @@
-//! The objects that Sprag makes: written into a store of its own, and put into the repository's, with
-//! their content read once more, only when a branch is moved onto them.
+//! The objects that Sprag makes. They are written into a store of its own, and copied into the repository's,
+//! with their content read again, only when a branch moves to them.
 //!
-//! An agent can write to the repository's store, and git takes whatever lies under the id of an object
-//! for that object. So an object is believed once its content was found to be what its id says.
+//! An agent can write to the repository's store, and git accepts whatever is stored under an object's id.
+//! Therefore an object is trusted only after its content was found to match its id.
 
 pub(in crate::git) mod adopt;
 pub(in crate::git) mod false_objects;

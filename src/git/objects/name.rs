@@ -1,16 +1,17 @@
-//! The ids that git gives to objects.
+//! Computes object ids.
 
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-/// Computes the id of an object.
+/// The running hash of an object.
 pub(in crate::git) enum ObjectName {
     Sha1(Sha1),
     Sha256(Sha256),
 }
 
 impl ObjectName {
-    /// Begins with the header of an object of `size` bytes. An id of `hex_length` digits tells the hash.
+    /// Starts with the header of an object of `size` bytes. The number of digits in an id selects the hash
+    /// function.
     pub(in crate::git) fn of(kind: &str, hex_length: usize, size: u64) -> Self {
         let header = format!("{kind} {size}\0");
         if hex_length == 64 {
@@ -36,7 +37,7 @@ impl ObjectName {
     }
 }
 
-/// Whether this is the content of the blob with this id.
+/// Whether `content` is that of the blob with this id.
 pub(in crate::git) fn is_blob(oid: &str, content: &[u8]) -> bool {
     let mut name = ObjectName::of("blob", oid.len(), content.len() as u64);
     name.update(content);

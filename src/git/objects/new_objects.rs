@@ -2,17 +2,17 @@
 
 use crate::git::snapshot::listing::{GITLINK, RawDiff, TREE};
 
-/// Ids of objects, none of which is of use before those that it names are there.
+/// Object ids, ordered so that every object comes after those that it refers to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::git) struct NewObjects {
     blobs: Vec<String>,
-    /// Those below before those above.
+    /// Subtrees come before their parents.
     trees: Vec<String>,
     commit: Vec<String>,
 }
 
 impl NewObjects {
-    /// What the tree `root` adds to another one from which it differs so, in files and in the trees below.
+    /// The objects that the tree `root` adds to another tree, given the differences in files and subtrees.
     pub(in crate::git) fn of_tree(root: &str, diffs: &[RawDiff]) -> Self {
         if diffs.is_empty() {
             return Self::default();
@@ -34,18 +34,18 @@ impl NewObjects {
         }
     }
 
-    /// The same and a commit of them.
+    /// Adds the commit to the objects.
     pub(in crate::git) fn and_commit(mut self, id: &str) -> Self {
         self.commit = vec![id.to_owned()];
         self
     }
 
-    /// All ids, those first that others name.
+    /// All ids, referenced objects first.
     pub(in crate::git) fn ids(&self) -> impl Iterator<Item = &str> {
         self.stages().into_iter().flatten().map(String::as_str)
     }
 
-    /// The ids in groups, those first that others name.
+    /// The ids in groups, referenced objects first.
     pub(in crate::git) fn stages(&self) -> [&[String]; 3] {
         [&self.blobs, &self.trees, &self.commit]
     }

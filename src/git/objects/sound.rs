@@ -1,4 +1,4 @@
-//! Which objects are what their ids say.
+//! Finds the objects whose content matches their ids.
 
 use crate::git::commit::request::CommitError;
 use crate::git::entries::Digest;
@@ -12,25 +12,25 @@ use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
 impl Repo {
-    /// The store that Sprag's own objects are made in.
+    /// The store for the objects that Sprag makes.
     pub(in crate::git) fn own_objects(&self) -> PathBuf {
         self.private.git_dir().join("objects")
     }
 
-    /// The store of the repository.
+    /// The object store of the repository.
     pub(in crate::git) fn shared_objects(&self) -> PathBuf {
         self.real.common_dir.join("objects")
     }
 
-    /// Digests of objects, all of which must be what their ids say: git does not look when
-    /// it finds that an object is there already, and an agent can put one there.
+    /// Digests of objects, all of which must match their ids. git does not check an object that already
+    /// exists, and an agent can plant one.
     pub(in crate::git) fn sound_objects(
         &self,
         ids: &[&str],
     ) -> Result<HashMap<String, Digest>, CommitError> {
         let own = self.own_objects();
         let mut found = HashMap::new();
-        // git prefers what is in a pack to a file of the object's own.
+        // git prefers a packed object to a loose one.
         if !self.packs_may_lie() {
             for id in ids {
                 if let Some(digest) = loose_digest(&loose_path(&own, id), id) {
@@ -52,7 +52,7 @@ impl Repo {
         }
     }
 
-    /// Of these ids those under which the repository, without Sprag's own store, has something else or
+    /// Those of these ids under which the repository, without Sprag's own store, has other content or
     /// nothing.
     pub(in crate::git) fn unsound_in_repository(
         &self,
@@ -63,7 +63,7 @@ impl Repo {
         Ok(unsound.map(|id| (*id).to_owned()).collect())
     }
 
-    /// Whether there is a pack that may say something else than it did when the run began.
+    /// Whether a pack may have changed since the run began.
     pub(in crate::git) fn packs_may_lie(&self) -> bool {
         let own = self.own_objects();
         let listed = fs::read_to_string(own.join("info/alternates"));
@@ -72,7 +72,7 @@ impl Repo {
         };
         let mut stores: Vec<PathBuf> = listed;
         stores.push(own);
-        // A path in quotes is none that can be looked at.
+        // A quoted path cannot be inspected.
         let is_new =
             |store: &PathBuf| !store.is_absolute() || self.has_new_file(&store.join("pack"));
         stores.iter().any(is_new)
@@ -88,7 +88,7 @@ impl Repo {
     }
 }
 
-/// Digest of the content of an object in a file of its own; `None` where it is not the object of this id.
+/// Digest of a loose object's content, or `None` if it is not the object with this id.
 pub(in crate::git) fn loose_digest(path: &Path, id: &str) -> Option<Digest> {
     let file = plain_file::open(path).ok()?;
     read_loose(BufReader::new(file), id, &mut |_| {}).ok()?
