@@ -1,10 +1,10 @@
-//! How git is called in the private directory, and in the repository itself.
+//! Runs git in the private directory, and in the repository itself.
 
 use crate::git::command::Call;
 use crate::git::real::Real;
 use std::path::{Path, PathBuf};
 
-/// The home of every git that works for the run, relative to the private directory.
+/// The home directory of every git that works for the run, relative to the private directory.
 pub(in crate::git) const HOME: &str = "home";
 
 pub(in crate::git) fn git_dir(root: &Path) -> PathBuf {
@@ -23,7 +23,7 @@ pub(in crate::git) fn private_call<'a>(real: &'a Real, root: &Path) -> Call<'a> 
         .watching(real.roots())
 }
 
-/// Commands in the repository itself: only those that read or move refs, or read the index.
+/// Commands in the repository itself. They may only read or move refs, or read the index.
 pub(in crate::git) struct RealCall<'a> {
     pub(in crate::git) real: &'a Real,
     root: &'a Path,

@@ -1,21 +1,21 @@
-//! The configuration as it stood at the start of the run, and what is taken over from it.
+//! git's configuration at the start of the run, and the settings that the private directory adopts.
 
 use crate::git::error::GitError;
 use crate::git::real::Real;
 
-/// One value of git's configuration. `value` is `None` for a key that stands alone, meaning true.
+/// One value of git's configuration. `value` is `None` for a key without a value, which means true.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct Setting {
     pub(in crate::git) key: Vec<u8>,
     pub(in crate::git) value: Option<Vec<u8>>,
 }
 
-/// Every value that git would see in the repository, of all scopes, later ones overriding.
+/// Every value that git would use in the repository, of all scopes. Later values override earlier ones.
 #[derive(Debug, Default)]
 pub(in crate::git) struct Settings(pub(in crate::git) Vec<Setting>);
 
-/// Exact keys that decide what a file's content means or how a commit is made. No key that runs a
-/// program is among them but the filters and the signing program that were set up before the run.
+/// Exact keys that decide what a file's content means or how a commit is made. The only keys among them that
+/// run a program are the filters and the signing program that were configured before the run.
 const TAKEN_KEYS: &[&str] = &[
     "core.autocrlf",
     "core.eol",
@@ -36,7 +36,7 @@ const TAKEN_KEYS: &[&str] = &[
 const TAKEN_SECTIONS: &[&str] = &["filter.", "user.", "author.", "committer.", "gpg.", "lfs."];
 
 impl Settings {
-    /// Reads the configuration of `real` with the environment that Sprag was started with.
+    /// Reads the configuration of `real` with the environment in which Sprag was started.
     pub(in crate::git) fn read(real: &Real) -> Result<Self, GitError> {
         let output = start_call(real)
             .args(["config", "--list", "-z", "--includes"])
@@ -48,7 +48,7 @@ impl Settings {
         Ok(Self(settings.map(parse_setting).collect()))
     }
 
-    /// The last value of `key`, which is in lower case.
+    /// The last value of `key`, which must be in lower case.
     pub(in crate::git) fn last(&self, key: &str) -> Option<&Setting> {
         self.0
             .iter()
@@ -78,7 +78,7 @@ impl Settings {
         }
     }
 
-    /// A value of `key` with a leading `~` expanded by git, which is asked only if there is one.
+    /// A value of `key` as a path. git expands a leading `~`, and is run only if there is one.
     pub(in crate::git) fn path(&self, real: &Real, key: &str) -> Result<Option<Vec<u8>>, GitError> {
         if self.last(key).is_none() {
             return Ok(None);
@@ -91,14 +91,14 @@ impl Settings {
         Ok((output.status == Some(0) && !output.stdout.is_empty()).then_some(output.stdout))
     }
 
-    /// The part that the private git directory takes over.
+    /// The settings that the private git directory adopts.
     pub(in crate::git) fn taken_over(&self) -> impl Iterator<Item = &Setting> {
         self.0.iter().filter(|setting| is_taken_over(&setting.key))
     }
 }
 
-/// A command in the real repository with the user's own configuration. Only for `git config` and for
-/// looks that are no part of a run, only before the first turn.
+/// A command in the real repository with the user's own configuration. Use it only for `git config` and for
+/// queries outside of a run, and only before the first turn.
 pub(in crate::git) fn start_call(real: &Real) -> crate::git::command::Call<'_> {
     let mut call = real.git.call(&real.work_tree);
     for name in [
@@ -134,7 +134,7 @@ fn is_taken_over(key: &[u8]) -> bool {
     TAKEN_KEYS.iter().any(is) || TAKEN_SECTIONS.iter().any(is_below)
 }
 
-/// The text of a configuration file that holds `settings`, in order.
+/// Formats `settings` as a configuration file, in order.
 pub(in crate::git) fn render<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> Vec<u8> {
     let mut text = Vec::new();
     for setting in settings {

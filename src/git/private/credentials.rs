@@ -1,7 +1,7 @@
-//! Credentials that a checkout left in git's configuration: found, and out of use while an agent works.
+//! Finds the credentials that a checkout left in git's configuration, and removes them while an agent works.
 //!
-//! An agent of the same user can still read files. What this takes away is the push that works without
-//! being asked for anything.
+//! An agent of the same user can still read files. The removal only prevents a push that works without asking
+//! for a credential.
 
 use crate::git::bytes::as_path;
 use crate::git::copy_tree::{copy_tree, make_dir, remove};
@@ -18,49 +18,48 @@ use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What holds the credential.
+/// The kind of setting that holds the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersistedKind {
     /// `http.<url>.extraheader`, as actions/checkout leaves it.
     Header,
-    /// The address of a remote.
+    /// The URL of a remote.
     Address,
-    /// A rule that rewrites addresses.
+    /// A rule that rewrites URLs.
     Rewriting,
 }
 
-/// A credential in git's configuration: where it is, never what it is.
+/// The location of a credential in git's configuration, without the credential itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersistedCredential {
-    /// The key, without what may be secret in it.
+    /// The key, with secret parts removed.
     pub key: String,
     /// The file.
     pub file: PathBuf,
-    /// What holds it.
+    /// The kind of setting that holds it.
     pub kind: PersistedKind,
-    /// Whether the repository's own configuration has or includes it, and not the user's.
+    /// Whether the repository's own configuration contains or includes it, and not the user's.
     pub local: bool,
 }
 
-/// A value with a credential, as it is.
+/// A value with a credential, unmodified.
 struct Found {
     shown: PersistedCredential,
     key: OsString,
     value: Vec<u8>,
 }
 
-/// A file whose credential is out of use, and the name of its original in the private directory.
+/// A file whose credential was removed, and the name of its original in the private directory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Hidden {
     file: Vec<u8>,
     original: String,
 }
 
-/// A configuration file that is longer holds more than a configuration.
+/// Maximum size in bytes of a configuration file.
 const FILE_LIMIT: u64 = 4 << 20;
 
-/// The credentials that git finds in its configuration without being given any. To be asked before
-/// the first turn.
+/// The credentials that git finds in its configuration. Call this before the first turn.
 ///
 /// # Errors
 /// When the configuration cannot be read.
@@ -123,7 +122,7 @@ fn kind_of(key: &[u8], value: &[u8]) -> Option<PersistedKind> {
     (lower.starts_with("url.") && has_password(&key)).then_some(PersistedKind::Rewriting)
 }
 
-/// An address of HTTP without what is before its host.
+/// Removes the user information from an HTTP URL.
 pub fn without_userinfo(text: &str) -> String {
     let Some(start) = text.find("://").map(|at| at + 3) else {
         return text.to_owned();
@@ -141,11 +140,12 @@ pub fn without_userinfo(text: &str) -> String {
 }
 
 impl Repo {
-    /// Takes the credentials of the repository's own configuration out of use, before the first turn:
-    /// headers go, addresses lose what is before their host. The files as they were are kept in the
-    /// private directory until [`Repo::restore_credentials`]. Repeating it after a crash is safe.
+    /// Removes the credentials from the repository's own configuration before the first turn: deletes
+    /// headers, and strips the user information from URLs. The private directory keeps the original files
+    /// until [`Repo::restore_credentials`]. Repeating it after a crash is safe.
     ///
-    /// Returns what is still in use, for a warning: the user's own configuration is not touched.
+    /// Returns the credentials that remain in the user's own configuration, which is not changed, for a
+    /// warning.
     ///
     /// # Errors
     /// When a file cannot be read or written.
@@ -171,10 +171,10 @@ impl Repo {
         Ok(left)
     }
 
-    /// Puts back what [`Repo::hide_credentials`] took out of use, if it did.
+    /// Restores the files that [`Repo::hide_credentials`] changed, if there are any.
     ///
     /// # Errors
-    /// When a file cannot be written; repeating is safe.
+    /// When a file cannot be written. Repeating it is safe.
     pub fn restore_credentials(&mut self) -> Result<(), GitError> {
         let _open = self.unseal()?;
         for one in self.hidden()? {
@@ -220,7 +220,7 @@ impl Repo {
         self.replace(file, &edited)
     }
 
-    /// Writes a configuration file, and what the guard takes for its right content.
+    /// Writes a configuration file, and its copy that the guard restores from.
     fn replace(&self, file: &Path, content: &[u8]) -> Result<(), GitError> {
         let parent = file.parent().unwrap_or(Path::new("/"));
         if !parent.is_dir() {

@@ -1,4 +1,4 @@
-//! The git directory of our own: made before the first turn, out of the agent's reach.
+//! The private git directory: made before the first turn, out of the agent's reach.
 
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::command::Call;
@@ -21,28 +21,28 @@ use std::path::{Component, Path, PathBuf};
 
 const VERSION: u32 = 1;
 
-/// Where the private directory lies, and what it remembers.
+/// The location and the state of the private directory.
 #[derive(Debug)]
 pub(in crate::git) struct PrivateDir {
     pub(in crate::git) root: PathBuf,
     pub(in crate::git) state: State,
 }
 
-/// What must survive a restart.
+/// The state that must survive a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::git) struct State {
     version: u32,
-    /// Digest of the repository's paths, so that a directory is never used with another one.
+    /// Digest of the repository's paths, so that the directory is never used with another repository.
     repository: String,
-    /// The commit against which changes are told; `None` while there is none.
+    /// The commit that changes are compared with, or `None` before the first commit.
     pub(in crate::git) base: Option<String>,
-    /// Its tree (the empty tree while there is none).
+    /// Its tree, or the empty tree before the first commit.
     pub(in crate::git) base_tree: String,
     /// The branch that was checked out at the start.
     pub(in crate::git) branch: Option<String>,
     pub(in crate::git) file_mode: bool,
     pub(in crate::git) sign: bool,
-    /// Whether files may be converted even where no `.gitattributes` file is.
+    /// Whether git may convert files even without a `.gitattributes` file.
     pub(in crate::git) converts: bool,
     pub(in crate::git) identity: Option<(String, String)>,
     /// Parts of the repository's git directory that were links at the start.
@@ -52,7 +52,7 @@ pub(in crate::git) struct State {
 }
 
 impl PrivateDir {
-    /// Makes the directory at `root`, which must lie outside of the repository.
+    /// Creates the directory at `root`, which must be outside of the repository.
     pub(in crate::git) fn create(real: &Real, root: &Path) -> Result<(Self, StartIndex), GitError> {
         refuse_location(real, root)?;
         for dir in [HOME, "no-hooks", "tmp"] {
@@ -99,7 +99,7 @@ impl PrivateDir {
         Ok((private, index))
     }
 
-    /// Opens a directory that an earlier process of the same run made.
+    /// Opens a directory that an earlier process of the same run created.
     pub(in crate::git) fn reopen(real: &Real, root: &Path) -> Result<Self, GitError> {
         let path = root.join("state.json");
         let text = fs::read(&path).map_err(io_error("read", &path))?;
@@ -123,14 +123,14 @@ impl PrivateDir {
         Ok(private)
     }
 
-    /// Makes HEAD and its branch in the private directory what the state says. They follow from it
-    /// and are made anew when a directory is opened, so they need not outlive a crash.
+    /// Sets HEAD and its branch in the private directory according to the state. They are set again whenever
+    /// a directory is opened, so they need not survive a crash.
     pub(in crate::git) fn point_head(&self) -> Result<(), GitError> {
         let (branch, base) = (&self.state.branch, &self.state.base);
         point_head(&self.root, branch.as_deref(), base.as_deref())
     }
 
-    /// Writes the state so that a crash leaves the old or the new one.
+    /// Writes the state atomically.
     pub(in crate::git) fn save(&self) -> Result<(), GitError> {
         let path = self.root.join("state.json");
         let text = serde_json::to_vec(&self.state).map_err(|error| GitError::Private {
@@ -154,7 +154,7 @@ impl PrivateDir {
     }
 }
 
-/// What an agent may not change in the repository's git directory, and where its copy is kept.
+/// The paths in the repository's git directory that an agent may not change, each with the path of its copy.
 pub(in crate::git) fn recorded_places(real: &Real, root: &Path) -> Vec<(PathBuf, PathBuf)> {
     let shared = ["config", "hooks", "info", "objects/info/alternates"];
     let own = ["config.worktree", "info", "commondir", "gitdir"];
@@ -219,8 +219,8 @@ fn converts(root: &Path, settings: &Settings) -> bool {
     configured || has("attributes") || has("global-attributes")
 }
 
-/// A git directory is these directories, a configuration and a HEAD (gitrepository-layout(5)). Made
-/// by hand it keeps its refs in files, whichever way git would choose.
+/// Creates the directories, configuration and HEAD that make a git directory (gitrepository-layout(5)).
+/// Created without `git init`, it always keeps its refs in files, whatever git's default is.
 fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     let dir = git_dir(root);
     for name in ["info", "objects/info", "objects/pack", "refs/heads"] {
@@ -261,7 +261,7 @@ fn init(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     write(&dir.join("config"), &render(&lines as &[Setting]))
 }
 
-/// Ignore, attribute and sparse rules that lie outside of the work tree, as they stand now.
+/// Copies the ignore, attribute and sparse checkout rules from outside of the work tree.
 fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitError> {
     let info = git_dir(root).join("info");
     copy_content(&real.common_dir.join("info/exclude"), &info.join("exclude"))?;
@@ -299,7 +299,7 @@ fn copy_rules(real: &Real, root: &Path, settings: &Settings) -> Result<(), GitEr
     Ok(())
 }
 
-/// jj's own directory is no part of the work, whatever becomes of the ignore file that jj has in it.
+/// Excludes jj's own directory, which is not part of the work, whatever happens to jj's ignore file in it.
 fn exclude_jj(real: &Real, exclude: &Path) -> Result<(), GitError> {
     if look(&real.work_tree.join(".jj"))?.is_none() {
         return Ok(());
@@ -321,7 +321,7 @@ fn user_config_dir(real: &Real) -> Option<PathBuf> {
     })
 }
 
-/// Copies what a file contains, if it is there; a link is followed, as git would.
+/// Copies a file's content if the file exists. A link is followed, as git does.
 fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
     if !from.is_file() {
         return Ok(());
@@ -330,7 +330,7 @@ fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
     write(to, &content)
 }
 
-/// git follows relative alternates at the first level only, so the whole chain is written out.
+/// Writes the whole chain of alternates, because git follows relative ones only at the first level.
 fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
     let mut chain = vec![real.common_dir.join("objects")];
     let mut next = 0;
@@ -356,7 +356,7 @@ fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
     write(&git_dir(root).join("objects/info/alternates"), &text)
 }
 
-/// An alternate's path in C quotes, when it could be misread without.
+/// Quotes the path of an alternate in C style if it could otherwise be misread.
 fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
     if !path
         .iter()
@@ -376,7 +376,7 @@ fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// Gives the private directory a HEAD, and the branch that it is on a commit.
+/// Sets the private directory's HEAD and the branch that it is on.
 fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result<(), GitError> {
     let line = |text: &str| format!("{text}\n").into_bytes();
     let branch = match (branch, commit) {
@@ -390,7 +390,7 @@ fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result
     write_ref(root, "HEAD", &line(&format!("ref: {branch}")))
 }
 
-/// Replaces a ref of the private directory in one step.
+/// Replaces a ref of the private directory atomically.
 pub(in crate::git) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
     let stays_inside = Path::new(name)
         .components()
@@ -421,23 +421,23 @@ pub(in crate::git) fn tree_of(real: &Real, root: &Path, commit: &str) -> Result<
         .line()
 }
 
-/// The empty tree, written into the private directory so that it can be compared with.
+/// Writes the empty tree into the private directory, so that git can compare with it.
 fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
     private_call(real, root)
         .args(["hash-object", "-w", "-t", "tree", "--stdin"])
         .line()
 }
 
-/// What the index of the start says.
+/// Properties of the index at the start of the run.
 pub(in crate::git) struct StartIndex {
     pub(in crate::git) layout: Layout,
-    /// The digest of the repository's index, where it holds the base and nothing else.
+    /// The digest of the repository's index if it holds exactly the base.
     pub(in crate::git) is_base: Option<Digest>,
 }
 
-/// Takes over the stat data of the repository's index, and nothing that hides a change: the private
-/// configuration has split indexes, untracked caches and file system monitors off, so that git takes
-/// none of them over as it reads and writes the index.
+/// Copies the stat data of the repository's index, but nothing that hides a change: the private configuration
+/// disables split indexes, untracked caches and file system monitors, so git drops them when it reads and
+/// writes the index.
 fn copy_index(
     real: &Real,
     root: &Path,
@@ -472,8 +472,8 @@ fn copy_index(
     Ok(StartIndex { layout, is_base })
 }
 
-/// Copies an index, and the time by which git knows which entries were written while it was. Returns the
-/// digest of what was copied; `None` where there is none.
+/// Copies an index with its modification time, from which git knows which entries changed while it was
+/// written. Returns the digest of the copied bytes, or `None` if there is no index.
 fn copy_with_time(from: &Path, to: &Path) -> Result<Option<Digest>, GitError> {
     if !from.is_file() {
         return Ok(None);
@@ -489,7 +489,7 @@ fn copy_with_time(from: &Path, to: &Path) -> Result<Option<Digest>, GitError> {
     copy().map(Some).map_err(io_error("copy", from))
 }
 
-/// Whether an index holds exactly this tree, entries that are only intended to be added included.
+/// Whether an index holds exactly this tree. Intent-to-add entries count as a difference.
 fn holds_only(call: Call<'_>, tree: &str) -> Result<bool, GitError> {
     let args = [
         "diff-index",
@@ -509,8 +509,8 @@ fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
         .collect())
 }
 
-/// Assume-unchanged bits hide changes; skip-worktree bits do, where no sparse checkout needs them.
-/// Returns whether there were any.
+/// Clears assume-unchanged bits, which hide changes, and skip-worktree bits unless a sparse checkout needs
+/// them. Returns whether there were any.
 fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Result<bool, GitError> {
     let skipped: &[Vec<u8>] = if sparse { &[] } else { &read.skipped };
     for (flag, paths) in [
@@ -526,8 +526,8 @@ fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Resu
     Ok(!read.assumed.is_empty() || !skipped.is_empty())
 }
 
-/// Copies the hooks, and returns where they are below `root`. Hooks inside the work tree bring
-/// their parent along, because such scripts reach for their neighbours (`$(dirname "$0")/..`).
+/// Copies the hooks and returns their path below `root`. For hooks inside the work tree, their parent
+/// directory is copied too, because such scripts use files beside it (`$(dirname "$0")/..`).
 fn copy_hooks(real: &Real, root: &Path, settings: &Settings) -> Result<Option<Vec<u8>>, GitError> {
     let configured = settings.path(real, "core.hookspath")?;
     let hooks = match configured {

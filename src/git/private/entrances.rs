@@ -1,5 +1,5 @@
-//! What git reads whatever it is asked, kept readable: special files in the place of its files are
-//! removed, and what git cannot do without is put back.
+//! Keeps the files readable that git always reads: removes special files in their place, and restores those
+//! that git needs to start.
 
 use crate::git::bytes::{as_path, display_path};
 use crate::git::copy_tree::{look, make_dir, remove};
@@ -15,15 +15,15 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A line of HEAD or of a ref is shorter.
+/// Maximum length in bytes of HEAD or a ref.
 const HEAD_LIMIT: u64 = 4096;
 
-/// The smallest index: a header and a digest.
+/// The smallest index in bytes: a header and a digest.
 const INDEX_LEAST: u64 = 32;
 
 impl Repo {
-    /// Removes what git would read for ever from the places that it always reads, and puts HEAD,
-    /// the refs' directory and the index back where git could not start without. Names what it did.
+    /// Removes special files from the places that git always reads, and restores HEAD, the directory of refs
+    /// and the index if git could not start without them. Returns what it did.
     pub(in crate::git) fn clear_entrances(&self) -> Result<Vec<String>, GitError> {
         let mut found = BTreeSet::new();
         for path in self.entrances() {
@@ -34,9 +34,9 @@ impl Repo {
         self.clear(&found)
     }
 
-    /// As [`Repo::clear_entrances`], everywhere in the git directories, but for directories of loose
-    /// objects that have been as they are since before the run: nobody can set a change time. A git
-    /// that such an object holds up is told of by its watch.
+    /// Like [`Repo::clear_entrances`], but everywhere in the git directories. Directories of loose objects
+    /// that have not changed since the run began are skipped, because no program can set a change time. If an
+    /// object there blocks a git command, the command's own check reports it.
     pub(in crate::git) fn clear_git_dirs(&self) -> Result<Vec<String>, GitError> {
         let objects = self.real.common_dir.join("objects");
         let is_fan_out = |path: &Path| {
@@ -56,7 +56,7 @@ impl Repo {
         self.clear(&found)
     }
 
-    /// Removes special files that held a git command.
+    /// Removes special files that blocked a git command.
     pub(in crate::git) fn clear_found(&self, found: &[PathBuf]) -> Result<Vec<String>, GitError> {
         self.clear(&found.iter().cloned().collect())
     }
@@ -75,7 +75,7 @@ impl Repo {
         Ok(told)
     }
 
-    /// Removes what would hold git when it asks how these paths are converted.
+    /// Removes special files that would block git when it reads the attributes for these paths.
     pub(in crate::git) fn clear_beside(&self, paths: &[&[u8]]) -> Result<Vec<String>, GitError> {
         let mut directories = BTreeSet::new();
         for path in paths {
@@ -120,7 +120,7 @@ impl Repo {
         paths
     }
 
-    /// git takes a directory without a HEAD, refs and objects for no repository.
+    /// Restores HEAD and refs: git does not recognise a repository without them and a directory of objects.
     fn put_back(&self, told: &mut Vec<String>) -> Result<(), GitError> {
         let (own, shared) = (&self.real.git_dir, &self.real.common_dir);
         let objects = shared.join("objects");
@@ -151,7 +151,7 @@ impl Repo {
         Ok(())
     }
 
-    /// What HEAD holds while nobody has switched it.
+    /// The content of HEAD unless somebody has switched it.
     fn head_line(&self) -> Option<String> {
         let state = &self.private.state;
         if self.real.common_dir.join("reftable").is_dir() {
@@ -162,7 +162,7 @@ impl Repo {
     }
 }
 
-/// Whether git would take a file for a HEAD.
+/// Whether git would accept a file as HEAD.
 fn is_head(path: &Path) -> bool {
     if let Ok(target) = path.read_link() {
         return target.starts_with("refs");

@@ -1,4 +1,4 @@
-//! What a turn did to the repository itself: put right, told, or called a violation.
+//! Detects what a turn did to the repository itself, and restores it, reports it or treats it as a violation.
 
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::copy_tree::{copy_tree, look, remove, same};
@@ -15,23 +15,24 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-/// What a fetch, a stash or a bisect of the agent's own may move.
+/// Refs that a fetch, stash or bisect by the agent may move.
 const FREE_REFS: [&str; 6] = [
     "refs/remotes/",
     "refs/stash",
     "refs/bisect/",
     "refs/rewritten/",
     "refs/prefetch/",
-    // What keeps jj's commits from being pruned: every command of jj's makes some.
+    // These keep jj's commits from being pruned. Every jj command creates some.
     "refs/jj/",
 ];
-/// What `git gc` writes into `info` for clients of the dumb HTTP protocol; git itself does not read it.
+/// The file that `git gc` writes into `info` for clients of the dumb HTTP protocol. git itself does not read
+/// it.
 const SERVED: &str = "refs";
-/// No fetch lists that much.
+/// Maximum number of bytes that are read of `FETCH_HEAD`.
 const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
 const SYMBOLIC: &str = "ref:";
 
-/// HEAD and refs at the start of a turn.
+/// HEAD and the refs at the start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnMark {
     branch: Option<String>,
@@ -41,11 +42,11 @@ pub struct TurnMark {
     fetched: Option<String>,
 }
 
-/// What a turn must not do to the repository. It has been undone.
+/// A forbidden change to the repository during a turn. It has been undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Violation {
-    /// HEAD points elsewhere.
+    /// HEAD points to another branch or commit.
     BranchSwitched {
         /// Branch or commit at the start.
         from: String,
@@ -54,18 +55,18 @@ pub enum Violation {
     },
     /// The branch lost commits that it had.
     HistoryRewritten {
-        /// Where it was.
+        /// Its commit at the start.
         from: String,
-        /// Where it was found; `None` when it was deleted.
+        /// The commit found, or `None` if the branch was deleted.
         to: Option<String>,
     },
-    /// A ref that is not the agent's was created, moved or deleted.
+    /// A ref that the agent may not change was created, moved or deleted.
     RefChanged {
         /// Its full name.
         name: String,
-        /// Where it was; `None` when it is new.
+        /// Its value at the start, or `None` if it is new.
         from: Option<String>,
-        /// Where it was found; `None` when it was deleted.
+        /// The value found, or `None` if it was deleted.
         to: Option<String>,
     },
 }
@@ -97,29 +98,29 @@ impl fmt::Display for Violation {
 pub struct AgentCommit {
     /// The commit.
     pub id: RevId,
-    /// `Name <address>` as the commit has it.
+    /// `Name <address>` as stored in the commit.
     pub author: String,
-    /// First line of its message.
+    /// First line of the message.
     pub subject: String,
 }
 
-/// What was found after a turn.
+/// What was found in the repository after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnReport {
-    /// What was put right or left behind, one line each, for warnings.
+    /// What was restored or left as it is, one line each, for warnings.
     pub warnings: Vec<String>,
-    /// What a policy violation consists of.
+    /// The policy violations.
     pub violations: Vec<Violation>,
     /// Commits on top of the turn's start, newest first.
     pub agent_commits: Vec<AgentCommit>,
-    /// A merge or the like that the agent left unfinished.
+    /// A merge or similar operation that the agent left unfinished.
     pub operation: Option<Operation>,
-    /// HEAD as it is now, after violations were undone.
+    /// The current HEAD, after violations were undone.
     pub head: Head,
 }
 
 impl Repo {
-    /// Notes HEAD and refs before a turn.
+    /// Records HEAD and the refs before a turn.
     ///
     /// # Errors
     /// When the repository cannot be read.
@@ -137,10 +138,10 @@ impl Repo {
         Ok(mark)
     }
 
-    /// Finds out what a turn did to the repository, and undoes what it must not.
+    /// Determines what a turn did to the repository, and undoes what is not allowed.
     ///
     /// # Errors
-    /// When the repository is gone or cannot be read or put right.
+    /// When the repository is gone or cannot be read or restored.
     pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
         let _open = self.unseal()?;
         let mut warnings = self.restore_metadata()?;
@@ -170,8 +171,8 @@ impl Repo {
         })
     }
 
-    /// Puts configuration, hooks and the like back as they were at the start of the run, and
-    /// names what differed.
+    /// Restores configuration, hooks and similar files to their state at the start of the run, and names
+    /// those that differed.
     pub(in crate::git) fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
         self.ensure_in_place()?;
         let mut warnings = self.restore_places(|_| true)?;
@@ -179,7 +180,7 @@ impl Repo {
         Ok(warnings)
     }
 
-    /// As [`Repo::restore_metadata`], of what git reads whatever it is asked.
+    /// Like [`Repo::restore_metadata`], but without hooks and `info`.
     pub(in crate::git) fn restore_configuration(&self) -> Result<Vec<String>, GitError> {
         let many = ["hooks", "info"];
         self.restore_places(|place| !many.iter().any(|name| place.ends_with(name)))
@@ -208,7 +209,7 @@ impl Repo {
             .to_string()
     }
 
-    /// Lock files that a killed git leaves behind.
+    /// The lock files that a killed git left behind.
     fn locks(&self, mark: &TurnMark) -> BTreeSet<String> {
         let branch = mark.branch.as_ref().map(|branch| format!("{branch}.lock"));
         let fixed = ["index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"];
@@ -260,7 +261,8 @@ impl Repo {
         Ok(())
     }
 
-    /// The refs; packed ones that git cannot read are given up, and put back one by one.
+    /// The refs. If git cannot read the packed refs, their file is removed, and the refs are then restored
+    /// individually.
     fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<Refs, GitError> {
         let packed = self.real.common_dir.join("packed-refs");
         self.refs().or_else(|error| {
@@ -276,8 +278,8 @@ impl Repo {
         })
     }
 
-    /// The checked-out branch may move forward, which is judged by its history; it may not become
-    /// a link to another one.
+    /// Whether `name` is the checked-out branch, which may move forward. Its history is checked elsewhere. It
+    /// may not become a symbolic ref.
     fn is_own_branch(&self, mark: &TurnMark, name: &String, to: Option<&String>) -> bool {
         mark.branch.as_ref() == Some(name) && to.is_none_or(|to| !to.starts_with(SYMBOLIC))
     }
@@ -292,7 +294,7 @@ impl Repo {
         call.run().map(drop)
     }
 
-    /// Puts HEAD back on its branch. Returns whether it did.
+    /// Restores HEAD to its branch. Returns whether it did.
     fn check_head(
         &self,
         mark: &TurnMark,

@@ -1,7 +1,7 @@
-//! HEAD of the repository, read from its files where these are of the plainest form.
+//! Reads HEAD of the repository from its files if these have the plainest form.
 //!
-//! Whatever is not of that form (a link, another ref storage, a ref to a ref, nothing at all) is
-//! left to git, which is slower by a process or three.
+//! All other cases (a link, another ref storage, a ref to a ref, a missing file) are left to git, which takes
+//! one to three more processes.
 
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::error::GitError;
@@ -15,13 +15,13 @@ use std::path::Path;
 /// Where the repository's HEAD points.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct HeadState {
-    /// Full name of the branch; `None` when detached.
+    /// Full name of the branch, or `None` if HEAD is detached.
     pub(in crate::git) branch: Option<String>,
-    /// The commit; `None` while there is none.
+    /// The commit, or `None` before the first commit.
     pub(in crate::git) oid: Option<String>,
 }
 
-/// Longer files are no HEAD and no ref that git writes.
+/// Maximum size in bytes of HEAD or a ref file.
 const REF_FILE_LIMIT: u64 = 4 * 1024;
 const PACKED_REFS_LIMIT: u64 = 8 * 1024 * 1024;
 
@@ -49,7 +49,7 @@ pub(in crate::git) fn read_head(call: &RealCall<'_>) -> Result<HeadState, GitErr
     }
 }
 
-/// HEAD of a repository inside of the work tree, which must be one in git's eyes too.
+/// HEAD of a repository inside the work tree, which git must recognise as a repository too.
 pub(in crate::git) fn plain_nested_head(git_dir: &Path, object_format: &str) -> Option<HeadState> {
     let is_whole = ["objects", "refs"]
         .iter()
@@ -60,7 +60,7 @@ pub(in crate::git) fn plain_nested_head(git_dir: &Path, object_format: &str) -> 
     plain_head(git_dir, git_dir, object_format)
 }
 
-/// HEAD as the files have it; `None` when git has to be asked.
+/// HEAD according to the files, or `None` if git must be run.
 fn plain_head(git_dir: &Path, common_dir: &Path, object_format: &str) -> Option<HeadState> {
     let other_storage = |dir: &&Path| !is_absent(&dir.join("reftable"));
     if [git_dir, common_dir].iter().any(other_storage) {
@@ -97,7 +97,7 @@ fn is_absent(path: &Path) -> bool {
     found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// The content of a regular file that is not a link and not longer than `limit` bytes.
+/// The content of a regular file that is not a link and has at most `limit` bytes.
 fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let file = plain_file::open(path)?;
@@ -108,7 +108,7 @@ fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// An object id as git writes it; the zero id stands for none.
+/// Parses an object id as git writes it. The zero id means none.
 fn plain_oid(text: &[u8], length: usize) -> Option<String> {
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let plain = text.len() == length && text.iter().all(is_hex) && text.iter().any(|b| *b != b'0');
@@ -116,7 +116,7 @@ fn plain_oid(text: &[u8], length: usize) -> Option<String> {
     plain.then(|| text.to_owned())
 }
 
-/// The full name of a branch, of characters that mean nothing to git or to a file system.
+/// Accepts the full name of a branch if no character in it is special to git or to a file system.
 fn plain_branch(name: &[u8]) -> Option<&str> {
     let name = std::str::from_utf8(name).ok()?;
     let is_plain = |c: char| c.is_alphanumeric() || "-_+=.".contains(c);
@@ -132,7 +132,7 @@ fn plain_branch(name: &[u8]) -> Option<&str> {
     short.split('/').all(is_part).then_some(name)
 }
 
-/// What `packed-refs` has for `branch`, where it has one line for it.
+/// The id of `branch` in `packed-refs`, if exactly one line has it.
 fn packed_oid(packed: &[u8], branch: &str, length: usize) -> Option<String> {
     let wanted = format!(" {branch}\n");
     let mut found = memmem::find_iter(packed, wanted.as_bytes());
@@ -144,7 +144,7 @@ fn packed_oid(packed: &[u8], branch: &str, length: usize) -> Option<String> {
     plain_oid(&packed[start..at], length).filter(|_| starts_line)
 }
 
-/// One question for the usual answers: an id, and the branch or `HEAD`.
+/// Gets the usual answers from one command: an id, and the branch or `HEAD`.
 fn asked_at_once(call: &RealCall<'_>) -> Result<Option<HeadState>, GitError> {
     let args = ["rev-parse", "HEAD", "--symbolic-full-name", "HEAD"];
     let output = call.git().args(args).status()?;
@@ -163,7 +163,7 @@ fn asked_at_once(call: &RealCall<'_>) -> Result<Option<HeadState>, GitError> {
     }))
 }
 
-/// Tells an unborn branch and a HEAD that leads nowhere.
+/// Distinguishes an unborn branch from a HEAD that points nowhere.
 fn asked_one_by_one(call: &RealCall<'_>) -> Result<HeadState, GitError> {
     let branch = call.git().args(["symbolic-ref", "-q", "HEAD"]).status()?;
     let oid = call

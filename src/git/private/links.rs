@@ -1,17 +1,17 @@
-//! Links in the places that git writes to.
+//! Finds links in the places that git writes to.
 
 use crate::git::real::Real;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Places that git writes to when it moves a ref or stores an object, as `name` has them.
+/// The paths that git writes to when it moves the ref `name` or stores an object.
 fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
     let tops = ["packed-refs", "objects", "logs", "logs/HEAD"]
         .into_iter()
         .map(|top| dir.join(top));
     let below = ["", "logs"].into_iter().flat_map(move |top| {
         let parts: Vec<&str> = name.split('/').collect();
-        // The ref itself is replaced, never written through; its log is appended to.
+        // A ref itself is replaced, never written through. Its log is appended to.
         let depths = if top.is_empty() {
             1..parts.len()
         } else {
@@ -24,15 +24,15 @@ fn written_for<'a>(dir: &'a Path, name: &'a str) -> impl Iterator<Item = PathBuf
     tops.chain(below)
 }
 
-/// Whether what is written at a path may arrive elsewhere: it is a link, or a file with a further name that is
-/// appended to in place. Everything but logs is replaced by a new file.
+/// Whether a write to a path may go elsewhere: the path is a link, or a log with a second hard link. git
+/// appends to logs, but replaces all other files.
 fn leads_elsewhere(path: &Path) -> bool {
     let in_logs = || path.components().any(|part| part.as_os_str() == "logs");
     path.symlink_metadata()
         .is_ok_and(|meta| meta.is_symlink() || (meta.is_file() && meta.nlink() > 1 && in_logs()))
 }
 
-/// Links among the places that are written, as some set-ups have them from the start.
+/// The links among the written paths. Some repositories have them from the start.
 pub(in crate::git) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
     let is_link = |path: &PathBuf| leads_elsewhere(path);
     let mut links: Vec<PathBuf> = [&real.common_dir, &real.git_dir]

@@ -1,4 +1,4 @@
-//! The private git directory: what git reads there, and how it is kept from everybody else.
+//! The private git directory: its content, and its protection from everybody else.
 
 pub(in crate::git) mod calls;
 pub(in crate::git) mod config;

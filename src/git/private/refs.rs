@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A nested repository's configuration may lead git to a pipe anywhere.
+/// Limited because a nested repository's configuration may point git to a pipe anywhere.
 const NESTED_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Every ref by full name: its object, or `ref:` and the ref that it stands for.
+/// The value of every ref by full name: its object id, or `ref:` and the name of its target.
 pub(in crate::git) type Refs = BTreeMap<String, String>;
 
 impl Repo {
-    /// The commit that a nested repository has checked out.
+    /// The checked-out commit of a nested repository.
     pub(in crate::git) fn nested_head(&self, path: &[u8]) -> Option<String> {
         let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
         git_dir.symlink_metadata().ok()?;
@@ -40,13 +40,13 @@ impl Repo {
         Some(output.line())
     }
 
-    /// A command that moves the ref `name`, refused when its files or logs lead elsewhere.
+    /// A command that may move the ref `name`. Refused if its file or log is behind a link.
     pub(in crate::git) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
         self.refuse_links(name)?;
         Ok(self.real_call().git())
     }
 
-    /// Fails when something was turned into a link that `git` would write through.
+    /// Fails if a path that git writes to became a link.
     pub(in crate::git) fn refuse_links(&self, name: &str) -> Result<(), GitError> {
         self.ensure_in_place()?;
         let known = &self.private.state.links;
@@ -83,8 +83,8 @@ impl Repo {
         Ok(refs.collect())
     }
 
-    /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private
-    /// directory, whose configuration nobody else writes.
+    /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private directory,
+    /// whose configuration only Sprag writes.
     pub(in crate::git) fn is_ancestor(
         &self,
         ancestor: &str,
@@ -102,8 +102,8 @@ impl Repo {
         }
     }
 
-    /// The commit that a branch of the repository is at, else that of the branch of this name which was
-    /// fetched from `origin`; `None` where there is neither.
+    /// The commit of a branch of the repository, otherwise of the branch with this name that was fetched from
+    /// `origin`. `None` if neither exists.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -120,8 +120,7 @@ impl Repo {
         Ok(None)
     }
 
-    /// The branch that others are for, as far as the repository knows: that of `origin`, or the one of the
-    /// usual name.
+    /// The default branch as far as the repository knows it: that of `origin`, or a branch with a usual name.
     pub fn default_branch(&self) -> Option<String> {
         let _open = self.unseal().ok()?;
         let args = ["symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"];
@@ -137,8 +136,8 @@ impl Repo {
         usual.find(is_there).map(str::to_owned)
     }
 
-    /// The commit that a name stands for in the repository: a branch, one that was fetched from `origin`, or
-    /// whatever else git knows by this name.
+    /// Resolves a name in the repository to a commit: a branch, a branch fetched from `origin`, or any other
+    /// revision that git accepts.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -155,7 +154,7 @@ impl Repo {
         Ok((found.status == Some(0)).then(|| RevId(found.line())))
     }
 
-    /// The last commit that is in the history of both; `None` where there is none.
+    /// The merge base of two commits, or `None` if there is none.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -167,7 +166,7 @@ impl Repo {
         Ok((found.status == Some(0)).then(|| RevId(found.line())))
     }
 
-    /// Whether a commit is in the history of another one; `false` also where that cannot be told.
+    /// Whether a commit is in the history of another one. `false` also if that cannot be determined.
     pub fn contains_commit(&self, descendant: &RevId, ancestor: &RevId) -> bool {
         let ids = checked_id(ancestor).and_then(|old| Ok((old, checked_id(descendant)?)));
         let Ok((ancestor, descendant)) = ids else {
@@ -179,7 +178,7 @@ impl Repo {
         self.is_ancestor(ancestor, descendant).unwrap_or(false)
     }
 
-    /// The commits that `head` has and `base` has not, oldest first.
+    /// The commits in `head` that are not in `base`, oldest first.
     ///
     /// # Errors
     /// When git fails.
@@ -194,7 +193,7 @@ impl Repo {
         Ok(said.lines().map(|line| RevId(line.to_owned())).collect())
     }
 
-    /// A fetch during the turn may have moved the borders of a shallow clone.
+    /// Copies the boundary of a shallow clone again, which a fetch during the turn may have moved.
     pub(in crate::git) fn refresh_shallow(&self) -> Result<(), GitError> {
         let (from, copy) = (
             self.real.common_dir.join("shallow"),

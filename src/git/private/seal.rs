@@ -1,8 +1,8 @@
-//! Whether anybody else wrote to the private git directory.
+//! Detects whether anybody except Sprag wrote to the private git directory.
 //!
-//! What an agent runs as the same user can find that directory and write to it. Sprag would then run
-//! a planted filter itself, or be told that nothing has changed, so the directory is sealed whenever
-//! foreign code may run and looked at before it is used again.
+//! An agent that runs as the same user can find that directory and write to it. Sprag could then run a
+//! planted filter, or git could report that nothing has changed. Therefore the directory is sealed whenever
+//! foreign code may run, and checked before it is used again.
 
 use crate::git::error::GitError;
 use std::fs;
@@ -12,12 +12,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What git is ruled by is read; all else is told by its stat data, whose change time nobody can set.
+/// The files that control git are read. For all others the stat data is compared, whose change time no
+/// program can set.
 const READ: [&str; 3] = ["git/config", "git/HEAD", "git/info"];
-/// Written by git, filters and signing programs at any time, and believed by nobody.
+/// Written by git, filters and signing programs at any time, and never trusted.
 const FREE: [&str; 3] = ["tmp", "home", "git/objects"];
 
-/// The state of the directory when Sprag last let go of it.
+/// The state of the directory when Sprag last released it.
 #[derive(Debug, Clone)]
 pub(in crate::git) struct Seal {
     root: PathBuf,
@@ -30,7 +31,7 @@ struct Held {
     digest: Option<[u8; 32]>,
 }
 
-/// Leave to use the private directory, which is sealed again at its end.
+/// A guard for the use of the private directory. Dropping the last one seals the directory again.
 pub(in crate::git) struct Unsealed(Seal);
 
 impl Seal {
@@ -45,10 +46,10 @@ impl Seal {
         }
     }
 
-    /// Asks for the directory.
+    /// Starts using the directory.
     ///
     /// # Errors
-    /// When somebody else wrote to it.
+    /// When anybody except Sprag wrote to it.
     pub(in crate::git) fn unseal(&self) -> Result<Unsealed, GitError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.users == 0 && (held.digest.is_none() || digest(&self.root).ok() != held.digest) {

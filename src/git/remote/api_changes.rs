@@ -1,4 +1,4 @@
-//! A commit's change in the form that GitHub's `createCommitOnBranch` takes.
+//! Converts a commit's changes for GitHub's `createCommitOnBranch`.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
@@ -9,25 +9,25 @@ use crate::git::remote::names::checked_id;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff, SYMLINK};
 
-/// Files to be written and removed, by paths from the top.
+/// Files to write and to remove. Paths are relative to the top of the work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApiChanges {
-    /// Whole contents of files that are new or changed.
+    /// Complete contents of new and changed files.
     pub additions: Vec<(String, Vec<u8>)>,
-    /// Files that go.
+    /// Removed files.
     pub deletions: Vec<String>,
 }
 
 /// Why a change cannot be made through the API.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiChangesError {
-    /// The API cannot express it; an ordinary push can.
+    /// The API cannot express the change. An ordinary push can.
     #[error("{why}")]
     NotExpressible {
-        /// What is in the way, for people.
+        /// The reason, for people.
         why: String,
     },
-    /// Not the id of a commit.
+    /// Not a commit id.
     #[error(transparent)]
     BadId(#[from] RemoteError),
     /// git failed.
@@ -35,8 +35,7 @@ pub enum ApiChangesError {
     Git(#[from] GitError),
 }
 
-/// Contents beyond this many bytes in all are not sent: in base64 they are 40 MB, and larger requests
-/// are at the API's mercy.
+/// Maximum total size of the contents in bytes. In base64 they are 40 MB; the API may reject larger requests.
 const CONTENT_LIMIT: u64 = 30_000_000;
 const EXECUTABLE: u32 = 0o100_755;
 
@@ -44,8 +43,8 @@ impl Repo {
     /// The difference between a commit and its parent.
     ///
     /// # Errors
-    /// [`ApiChangesError::NotExpressible`] for executables that are written, links, submodules, changes
-    /// of mode, paths that are not UTF-8, and too much content.
+    /// [`ApiChangesError::NotExpressible`] for written executables, links, submodules, changes of mode, paths
+    /// that are not UTF-8, and too much content.
     pub fn changes(&self, parent: &RevId, commit: &RevId) -> Result<ApiChanges, ApiChangesError> {
         let (parent, commit) = (checked_id(parent)?, checked_id(commit)?);
         let _open = self.unseal()?;
@@ -84,7 +83,7 @@ fn not_expressible(path: &[u8], why: &str) -> ApiChangesError {
     }
 }
 
-/// The path, where the API can make the change.
+/// The path if the API can express the change, otherwise the reason why not.
 fn expressible(diff: &RawDiff) -> Result<&str, &'static str> {
     let (before, after) = (diff.before.mode, diff.after.mode);
     if [before, after].contains(&GITLINK) {

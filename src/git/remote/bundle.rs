@@ -1,5 +1,5 @@
-//! Commits in a file, for the job that may push. The file that is read comes from a job that ran
-//! foreign code: nothing in it is believed before it was checked.
+//! Commits in a file for the job that may push. The file comes from a job that ran foreign code, so
+//! everything in it is checked before it is trusted.
 
 use crate::domain::snapshot::RevId;
 use crate::git::commit::facts::{CommitLine, NoLine};
@@ -16,32 +16,32 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// The one ref of a bundle.
+/// The only ref in a bundle.
 const RESULT: &str = "refs/sprag/result";
-/// Bytes of a bundle. GitHub refuses pushes of more than two gigabytes and warns far below; an agent's
-/// work is kilobytes.
+/// Maximum size of a bundle in bytes. GitHub refuses pushes of more than two gigabytes and warns far below
+/// that; an agent's work is kilobytes.
 const SIZE_LIMIT: u64 = 100 << 20;
 const HEADER_LIMIT: usize = 16 * 1024;
 const OBJECT_LIMIT: u32 = 200_000;
-/// Inflating and checking a bundle within the limits takes seconds.
+/// Time limit for inflating and checking a bundle, which takes seconds within the size limits.
 const CHECK_LIMIT: Duration = Duration::from_secs(120);
 
-/// Why a bundle was not written or not taken. The repository is as it was.
+/// Why a bundle was not written or not accepted. The repository is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// There is nothing between base and head.
+    /// There are no commits between base and head.
     #[error("there are no commits to bundle")]
     Empty,
-    /// It is larger than what is looked at.
+    /// It is larger than Sprag accepts.
     #[error("the bundle has more {0} than are taken")]
     TooLarge(&'static str),
-    /// It is not what a run of Sprag writes.
+    /// It does not have the form that Sprag writes.
     #[error("the bundle is refused: {0}")]
     Refused(String),
-    /// The repository has not got the commit that the bundle continues.
+    /// The repository does not have the commit that the bundle continues.
     #[error("the repository does not have {0}, which the bundle continues; check it out")]
     NoBase(RevId),
-    /// Not the id of a commit.
+    /// Not a commit id.
     #[error(transparent)]
     BadId(#[from] RemoteError),
     /// git failed.
@@ -54,7 +54,7 @@ fn refused(why: impl Into<String>) -> BundleError {
 }
 
 impl Repo {
-    /// Writes the commits after `base` up to `head` into a file at `path`, which must not lie in the
+    /// Writes the commits after `base` up to `head` into a file at `path`, which must be outside of the
     /// repository.
     ///
     /// # Errors
@@ -78,11 +78,10 @@ impl Repo {
         Ok(())
     }
 
-    /// The commit that a bundle says it continues. That is the word of whoever wrote the file: what is
-    /// made of it is for the caller to judge.
+    /// The commit that a bundle claims to continue. The claim is not verified; the caller must judge it.
     ///
     /// # Errors
-    /// [`BundleError`], where it is no bundle of exactly one line of commits.
+    /// [`BundleError`] if the file is not a bundle of exactly one linear sequence of commits.
     pub fn bundle_base(path: &Path) -> Result<RevId, BundleError> {
         let content = read_bounded(path)?;
         match Header::parse(&content)?.prerequisites.as_slice() {
@@ -91,11 +90,11 @@ impl Repo {
         }
     }
 
-    /// Takes the commits of a bundle into the repository, after they were found to be a line of
-    /// ordinary commits on top of `expected_base` and their objects sound. No ref is made of them.
+    /// Imports the commits of a bundle into the repository, after checking that they are a linear sequence of
+    /// ordinary commits on top of `expected_base` and that their objects are sound. No ref is created.
     ///
     /// # Errors
-    /// [`BundleError`]; nothing of the bundle is then in the repository.
+    /// [`BundleError`]; then nothing of the bundle is in the repository.
     pub fn unbundle(&self, path: &Path, expected_base: &RevId) -> Result<CommitLine, BundleError> {
         let base = checked_id(expected_base)?;
         let _open = self.unseal()?;
@@ -127,7 +126,7 @@ impl Repo {
         Ok(facts)
     }
 
-    /// The objects of a pack in a directory of their own, each of them checked as a server would.
+    /// Unpacks the objects of a pack into a separate directory and checks each as a server would.
     fn quarantine(&self, pack: &[u8]) -> Result<tempfile::TempDir, BundleError> {
         let count = pack
             .get(8..12)
@@ -167,7 +166,7 @@ impl Repo {
         Ok(dir)
     }
 
-    /// Copies what the commits consist of into the repository, and nothing else of the pack.
+    /// Copies the objects of the commits into the repository, and nothing else from the pack.
     fn adopt_line(
         &self,
         quarantine: &tempfile::TempDir,
@@ -186,7 +185,7 @@ impl Repo {
     }
 }
 
-/// The text at a bundle's beginning (gitformat-bundle(5)).
+/// The header of a bundle (gitformat-bundle(5)).
 struct Header<'a> {
     prerequisites: Vec<&'a str>,
     head: &'a str,

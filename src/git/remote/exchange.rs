@@ -1,7 +1,7 @@
-//! Remotes: asking and fetching, by the URL and the credential that the caller gives and nothing else.
+//! Queries remotes and fetches from them, with only the URL and the credential that the caller gives.
 //!
 //! Every exchange runs in the private git directory with an empty work tree, so that no remote, URL
-//! rewriting, proxy, credential helper or hook of the repository has a say in it.
+//! rewriting, proxy, credential helper or hook of the repository affects it.
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::{Call, Login};
@@ -19,17 +19,17 @@ use secrecy::{ExposeSecret, SecretString};
 use std::fs;
 use std::time::Duration;
 
-/// Limit of a question to a remote.
+/// Time limit of a query to a remote.
 const ASK_LIMIT: Duration = Duration::from_secs(60);
-/// Limit of a transfer of objects: as any git command.
+/// Time limit of a transfer of objects, as for any git command.
 pub(in crate::git) const TRANSFER_LIMIT: Duration = Duration::from_secs(600);
 
-/// Commits that are fetched of a branch where the checkout has not got all of its history.
+/// Number of commits of a branch to fetch into a shallow checkout.
 const ANCESTORS: u32 = 1_000;
-/// The same for a search that goes on until two histories meet.
+/// The increasing numbers of commits to fetch until two histories meet.
 const DEPTHS: [u32; 4] = [50, 500, 5_000, i32::MAX as u32];
 
-/// What a remote is asked with.
+/// The credential for a remote.
 #[derive(Debug, Clone)]
 pub struct Credential {
     user: String,
@@ -37,7 +37,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// A token of GitHub's, of an App or of a person.
+    /// A GitHub token of an App or of a person.
     pub fn token(token: SecretString) -> Self {
         Self {
             user: "x-access-token".to_owned(),
@@ -60,8 +60,8 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The repository at `url`, which is of the form `https://host/path` and holds no credential.
-    /// Plain `http` is taken too: a server of one's own may have nothing else.
+    /// The repository at `url`, which has the form `https://host/path` and contains no credential. Plain
+    /// `http` is accepted too, because a private server may offer nothing else.
     ///
     /// # Errors
     /// [`RemoteError::BadUrl`] for any other form.
@@ -79,8 +79,8 @@ impl Remote {
         })
     }
 
-    /// Hands these variables of the environment that Sprag was started with on to git: those that
-    /// name a proxy or the certificates to trust. All others are left out.
+    /// Passes those of these environment variables on to git that name a proxy or trusted certificates. All
+    /// others are left out.
     #[must_use]
     pub fn with_network(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let of_network = |(name, _): &(String, String)| NETWORK.contains(&name.as_str());
@@ -99,12 +99,12 @@ impl Remote {
         }
     }
 
-    /// Where it is.
+    /// The URL of the repository.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// `text` without the credential, should git or the remote have repeated it.
+    /// Removes the credential from `text`, in case git or the remote repeated it.
     pub(in crate::git) fn clean(&self, text: &str) -> String {
         let Some(credential) = &self.credential else {
             return text.to_owned();
@@ -117,7 +117,7 @@ impl Remote {
         text
     }
 
-    /// How git logs in there.
+    /// The login that git gets for this remote.
     fn login(&self) -> Option<Login> {
         let credential = self.credential.as_ref()?;
         let (scheme, rest) = self.url.split_once("://")?;
@@ -130,7 +130,7 @@ impl Remote {
     }
 }
 
-/// Variables that lead to the network and decide nothing else.
+/// Variables that configure access to the network and nothing else.
 const NETWORK: &[&str] = &[
     "http_proxy",
     "https_proxy",
@@ -145,8 +145,8 @@ const NETWORK: &[&str] = &[
     "GIT_SSL_CAPATH",
 ];
 
-/// No redirection is followed, for the credential would go with it; no helper is asked; the object
-/// store that the agent can write to tells nothing of its own refs.
+/// Redirections are not followed, because the credential would go with them. No helper is asked. Refs of the
+/// object store, which the agent can write to, are not advertised.
 const REMOTE_SETTINGS: &[(&str, &str)] = &[
     ("http.followRedirects", "false"),
     ("http.sslVerify", "true"),
@@ -154,7 +154,7 @@ const REMOTE_SETTINGS: &[(&str, &str)] = &[
     ("http.lowSpeedTime", "60"),
     ("credential.helper", ""),
     ("core.alternateRefsCommand", "true"),
-    // Not only once the server has asked, where git knows this setting (2.46).
+    // Sends the credential before the server asks, if git knows this setting (2.46).
     ("http.proactiveAuth", "basic"),
     ("core.askPass", "false"),
     ("fetch.recurseSubmodules", "false"),
@@ -172,10 +172,10 @@ fn is_plain_location(rest: &str) -> bool {
 }
 
 impl Repo {
-    /// Where the ref of this full name is on the remote; `None` when there is none.
+    /// The commit that the remote's ref with this full name is at, or `None` if there is no such ref.
     ///
     /// # Errors
-    /// [`RemoteError`]; only [`RemoteError::Transient`] is worth another try.
+    /// [`RemoteError`]; only [`RemoteError::Transient`] is worth a retry.
     pub fn ls_remote(
         &self,
         remote: &Remote,
@@ -195,12 +195,12 @@ impl Repo {
         Ok(found)
     }
 
-    /// Brings a ref of the remote by its full name, or a commit by its id, into the repository, and
-    /// returns the commit. `depth` bounds how much history comes along; what is shallow stays so.
-    /// Neither a ref nor `FETCH_HEAD` is written.
+    /// Fetches a ref of the remote by its full name, or a commit by its id, and returns the commit. `depth`
+    /// limits how much history is fetched, and a shallow history stays shallow. Neither a ref nor
+    /// `FETCH_HEAD` is written.
     ///
     /// # Errors
-    /// [`RemoteError`]; only [`RemoteError::Transient`] is worth another try.
+    /// [`RemoteError`]; only [`RemoteError::Transient`] is worth a retry.
     pub fn fetch(
         &self,
         remote: &Remote,
@@ -234,10 +234,10 @@ impl Repo {
         Ok(id)
     }
 
-    /// Brings a commit of the remote into the repository, with no more history than there is already.
+    /// Fetches a commit of the remote, without extending a shallow history.
     ///
     /// # Errors
-    /// As [`Repo::fetch`].
+    /// As for [`Repo::fetch`].
     pub fn fetch_for(
         &self,
         remote: &Remote,
@@ -248,11 +248,11 @@ impl Repo {
         self.fetch(remote, &commit.0, depth, cancel)
     }
 
-    /// Brings a ref or a commit of the remote into the repository, with much of its history where the
-    /// repository has not got all of its own.
+    /// Fetches a ref or a commit of the remote, with a large part of its history if the repository is
+    /// shallow.
     ///
     /// # Errors
-    /// As [`Repo::fetch`].
+    /// As for [`Repo::fetch`].
     pub fn fetch_with_history(
         &self,
         remote: &Remote,
@@ -263,12 +263,12 @@ impl Repo {
         self.fetch(remote, wanted, depth, cancel)
     }
 
-    /// Brings a ref or a commit of the remote into the repository, and of both histories what it takes to
-    /// find where it parted from `other`, a commit that the remote has too. Returns the commit, and the last
-    /// one that is in both histories; `None` where there is none.
+    /// Fetches a ref or a commit of the remote, and as much of both histories as it takes to find the merge
+    /// base with `other`, a commit that the remote has too. Returns the commit and the merge base, or `None`
+    /// if there is none.
     ///
     /// # Errors
-    /// As [`Repo::fetch`].
+    /// As for [`Repo::fetch`].
     pub fn fetch_until_fork(
         &self,
         remote: &Remote,
@@ -291,8 +291,8 @@ impl Repo {
         Ok((tip, fork))
     }
 
-    /// A command that talks to `remote`: the private directory, no work tree, objects where the
-    /// repository has them, and the credential in a pipe of this one process.
+    /// A command that communicates with `remote`: in the private directory, without a work tree, with the
+    /// object store of the repository, and with the credential in a pipe that only this process has.
     pub(in crate::git) fn remote_call(&self, remote: &Remote, cancel: &Cancel) -> Call<'_> {
         let mut call = self.apart().cancelled_by(cancel);
         call = call.env("GIT_ALLOW_PROTOCOL", remote.protocols);
@@ -307,8 +307,8 @@ impl Repo {
         call.login(remote.login())
     }
 
-    /// A command in the private directory that sees no work tree and so no `.gitmodules`, attributes
-    /// or nested repository of one. New objects go to the repository.
+    /// A command in the private directory without a work tree, and so without its `.gitmodules`, attributes
+    /// or nested repositories. New objects go to the repository.
     pub(in crate::git) fn apart(&self) -> Call<'_> {
         let root = &self.private.root;
         let call = self.real.git.call(root);
@@ -319,12 +319,12 @@ impl Repo {
             .env("GIT_OBJECT_DIRECTORY", self.real.common_dir.join("objects"))
     }
 
-    /// Tells the repository of the borders of its history that a fetch drew anew.
+    /// Copies the boundary of a shallow history to the repository after a fetch has moved it.
     fn share_shallow(&self) -> Result<(), GitError> {
         let own = self.private.git_dir().join("shallow");
         let shared = self.real.common_dir.join("shallow");
         let Ok(borders) = fs::read(&own) else {
-            // A fetch that brought all of the history leaves no border.
+            // The fetch completed the history, so there is no boundary.
             return match shared.symlink_metadata() {
                 Ok(meta) if meta.is_file() => {
                     fs::remove_file(&shared).map_err(io_error("remove", &shared))
@@ -353,7 +353,7 @@ const FETCH: [&str; 7] = [
     "--no-show-forced-updates",
 ];
 
-/// Makes a remote's refusal of a failed command. The error output is freed of the credential first.
+/// Converts a failed command to a [`RemoteError`]. The credential is first removed from the error output.
 pub(in crate::git) fn told(
     remote: &Remote,
     output: Result<crate::git::command::Output, GitError>,

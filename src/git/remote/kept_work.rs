@@ -1,6 +1,6 @@
-//! Unfinished work in a reference of the remote that is no branch: the state of the work tree, and files
-//! that say what it belongs to, as one commit on top of the last verified one. Whoever fetches it on
-//! another machine has the commits, the work and what was known of it.
+//! Unfinished work in a ref of the remote that is not a branch: one commit on top of the last verified one
+//! with the state of the work tree and files that describe it. Fetching it on another machine gives the
+//! commits, the work and its description.
 
 use crate::domain::snapshot::RevId;
 use crate::git::commit::request::{CommitError, Identity};
@@ -16,22 +16,22 @@ use crate::process::Cancel;
 use std::path::Path;
 use std::time::Duration;
 
-/// What the names of these references begin with.
+/// Prefix of the names of these refs.
 pub const KEPT_WORK_REFS: &str = "refs/sprag/work/";
 
-/// A task does not wait longer than this for the work before it to be kept.
+/// Time limit for storing the work, so that the next task does not wait longer.
 const KEEP_LIMIT: Duration = Duration::from_secs(60);
 
-/// The directory of the work in the commit's tree, and the one of the files beside it.
+/// The directories in the commit's tree: the work, and the files that describe it.
 const WORK: &str = "work";
 const STATE: &str = "state";
 
-/// A reference that keeps unfinished work.
+/// The name of a ref that keeps unfinished work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptWorkRef(String);
 
 impl KeptWorkRef {
-    /// The reference for work of this key.
+    /// The ref for work with this key.
     pub fn of(key: &str) -> Self {
         Self(format!("{KEPT_WORK_REFS}{}", ref_component(key)))
     }
@@ -42,22 +42,22 @@ impl KeptWorkRef {
     }
 }
 
-/// Unfinished work as it was fetched; everything of it is in the repository.
+/// Fetched unfinished work, all of which is in the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptWork {
     commit: RevId,
     /// The last verified commit.
     pub base: RevId,
-    /// The work tree; `None` where it was not kept.
+    /// The work tree, or `None` if it was not stored.
     pub tree: Option<TreeId>,
 }
 
 impl Repo {
-    /// Makes a commit of the work and these files on top of the base. Without a snapshot only what is
-    /// committed is kept.
+    /// Creates a commit of the work and these files on top of the base. Without a snapshot, only the
+    /// committed state is kept.
     ///
     /// # Errors
-    /// When there is no base, git fails, or it does not take a file.
+    /// When there is no base, git fails, or it does not accept a file.
     pub fn keep_work(
         &self,
         snapshot: Option<&RawSnapshot>,
@@ -107,7 +107,7 @@ impl Repo {
         Ok(RevId(call.line()?))
     }
 
-    /// Has the reference of the remote be at a commit, wherever it was, or removes it.
+    /// Sets the ref of the remote to a commit, whatever its current value is, or deletes it.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -125,15 +125,15 @@ impl Repo {
         };
         let _open = self.unseal()?;
         let call = self.remote_call(remote, cancel).timeout(KEEP_LIMIT);
-        // The commit is in the private directory, the rest in the repository.
+        // The commit is in the private directory, all else in the repository.
         let own = self.private.git_dir().join("objects");
         let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own);
         let call = call.args(PUSH).args([remote.url(), &refspec]);
         told(remote, call.status()).map(drop)
     }
 
-    /// Fetches the work that a reference of the remote keeps; `None` where there is none. `commits` says how
-    /// many commits lie between the base and where the run began, where the history is shallow.
+    /// Fetches the work that a ref of the remote keeps, or returns `None` if there is none. In a shallow
+    /// history, `commits` is the number of commits between the base and the start of the run.
     ///
     /// # Errors
     /// [`RemoteError`].
@@ -165,7 +165,7 @@ impl Repo {
         Ok(Some(KeptWork { commit, base, tree }))
     }
 
-    /// A file that was kept beside the work.
+    /// A file that was stored with the work.
     ///
     /// # Errors
     /// When git fails.
@@ -178,8 +178,8 @@ impl Repo {
         self.file_of(&work.commit, path.as_os_str().as_encoded_bytes())
     }
 
-    /// Brings the files of the work tree, which is that of the base, to this tree. Neither HEAD nor index nor
-    /// base moves.
+    /// Changes the files of the work tree, which must be those of the base, to this tree. HEAD, index and
+    /// base do not move.
     ///
     /// # Errors
     /// [`SwapError`].

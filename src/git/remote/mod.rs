@@ -1,4 +1,4 @@
-//! Remotes, commits handed over in files, and HEAD moved onto a branch of a remote.
+//! Remotes, commits transferred in files, and moves of HEAD to a branch of a remote.
 
 pub(in crate::git) mod api_changes;
 pub(in crate::git) mod bundle;

@@ -1,15 +1,14 @@
-//! Names of branches and of objects that are nothing but names.
+//! Names of branches and objects that git cannot interpret as anything else.
 
 use crate::domain::snapshot::RevId;
 use crate::git::remote::error::RemoteError;
 
-/// The name of a branch that git takes and that is nothing but a name.
+/// The name of a branch that git accepts and cannot interpret as anything else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BranchName(String);
 
 impl BranchName {
-    /// Reads a short name (`feature/x`, not `refs/heads/feature/x`) by git's own rules, which are
-    /// those of git-check-ref-format(1).
+    /// Parses a short name (`feature/x`, not `refs/heads/feature/x`) by the rules of git-check-ref-format(1).
     ///
     /// # Errors
     /// [`RemoteError::BadName`].
@@ -37,12 +36,12 @@ impl BranchName {
     }
 }
 
-/// `sprag/rescue/<run>`, with what a ref's name cannot hold replaced.
+/// `sprag/rescue/<run>`, with characters replaced that a ref name cannot contain.
 pub fn rescue_branch(run_id: &str) -> String {
     format!("sprag/rescue/{}", ref_component(run_id))
 }
 
-/// Any text as one component of a ref's name.
+/// Converts any text to one component of a ref name.
 pub(in crate::git) fn ref_component(text: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '_' {
@@ -59,7 +58,7 @@ pub(in crate::git) fn ref_component(text: &str) -> String {
     }
 }
 
-/// The rules of git-check-ref-format(1), and a length that every file system takes.
+/// The rules of git-check-ref-format(1), and a length that every file system supports.
 fn is_ref_name(name: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && part.len() <= 200
@@ -83,7 +82,7 @@ pub(in crate::git) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
     }
 }
 
-/// Whether a text is an object's full name, and not that of no object.
+/// Whether a text is a full object id other than the zero id.
 pub(in crate::git) fn is_id(text: &str) -> bool {
     let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     matches!(text.len(), 40 | 64)

@@ -1,4 +1,4 @@
-//! Pushing: one branch forward, from where it is expected to be, read back afterwards.
+//! Pushes one branch forward from its expected position, and reads it back afterwards.
 
 use crate::domain::snapshot::RevId;
 use crate::git::command::Output;
@@ -10,52 +10,50 @@ use crate::git::remote::refusal::{Refusal, RefusalKind, Trouble, classify};
 use crate::git::repo::Repo;
 use crate::process::Cancel;
 
-/// What is to be pushed where.
+/// The commit to push, and the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushSpec {
     /// The branch of the remote.
     pub branch: BranchName,
-    /// The commit that it is to be at.
+    /// The new commit of the branch.
     pub new: RevId,
-    /// Where it is expected to be; `None` when it must not exist.
+    /// The expected commit of the branch, or `None` if the branch must not exist.
     pub expected: Option<RevId>,
 }
 
-/// What came of a push.
+/// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PushOutcome {
-    /// The remote has the commit, read back after the push. `head` is where the branch is: the commit,
-    /// or a descendant that somebody has pushed on top of it meanwhile.
+    /// The remote has the commit, as read back after the push. `head` is the branch's commit: the pushed one,
+    /// or a descendant that somebody else has pushed in the meantime.
     Pushed {
-        /// Where the branch is now.
+        /// The current commit of the branch.
         head: RevId,
     },
-    /// The branch was at the commit already.
+    /// The branch was already at the commit.
     UpToDate,
-    /// The branch is not where it was expected; nothing was pushed.
+    /// The branch is not at the expected commit. Nothing was pushed.
     Moved {
-        /// Where it is; `None` when it does not exist.
+        /// Its current commit, or `None` if the branch does not exist.
         now: Option<RevId>,
     },
-    /// The remote does not take it, however often it is tried.
+    /// The remote refuses the push. Retrying does not help.
     Refused(Refusal),
-    /// The network or the server failed, and the branch was not seen at the commit afterwards. To
-    /// repeat the push is safe even if it landed after all; the caller does, after
-    /// [`crate::git::RETRY_PAUSES`].
+    /// The network or the server failed, and the branch was not seen at the commit afterwards. Repeating the
+    /// push is safe even if it did land. The caller repeats it after [`crate::git::RETRY_PAUSES`].
     Transient {
-        /// What failed.
+        /// The messages of git and the remote.
         words: String,
     },
 }
 
 impl Repo {
-    /// Moves the branch of the remote forward to a commit, with a lease on where it is expected and
-    /// never to anything but a descendant of that. Tried once; what the remote has is read back
-    /// before anything is said.
+    /// Moves a branch of the remote forward to a commit, under a lease on its expected position and only to a
+    /// descendant of that. Makes one attempt, and reads the remote back before it reports the result.
     ///
     /// # Errors
-    /// [`RemoteError::NotFastForward`] before anything is sent; else when git cannot be run or the run
-    /// is cancelled, and then it is not known whether the push landed.
+    /// [`RemoteError::NotFastForward`] before anything is sent. Otherwise when git cannot be run or the run
+    /// is cancelled; then it is unknown whether the push landed.
     pub fn push(
         &self,
         remote: &Remote,
@@ -90,8 +88,8 @@ impl Repo {
         }
     }
 
-    /// Compares what git said of a push with what the remote has. `trouble` is what git said when it
-    /// did not succeed; an answer may be lost after the branch was moved.
+    /// Compares git's report of a push with the state of the remote. `trouble` is git's message if the push
+    /// failed; the branch may have moved nevertheless if the response was lost.
     fn seen_at_remote(
         &self,
         remote: &Remote,
@@ -122,8 +120,8 @@ impl Repo {
         })
     }
 
-    /// The push was accepted, and the branch is elsewhere: somebody went on from there, or put it
-    /// somewhere else.
+    /// Handles an accepted push after which the branch is elsewhere: somebody pushed on top of it, or moved
+    /// it.
     fn passed_by(
         &self,
         remote: &Remote,
@@ -151,7 +149,7 @@ const PUSH: [&str; 6] = [
     "--no-follow-tags",
 ];
 
-/// Refusals that hold wherever the branch is.
+/// Refusals that do not depend on the branch's position.
 fn is_final(kind: RefusalKind) -> bool {
     !matches!(
         kind,
@@ -159,7 +157,7 @@ fn is_final(kind: RefusalKind) -> bool {
     )
 }
 
-/// The remote could not be read back: git's own word is all there is.
+/// The result from git's report alone, because the remote could not be read back.
 fn unread(trouble: Option<String>, error: &RemoteError) -> PushOutcome {
     match trouble.as_deref().map(classify) {
         Some(Trouble::Refused(refusal)) => PushOutcome::Refused(refusal),
@@ -172,7 +170,7 @@ fn unread(trouble: Option<String>, error: &RemoteError) -> PushOutcome {
     }
 }
 
-/// What git says of a push.
+/// git's report of a push.
 #[derive(Debug, PartialEq, Eq)]
 enum Said {
     Done,

@@ -1,25 +1,25 @@
-//! What a remote's words mean: refused for good, or worth another try.
+//! Classifies a remote's error messages as final or worth a retry.
 
 use std::time::Duration;
 
-/// Why a remote does not take a push, or does not answer a question.
+/// Why a remote refuses a push or a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RefusalKind {
     /// A branch protection rule or a ruleset.
     Protected,
     /// The token may not change workflow files.
     Workflows,
-    /// A file is larger than the remote takes, or its large-file content is missing there.
+    /// A file is larger than the remote allows, or its large-file content is missing there.
     LargeFile,
     /// Push protection found a secret in the commits.
     Secret,
-    /// A hook of the remote declined.
+    /// A hook of the remote refused.
     Hook,
-    /// The credential is missing, wrong or not enough.
+    /// The credential is missing, invalid or lacks a permission.
     Permission,
-    /// There is no such repository, or the credential may not see it.
+    /// There is no such repository, or the credential may not read it.
     NotFound,
-    /// Another process of the remote holds the branch.
+    /// Another process on the remote has locked the branch.
     Locked,
     /// Anything else.
     Other,
@@ -28,28 +28,28 @@ pub enum RefusalKind {
 /// A remote's refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What kind it is.
+    /// The kind of refusal.
     pub kind: RefusalKind,
-    /// What the remote or git said, at most [`WORDS_KEPT`] characters, without the credential.
+    /// The message of the remote or git, at most [`WORDS_KEPT`] characters, without the credential.
     pub words: String,
 }
 
-/// What an unsuccessful exchange with a remote comes to.
+/// Why an exchange with a remote failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// Repeating it changes nothing.
+    /// A refusal. Repeating the exchange changes nothing.
     Refused(Refusal),
-    /// The branch of the remote is not where it was expected.
+    /// The branch of the remote is not at the expected commit.
     Moved,
-    /// The network or the server failed; it may have been done nevertheless.
+    /// The network or the server failed. The operation may have succeeded nevertheless.
     Transient(String),
 }
 
-/// Characters kept of what a remote said.
+/// Number of characters that are kept of a remote's message.
 pub const WORDS_KEPT: usize = 1000;
 
-/// Pauses before the second, third and fourth try of an exchange that failed for the moment. The
-/// functions here do not wait: the caller does, and can be cancelled meanwhile.
+/// Pauses before the second, third and fourth attempt at an exchange after a transient failure. The functions
+/// here do not wait: the caller does, and can be cancelled meanwhile.
 pub const RETRY_PAUSES: [Duration; 3] = [
     Duration::from_secs(2),
     Duration::from_secs(8),
@@ -67,8 +67,8 @@ use RefusalKind::{
     Hook, LargeFile, Locked, NotFound, Other, Permission, Protected, Secret, Workflows,
 };
 
-/// Parts of messages in lower case, the more telling ones first: GitHub says what it objects to before
-/// git says that a hook declined, and a rejected push ends with a sentence about its refs anyway.
+/// Parts of messages in lower case, the more specific ones first: GitHub states its objection before git
+/// reports that a hook declined, and a rejected push ends with a general sentence about its refs anyway.
 const MEANINGS: &[(&str, Meaning)] = &[
     ("create or update workflow", Kind(Workflows)),
     ("without `workflow` scope", Kind(Workflows)),
@@ -140,7 +140,7 @@ const MEANINGS: &[(&str, Meaning)] = &[
     ("ssl_error_syscall", Transient),
 ];
 
-/// What was meant by `said`, git's error output and the line about the branch together.
+/// Classifies `said`, which is git's error output together with the line about the branch.
 pub fn classify(said: &str) -> Trouble {
     let lower = said.to_lowercase();
     let found = MEANINGS.iter().find(|(part, _)| lower.contains(part));
@@ -153,7 +153,7 @@ pub fn classify(said: &str) -> Trouble {
     }
 }
 
-/// What is worth showing: no progress, no marks of the far side, and not more than fits.
+/// The part of a message worth showing: without progress and `remote:` prefixes, shortened to the limit.
 fn kept(said: &str) -> String {
     let lines = said
         .split(['\n', '\r'])

@@ -1,4 +1,4 @@
-//! Moving HEAD, the branch and the work tree to another commit, when nothing in the tree is lost by it.
+//! Moves HEAD, the branch and the work tree to another commit if no work is lost.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_paths};
@@ -19,28 +19,28 @@ use crate::process::Cancel;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStringExt;
 
-/// Why the work tree was not moved. But for [`SwitchError::Restore`], nothing was changed.
+/// Why the work tree was not moved. Except for [`SwitchError::Restore`], nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum SwitchError {
-    /// The remote, or git.
+    /// The remote or git failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
     /// There is uncommitted work.
     #[error("the work tree has uncommitted changes: {}", display_paths(.0))]
     Dirty(Vec<Vec<u8>>),
-    /// Ignored files or files that checks left behind lie where the other commit has files.
+    /// Ignored files or check artifacts are in the place of the other commit's files.
     #[error("files that are not under version control lie where the other commit has files: {}", display_paths(.0))]
     InTheWay(Vec<Vec<u8>>),
-    /// A merge or the like is under way.
+    /// A merge or similar operation is in progress.
     #[error("{0} is in progress; finish or abort it first")]
     InProgress(Operation),
-    /// HEAD is neither where the move starts nor where it ends.
+    /// HEAD is neither at the start nor at the end of the move.
     #[error("HEAD is at {found} and not where it was left")]
     HeadMoved {
-        /// The commit, or nothing.
+        /// The commit, or a text that there is none.
         found: String,
     },
-    /// The files could not be put in place; to repeat it is safe.
+    /// The files could not be written. Repeating the move is safe.
     #[error(transparent)]
     Restore(CommitError),
 }
@@ -51,20 +51,20 @@ impl From<GitError> for SwitchError {
     }
 }
 
-/// A branch about to be moved. Kept on disk before [`Repo::move_to`], it lets a restart finish or undo
-/// the move.
+/// A planned move of a branch. Stored on disk before [`Repo::move_to`], it lets a restart finish or undo the
+/// move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveIntent {
-    /// Where it is.
+    /// The commit at the start.
     pub from: RevId,
-    /// Where it goes.
+    /// The commit at the end.
     pub to: RevId,
-    /// Full name of the branch; `None` when HEAD is detached.
+    /// Full name of the branch, or `None` if HEAD is detached.
     pub branch: Option<String>,
 }
 
 impl MoveIntent {
-    /// The way back.
+    /// The move in the opposite direction.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self {
@@ -76,10 +76,10 @@ impl MoveIntent {
 }
 
 impl Repo {
-    /// Brings a clean work tree onto a branch at a commit of the remote, before a run: the commit is
-    /// fetched, the local branch made or moved, and checked out by the filters configured before and
-    /// without hooks. What a local branch of that name had and the commit has not stays reachable
-    /// below `refs/sprag/switched/`. The base is the commit from here on.
+    /// Switches a clean work tree to a branch at a commit of the remote, before a run: fetches the commit,
+    /// creates or moves the local branch, and checks it out with the filters configured before the run and
+    /// without hooks. Commits of an existing local branch that are not in the new history stay reachable
+    /// below `refs/sprag/switched/`. The commit becomes the base.
     ///
     /// # Errors
     /// [`SwitchError`].
@@ -110,7 +110,7 @@ impl Repo {
         self.settle(&to, &changes, &Exempt::default())
     }
 
-    /// What [`Repo::move_to`] will do, from the base to `to`, which is in the repository already.
+    /// Plans a [`Repo::move_to`] from the base to `to`, which must already be in the repository.
     ///
     /// # Errors
     /// When HEAD is not at the base.
@@ -128,9 +128,9 @@ impl Repo {
         }
     }
 
-    /// Moves the branch, the work tree and the base as planned, so that what lies there can be
-    /// verified again. Ignored files and files that checks left behind stay. A move that was cut off is finished by
-    /// repeating it, and a finished one is undone by [`Repo::move_back`].
+    /// Moves the branch, the work tree and the base as planned, so that the result can be verified again.
+    /// Ignored files and check artifacts stay. Repeating an interrupted move finishes it, and
+    /// [`Repo::move_back`] undoes a finished one.
     ///
     /// # Errors
     /// [`SwitchError`].
@@ -156,10 +156,10 @@ impl Repo {
         self.settle(to, &changes, exempt)
     }
 
-    /// Undoes a finished move. What was changed since must have been restored.
+    /// Undoes a finished move. Later changes must have been restored before.
     ///
     /// # Errors
-    /// As [`Repo::move_to`].
+    /// As for [`Repo::move_to`].
     pub fn move_back(
         &mut self,
         intent: &MoveIntent,
@@ -168,7 +168,7 @@ impl Repo {
         self.move_to(&intent.reversed(), exempt)
     }
 
-    /// Whether the repository has not got all of its history.
+    /// Whether the repository has an incomplete history.
     pub fn is_shallow(&self) -> bool {
         let borders = self.real.common_dir.join("shallow");
         borders.metadata().is_ok_and(|meta| meta.len() > 0)
@@ -184,7 +184,7 @@ impl Repo {
         }
     }
 
-    /// What differs between the base and a commit, none of whose new files has anything in its way.
+    /// The differences between the base and a commit, provided that nothing is in the place of its new files.
     fn way_to(&self, to: &str) -> Result<Vec<RawDiff>, SwitchError> {
         let changes = self.diff_trees(&self.private.state.base_tree, to)?;
         self.refuse_in_the_way(&changes)?;
@@ -219,8 +219,8 @@ impl Repo {
         }
     }
 
-    /// A directory whose tracked files all go, where a file is to be. What else lies in it then keeps
-    /// it, and git refuses.
+    /// Whether `path` is a directory that a file replaces because all its tracked files go. If other files
+    /// remain in it, git refuses.
     fn will_be_freed(&self, changes: &[RawDiff], path: &[u8]) -> bool {
         let below = [path, b"/"].concat();
         changes
@@ -228,7 +228,7 @@ impl Repo {
             .any(|one| one.after.mode == 0 && one.path.starts_with(&below))
     }
 
-    /// Whether something that is no directory lies above a path, and does not go away.
+    /// Whether a parent of the path is not a directory and is not removed by the move.
     fn parent_in_the_way(&self, path: &[u8], freed: &dyn Fn(&[u8]) -> bool) -> bool {
         let mut parent = split(path).0;
         while !parent.is_empty() {
@@ -241,7 +241,7 @@ impl Repo {
         false
     }
 
-    /// Links that were there before the branch was first written are the owner's.
+    /// Records the links that exist before the branch is first written: they belong to the owner.
     fn know_links(&mut self, name: &str) {
         let found = links(&self.real, name).into_iter();
         let found: Vec<Vec<u8>> = found.map(|path| path.into_os_string().into_vec()).collect();
@@ -289,7 +289,7 @@ impl Repo {
         call.run().map(drop)
     }
 
-    /// Makes base, indexes and files what `to` has; HEAD is there already.
+    /// Updates the base, the indexes and the files to `to`. HEAD is already there.
     fn settle(
         &mut self,
         to: &str,

@@ -1,4 +1,4 @@
-//! Comparing work-tree content with recorded blobs, in bounded memory.
+//! Compares work-tree content with recorded blobs in bounded memory.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, nul_fields};
@@ -20,8 +20,8 @@ use std::io::{BufReader, Read as _};
 use std::sync::PoisonError;
 
 impl Repo {
-    /// For each candidate whether the bytes on disk are those of its base's blob. git lists a
-    /// file whose content it would normalise although nobody has changed it; that is no change.
+    /// For each candidate, whether the bytes on disk equal those of its base blob. git lists an unchanged
+    /// file if it would normalise its content, but this is not a change.
     pub(in crate::git) fn same_as_base(
         &self,
         candidates: &[Candidate],
@@ -73,7 +73,7 @@ impl Repo {
             .collect())
     }
 
-    /// A file's content in the base; `None` when the base has no such file.
+    /// A file's content in the base, or `None` if the base has no such file.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -82,7 +82,7 @@ impl Repo {
         blob_at(self.call(), &self.private.state.base_tree, path)
     }
 
-    /// Whether the repository still has the base: where it has not, nothing that is read from it is there.
+    /// Whether the base commit still exists in the repository. Without it, nothing can be read from the base.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -105,7 +105,8 @@ impl Repo {
         Ok(nul_fields(&listed).map(<[u8]>::to_vec).collect())
     }
 
-    /// What a file of the work tree holds; `None` for one that is larger, no file, or cannot be read.
+    /// The content of a file in the work tree. `None` if it is larger than `at_most` bytes, not a file, or
+    /// unreadable.
     pub fn work_file(&self, path: &[u8], at_most: u64) -> Option<Vec<u8>> {
         let file = plain_file::open(&self.real.work_tree.join(as_path(path))).ok()?;
         let mut content = Vec::new();
@@ -116,7 +117,7 @@ impl Repo {
         fits.then_some(content)
     }
 
-    /// Digests of what lies at these paths, which tell one content from another, and from nothing.
+    /// Digests of the entries at these paths. They distinguish different contents, and a missing entry.
     pub fn contents_of(&self, paths: &[&Vec<u8>]) -> Vec<[u8; 32]> {
         let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
         let seen = look_at(&self.real.work_tree, &paths);
@@ -127,7 +128,7 @@ impl Repo {
         seen.into_iter().map(digest).collect()
     }
 
-    /// Removes files and links below directories that are no links.
+    /// Removes files and links, but nothing behind a directory that is a link.
     ///
     /// # Errors
     /// When one cannot be removed.
@@ -141,7 +142,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Removes what Python has compiled of the sources that the base has, which it would run in their place.
+    /// Removes the files that Python compiled from sources in the base, because Python would run them in
+    /// place of the sources.
     ///
     /// # Errors
     /// When the base cannot be read, or a file cannot be removed.
@@ -173,16 +175,16 @@ impl Repo {
         self.remove_files(&compiled)
     }
 
-    /// What a commit that is in the repository holds under a path.
+    /// The content of a path in a commit that is in the repository.
     ///
     /// # Errors
-    /// When git cannot be run, or the commit's id is none.
+    /// When git cannot be run, or the commit's id is invalid.
     pub fn file_of(&self, commit: &RevId, path: &[u8]) -> Result<Option<Vec<u8>>, RemoteError> {
         let _open = self.unseal()?;
         Ok(blob_at(self.call(), checked_id(commit)?, path)?)
     }
 
-    /// Hands on the content of a blob, from Sprag's own store where it lies there in a file of its own.
+    /// Passes the content of a blob to `sink`, read from Sprag's own store if it is a loose object there.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -205,7 +207,7 @@ impl Repo {
             .map(drop)
     }
 
-    /// Sizes of blobs; one that is not there has none.
+    /// Sizes of blobs. Missing blobs are left out.
     pub(in crate::git) fn blob_sizes(
         &self,
         oids: &[&str],
@@ -213,7 +215,7 @@ impl Repo {
         blob_sizes_by(self.call(), oids)
     }
 
-    /// Of these blobs those whose content is what their names say.
+    /// Those of these blobs whose content matches their ids.
     pub(in crate::git) fn sound_blobs(&self, oids: &[&str]) -> Result<HashSet<String>, GitError> {
         Ok(self.blob_digests(oids)?.into_keys().collect())
     }
@@ -222,7 +224,7 @@ impl Repo {
         self.object_digests(oids)
     }
 
-    /// Digests of those of these objects whose content is what their ids say.
+    /// Digests of those objects whose content matches their ids.
     pub(in crate::git) fn object_digests(
         &self,
         oids: &[&str],
@@ -230,7 +232,7 @@ impl Repo {
         self.object_digests_by(self.call(), oids)
     }
 
-    /// As [`Repo::object_digests`], by a command that sees objects of its own.
+    /// Like [`Repo::object_digests`], with a command that may read other object stores.
     pub(in crate::git) fn object_digests_by(
         &self,
         call: Call<'_>,
@@ -249,7 +251,7 @@ impl Repo {
     }
 }
 
-/// Sizes of blobs, by a command that sees objects of its own.
+/// Sizes of blobs, with a command that may read other object stores.
 pub(in crate::git) fn blob_sizes_by(
     call: Call<'_>,
     oids: &[&str],
@@ -288,9 +290,9 @@ fn lines(oids: &[&str]) -> Vec<u8> {
     text
 }
 
-/// Reads `oid kind size LF content LF …` as it comes. A blob whose content is not what its name says is
-/// left out: git does not look when it reads one, and whoever can write the object store could make
-/// the base agree with any file.
+/// Parses the stream `oid kind size LF content LF …`. A blob whose content does not match its id is left out:
+/// git does not check this when it reads a blob, and whoever can write to the object store could make the
+/// base agree with any file.
 #[derive(Default)]
 struct BatchDigests {
     done: HashMap<String, Digest>,
@@ -366,7 +368,7 @@ impl BatchDigests {
     }
 }
 
-/// What a tree, or the tree of a commit, holds under a path; `None` when it has no such file.
+/// The mode and blob of a path in a tree or commit, or `None` if there is no such file.
 pub(in crate::git) fn blob_at(
     call: Call<'_>,
     tree: &str,

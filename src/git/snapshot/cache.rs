@@ -1,4 +1,4 @@
-//! What was read before, kept by content and never by time.
+//! Caches of what was read before. They are keyed by content and never by time.
 
 use crate::git::entries::Digest;
 use crate::git::snapshot::listing::RawDiff;
@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::git) struct Layout {
-    /// Submodules and the commits recorded for them, but those outside of a sparse checkout.
+    /// Submodules and their recorded commits, except those outside of a sparse checkout.
     pub(in crate::git) gitlinks: BTreeMap<Vec<u8>, String>,
     /// The blobs of all `.gitignore` files.
     pub(in crate::git) ignore_files: BTreeMap<Vec<u8>, String>,
-    /// All `.gitattributes` files: content may be converted.
+    /// All `.gitattributes` files. With any, git may convert content.
     pub(in crate::git) attribute_files: BTreeSet<Vec<u8>>,
-    /// All ignore rules as one list, once somebody asked for them.
+    /// All ignore rules as one list, computed on first use.
     pub(in crate::git) ignore_rules: OnceLock<Vec<u8>>,
-    /// Every directory with tracked files below it; the top is the empty path.
+    /// Every directory that contains tracked files at any depth. The top directory is the empty path.
     pub(in crate::git) directories: BTreeSet<Vec<u8>>,
 }
 
@@ -29,11 +29,11 @@ impl LayoutCache {
     }
 }
 
-/// What was found at the last look.
+/// The result of the last comparison of the repository's index with the base.
 #[derive(Debug, Default)]
 pub(in crate::git) struct StagedCache(Mutex<Option<Seen>>);
 
-/// What one index, by the digest of its bytes, has beyond one base tree.
+/// The differences of one index, identified by the digest of its bytes, from one base tree.
 #[derive(Debug)]
 struct Seen {
     base_tree: String,
@@ -58,20 +58,20 @@ impl StagedCache {
     }
 }
 
-/// The blobs that the last look compared with: what an id names does not change.
+/// The blobs of the last comparison. The content of an id never changes.
 #[derive(Debug, Default)]
 pub(in crate::git) struct BlobCache(pub(in crate::git) Mutex<HashMap<String, Blob>>);
 
-/// The digest is known once some file had the same size.
+/// The digest is computed when a file of the same size is first seen.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::git) struct Blob {
     pub(in crate::git) size: u64,
     pub(in crate::git) digest: Option<Digest>,
 }
 
-/// What git said of a file: the blob of its base, its content, and whether they are the same.
+/// git's verdict on a file: the blob in the base, the file's digest, and whether they count as the same.
 pub(in crate::git) type Verdict = (String, Digest, bool);
 
-/// git's verdicts on the files of the last look, under the attributes of the base.
+/// git's verdicts on the files of the last snapshot, under the attributes of the base.
 #[derive(Debug, Default)]
 pub(in crate::git) struct Verdicts(pub(in crate::git) Mutex<HashMap<Vec<u8>, Verdict>>);

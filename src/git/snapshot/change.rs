@@ -1,4 +1,4 @@
-//! How paths differ from the base, and what a snapshot says of them.
+//! Differences from the base, and the snapshot that holds them.
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::display_path;
@@ -8,15 +8,15 @@ use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Removes from a plan file's content what only Sprag writes; `None` when it is no such file.
+/// Removes Sprag's own parts from the content of a plan file. `None` if it is not a plan file.
 pub type StripOwned = Box<dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync>;
 
-/// What does not count as change.
+/// The changes that a snapshot ignores or does not count.
 #[derive(Debug, Default)]
 pub struct Exempt {
-    /// Paths that the configuration leaves out of progress.
+    /// Paths that do not count as progress according to the configuration.
     pub progress_ignore: GlobSet,
-    /// Untracked files that only verification created.
+    /// Untracked files that the verification created.
     pub check_artifacts: BTreeSet<Vec<u8>>,
     /// The plan file, whose status is Sprag's own.
     pub plan: Option<PlanExempt>,
@@ -26,7 +26,7 @@ pub struct Exempt {
 pub struct PlanExempt {
     /// Relative to the top of the work tree.
     pub path: Vec<u8>,
-    /// Leaves only what an agent may change.
+    /// Removes everything except what an agent may change.
     pub strip: StripOwned,
 }
 
@@ -45,13 +45,13 @@ pub enum ChangeKind {
     Added,
     /// Its content differs.
     Modified,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// It was a file and is a link, or the other way round.
+    /// A file became a link, or a link became a file.
     TypeChanged,
     /// Only its executable bit differs.
     ModeChanged,
-    /// A submodule has another commit checked out.
+    /// A submodule has another checked-out commit.
     Submodule,
 }
 
@@ -64,35 +64,34 @@ pub struct Change {
     pub kind: ChangeKind,
     /// Whether git does not track it yet.
     pub untracked: bool,
-    /// Whether it is ignored by a rule that the base does not have: it counts as change, but is
-    /// not committed.
+    /// Whether a rule ignores it that the base does not have. It counts as a change but is not committed.
     pub newly_ignored: bool,
-    /// Whether it could not be read: only its size and time were compared.
+    /// Whether it could not be read. Only its size and time were compared.
     pub unreadable: bool,
 }
 
-/// A snapshot with what it was made of.
+/// A snapshot with the data it was computed from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawSnapshot {
-    /// The part that is compared.
+    /// The fingerprint and the other parts that are compared.
     pub known: KnownSnapshot,
-    /// What counts as change, by path.
+    /// The changes that count, by path.
     pub changes: Vec<Change>,
-    /// What `progress.ignore` leaves out of the fingerprint. It is committed all the same.
+    /// The changes that `progress.ignore` excludes from the fingerprint. They are committed all the same.
     pub uncounted: Vec<Change>,
-    /// Droppings that are there now.
+    /// Check artifacts that are present.
     pub check_artifacts: Vec<Vec<u8>>,
     /// Untracked repositories inside the work tree. They are never committed.
     pub nested: Vec<Vec<u8>>,
-    /// Paths that the repository's own index holds as conflicts.
+    /// Paths with conflicts in the repository's own index.
     pub unmerged: Vec<Vec<u8>>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     pub(in crate::git) entries: BTreeMap<Vec<u8>, Entry>,
 }
 
 impl RawSnapshot {
-    /// The paths that hold something else than in the earlier snapshot, in order.
+    /// The paths whose content differs from the earlier snapshot, in order.
     pub fn changed_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
         let now = self.entries.iter();
         let differ = now.filter(|(path, entry)| earlier.entries.get(*path) != Some(entry));
@@ -104,14 +103,14 @@ impl RawSnapshot {
     }
 }
 
-/// What a changed path holds.
+/// The content of a changed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct Entry {
     pub(in crate::git) mode: u32,
     pub(in crate::git) digest: Digest,
 }
 
-/// A path to be looked at.
+/// A path to inspect.
 #[derive(Clone)]
 pub(in crate::git) struct Candidate {
     pub(in crate::git) path: Vec<u8>,
@@ -119,11 +118,12 @@ pub(in crate::git) struct Candidate {
     pub(in crate::git) newly_ignored: bool,
     pub(in crate::git) tracked_by: TrackedBy,
     pub(in crate::git) gitlink: bool,
-    /// The agent made git stop tracking it, and it is ignored: it lies there and is gone all the same.
+    /// The agent made git stop tracking it, and a rule ignores it: it counts as deleted although the file
+    /// exists.
     pub(in crate::git) given_up: bool,
 }
 
-/// Where the agent made git track a path that the base does not have.
+/// How the agent made git track a path that the base does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::git) enum TrackedBy {
     Nothing,
@@ -143,7 +143,7 @@ impl Candidate {
         }
     }
 
-    /// Takes over what else is known of the path.
+    /// Merges what another candidate knows of the same path.
     pub(in crate::git) fn absorb(&mut self, other: &Self) {
         self.tracked_by = self.tracked_by.max(other.tracked_by);
         self.newly_ignored &= other.newly_ignored;
@@ -160,8 +160,8 @@ impl Candidate {
 }
 
 impl RawSnapshot {
-    /// Every path that differs from the base, what progress leaves out included, with its kind as it was looked
-    /// at. None has an object.
+    /// Every path that differs from the base, with its kind, including those that do not count as progress.
+    /// No entry has an object id.
     pub fn changed_paths(&self) -> Vec<ChangedPath> {
         let all = self.changes.iter().chain(&self.uncounted);
         let kind = |change: &Change| self.entries.get(&change.path).map_or(0, |entry| entry.mode);
@@ -174,7 +174,7 @@ impl RawSnapshot {
         .collect()
     }
 
-    /// Mode and digest of what a path holds that differs from the base.
+    /// Mode and digest of a path that differs from the base.
     pub fn content(&self, path: &[u8]) -> Option<(u32, [u8; 32])> {
         let entry = self.entries.get(path)?;
         Some((entry.mode, entry.digest))
@@ -185,7 +185,7 @@ impl RawSnapshot {
         &self.known.tree
     }
 
-    /// Paths that a clean working copy would not have: all changes but what is ignored.
+    /// Paths that a clean working copy would not have: all changes except ignored files.
     pub fn dirty_paths(&self) -> Vec<Vec<u8>> {
         let dirty = self.changes.iter().filter(|change| !change.newly_ignored);
         dirty.map(|change| change.path.clone()).collect()

@@ -1,4 +1,4 @@
-//! What is about to be committed, byte for byte.
+//! The exact bytes that are about to be committed.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
@@ -14,8 +14,8 @@ use std::io::{self, Cursor, Read};
 use std::os::unix::ffi::OsStringExt as _;
 
 impl Repo {
-    /// The content of a changed file that a commit would take in, or the target of a link. `None`
-    /// for what a commit takes out or leaves out.
+    /// The content of a changed file that a commit would include, or the target of a link. `None` for a path
+    /// that a commit deletes or leaves out.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -35,7 +35,7 @@ impl Repo {
         })
     }
 
-    /// What a commit changes of each of its parents.
+    /// The paths that a commit changes compared with each of its parents.
     ///
     /// # Errors
     /// When git cannot read it.
@@ -58,7 +58,7 @@ impl Repo {
         Ok(diffs.into_iter().map(RawDiff::changed).collect())
     }
 
-    /// Whether a file of the base holds one of this text's lines.
+    /// Whether a file of the base contains one of the lines of `text`.
     ///
     /// # Errors
     /// When git cannot be run.
@@ -66,10 +66,10 @@ impl Repo {
         self.tree_holds(&self.private.state.base_tree, text)
     }
 
-    /// Whether a file of a commit holds one of this text's lines.
+    /// Whether a file of a commit contains one of the lines of `text`.
     ///
     /// # Errors
-    /// When git cannot be run, or the commit's id is none.
+    /// When git cannot be run, or the commit's id is invalid.
     pub fn holds(&self, commit: &RevId, text: &str) -> Result<bool, RemoteError> {
         Ok(self.tree_holds(checked_id(commit)?, text)?)
     }
@@ -82,8 +82,8 @@ impl Repo {
         Ok(output.status == Some(0))
     }
 
-    /// The commits from the base to `head`, each as git stores it and with what it changes, however they are
-    /// related.
+    /// The commits from the base to `head` in any topology, each with its stored text and the paths that it
+    /// changes.
     ///
     /// # Errors
     /// When git cannot read them.
@@ -109,13 +109,13 @@ impl Repo {
     }
 }
 
-/// A commit of the agent's own.
+/// A commit made by the agent.
 #[derive(Debug, Clone)]
 pub struct OwnCommit {
     /// Its id.
     pub id: RevId,
     /// Headers and message.
     pub text: Vec<u8>,
-    /// What it changes of its parents.
+    /// The paths that it changes compared with its parents.
     pub changed: Vec<ChangedPath>,
 }

@@ -1,4 +1,4 @@
-//! Content that differs from the base only until it is converted as for a commit.
+//! Detects content that differs from the base only before it is converted for a commit.
 
 use crate::git::entries::{Digest, OnDisk, split};
 use crate::git::error::GitError;
@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 const RULES: &[u8] = b".gitattributes";
 
-/// A file whose bytes are not those of its base, and whether they count as the same.
+/// A file whose bytes differ from those of its base, and whether they count as the same.
 struct Open<'a> {
     path: &'a [u8],
     base: &'a str,
@@ -19,7 +19,7 @@ struct Open<'a> {
 }
 
 impl Repo {
-    /// Marks as unchanged what differs only until it is converted: line endings, filters.
+    /// Marks files as unchanged that differ only before conversion, by line endings or filters.
     pub(in crate::git) fn convert(
         &self,
         candidates: &[Candidate],
@@ -63,7 +63,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Only a file that stayed one, with the same mode, can be the same once it is converted.
+    /// The candidates that can be the same after conversion: only regular files that had the same mode
+    /// before.
     fn open<'a>(
         &self,
         one: &'a Candidate,
@@ -88,7 +89,7 @@ impl Repo {
 }
 
 impl Open<'_> {
-    /// Whether git has judged this very content before; its verdict is taken over.
+    /// Applies git's earlier verdict on this exact content, if there is one.
     fn recall(&mut self, verdicts: &HashMap<Vec<u8>, Verdict>) -> bool {
         let known = verdicts.get(self.path);
         let known = known.filter(|(base, digest, _)| base == self.base && *digest == self.digest);

@@ -1,4 +1,4 @@
-//! Ignore rules of the base, so that an edited `.gitignore` hides nothing.
+//! Applies the ignore rules of the base, so that an edited `.gitignore` hides nothing.
 
 use crate::git::bytes::{as_path, nul_fields, nul_joined};
 use crate::git::entries::split;
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 impl Repo {
-    /// Files that the agent took out of its index or commits, with what the base has of them, and
-    /// that rules ignore now. One that is not ignored would be added again.
+    /// Files that the agent removed from its index or commits and that rules now ignore, with their entries
+    /// in the base. Without such a rule the file would be added again.
     pub(in crate::git) fn given_up(
         &self,
         staged: &[RawDiff],
@@ -38,8 +38,8 @@ impl Repo {
         Ok(known.collect())
     }
 
-    /// Untracked files that only the ignore rules of the work tree hide, not those of the base.
-    /// Costs a second listing, made only when a `.gitignore` differs.
+    /// Untracked files that the ignore rules of the work tree hide, but not those of the base. It needs a
+    /// second listing, which is made only if a `.gitignore` differs.
     pub(in crate::git) fn newly_ignored(
         &self,
         status: &Status,
@@ -60,15 +60,15 @@ impl Repo {
         Ok(hidden)
     }
 
-    /// Whether there is a `.gitignore` beside tracked files that the base does not have, which can
-    /// hide itself and work. In a directory without tracked files that is how tools keep their
-    /// caches out of the way.
+    /// Whether a directory with tracked files has a `.gitignore` that the base does not have, which can hide
+    /// itself and the work. Directories without tracked files are exempt: tools hide their caches in this
+    /// way.
     pub(in crate::git) fn has_stray_rules(&self, layout: &Layout) -> bool {
         let is_known = |path: &[u8]| layout.ignore_files.contains_key(path);
         self.has_stray(b".gitignore", layout, is_known)
     }
 
-    /// Untracked files, nested repositories apart, as if the ignore rules were those of the base.
+    /// Untracked files according to the ignore rules of the base, without nested repositories.
     pub(in crate::git) fn untracked_by_base_rules(
         &self,
         layout: &Layout,
@@ -89,7 +89,7 @@ impl Repo {
         Ok(files.map(<[u8]>::to_vec).collect())
     }
 
-    /// All of the base's rules as one list, lowest precedence first.
+    /// All rules of the base as one list, lowest precedence first.
     fn base_rules(&self, layout: &Layout) -> Result<Vec<u8>, GitError> {
         let info = self.private.git_dir().join("info");
         let mut rules = Vec::new();
@@ -122,7 +122,7 @@ fn depth(directory: &[u8]) -> usize {
     }
 }
 
-/// One line of a `.gitignore` in `directory`, as a line of a list that applies at the top.
+/// Converts a line of a `.gitignore` in `directory` to one that applies at the top.
 fn anchored(directory: &[u8], line: &[u8]) -> Vec<u8> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);

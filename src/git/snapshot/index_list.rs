@@ -1,4 +1,4 @@
-//! What an index lists, read as it comes.
+//! Reads the entries of an index as a stream.
 
 use crate::git::bytes::display_path;
 use crate::git::command::Call;
@@ -8,19 +8,19 @@ use crate::git::snapshot::cache::Layout;
 use crate::git::snapshot::listing::GITLINK;
 use std::collections::BTreeSet;
 
-/// What the index that `call` works with says. The list of all tracked files is read as it comes: it
-/// is as large as the index.
+/// The layout of the index that `call` uses. The list of all tracked files is read as a stream, because it is
+/// as large as the index.
 pub(in crate::git) fn layout_of(call: Call<'_>) -> Result<Layout, GitError> {
     Ok(read_index(call)?.layout)
 }
 
-/// What an index says, and which of its entries hide changes.
+/// The layout of an index, and its entries that hide changes.
 #[derive(Default)]
 pub(in crate::git) struct IndexRead {
     pub(in crate::git) layout: Layout,
-    /// Entries that are assumed to be unchanged.
+    /// Entries with the assume-unchanged bit.
     pub(in crate::git) assumed: Vec<Vec<u8>>,
-    /// Entries that are left out of the work tree.
+    /// Entries with the skip-worktree bit.
     pub(in crate::git) skipped: Vec<Vec<u8>>,
 }
 
@@ -32,7 +32,7 @@ pub(in crate::git) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> 
     reader.finish()
 }
 
-/// Takes `ls-files` output in pieces of any size.
+/// Parses `ls-files` output from chunks of any size.
 #[derive(Default)]
 struct Reader {
     read: IndexRead,
@@ -97,8 +97,8 @@ impl Reader {
     }
 }
 
-/// `tag mode oid stage TAB path`; the tag `S` says that the path is left out of the work tree, a small
-/// letter that it is assumed to be unchanged.
+/// Parses `tag mode oid stage TAB path`. The tag `S` is the skip-worktree bit, and a lower-case letter is the
+/// assume-unchanged bit.
 fn staged_line(line: &[u8]) -> Option<(u8, bool, &str, &[u8])> {
     let tab = memchr::memchr(b'\t', line)?;
     let mut fields = line[..tab].split(|byte| *byte == b' ');

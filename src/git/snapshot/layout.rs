@@ -1,4 +1,4 @@
-//! What of the base matters beyond the paths that differ.
+//! Properties of the base that matter beyond the paths that differ.
 
 use crate::git::bytes::as_path;
 use crate::git::entries::split;
@@ -11,8 +11,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, PoisonError};
 
 impl Repo {
-    /// Whether the base has a file below a directory, which is relative to the top of the work tree. What
-    /// cannot be read counts as yes.
+    /// Whether the base has a file below a directory, which is relative to the top of the work tree. True if
+    /// this cannot be determined.
     pub fn has_tracked_files(&self, directory: &str) -> bool {
         let layout = self.unseal().and_then(|_open| self.layout());
         layout.map_or(true, |layout| {
@@ -37,8 +37,8 @@ impl Repo {
         layout_of(self.call())
     }
 
-    /// Takes the layout of the base over to a tree that differs from it in these paths, where none of
-    /// them takes anything away or is of a kind of its own; else it is read anew when it is asked for.
+    /// Reuses the layout of the base for a tree that differs in these paths, unless one of them is deleted, a
+    /// submodule or a rules file. Otherwise the layout is read again on demand.
     pub(in crate::git) fn carry_layout(&self, tree: &str, changed: &[ChangedPath]) {
         let is_plain = |change: &ChangedPath| {
             let kinds = [change.before, change.after];
@@ -69,8 +69,8 @@ impl Repo {
         tree.clone_into(of);
     }
 
-    /// Whether a directory with tracked files has a file `name` that the base does not have there.
-    /// git does not tell of one that the rules in force ignore.
+    /// Whether a directory with tracked files has a file `name` that the base does not have there. git does
+    /// not list such a file if the current rules ignore it.
     pub(in crate::git) fn has_stray(
         &self,
         name: &[u8],

@@ -1,16 +1,16 @@
-//! The lists that git prints of what differs, read.
+//! Parses git's lists of differences.
 
 use crate::git::bytes::nul_fields;
 use crate::git::error::GitError;
 
-/// The mode of an entry that names a commit of another repository.
+/// The mode of a submodule entry.
 pub const GITLINK: u32 = 0o160_000;
 
 pub(in crate::git) const SYMLINK: u32 = 0o120_000;
 
 pub(in crate::git) const TREE: u32 = 0o040_000;
 
-/// Mode and object of a path in the index or in a tree.
+/// Mode and object id of a path in the index or in a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct Recorded {
     pub(in crate::git) mode: u32,
@@ -20,31 +20,31 @@ pub(in crate::git) struct Recorded {
 /// A path that a commit changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedPath {
-    /// From the top of the tree.
+    /// Relative to the top of the tree.
     pub path: Vec<u8>,
-    /// Mode before, 0 when it is new.
+    /// Mode before, or 0 if it is new.
     pub before: u32,
-    /// Mode after, 0 when it is gone.
+    /// Mode after, or 0 if it is deleted.
     pub after: u32,
-    /// Id of the object that it holds after; zeros when it is gone.
+    /// Object id after, or zeros if it is deleted.
     pub oid: String,
 }
 
-/// A path that may differ.
+/// A path that may differ from HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::git) struct Listed {
     pub(in crate::git) path: Vec<u8>,
-    /// What the index has; `None` for an untracked path.
+    /// The index entry, or `None` for an untracked path.
     pub(in crate::git) indexed: Option<Recorded>,
-    /// The work tree has what the index has; only the index differs from HEAD.
+    /// Whether the work tree equals the index and only the index differs from HEAD.
     pub(in crate::git) staged_only: bool,
 }
 
-/// The answer of `git status`.
+/// The output of `git status`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::git) struct Status {
     pub(in crate::git) listed: Vec<Listed>,
-    /// Untracked directories that are repositories of their own, without the final slash.
+    /// Untracked directories that are separate repositories, without the final slash.
     pub(in crate::git) nested: Vec<Vec<u8>>,
     pub(in crate::git) warnings: Vec<String>,
 }
@@ -108,7 +108,7 @@ impl Listed {
     }
 }
 
-/// `XY sub mH mI mW hH hI path`
+/// Parses `XY sub mH mI mW hH hI path`.
 fn ordinary(rest: &[u8]) -> Option<Listed> {
     let fields: Vec<&[u8]> = rest.splitn(8, |byte| *byte == b' ').collect();
     let [states, _, _, mode, _, _, oid, path] = fields.as_slice() else {
@@ -122,7 +122,7 @@ fn ordinary(rest: &[u8]) -> Option<Listed> {
     })
 }
 
-/// `XY sub m1 m2 m3 mW h1 h2 h3 path`
+/// Parses `XY sub m1 m2 m3 mW h1 h2 h3 path`.
 fn unmerged(rest: &[u8]) -> Option<Listed> {
     let path = rest.splitn(10, |byte| *byte == b' ').nth(9)?;
     Some(Listed::untracked(path))
@@ -136,7 +136,7 @@ pub(in crate::git) fn recorded(mode: &[u8], oid: &[u8]) -> Option<Recorded> {
     })
 }
 
-/// `:mode mode oid oid status NUL path NUL`
+/// Parses `:mode mode oid oid status NUL path NUL`.
 pub(in crate::git) fn parse_raw(output: &[u8]) -> Result<Vec<RawDiff>, GitError> {
     let mut fields = nul_fields(output);
     let mut diffs = Vec::new();

@@ -1,4 +1,4 @@
-//! The state of the working copy, told from content alone.
+//! The state of the working copy, determined from content alone.
 
 pub(in crate::git) mod blobs;
 pub(in crate::git) mod cache;

@@ -1,4 +1,4 @@
-//! The difference from the base as a patch.
+//! Writes the differences from the base as a patch.
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
@@ -12,9 +12,8 @@ use crate::git::snapshot::change::{Change, RawSnapshot};
 use std::os::unix::ffi::OsStrExt;
 
 impl Repo {
-    /// The snapshot's changes as a patch for `git apply --binary`, untracked files included,
-    /// handed to `sink` piece by piece. Leaves neither objects nor index entries behind. Files
-    /// that cannot be read are left out.
+    /// Writes the snapshot's changes, including untracked files, in chunks to `sink` as a patch for `git
+    /// apply --binary`. Leaves no objects or index entries behind. Unreadable files are left out.
     ///
     /// # Errors
     /// When git fails.
@@ -66,9 +65,9 @@ impl Repo {
             .map(drop)
     }
 
-    /// What each commit after `base` up to `head` changed, oldest first, handed to `sink` piece by piece:
-    /// a line `commit ID`, an empty line, the indented subject, an empty line, the difference from its
-    /// first parent. Without a base every commit up to `head`.
+    /// Writes the changes of each commit after `base` up to `head`, oldest first, in chunks to `sink`: a line
+    /// `commit ID`, an empty line, the indented subject, an empty line, the diff from its first parent.
+    /// Without a base, this covers every commit up to `head`.
     ///
     /// # Errors
     /// When git fails.
@@ -90,11 +89,11 @@ impl Repo {
             .map(drop)
     }
 
-    /// What a commit has changed since another one, as a patch for people: with renamed files as such, and
-    /// without the content of binary files.
+    /// The changes between two commits as a patch for people: with renames detected, and without the content
+    /// of binary files.
     ///
     /// # Errors
-    /// When one of them is not there.
+    /// When one of them does not exist.
     pub fn patch_between(&self, from: &RevId, to: &RevId) -> Result<Vec<u8>, RemoteError> {
         let (from, to) = (checked_id(from)?, checked_id(to)?);
         let _open = self.unseal()?;
@@ -109,7 +108,7 @@ impl Repo {
     /// The files that differ between two commits.
     ///
     /// # Errors
-    /// When one of them is not there.
+    /// When one of them does not exist.
     pub fn paths_between(&self, from: &RevId, to: &RevId) -> Result<Vec<String>, RemoteError> {
         let (from, to) = (checked_id(from)?, checked_id(to)?);
         let _open = self.unseal()?;
@@ -117,7 +116,7 @@ impl Repo {
         Ok(changes.iter().map(|it| display_path(&it.path)).collect())
     }
 
-    /// As [`Repo::write_patch`], in memory.
+    /// Like [`Repo::write_patch`], in memory.
     ///
     /// # Errors
     /// When git fails.

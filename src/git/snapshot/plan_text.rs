@@ -1,4 +1,4 @@
-//! The plan file without what only Sprag writes into it.
+//! The plan file without the parts that only Sprag writes.
 
 use crate::git::bytes::as_path;
 use crate::git::error::{GitError, io_error};

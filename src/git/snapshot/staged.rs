@@ -1,5 +1,5 @@
-//! What the agent staged in the repository's own index, read anew only when the index's bytes are
-//! other ones than at the last look.
+//! What the agent staged in the repository's own index. It is read again only if the index's bytes have
+//! changed.
 
 use crate::git::entries::{Digest, hash};
 use crate::git::error::{GitError, io_error};
@@ -12,11 +12,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A larger index is read by git each time: nobody has one, but an agent can make one.
+/// Maximum size in bytes of an index that is cached. git reads a larger one each time; only an agent would
+/// create one.
 const INDEX_LIMIT: u64 = 1024 * 1024 * 1024;
 
 impl Repo {
-    /// Paths that the repository's own index adds to the base, its submodules and its conflicts.
+    /// The paths that the repository's own index adds to or deletes from the base, its submodules and its
+    /// conflicts.
     pub(in crate::git) fn staged(&self) -> Result<Arc<Vec<RawDiff>>, GitError> {
         let index = self.real.git_dir.join("index");
         let Some(digest) = self.whole_index(&index) else {
@@ -36,8 +38,8 @@ impl Repo {
         }
     }
 
-    /// Digest of the index; `None` when that does not tell all: it is a link, too large, not there,
-    /// or may have a part in another file.
+    /// Digest of the index. `None` if this does not cover everything: the index is a link, too large or
+    /// missing, or may have a part in another file.
     fn whole_index(&self, index: &Path) -> Option<Digest> {
         let names = fs::read_dir(&self.real.git_dir).ok()?;
         for entry in names {
@@ -53,7 +55,7 @@ impl Repo {
         copy_hashed(index, &mut io::sink()).ok()
     }
 
-    /// Asks about a copy, so that the digest is of the very bytes that git reads.
+    /// Compares a copy of the index, so that the digest is of exactly the bytes that git reads.
     fn diff_copied_index(&self, index: &Path) -> Result<(Digest, Vec<RawDiff>), GitError> {
         let dir = self.private.root.join("tmp");
         let copy = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
@@ -70,7 +72,7 @@ fn copy_hashed(from: &Path, to: &mut impl Write) -> io::Result<Digest> {
     hash(&mut file.take(INDEX_LIMIT), to)
 }
 
-/// What is only changed in the index says nothing that the work tree does not.
+/// Drops changes that exist only in the index and say nothing beyond the work tree.
 fn relevant(mut staged: Vec<RawDiff>) -> Vec<RawDiff> {
     staged.retain(|diff| {
         let tracks = diff.before.mode == 0 || diff.after.mode == GITLINK;

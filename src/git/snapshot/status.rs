@@ -1,4 +1,4 @@
-//! What git says differs, as a list of paths to be looked at.
+//! git's report of differences, as a list of paths to inspect.
 
 use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
@@ -8,11 +8,11 @@ use crate::git::snapshot::listing::{RawDiff, Status, parse, parse_raw};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Beyond this many paths all are asked for, to stay within the limit of a command line.
+/// Maximum number of paths in a command line. Beyond it, git is asked about all paths.
 const PATHS_PER_COMMAND: usize = 200;
 
 impl Repo {
-    /// What differs between the work tree and `index`, untracked files included.
+    /// The differences between the work tree and `index`, including untracked files.
     pub(in crate::git) fn status(&self, index: &Path) -> Result<Status, GitError> {
         let args = [
             "status",
@@ -29,8 +29,8 @@ impl Repo {
         Ok(status)
     }
 
-    /// Of tracked paths, those whose content differs once it is converted as for a commit. Status
-    /// lists a file of another size without looking further.
+    /// Those tracked paths whose content differs after conversion for a commit. `git status` lists a file of
+    /// another size without checking this.
     pub(in crate::git) fn truly_modified(
         &self,
         paths: &[&[u8]],
@@ -52,7 +52,7 @@ impl Repo {
             .collect())
     }
 
-    /// Differences of two trees.
+    /// The differences between two trees.
     pub(in crate::git) fn diff_trees(
         &self,
         from: &str,
@@ -61,7 +61,7 @@ impl Repo {
         self.diff_trees_by(self.call(), from, to)
     }
 
-    /// As [`Repo::diff_trees`], with the trees below that differ.
+    /// Like [`Repo::diff_trees`], including the subtrees that differ.
     pub(in crate::git) fn diff_trees_and_subtrees(
         &self,
         from: &str,
@@ -79,7 +79,7 @@ impl Repo {
         parse_raw(&self.call().args(args).args([from, to]).run()?.stdout)
     }
 
-    /// As [`Repo::diff_trees`], by a command that sees objects of its own.
+    /// Like [`Repo::diff_trees`], with a command that may read other object stores.
     pub(in crate::git) fn diff_trees_by(
         &self,
         call: Call<'_>,
@@ -99,12 +99,12 @@ impl Repo {
         parse_raw(&call.args(args).run()?.stdout)
     }
 
-    /// Differences of the base and the repository's own index, which the agent may have staged to.
+    /// The differences between the base and the repository's own index, to which the agent may have staged.
     pub(in crate::git) fn diff_real_index(&self) -> Result<Vec<RawDiff>, GitError> {
         self.diff_index(self.real_call().git())
     }
 
-    /// Differences of the base and an index that has no part in another file.
+    /// The differences between the base and an index that has no part in another file.
     pub(in crate::git) fn diff_private_index(
         &self,
         index: &Path,
@@ -112,7 +112,7 @@ impl Repo {
         self.diff_index(self.call().env("GIT_INDEX_FILE", index))
     }
 
-    /// Looks at the index alone, so no submodule is entered.
+    /// Compares with the index alone, so no submodule is entered.
     fn diff_index(&self, call: Call<'_>) -> Result<Vec<RawDiff>, GitError> {
         let args = [
             "diff-index",

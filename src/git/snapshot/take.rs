@@ -1,4 +1,4 @@
-//! The state of the working copy, told from content alone.
+//! Takes a snapshot of the working copy.
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::{as_path, display_path, nul_fields};
@@ -15,19 +15,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
 
-/// GitHub refuses a push with a larger file.
+/// GitHub refuses a push with a larger file. In bytes.
 const HUGE: u64 = 100 << 20;
 
-/// A longer `.gitmodules` describes nothing.
+/// Maximum size in bytes of a `.gitmodules` file.
 const GITMODULES_LIMIT: u64 = 1 << 20;
 
-/// What is asked for at the same time.
+/// The results of the queries that run in parallel.
 struct Listings {
     status: Status,
     beside: Beside,
 }
 
-/// What takes little beside the status.
+/// The queries that are short compared with the status.
 struct Beside {
     head: HeadState,
     layout: Arc<Layout>,
@@ -36,11 +36,11 @@ struct Beside {
 }
 
 impl Repo {
-    /// Takes a snapshot. Writes nothing but the private index's stat data, and puts right what git
-    /// could not read the repository for.
+    /// Takes a snapshot. Writes only the stat data of the private index, and repairs what keeps git from
+    /// reading the repository.
     ///
     /// # Errors
-    /// When git fails or the repository is gone: the caller takes the state as unknown.
+    /// When git fails or the repository is gone. The caller must treat the state as unknown.
     pub fn snapshot(&self, exempt: &Exempt) -> Result<RawSnapshot, GitError> {
         let _open = self.unseal()?;
         self.ensure_in_place()?;
@@ -143,9 +143,9 @@ impl Repo {
         }
     }
 
-    /// A repository in the work tree is a submodule where the base says so, or where `.gitmodules` says
-    /// from where a fresh checkout gets it. Any other that the agent made git track is left as it lies
-    /// there: its commits are nowhere else. What a new submodule holds is its own.
+    /// Keeps only the submodules that the base has, or for which `.gitmodules` gives an address for a fresh
+    /// checkout. Any other repository that the agent made git track is left where it is, because its commits
+    /// exist nowhere else. The files in a new submodule belong to the submodule.
     fn without_lost_gitlinks(
         &self,
         mut candidates: Vec<Candidate>,
@@ -177,7 +177,7 @@ impl Repo {
         Ok(candidates)
     }
 
-    /// Paths for which the `.gitmodules` of the work tree names an address.
+    /// Paths for which the `.gitmodules` of the work tree has a URL.
     fn described_submodules(&self) -> Result<BTreeSet<Vec<u8>>, GitError> {
         let text = self.work_file(b".gitmodules", GITMODULES_LIMIT);
         let Some(text) = text else {
@@ -208,7 +208,7 @@ impl Repo {
         Ok(paths.map(|(_, path)| whole(path)).collect())
     }
 
-    /// Looks at the candidates and keeps those that differ.
+    /// Inspects the candidates and keeps those that differ.
     fn compare(
         &self,
         candidates: Vec<Candidate>,
@@ -291,7 +291,7 @@ impl Repo {
         Ok(())
     }
 
-    /// What a candidate holds and how it differs; `None` when it does not.
+    /// The entry of a candidate and the kind of change, or `None` if it is unchanged.
     fn entry(
         &self,
         candidate: &Candidate,
@@ -345,7 +345,7 @@ impl Repo {
         }
     }
 
-    /// The executable bit counts only where the file system keeps it.
+    /// The executable bit counts only if the file system stores it.
     pub(in crate::git) fn file_mode(&self, executable: bool, base: Option<&Recorded>) -> u32 {
         let regular = base.map(|base| base.mode).filter(|mode| mode >> 12 == 0o10);
         match (self.private.state.file_mode, regular) {
@@ -356,7 +356,7 @@ impl Repo {
         }
     }
 
-    /// A submodule that is not checked out is as it was.
+    /// Compares a submodule. One that is not checked out counts as unchanged.
     fn gitlink(&self, candidate: &Candidate, raw: &mut RawSnapshot) -> Option<(Entry, ChangeKind)> {
         let shown = display_path(&candidate.path);
         let head = self.nested_head(&candidate.path);
@@ -408,7 +408,7 @@ impl Repo {
         Fingerprint(hasher.finalize().to_hex().to_string())
     }
 
-    /// Whether the working copy differs from HEAD, which the agent may have moved past the base.
+    /// Whether the working copy differs from HEAD, which the agent may have moved beyond the base.
     fn is_dirty(
         &self,
         head: &HeadState,
@@ -481,9 +481,9 @@ fn candidates(
     found
 }
 
-/// Every path once and in order.
+/// Removes duplicate paths and sorts the rest.
 fn united(mut found: Vec<Candidate>) -> Vec<Candidate> {
-    // The sort is stable: of a path that was found twice, the first has its base.
+    // The sort is stable: if a path was found twice, the first candidate has its base.
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found.dedup_by(|later, first| {
         let is_same = later.path == first.path;

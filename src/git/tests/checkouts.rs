@@ -1,4 +1,4 @@
-//! Repositories of every kind: what is committed and what is left.
+//! What is committed and what is left out, in repositories of every kind.
 
 use super::support::*;
 use crate::git::{CommitRequest, Exempt, PlanContent, Repo, Stage, discover};

@@ -463,7 +463,7 @@ fn attributes_that_change_what_a_checkout_gives_are_refused() {
             other => assert!(other.is_ok() && !refused, "{rules}: {other:?}"),
         }
     }
-    // A file that comes with its own rules, too.
+    // The same for a file that is new together with its rules.
     let mut g = Ground::new().start();
     g.write("new.bat", "one\ntwo\n");
     g.write(".gitattributes", "*.bat eol=crlf\n");

@@ -1,4 +1,5 @@
-//! What leaves a run by other ways than a push: bundles, changes for the API, credentials put aside.
+//! Work that leaves a run by other ways than a push (bundles, changes for the API), and credentials that are
+//! removed for a turn.
 
 use super::support::*;
 use crate::domain::snapshot::RevId;
@@ -8,7 +9,7 @@ use crate::git::{
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A clone of the ground's start, as the job that pushes has it.
+/// A clone of the initial repository, as the publishing job has it.
 fn publisher(f: &Fixture) -> (PathBuf, Repo) {
     let dir = f.root().join("publisher");
     let from = format!("file://{}", f.path(".").display());

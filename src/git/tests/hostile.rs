@@ -1,4 +1,4 @@
-//! Nothing that an agent plants may run in our process's name.
+//! Nothing that an agent plants may run as Sprag.
 
 use super::support::*;
 use crate::git::{Exempt, Hook, Stage};

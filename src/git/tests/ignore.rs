@@ -1,4 +1,4 @@
-//! The base's rules, moved to one list, mean what git takes them to mean where they are.
+//! The base's rules, moved to one list, have the same meaning as in their own places.
 
 use super::support::*;
 use proptest::prelude::*;

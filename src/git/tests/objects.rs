@@ -1,4 +1,4 @@
-//! Objects planted under the ids that a commit will have, and where the objects of a commit are until it lands.
+//! Objects planted under the ids of a future commit, and where the objects of a commit are until it lands.
 
 use super::support::*;
 use crate::git::{CommitError, Exempt, Hook, NoLine, Repo, Stage, Staged, discover};
@@ -11,7 +11,7 @@ fn loose(g: &Fixture, id: &str) -> PathBuf {
     g.path(format!(".git/objects/{}/{}", &id[..2], &id[2..]))
 }
 
-/// An object of this kind that nobody asked for, in the repository.
+/// An unrelated object of this kind, in the repository.
 fn evil(g: &Fixture, kind: &str) -> String {
     g.write("../evil", "evil\n");
     let blob = g.git(&["hash-object", "-w", "../evil"]);
@@ -29,15 +29,15 @@ fn evil(g: &Fixture, kind: &str) -> String {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// In a file of its own.
+    /// As a loose object.
     Loose,
-    /// In such a file that is no object.
+    /// As a loose object file with invalid content.
     Garbage,
-    /// A directory where the file would be.
+    /// As a directory in the place of the file.
     Directory,
-    /// By the index of a pack.
+    /// Through the index of a pack.
     Packed,
-    /// By the list of all packs, too.
+    /// Through the index of a pack and the multi-pack index.
     Listed,
 }
 
@@ -49,11 +49,11 @@ const EVERY_WAY: [How; 5] = [
     How::Listed,
 ];
 
-/// Puts an object of this kind into the place of the one with this id.
+/// Plants an object of this kind in the place of the one with this id.
 fn plant(g: &Fixture, (id, kind): (&str, &str), how: How) {
     let place = loose(g, id);
     fs::create_dir_all(place.parent().unwrap()).unwrap();
-    // What lies there has no write permission.
+    // The existing file is not writable.
     let _ = fs::remove_file(&place);
     match how {
         How::Loose => drop(fs::copy(loose(g, &evil(g, kind)), place).unwrap()),
@@ -80,7 +80,7 @@ fn plant(g: &Fixture, (id, kind): (&str, &str), how: How) {
     }
 }
 
-/// The index of a pack with one object, whose id is another one (gitformat-pack(5), version 2).
+/// Changes the id of the only object in a pack index (gitformat-pack(5), version 2).
 fn renamed(mut index: Vec<u8>, id: &str) -> Vec<u8> {
     let bytes: Vec<u8> = (0..id.len() / 2)
         .map(|at| u8::from_str_radix(&id[2 * at..2 * at + 2], 16).unwrap())
@@ -114,7 +114,7 @@ fn assert_sound(g: &Fixture) {
     assert!(checked.status.success() && told.is_empty(), "{told:?}");
 }
 
-/// The ids of the blob and the trees that the change of [`changed`] will have.
+/// The ids that the blob and the trees of [`changed`] will have.
 fn future() -> [(String, &'static str); 3] {
     let mut other = Ground::new().start();
     other.write("dir/c", "fixed\n");
@@ -270,7 +270,7 @@ fn a_run_that_dies_before_its_branch_moves_leaves_a_sound_repository_and_goes_on
         let real = discover(&g.path("."), &environment(g.root())).unwrap();
         g.repo = Repo::reopen(real, &g.root().join("run/git")).unwrap();
         assert!(!g.repo.landed(&intent).unwrap());
-        // An object that the death of the machine cut off in Sprag's own store is made anew.
+        // An object in Sprag's own store that is truncated by a crash is made again.
         let blob = g.git(&["hash-object", "dir/c"]);
         let own = g.repo.own_objects().join(&blob[..2]).join(&blob[2..]);
         fs::set_permissions(&own, fs::Permissions::from_mode(0o644)).unwrap();
@@ -310,7 +310,7 @@ fn what_cannot_be_put_right_is_named_and_not_committed() {
     let mut g = Ground::new().start();
     let head = g.head();
     g.write("dir/c", "fixed\n");
-    // Packs of another store are not ours to change.
+    // Packs in an alternate store do not belong to Sprag.
     let blob = g.git(&["hash-object", "dir/c"]);
     plant(&g, (&blob, "blob"), How::Packed);
     let other = g.root().join("other");

@@ -1,4 +1,4 @@
-//! Bare remotes in directories: nothing here needs a network.
+//! Tests with bare remotes in directories. None needs a network.
 
 use super::support::*;
 use crate::domain::snapshot::RevId;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// A bare remote with the branch `main` of the ground.
+/// A bare remote with the branch `main` of the initial repository.
 struct Origin {
     path: PathBuf,
     remote: Remote,
@@ -52,7 +52,7 @@ impl Origin {
             .is_empty()
     }
 
-    /// Somebody else's commit on a branch.
+    /// A commit by somebody else on a branch.
     fn somebody_commits(&self, branch: &str, path: &str, content: &str) -> RevId {
         let root = self.path.parent().unwrap();
         let clone = root.join(format!("somebody-{}", fs::read_dir(root).unwrap().count()));
@@ -315,7 +315,7 @@ fn nothing_in_the_repository_decides_where_a_push_goes() {
     );
 }
 
-/// A depth-1, detached checkout of a remote, as actions/checkout leaves it.
+/// A detached checkout of a remote with depth 1, as actions/checkout makes it.
 fn shallow_checkout(o: &Origin, root: &std::path::Path) -> Repo {
     let dir = root.join("checkout");
     let url = format!("file://{}", o.path.display());

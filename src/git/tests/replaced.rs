@@ -1,4 +1,4 @@
-//! A few files as another commit has them, and back.
+//! Replaces a few files with those of another commit, and restores them.
 
 use super::support::*;
 use super::swap::everything;
@@ -10,7 +10,7 @@ fn is_config(path: &[u8]) -> bool {
     path == b"CLAUDE.md" || path.starts_with(b".claude")
 }
 
-/// The first commit is the base; the second changes, adds and removes files that are meant.
+/// The first commit is the base. The second changes, adds and removes the replaced files.
 fn on_a_head() -> (Fixture, crate::domain::snapshot::RevId) {
     let ground = Ground::unborn();
     for (path, content) in [

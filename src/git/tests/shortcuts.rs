@@ -1,4 +1,4 @@
-//! What a snapshot does not ask git for, and that nothing is missed by it.
+//! A snapshot omits git commands where nothing can have changed, and still misses nothing.
 
 use super::support::*;
 use crate::git::ChangeKind::*;
@@ -10,7 +10,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// A repository whose git notes every command in a file.
+/// A repository whose git logs every command to a file.
 struct Counted<'a> {
     place: &'a Ground,
     work_tree: PathBuf,
@@ -54,7 +54,7 @@ impl<'a> Counted<'a> {
         self.commands(|| read_head(&real_call(real, self.place.root())).unwrap())
     }
 
-    /// The git commands of one action, by name.
+    /// The git commands that one action runs, by name.
     fn commands<T>(&self, action: impl FnOnce() -> T) -> (T, Vec<String>) {
         let log = self.place.root().join("log");
         fs::write(&log, "").unwrap();
@@ -156,7 +156,7 @@ fn a_commit_of_ours_leaves_nothing_to_be_read_anew() {
             assert!(!asked.contains(&command.to_owned()), "{asked:?}");
         }
         g.git(&["checkout", "-q", "--", "a"]);
-        // Rules beside a file that the commit brought hide nothing.
+        // New rules beside a committed file hide nothing.
         let rules = format!("{directory}.gitignore");
         g.write(&rules, "hidden\n.gitignore\n");
         g.write(format!("{directory}hidden"), "1");
@@ -172,7 +172,7 @@ fn a_commit_of_ours_leaves_nothing_to_be_read_anew() {
     assert!(asked.contains(&"ls-files".to_owned()), "{asked:?}");
 }
 
-/// Commits what lies there.
+/// Commits the work tree.
 fn land(repo: &mut Repo) {
     let snapshot = repo.snapshot(&Default::default()).unwrap();
     let request = CommitRequest {
@@ -258,7 +258,7 @@ fn other_attributes_than_those_of_the_base_are_asked_about_even_when_ignored() {
     assert_eq!(f.changes(), []);
 }
 
-/// HEAD as a person's git has it.
+/// HEAD as read by an ordinary git.
 fn heads_of_git(place: &Ground, dir: &Path) -> HeadState {
     let ask = |args: &[&str]| {
         let output = try_git(place.root(), dir, args, b"");
@@ -271,7 +271,7 @@ fn heads_of_git(place: &Ground, dir: &Path) -> HeadState {
     }
 }
 
-/// Puts HEAD into a state, and says how many commands it takes to read it.
+/// Brings HEAD into a state, and checks how many commands it takes to read it.
 fn head_takes(format: &str, arrange: impl FnOnce(&Ground), commands: usize) {
     let g = Ground::with_format(format);
     g.write("a", "a\n");

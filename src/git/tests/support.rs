@@ -1,4 +1,4 @@
-//! A throw-away repository, and the git that an agent or a person would use in it.
+//! A temporary repository, and the git that an agent or a person uses in it.
 
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::{
@@ -34,7 +34,7 @@ impl Ground {
         ground
     }
 
-    /// Commits a submodule at `path`, which is a clone of this repository.
+    /// Commits a submodule at `path` that is a clone of this repository.
     pub(super) fn add_submodule(&self, path: &str) {
         let url = self.path(".");
         let add = ["submodule", "add", "-q", url.to_str().unwrap(), path];
@@ -115,8 +115,8 @@ impl Place for Fixture {
     }
 }
 
-/// Another process writes the program: while it is open for writing in this one, a child that another
-/// test starts may inherit it, and nobody could run it for that long.
+/// A separate process writes the program: if this one had it open for writing, a child of another test could
+/// inherit the descriptor, and the program could not be run until that child ends.
 #[expect(clippy::disallowed_methods, reason = "tests start children")]
 pub(super) fn write_program(path: &Path, content: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -193,7 +193,7 @@ pub(super) fn identity() -> Identity {
 }
 
 impl Fixture {
-    /// Another run in the same repository.
+    /// Starts another run in the same repository.
     pub(super) fn start_again(self) -> Self {
         let real = discover(&self.path("."), &environment(self.dir.path())).unwrap();
         let repo = Repo::create(real, &self.dir.path().join("run-again/git")).unwrap();
@@ -261,7 +261,7 @@ impl Fixture {
         listed.lines().map(str::to_owned).collect()
     }
 
-    /// What the person's own git says of the work tree.
+    /// The status of the work tree according to the person's own git.
     pub(super) fn status(&self) -> String {
         self.git(&["status", "--porcelain", "-uall"])
     }
@@ -283,7 +283,7 @@ pub(super) fn changed(pairs: &[(&str, ChangeKind)]) -> Vec<(String, ChangeKind)>
         .collect()
 }
 
-/// Whether the git of this machine is recent enough for an option of `git init`.
+/// Whether the installed git supports an option of `git init`.
 pub(super) fn git_knows(option: &str) -> bool {
     let dir = tempfile::tempdir().unwrap();
     try_git(dir.path(), dir.path(), &["init", "-q", option], b"")

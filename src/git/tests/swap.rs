@@ -1,4 +1,4 @@
-//! Another tree in the place of the work tree, and back.
+//! Replaces the work tree with another tree, and restores it.
 
 use super::support::*;
 use crate::git::{Exempt, Repo, SwapError, discover};
@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-/// Kind, permissions and content of everything in the work tree but the repository itself.
+/// Kind, permissions and content of everything in the work tree except the repository itself.
 pub(super) fn everything(top: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![top.to_path_buf()];
@@ -33,7 +33,7 @@ pub(super) fn everything(top: &Path) -> BTreeMap<String, String> {
     found
 }
 
-/// A base, and a result that differs from it in every way.
+/// A base, and a result with every kind of change.
 fn changed_in_every_way() -> Fixture {
     let ground = Ground::unborn();
     for (path, content) in [
@@ -87,7 +87,7 @@ fn the_work_tree_holds_the_other_tree_and_then_its_own_again() {
     let twice = g.repo.swap_to(&swapped, &start, &BTreeSet::new());
     assert!(matches!(twice, Err(SwapError::Swapped)));
 
-    // What checks may do to it.
+    // Changes that checks may make.
     g.write("same", "rewritten\n");
     g.write("edited", "rewritten\n");
     g.write("report.xml", "new\n");
