@@ -1,4 +1,4 @@
-//! What a run keeps count of: spend, turns, checks and what the checks said.
+//! Running totals of a run: spend, turns, checks and the results of the checks.
 
 use crate::checks::Verification;
 use crate::domain::agent::Usage;
@@ -10,41 +10,41 @@ use crate::run::layout::Folder;
 use crate::settings::{RunConfig, TaskConfig};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a run keeps count of.
+/// The running totals of a run.
 #[derive(Debug, Default)]
 pub struct Accounts {
-    /// Turns begun in the run, for the names of files.
+    /// Turns started in this run. The number is part of file names.
     pub turns: u32,
-    /// Spend of the tasks before this one.
+    /// Spend of the tasks before the current one.
     pub spent: Spend,
-    /// What the agent's sessions have reported so far, where they report totals.
+    /// Usage that each agent session has reported so far, for agents that report totals per session.
     pub session_usage: HashMap<String, Usage>,
-    /// What other jobs have spent whose work is brought together, by the ids of their runs, in US dollars.
+    /// Spend of other jobs whose work this run integrates: run id and US dollars.
     pub spent_by_shards: Vec<(String, f64)>,
     /// Files that the run's commits changed.
     pub changed_files: BTreeSet<String>,
-    /// The roles whose agents were unavailable, so that another one works for the rest of the run.
+    /// Roles whose agent was unavailable: the fallback agent works for the rest of the run.
     pub unavailable: Vec<Role>,
-    /// What is known of the checks.
+    /// Results of checks that already ran.
     pub checks: CheckMemory,
 }
 
-/// What is known of the checks.
+/// Results of checks that already ran.
 #[derive(Debug, Default)]
 pub struct CheckMemory {
-    /// Checks begun in the run, for the names of files.
+    /// Checks started in this run. The number is part of file names.
     pub begun: u32,
-    /// Problem matchers by the file that a check names, as far as checks have run.
+    /// Problem matchers by the file that a check names, for checks that have run.
     pub matchers: BTreeMap<String, Vec<Matcher>>,
     verdicts: HashMap<(Fingerprint, CheckSet), Verification>,
 }
 
-/// Names a set of checks with everything that is configured for them.
+/// Identifies a set of checks, including all of their configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CheckSet(String);
 
 impl Accounts {
-    /// Counts that go on where the files of the run directory end.
+    /// Counters that continue after the highest file numbers in the run directory.
     pub fn of(run_dir: &RunDir) -> Self {
         Self {
             turns: run_dir.highest_number(Folder::Prompts),
@@ -56,34 +56,34 @@ impl Accounts {
         }
     }
 
-    /// What a task that has spent this much may still cost, in dollars.
+    /// How much a task that has spent `task` may still cost, in US dollars. `None`: there is no limit.
     pub fn dollars_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let spent = self.spent.cost_usd + task.cost_usd;
         let limit = config.settings.max_cost_usd;
         limit.map(|limit| (limit - spent).max(0.0))
     }
 
-    /// The same for agents. It is never nothing: they take that for no limit.
+    /// Same as [`Self::dollars_left`], for agents. Never zero, because agents treat zero as no limit.
     pub fn cost_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let left = self.dollars_left(config, task);
         left.map(|left| left.max(0.01))
     }
 
-    /// Tokens that a task that has spent this much may still use; at least one.
+    /// Tokens that a task that has spent `task` may still use: at least one. `None`: there is no limit.
     pub fn tokens_left(&self, config: &RunConfig, task: Spend) -> Option<u64> {
         let spent = self.spent.tokens.saturating_add(task.tokens);
         let limit = config.settings.max_tokens?;
         Some(limit.saturating_sub(spent).max(1))
     }
 
-    /// Counts what a task has spent that is over.
+    /// Adds the spend of a finished task.
     pub fn end_task(&mut self, task: Spend) {
         self.spent.tokens = self.spent.tokens.saturating_add(task.tokens);
         self.spent.cost_usd += task.cost_usd;
     }
 
-    /// Forgets what the next task cannot need: what was said of other trees than this one, which it
-    /// cannot come back to, and what the sessions of earlier tasks have used.
+    /// Discards what the next task cannot use: results for any tree other than the current one, which it
+    /// cannot return to, and the session usage of earlier tasks.
     pub fn begin_task(&mut self, now: &Snapshot) {
         self.checks
             .verdicts
@@ -93,12 +93,12 @@ impl Accounts {
 }
 
 impl CheckMemory {
-    /// What the checks of these settings said of a tree.
+    /// The result of these checks for a tree, if they already ran on it.
     pub fn recall(&self, tree: &Fingerprint, config: &TaskConfig) -> Option<&Verification> {
         self.verdicts.get(&(tree.clone(), CheckSet::of(config)))
     }
 
-    /// Keeps what the checks said of a tree, if they would say it again.
+    /// Remembers the result of the checks for a tree, unless a repetition could give another result.
     pub fn remember(
         &mut self,
         config: &TaskConfig,
@@ -111,7 +111,7 @@ impl CheckMemory {
         }
     }
 
-    /// Keeps what the checks said of one tree for the same tree under another fingerprint.
+    /// Reuses the result for one tree for the same tree under another fingerprint.
     pub fn alias(&mut self, config: &TaskConfig, judged: &Fingerprint, now: Fingerprint) {
         if let Some(verification) = self.recall(judged, config).cloned() {
             self.verdicts

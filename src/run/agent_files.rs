@@ -1,6 +1,6 @@
-//! The files of the repository that configure an agent: `CLAUDE.md`, `.claude/` and their like. On a pull
-//! request they are as the base branch has them while the agent works, since hooks and servers that they
-//! name start before any model has read a word.
+//! Repository files that configure an agent: `CLAUDE.md`, `.claude/` and similar. On a pull request the
+//! agent sees the base branch's version of them, because the hooks and servers that they name start
+//! before any model has read a word.
 
 use crate::agents;
 use crate::agents::RepositoryFiles;
@@ -16,28 +16,30 @@ use crate::process::Cancel;
 use crate::settings::agent_file_set;
 use globset::GlobSet;
 
-/// Where the files that configure the agent come from in every turn.
+/// Where the agent's configuration files come from in every turn.
 #[derive(Debug, Clone, Default)]
 pub enum AgentFiles {
-    /// They are those of the work tree.
+    /// From the work tree.
     #[default]
     Present,
-    /// Those that `which` names are as this commit has them, or absent without one.
+    /// The files matched by `which` are replaced with their version in `commit`, or removed if there is
+    /// none.
     From {
-        /// The commit.
+        /// The commit that provides the files.
         commit: Option<RevId>,
-        /// The branch that it is the tip of, for people.
+        /// The branch whose tip `commit` is, for messages.
         branch: Option<String>,
-        /// The paths.
+        /// Patterns of the configuration files.
         which: GlobSet,
     },
 }
 
 impl AgentFiles {
-    /// What holds for a run: as set, else the base's on a pull request. The tip of the base is fetched.
+    /// Resolves the setting for a run. Without a setting, a pull request uses the base branch, whose tip
+    /// is fetched.
     ///
     /// # Errors
-    /// When there is no base to take them from, or it cannot be had: nothing else will do then.
+    /// When no base branch is known, or its tip cannot be fetched. There is no fallback.
     pub(crate) fn settle(
         context: &Context,
         repo: &Repo,
@@ -63,7 +65,7 @@ impl AgentFiles {
         })
     }
 
-    /// What the agent itself is to be told of it.
+    /// What the prompt tells the agent about these files.
     pub fn told_to_agent(&self) -> RepositoryFiles {
         match self {
             Self::Present => RepositoryFiles::AsTheyAre,

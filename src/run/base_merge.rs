@@ -1,5 +1,5 @@
-//! The base branch merged into the branch of a pull request, where somebody asks for that: the merge is taken once the
-//! checks pass on it, and an agent works only where the two sides conflict.
+//! Merges the base branch into the branch of a pull request, on request. The merge is accepted once the
+//! checks pass on it. An agent works only if the two sides conflict.
 
 use crate::context::Context;
 use crate::domain::attempt::{BlamedTest, Interruption, Role};
@@ -22,7 +22,7 @@ use crate::run::steps::{
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 
-/// Merges the base branch, and says how that ended as the end of the run's one task.
+/// Merges the base branch and returns the result as the outcome of the run's only task.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -74,22 +74,22 @@ pub(crate) async fn merge_base(
     Ok(BTreeMap::from([(id, outcome)]))
 }
 
-/// What the merge of two commits came to, before anything is moved.
+/// The result of merging two commits, before any branch moves.
 enum Attempt {
-    /// Nothing is to be moved.
+    /// No branch moves.
     Over(Outcome),
     /// A merge without a conflict.
     Merged(Box<Merge>),
-    /// Conflicts that the agent resolves.
+    /// Conflicts for the agent to resolve.
     Conflict(Box<Conflict>),
 }
 
-/// How the run's one task ended.
+/// The result of the run's only task.
 struct End {
     outcome: Outcome,
-    /// The files that the merge changes on the branch.
+    /// Files that the merge changes on the branch.
     files: Vec<String>,
-    /// The tests that fail on it, each with whom that is to be blamed on.
+    /// Tests that fail on the merge, each with what caused the failure.
     failing: Vec<BlamedTest>,
 }
 
@@ -112,19 +112,19 @@ struct Merge {
 
 struct Conflict {
     marked: MarkedMerge,
-    /// What a person is told who has to merge by hand.
+    /// The message for a person who has to merge by hand.
     told: String,
     subject: String,
     tips: Tips,
 }
 
-/// The two branches, with as much of their history as a merge takes.
+/// The two branches. Enough of their history is fetched for a merge.
 struct Tips {
     ours: RevId,
     our_name: String,
     theirs: RevId,
     their_name: String,
-    /// Where both parted.
+    /// The merge base.
     fork: RevId,
 }
 
@@ -151,7 +151,7 @@ fn fetched(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Re
     })
 }
 
-/// Makes the merge, without moving anything.
+/// Creates the merge commit, without moving a branch.
 fn attempt(
     context: &Context,
     parts: &mut Parts<'_>,
@@ -215,7 +215,7 @@ fn attempt(
     }
 }
 
-/// Why conflicts in these files are not given to the agent.
+/// Why the agent does not get the conflicts in these files. `None`: it gets them.
 fn not_for_an_agent(
     context: &Context,
     parts: &Parts<'_>,
@@ -238,7 +238,7 @@ fn not_for_an_agent(
     login.err().map(|error| error.to_string())
 }
 
-/// Takes a merge without conflicts where the checks pass on it.
+/// Accepts a merge without conflicts if the checks pass on it.
 async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyhow::Result<End> {
     let nothing = |end, reason, why| Ok(End::of(ended(end, reason, why)));
     let (setup, tree) = (&parts.setup, &mut parts.tree);
@@ -292,8 +292,9 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
     })
 }
 
-/// Has the agent resolve the conflicts as the run's task. The branch is at a commit with conflict markers meanwhile, and
-/// back where it was unless the task ends with the merge commit. The inner error says why nothing was begun.
+/// Lets the agent resolve the conflicts as the run's task. Meanwhile the branch is at a commit with
+/// conflict markers. It moves back unless the task ends with the merge commit. The inner error says why
+/// no task was started.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -331,7 +332,7 @@ async fn resolve(
     Ok(Ok(outcomes))
 }
 
-/// Names the files that differ from the base branch only since the conflicts were resolved.
+/// Warns about files that differ from the base branch only since the conflicts were resolved.
 fn tell_growth(parts: &mut Parts<'_>, tips: &Tips) {
     let repo = &parts.tree.repo;
     let Some(head) = repo.base() else { return };
@@ -355,7 +356,7 @@ fn tell_growth(parts: &mut Parts<'_>, tips: &Tips) {
     }
 }
 
-/// The plan of a run whose one task is to resolve these conflicts.
+/// A copy of the plan whose only task is to resolve these conflicts.
 fn plan_for_agent(plan: &RunPlan, marked: &MarkedMerge, tips: &Tips) -> RunPlan {
     let mut plan = plan.clone();
     let what = |kind| match kind {
@@ -387,7 +388,7 @@ fn plan_for_agent(plan: &RunPlan, marked: &MarkedMerge, tips: &Tips) -> RunPlan 
     for (task, start) in &mut plan.tasks {
         task.description = text.description();
         let settings = &mut start.config.settings;
-        // Tests with conflict markers are not what was there before, and no tests are to be added.
+        // Tests with conflict markers do not show the earlier state, and this task adds no tests.
         settings.tdd = false;
         settings.roles = std::mem::take(&mut settings.roles).without(Role::Tester);
         settings.test_changes = TestChangePolicy::Warn;

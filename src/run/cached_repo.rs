@@ -1,10 +1,10 @@
-//! The last snapshot of the repository, reused only while nothing can have changed it.
+//! The last snapshot of the repository, reused only while nothing can have changed the repository.
 //!
-//! A snapshot costs several git processes, and a task asks for the state more often than it can have
-//! changed. The last one is kept here together with the only way to change the repository, which
-//! forgets it, and it is reused while nothing that could write has run since or is still there.
-//! Somebody whom Sprag has not started can write at any moment, so whatever is staged, saved or
-//! removed by a snapshot is decided by a new one.
+//! A snapshot costs several git processes, and a task asks for the state more often than it can change.
+//! The last snapshot is stored together with the only mutable access to the repository, which discards
+//! it. It is reused while no process that could write has run since or is still running. A process that
+//! Sprag did not start can write at any moment, so staging, saving and removing always use a new
+//! snapshot.
 
 use crate::git::{Exempt, GitError, RawSnapshot, Repo};
 use crate::process::{Quiescence, quiescence};
@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A repository and its last snapshot. What only reads is called as on the repository itself.
+/// A repository and its last snapshot. Dereferences to the repository for read-only calls.
 #[derive(Debug)]
 pub struct CachedRepo {
     repo: Repo,
     last: Option<Last>,
 }
 
-/// A snapshot, and what it depends on besides the repository.
+/// A snapshot and the conditions under which it is valid.
 #[derive(Debug)]
 struct Last {
     raw: Arc<RawSnapshot>,
@@ -28,28 +28,28 @@ struct Last {
 }
 
 impl CachedRepo {
-    /// A repository of which there is no snapshot yet.
+    /// A repository without a snapshot.
     pub fn new(repo: Repo) -> Self {
         Self { repo, last: None }
     }
 
-    /// The repository, to be changed: its snapshot is forgotten.
+    /// Mutable access to the repository. Discards the snapshot.
     pub fn change(&mut self) -> &mut Repo {
         self.last = None;
         &mut self.repo
     }
 
-    /// The repository, to have credentials taken out of its configuration or put back, which no snapshot
-    /// depends on.
+    /// Mutable access for hiding or restoring credentials in the repository's configuration. Snapshots
+    /// do not depend on credentials, so the last one stays valid.
     pub fn change_credentials(&mut self) -> &mut Repo {
         &mut self.repo
     }
 
-    /// The repository as it is now. `progress_ignore` and the plan of `exempt` are the same
-    /// throughout a run.
+    /// Takes a new snapshot. In `exempt`, only the check artifacts may differ from call to call:
+    /// `progress_ignore` and the plan are the same throughout a run.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the repository cannot be read.
     pub fn snapshot(&mut self, exempt: &Exempt) -> Result<Arc<RawSnapshot>, GitError> {
         self.last = None;
         let before = quiescence();
@@ -64,10 +64,11 @@ impl CachedRepo {
         Ok(raw)
     }
 
-    /// The last snapshot, where nothing of ours can have changed the repository since; else a new one.
+    /// The last snapshot if no process started by Sprag can have changed the repository since, else a
+    /// new one.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the repository cannot be read.
     pub fn last_snapshot(&mut self, exempt: &Exempt) -> Result<Arc<RawSnapshot>, GitError> {
         match &self.last {
             Some(last) if last.still_holds(quiescence(), exempt) => Ok(Arc::clone(&last.raw)),

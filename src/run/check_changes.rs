@@ -1,4 +1,4 @@
-//! What a task changed of what its checks are made of: tests and check definitions.
+//! Changes that a task made to its checks: to tests and to check definitions.
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::definitions::{Definitions, Entry, Part, Restored, Role, Start};
@@ -11,29 +11,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Files that decide what checks do are read up to this size.
+/// The largest file, in bytes, that is read to find out what a check does.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What was changed, and how the files are for checks that are defined as before.
+/// The changes, and the files to use for running the checks with their earlier definitions.
 #[derive(Debug, Default)]
 pub struct CheckChanges {
-    /// By name.
+    /// The changes, by file name.
     pub tests: TestChanges,
-    /// Content of files of which only a part decides: that part is as before, the rest is not.
+    /// Content of files of which only a part defines checks: that part as before the task, the rest as
+    /// it is now.
     pub mixed: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Files that the commit removes and that lie there all the same.
+    /// Files that the commit removes although they still exist in the work tree.
     pub left: BTreeSet<Vec<u8>>,
-    /// Why it cannot be known what the checks say without these changes, where that is so.
+    /// Why the result of the checks without these changes cannot be known, if that is the case.
     pub unknown: Option<String>,
 }
 
-/// What the checks run, told from the state on which the task starts.
+/// What the checks run, determined from the state at the start of the task.
 pub fn definitions_at_start(repo: &Repo, raw: &RawSnapshot, checks: &[Check]) -> Definitions {
     let start = Before::new(repo, raw);
     Definitions::of(checks.iter().map(|check| check.run.as_str()), &start)
 }
 
-/// Tests and check definitions that differ from the task's start.
+/// Tests and check definitions that differ from the start of the task.
 pub fn check_changes(
     repo: &Repo,
     raw: &RawSnapshot,
@@ -88,7 +89,7 @@ pub fn check_changes(
     found
 }
 
-/// Of the names, modes and content of the test files.
+/// A digest of the names, modes and content of the test files.
 fn digest(tests: &TestChanges, start: &Before<'_>, raw: &RawSnapshot) -> String {
     if !tests.are_tests_touched() {
         return String::new();
@@ -125,7 +126,7 @@ fn definition(found: &mut CheckChanges, start: &Before<'_>, change: &Change, par
     found.tests.definitions.push(path);
 }
 
-/// The state on which the task started, told from what differs from it.
+/// The state at the start of the task, computed from the changes since then.
 struct Before<'r> {
     repo: &'r Repo,
     changes: BTreeMap<String, &'r Change>,
@@ -144,7 +145,7 @@ impl<'r> Before<'r> {
         }
     }
 
-    /// Whether the commit removes a file that lies there all the same.
+    /// Whether the commit removes a file that still exists in the work tree.
     fn is_left(&self, change: &Change) -> bool {
         let full = self
             .repo
@@ -161,7 +162,7 @@ impl<'r> Before<'r> {
         String::from_utf8(content).ok()
     }
 
-    /// What of a changed file is to be put back; all of it where it is not known what changed.
+    /// The part of a changed file to restore. The whole file if the change cannot be determined.
     fn restored(&self, path: &[u8], part: Part) -> Option<Restored> {
         if part == Part::Whole {
             return Some(Restored::Old);

@@ -1,4 +1,4 @@
-//! What the agent said last and the session that goes on, kept for a process that takes the run up.
+//! The agent's final message and its current session, saved so that another process can resume the run.
 
 use crate::domain::agent::Usage;
 use crate::run::directory::RunDir;
@@ -11,9 +11,10 @@ use std::collections::HashMap;
 #[derive(Debug, Serialize, Deserialize)]
 struct Session {
     id: String,
-    /// What it had used up at the end of the last turn, where the agent tells that and not the turn's.
+    /// The session's total usage at the end of the last turn, for agents that report totals instead of
+    /// usage per turn.
     used: Option<Usage>,
-    /// The index of the phase that it belongs to.
+    /// The index of the phase that the session belongs to.
     #[serde(default, skip_serializing_if = "is_first")]
     phase: usize,
 }
@@ -22,10 +23,10 @@ fn is_first(phase: &usize) -> bool {
     *phase == 0
 }
 
-/// Forgets both: what an agent said in an earlier task is none of the next one's.
+/// Clears both, because a message or session of an earlier task does not belong to the next one.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When a file cannot be written.
 pub fn forget(run_dir: &RunDir) -> anyhow::Result<()> {
     for file in [RunFile::FinalMessage, RunFile::Session] {
         keep(run_dir, file, "")?;
@@ -33,7 +34,7 @@ pub fn forget(run_dir: &RunDir) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Takes both up from an earlier process of the run.
+/// Loads both, as an earlier process of the run saved them.
 pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashMap<String, Usage>) {
     run.final_message = kept(run_dir, RunFile::FinalMessage);
     let session = kept(run_dir, RunFile::Session);
@@ -45,32 +46,32 @@ pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashM
     }
 }
 
-/// What the agent said last.
+/// The agent's last final message.
 pub fn final_message(run_dir: &RunDir) -> Option<String> {
     kept(run_dir, RunFile::FinalMessage)
 }
 
-/// The agent's last session.
+/// The id of the agent's last session.
 pub fn session_id(run_dir: &RunDir) -> Option<String> {
     let text = kept(run_dir, RunFile::Session)?;
     let session: Session = serde_json::from_str(&text).ok()?;
     Some(session.id)
 }
 
-/// Keeps the final message of the turn with this number, for the report and as the last one.
+/// Saves the final message of turn `number`, for the report and as the last final message.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When a file cannot be written.
 pub fn keep_final_message(run_dir: &RunDir, run: &TaskRun<'_>, number: u32) -> anyhow::Result<()> {
     let text = run.final_message.clone().unwrap_or_default();
     run_dir.write(RunFile::TurnMessage(number), text.as_bytes())?;
     keep(run_dir, RunFile::FinalMessage, &text)
 }
 
-/// Keeps which session goes on and what it has used up.
+/// Saves the current session and its usage.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the file cannot be written.
 pub fn keep_session(
     run_dir: &RunDir,
     run: &TaskRun<'_>,
@@ -87,7 +88,7 @@ pub fn keep_session(
     keep(run_dir, RunFile::Session, &session.unwrap_or_default())
 }
 
-/// What is there already is not written again.
+/// Writes the file only if its content differs.
 fn keep(run_dir: &RunDir, file: RunFile<'_>, text: &str) -> anyhow::Result<()> {
     if kept(run_dir, file).unwrap_or_default() != text {
         run_dir.write(file, text.as_bytes())?;

@@ -1,4 +1,4 @@
-//! What a run may cost: its own limit, and what is left of the repository's limit for a day.
+//! Cost limits of a run: its own limit and the remainder of the repository's daily limit.
 
 use crate::context::Context;
 use crate::domain::attempt::Spend;
@@ -8,14 +8,14 @@ use crate::run::parts::Parts;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How long GitHub may take to say what a day cost.
+/// How long the query for the spend of the day may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The same when the job is being cancelled.
+/// Same as [`PATIENCE`], while the job is being cancelled.
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
 
-/// Lowers the limit of the run to what is left of the day, and says the limits in one line for a person;
-/// `None` where there are none. `elsewhere` is what the run had spent on another machine.
+/// Lowers the run's limit to the remainder of the daily limit. Returns one line of text about the
+/// limits; `None` if there are none. `elsewhere` is what the run spent on another machine.
 pub(crate) async fn settle(
     context: &Context,
     parts: &mut Parts<'_>,
@@ -23,7 +23,7 @@ pub(crate) async fn settle(
     elsewhere: Option<Spend>,
 ) -> Option<String> {
     let told = settled(context, parts, request).await;
-    // What a run on another machine has spent counts for the day and the report, and each job has limits of its own.
+    // Spend on another machine counts for the day and for the report, but each job has its own limits.
     let before = elsewhere.unwrap_or_default();
     let settings = &mut parts.setup.config.settings;
     settings.max_cost_usd = settings.max_cost_usd.map(|limit| limit + before.cost_usd);
@@ -62,7 +62,8 @@ async fn settled(
     told
 }
 
-/// Counts what the run has cost for the limit of the day, and what the jobs have cost whose work it brings together.
+/// Counts the cost of the run towards the daily limit, and the cost of the jobs whose work it
+/// integrates.
 pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) {
     let own = (parts.setup.run_id.clone(), parts.accounts.spent.cost_usd);
     let mut spent = std::mem::take(&mut parts.accounts.spent_by_shards);

@@ -1,11 +1,11 @@
-//! The credential that a checkout left in the repository is not there while an agent works.
+//! Hides the credential that the checkout left in the repository while an agent works.
 
 use crate::run::emitter::Emitter;
 use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
 
-/// Takes the checkout's credentials out of use. Only in a job of GitHub Actions, where they are the
-/// runner's: at a prompt they are the user's own.
+/// Hides the checkout's credentials. Only in a GitHub Actions job, where they belong to the runner.
+/// Elsewhere they are the user's own.
 pub fn hide_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     if !setup.in_actions {
         return;
@@ -24,7 +24,7 @@ pub fn hide_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
     }
 }
 
-/// Puts them back, for the steps that follow.
+/// Restores the credentials for the following steps of the job.
 pub fn restore_credentials(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     if !setup.in_actions {
         return;

@@ -1,5 +1,4 @@
-//! The end of a run beyond the repository: its commits on the remote, and what follows from that on
-//! GitHub.
+//! Delivers a finished run: pushes its commits to the remote and then updates GitHub.
 
 use crate::context::Context;
 use crate::domain::event::{EventKind, PushLine};
@@ -21,11 +20,11 @@ use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long GitHub may take for everything but the push itself when the job is being cancelled: GitHub
-/// kills it 10 s after its first signal.
+/// How long all requests to GitHub except the push may take while the job is being cancelled. GitHub
+/// kills a job 10 s after the first signal.
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(2);
 
-/// Pushes what the run has committed, opens or updates its pull request, and starts workflows.
+/// Pushes the run's commits, opens or updates the pull request, and starts workflows.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -91,19 +90,19 @@ pub(crate) async fn deliver(
     Ok(Delivered::of(done))
 }
 
-/// Ends a little while after a signal.
+/// Returns [`PATIENCE_OF_CANCELLED`] after a signal.
 async fn hurried(stopped: &Cancel) {
     stopped.cancelled().await;
     tokio::time::sleep(PATIENCE_OF_CANCELLED).await;
 }
 
-/// What became of a push.
+/// The result of trying to push.
 enum Sent {
     /// There is nothing to push.
     Nothing,
-    /// It could not be tried.
+    /// The push could not be tried.
     Impossible,
-    /// It was tried.
+    /// The push was tried.
     Line(Box<PushLine>),
 }
 
@@ -148,7 +147,8 @@ async fn push(
     Ok(pushed.map_or(Sent::Nothing, |line| Sent::Line(Box::new(line))))
 }
 
-/// Has GitHub make the commits anew. `None` where it cannot: an ordinary push is to do it, which is said.
+/// Lets GitHub recreate the commits through its API. `None` if it cannot: a warning says so, and the
+/// caller pushes with git.
 async fn pushed_by_api(
     actions: &ActionsEnvironment,
     parts: &mut Parts<'_>,

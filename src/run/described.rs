@@ -1,4 +1,4 @@
-//! What a run would do, as text.
+//! Describes as text what a run would do.
 
 use crate::agents::builtin::Source;
 use crate::agents::{Agent, CliAgent};
@@ -9,7 +9,7 @@ use crate::run::steps::first_prompt;
 use crate::settings::TaskConfig;
 use std::time::Duration;
 
-/// What a run would do: `sprag run --dry-run`.
+/// The output of `sprag run --dry-run`.
 pub fn dry_run(prepared: &Prepared) -> String {
     let plan = &prepared.book.plan;
     let mut text = format!("plan: {}\n", plan.title);
@@ -39,7 +39,7 @@ pub fn dry_run(prepared: &Prepared) -> String {
     text
 }
 
-/// A task's settings, one a line. `no_agent` says what to do where no agent is configured.
+/// The settings of a task, one per line. `no_agent` is the error to show if no agent is configured.
 pub fn task_settings(config: &TaskConfig, no_agent: Option<&Error>) -> String {
     let mut text = match no_agent {
         Some(error) => format!("  agent: none ({})", error.hints.join("; ")),

@@ -1,4 +1,4 @@
-//! The directory in which a run keeps everything: never inside the work tree or its `.git`.
+//! The directory that holds all files of a run. It is never inside the work tree or its `.git`.
 
 mod lines;
 
@@ -21,24 +21,24 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Runs that are kept; older ones are removed when a new one begins.
+/// The number of runs to keep. A new run removes older ones.
 const KEPT_RUNS: usize = 20;
 
-/// Version of the manifest and of everything else that a run keeps for taking it up again.
+/// Version of the manifest and of all other files that resuming a run needs.
 const VERSION: u32 = 1;
 
-/// A run's directory. Secrets are redacted in whatever is written to it, but for the files that are
-/// kept word for word ([`RunFile::is_exact`]).
+/// A run's directory. Secrets are redacted in every file written to it, except in those that
+/// [`RunFile::is_exact`] names.
 #[derive(Debug, Clone)]
 pub struct RunDir {
     root: PathBuf,
     redactor: Arc<Redactor>,
 }
 
-/// A log of what somebody else prints.
+/// A log of the output of another program.
 pub type Log = Redacting<CappedLog>;
 
-/// What is fixed when a run begins, and checked when it is taken up again.
+/// The facts that are fixed when a run starts and verified when it resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of this format.
@@ -48,28 +48,28 @@ pub struct Manifest {
     /// The work tree, absolute.
     #[serde(with = "lossless")]
     pub work_tree: PathBuf,
-    /// The plan's resolved path, absolute; `None` for a prompt.
+    /// The resolved, absolute path of the plan; `None` for a prompt.
     pub plan: Option<PlanPath>,
-    /// The prompt, when that is the plan.
+    /// The prompt, if it is the plan.
     pub prompt: Option<String>,
-    /// The plan's text, when it is neither a file nor a prompt.
+    /// The plan's text, if the plan is neither a file nor a prompt.
     #[serde(default)]
     pub text: Option<String>,
-    /// Ids of the tasks that were asked for by name.
+    /// Ids of the tasks that the user selected.
     pub tasks: Vec<String>,
-    /// What other jobs have made of the tasks, where that is brought together instead.
+    /// Run directories of other jobs, if this run integrates their results instead of running tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<String>,
-    /// The configuration file that a flag named, absolute.
+    /// The absolute path of the configuration file that a flag named.
     #[serde(default)]
     pub config: Option<PathBuf>,
-    /// The flags that override settings, in the form of the command line.
+    /// The flags that override settings, in command-line form.
     #[serde(default)]
     pub flags: serde_json::Value,
-    /// Whether it drafts a plan and works none off: such a run is not resumed.
+    /// Whether the run only drafts a plan. Such a run cannot be resumed.
     #[serde(default)]
     pub is_draft: bool,
-    /// What it reviews, where that is all that it does.
+    /// The change to review, if the run only reviews.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<ReviewedChange>,
 }
@@ -90,10 +90,10 @@ pub struct HistoryLine {
 }
 
 impl RunDir {
-    /// Makes a new run's directory; all of it must be new.
+    /// Creates the directory of a new run, which must not exist or must be empty.
     ///
     /// # Errors
-    /// When it cannot be made, is there already, or is a symbolic link.
+    /// When it cannot be created, is not empty, or is a symbolic link.
     pub fn create(root: &Path, redactor: Arc<Redactor>) -> anyhow::Result<Self> {
         if let Some(parent) = root.parent() {
             fs::create_dir_all(parent)
@@ -121,7 +121,7 @@ impl RunDir {
     /// Opens the directory of an earlier run.
     ///
     /// # Errors
-    /// When there is none.
+    /// When it does not exist or is not the directory of a run.
     pub fn open(root: &Path, redactor: Arc<Redactor>) -> anyhow::Result<Self> {
         let root = fs::canonicalize(root)
             .with_context(|| format!("there is no run directory {}", root.display()))?;
@@ -137,42 +137,41 @@ impl RunDir {
         &self.root
     }
 
-    /// The absolute path of a file in it.
+    /// The absolute path of a file in the run directory.
     pub fn path(&self, file: RunFile<'_>) -> PathBuf {
         self.root.join(&*file.path())
     }
 
-    /// The absolute path of a directory in it.
+    /// The absolute path of a subdirectory.
     pub fn folder(&self, folder: Folder) -> PathBuf {
         self.root.join(folder.name())
     }
 
-    /// Whether the file is there.
+    /// Whether the file exists.
     pub fn has(&self, file: RunFile<'_>) -> bool {
         self.path(file).exists()
     }
 
-    /// What a file holds; `None` where it is not there or cannot be read.
+    /// The content of a file; `None` if it does not exist or cannot be read.
     pub fn read(&self, file: RunFile<'_>) -> Option<Vec<u8>> {
         fs::read(self.path(file)).ok()
     }
 
-    /// What a file of JSON holds; `None` where there is none that can be read as that.
+    /// The parsed content of a JSON file; `None` if it does not exist or cannot be read or parsed.
     pub fn read_json<T: DeserializeOwned>(&self, file: RunFile<'_>) -> Option<T> {
         serde_json::from_slice(&self.read(file)?).ok()
     }
 
-    /// Takes a file away. One that cannot be removed is found once more by a later process, which
-    /// comes to the same.
+    /// Removes a file. A failure is ignored: a later process then finds the file again, which does no
+    /// harm.
     pub fn remove(&self, file: RunFile<'_>) {
         let _ = fs::remove_file(self.path(file));
     }
 
-    /// Writes a file so that it is there whole or not at all: temporary file, sync, rename, sync of
-    /// the directory.
+    /// Writes a file atomically: temporary file, sync, rename, sync of the directory.
     ///
     /// # Errors
-    /// When the file cannot be written; the old one is then untouched.
+    /// When the file cannot be written. The old file is then unchanged.
     pub fn write(&self, file: RunFile<'_>, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.path(file);
         let bytes = match file.is_exact() {
@@ -184,7 +183,7 @@ impl RunDir {
         Ok(path)
     }
 
-    /// Writes a value as JSON, whole or not at all.
+    /// Writes a value as JSON, atomically.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -192,16 +191,16 @@ impl RunDir {
         self.write(file, &serde_json::to_vec(value)?).map(drop)
     }
 
-    /// Opens a log that stays within a size. Secrets are redacted in it.
+    /// Creates a log with a limited size. Secrets are redacted in it.
     ///
     /// # Errors
-    /// When there is something at its place already, or it cannot be made.
+    /// When the file already exists or cannot be created.
     pub fn log(&self, file: RunFile<'_>) -> io::Result<Log> {
         let log = CappedLog::create(&self.path(file))?;
         Ok(Redacting::new(log, Arc::clone(&self.redactor)))
     }
 
-    /// Records what the run is.
+    /// Writes the manifest.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -210,10 +209,10 @@ impl RunDir {
         Ok(())
     }
 
-    /// What the run is.
+    /// Reads the manifest.
     ///
     /// # Errors
-    /// When it cannot be read, or is of a version that this Sprag does not know.
+    /// When it cannot be read, or has a version that this Sprag does not support.
     pub fn manifest(&self) -> anyhow::Result<Manifest> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -246,8 +245,8 @@ impl RunDir {
         })
     }
 
-    /// Opens a file of lines for appending, its name on the disk. A last line that a killed run or a
-    /// full disk left torn is cut off, so that the next one does not run into it.
+    /// Opens a file of lines for appending and syncs its directory entry. An incomplete last line, left
+    /// by a killed run or a full disk, is cut off so that the next line does not continue it.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -263,15 +262,15 @@ impl RunDir {
         Ok(file)
     }
 
-    /// Every record so far. A last line that was being written when the run died is left out.
+    /// All records so far, without a last line that was incomplete when the run died.
     ///
     /// # Errors
-    /// When the file cannot be read or another line than the last is damaged.
+    /// When the file cannot be read or a line other than the last is damaged.
     pub fn read_history(&self) -> anyhow::Result<Vec<HistoryLine>> {
         read_lines(&self.path(RunFile::History))
     }
 
-    /// Every event so far.
+    /// All events so far.
     ///
     /// # Errors
     /// As [`Self::read_history`].
@@ -279,7 +278,7 @@ impl RunDir {
         read_lines(&self.path(RunFile::EventRecord))
     }
 
-    /// The highest number with which the name of a file in this directory begins; 0 without any.
+    /// The highest number at the start of a file name in this directory; 0 if there is none.
     pub fn highest_number(&self, folder: Folder) -> u32 {
         let entries = fs::read_dir(self.folder(folder));
         let number = |entry: fs::DirEntry| {
@@ -291,8 +290,8 @@ impl RunDir {
         numbers.max().unwrap_or(0)
     }
 
-    /// Removes the oldest runs beside this one, so that the newest stay. A directory that is not a
-    /// run's is left alone.
+    /// Removes the oldest runs next to this one and keeps the newest. Directories that are not runs
+    /// stay.
     pub fn prune_siblings(&self) {
         let Some(parent) = self.root.parent() else {
             return;
@@ -305,13 +304,13 @@ impl RunDir {
             .take(surplus)
             .filter(|run| run != &self.root)
         {
-            // An old run that cannot be removed is no reason not to begin a new one.
+            // A new run starts even if an old one cannot be removed.
             let _ = fs::remove_dir_all(run);
         }
     }
 }
 
-/// The runs of a work tree in `parent`, with what was fixed when they began.
+/// The runs of a work tree in `parent`, with their manifests.
 pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
     let runs = runs_in(parent).into_iter();
     let of_tree = runs.filter_map(|root| {
@@ -327,7 +326,7 @@ pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)>
     of_tree.collect()
 }
 
-/// The newest run of a work tree in `parent` that did not come to its end.
+/// The newest unfinished run of a work tree in `parent`.
 pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
     let runs = runs_of_tree(parent, work_tree)
         .into_iter()
@@ -337,7 +336,7 @@ pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
         .max()
 }
 
-/// The history, open for appending. Every record is on the disk before the next effect begins.
+/// The history, open for appending. Every record is on disk before the next effect starts.
 #[derive(Debug)]
 pub struct HistoryFile {
     file: File,
@@ -346,8 +345,8 @@ pub struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Appends a record and syncs it. Returns it as it was written: without secrets, so that a state
-    /// that follows from it is the one that a later process comes to.
+    /// Appends a record and syncs the file. Returns the record as written, without secrets, so that the
+    /// state derived from it equals the state that a later process derives.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -366,10 +365,10 @@ impl HistoryFile {
     }
 }
 
-/// Writes a file whole or not at all, next to whatever else is there.
+/// Writes a file atomically. Other files in the directory do not matter.
 ///
 /// # Errors
-/// When it cannot be written; the old one is then untouched.
+/// When it cannot be written. The old file is then unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
@@ -385,13 +384,13 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Puts the names in a path's directory on the disk.
+/// Syncs the directory that contains `path`, which makes its entries durable.
 fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     File::open(parent)?.sync_all()
 }
 
-/// A directory that is there already is taken only if it is a real one and empty.
+/// Accepts an existing directory only if it is empty and not a symbolic link.
 fn adopt_empty(root: &Path) -> anyhow::Result<()> {
     let is_dir = fs::symlink_metadata(root)?.is_dir();
     if !is_dir {
@@ -414,7 +413,7 @@ fn runs_in(parent: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A path as text where it is UTF-8, as bytes where it is not.
+/// Serializes a path as text if it is UTF-8, else as bytes.
 mod lossless {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::ffi::OsString;

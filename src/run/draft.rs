@@ -1,4 +1,4 @@
-//! A run that drafts a plan, from its command line to the file.
+//! A run that drafts a plan, from the command line to the written file.
 
 use crate::cli::{PlanArgs, RunArgs, SettingFlags};
 use crate::context::Context;
@@ -27,22 +27,22 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use tokio::runtime::Runtime;
 
-/// Branches of this run whose names are tried before it is given up.
+/// How many branch names to try before giving up.
 const BRANCHES: u32 = 50;
 
-/// What came of drafting a plan.
+/// The result of drafting a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drafted {
     /// The process's exit code.
     pub code: u8,
-    /// The plan, where there is one.
+    /// The plan, if one was written.
     pub written: Option<Written>,
 }
 
-/// Has the agent draft a plan and writes it to a new file.
+/// Lets the agent draft a plan and writes it to a new file.
 ///
 /// # Errors
-/// What keeps the run from beginning, or Sprag's own failure.
+/// When the run cannot start, or Sprag itself fails.
 pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     process::hide_from_same_user().map_err(anyhow::Error::from)?;
     let runtime = runtime()?;
@@ -103,7 +103,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
         None,
     )?;
     prepared.run.settings.allow_dirty = false;
-    // What is to be drafted is no work: nothing is set up for it, and no check judges it.
+    // Drafting changes no code, so it needs no setup commands and no checks.
     prepared.run.setup.clear();
     for (_, config) in &mut prepared.tasks {
         config.checks.clear();
@@ -123,7 +123,7 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
     Ok(Drafted { code, written })
 }
 
-/// The new file that is named.
+/// The path given with `--output`, which must be a new file.
 fn output(context: &Context, args: &PlanArgs) -> Result<Option<PathBuf>> {
     let Some(path) = &args.output_file else {
         return Ok(None);
@@ -146,7 +146,7 @@ enum Asked {
     Over(lookup::Ended),
 }
 
-/// What the plan is to be about.
+/// The text to plan from.
 fn asked(
     context: &Context,
     (args, above): (&PlanArgs, &Settings),
@@ -173,7 +173,7 @@ fn asked(
     }
 }
 
-/// The texts of an issue as it was read.
+/// The text of an issue that was parsed as a plan.
 fn words(plan: &Plan) -> String {
     let mut parts = vec![plan.title.clone(), plan.details.clone()];
     let is_one = plan.tasks.len() == 1 && plan.tasks[0].title == plan.title;
@@ -191,7 +191,7 @@ fn github(context: &Context, flag: &str) -> Result<ActionsEnvironment> {
     ActionsEnvironment::of(context).ok_or_else(|| no_access(context, flag))
 }
 
-/// A branch of its own for the plan, checked out.
+/// Checks out a new branch for the plan.
 fn on_a_branch(
     context: &Context,
     args: &PlanArgs,
@@ -222,7 +222,7 @@ fn on_a_branch(
     Ok((request, lock))
 }
 
-/// The name of a branch that is not there yet.
+/// The name of a branch that does not exist yet.
 async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
     for n in 1..=BRANCHES {
         let branch = match n {
@@ -243,7 +243,7 @@ async fn new_branch(repo: &GithubRepo, name: &str) -> Result<String> {
     .hint("remove those that are of no more use"))
 }
 
-/// The run's own plan: one task, which is to draft one.
+/// The plan of the drafting run: one task, whose work is to draft a plan.
 fn task(text: &str, issue: Option<u64>) -> String {
     let about = match issue {
         Some(number) => format!("issue {number}: {}", first_line(text)),
@@ -256,7 +256,7 @@ fn task(text: &str, issue: Option<u64>) -> String {
     plan.to_string()
 }
 
-/// The command line of a run with the same settings.
+/// The command line of `sprag run` with the same settings.
 fn run_args(args: &PlanArgs, settings: SettingFlags) -> RunArgs {
     RunArgs {
         common: args.common.clone(),

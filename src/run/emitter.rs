@@ -1,4 +1,4 @@
-//! Gives every event its number, time and place.
+//! Adds sequence number, time and context to every event.
 
 use crate::domain::attempt::{PhaseName, Proof};
 use crate::domain::duration::millis;
@@ -6,7 +6,7 @@ use crate::domain::event::{Event, EventKind};
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// Where events go.
+/// Sends events to a sink.
 pub struct Emitter<'a> {
     sink: &'a mut dyn FnMut(Event) -> anyhow::Result<()>,
     lost: Option<anyhow::Error>,
@@ -22,8 +22,9 @@ pub struct Emitter<'a> {
 }
 
 impl<'a> Emitter<'a> {
-    /// Events after the `seq`th, on a clock that already shows `before_ms` milliseconds. The sink
-    /// fails when it cannot keep an event for a process that takes the run up.
+    /// An emitter whose first event has number `seq` + 1 and whose clock starts at `before_ms`
+    /// milliseconds. The sink returns an error if it cannot store an event for a process that resumes
+    /// the run.
     pub fn new(
         sink: &'a mut dyn FnMut(Event) -> anyhow::Result<()>,
         seq: u64,
@@ -63,11 +64,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Asked before the history says what the events have told: a process that takes the run up
-    /// tells again what the history does not have, and nothing else.
+    /// Call this before a record is appended to the history that follows from these events. A process
+    /// that resumes the run repeats the events of records that the history lacks, and no others.
     ///
     /// # Errors
-    /// When an event could not be kept.
+    /// When an event could not be stored.
     pub fn all_kept(&mut self) -> anyhow::Result<()> {
         self.lost.take().map_or(Ok(()), Err)
     }
@@ -79,14 +80,14 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Warns of state that could not be kept.
+    /// Warns if state could not be stored.
     pub fn unless_kept(&mut self, kept: anyhow::Result<()>) {
         if let Err(error) = kept {
             self.warn(format!("{error:#}"));
         }
     }
 
-    /// Sends a warning unless the same was sent before.
+    /// Sends a warning unless the same one was sent before.
     pub fn warn_once(&mut self, message: &str) {
         if self.warned.insert(message.to_owned()) {
             self.warn(message);
@@ -98,12 +99,12 @@ impl<'a> Emitter<'a> {
         self.seq
     }
 
-    /// The run's clock, in milliseconds.
+    /// Elapsed time of the run, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         self.before_ms.saturating_add(millis(self.began.elapsed()))
     }
 
-    /// What the following events are about.
+    /// Sets the task, attempt and turn of the following events, and clears proof and phase.
     pub fn at(&mut self, task: Option<&str>, attempt: Option<u32>, turn: Option<u32>) {
         self.task = task.map(str::to_owned);
         self.attempt = attempt;
@@ -112,12 +113,12 @@ impl<'a> Emitter<'a> {
         self.phase = None;
     }
 
-    /// The phase that the following events belong to, until they are about something else.
+    /// Sets the phase of the following events, until the next call of [`Self::at`].
     pub fn in_phase(&mut self, phase: Option<PhaseName>) {
         self.phase = phase;
     }
 
-    /// The proof that the following events belong to.
+    /// Sets the proof of the following events.
     pub fn proving(&mut self, proof: Option<Proof>) {
         self.proof = proof;
     }

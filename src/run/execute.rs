@@ -47,7 +47,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Makes everything ready, runs, and reports the end.
+/// Prepares everything, performs the run, and reports its end.
 pub(crate) fn execute(
     context: &Context,
     args: &RunArgs,
@@ -56,7 +56,8 @@ pub(crate) fn execute(
     taken_up: Option<TakenUp>,
     runtime: Runtime,
 ) -> Result<u8> {
-    // Before the first child, so that what is read of the repository meanwhile holds until the first turn.
+    // Before the first child starts, so that what is read from the repository stays valid until the
+    // first turn.
     process::become_subreaper().map_err(anyhow::Error::from)?;
     let mut prepared = prepared;
     let logins = prepared.run.setup.is_empty();
@@ -92,7 +93,7 @@ pub(crate) fn execute(
     let made = (begun, isolation, schema);
     let working = work(context, prepared, made, recorder, request, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
-    // Children that were ended late must not hold the process up.
+    // Children that were ended late must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended {
         Ok(code) => {
@@ -101,7 +102,7 @@ pub(crate) fn execute(
             Ok(code)
         }
         Err(error) => {
-            // What went wrong is told in any case; the report of it where that is possible.
+            // The error is always printed; the reports are finished if possible.
             reporting.broke_off(&error);
             reporting.finish(context, &run_dir);
             Err(error)
@@ -109,9 +110,9 @@ pub(crate) fn execute(
     }
 }
 
-/// A panic must not leave a check run open or a child behind.
+/// Turns a panic into an error, so that no check run stays open and no child process keeps running.
 fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    // What the work has left half done is read by nobody but the reports, which tell of events alone.
+    // Only the reports use the state after a panic, and they are made from complete events.
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         process::kill_descendants();
         let words = payload
@@ -124,7 +125,7 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// How far the run's children are confined.
+/// Determines how the run's children are confined.
 async fn confined(
     context: &Context,
     prepared: &Prepared,
@@ -245,17 +246,17 @@ async fn work(
     let is_elsewhere = elsewhere.is_some();
     match &earlier {
         Some(earlier) => recall(&mut parts, earlier)?,
-        // What the checks of earlier runs left behind.
+        // Files that the checks of earlier runs left behind.
         None => parts.tree.recall_artifacts(&mut parts.emit),
     }
     let set = parts.setup.config.settings.agent_config;
     parts.setup.agent_files = AgentFiles::settle(context, &parts.tree.repo, set, request)?;
     parts.setup.note_start_commit(parts.tree.repo.base())?;
     jj::begin(&parts.setup, &parts.tree, &mut parts.emit).await?;
-    // Where the work of other jobs is brought together, they keep it, and no agent costs anything.
+    // Integration runs no agent, so it has no cost, and the other jobs already keep the work.
     let has_agent = shards.is_empty();
     let merges_base = request.is_some_and(|it| it.merges_base);
-    // A merge is made anew from its two sides.
+    // A merge is always made anew from its two sides, so it needs no saved work.
     let keeps_work = has_agent && !merges_base && parts.setup.reviewed.is_none();
     let kept = request.filter(|_| keeps_work);
     let base = parts.tree.repo.base();
@@ -291,7 +292,7 @@ async fn work(
             &outcome,
         );
     }
-    // Setup, agent, checks and services run code that nobody has looked at.
+    // Setup, agent, checks and services run untrusted code.
     hide_credentials(&parts.setup, &mut parts.tree, &mut parts.emit);
     let asked = (request, draft.as_ref());
     let worked = work_off(context, &mut parts, &plan, &done, asked, no_changes).await;
@@ -301,7 +302,7 @@ async fn work(
     Ok(end(&mut parts, &outcomes, no_changes, delivered))
 }
 
-/// Takes in what earlier runs left for this one.
+/// Loads the notes that earlier runs left for this one.
 fn recall_notes(context: &Context, parts: &mut Parts<'_>) -> Result<()> {
     let kept = parts.keeper.as_mut();
     let elsewhere = kept.and_then(|keeper| keeper.notes(&parts.tree));
@@ -312,7 +313,7 @@ fn recall_notes(context: &Context, parts: &mut Parts<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Tells that the run begins, and then what a person should know of it.
+/// Emits the start of the run and then the warnings for the user.
 fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, warnings: &[String]) {
     let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
@@ -320,7 +321,7 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
         let what = "HEAD is detached: commits will be on no branch; the end of the run says how to name one";
         parts.emit.warn(what);
     }
-    // Whoever holds it may let go of it before the first commit, which waits for a while.
+    // The lock may be released before the first commit, which waits for it for a while.
     if let Some(lock) = parts.tree.repo.real().held_lock() {
         parts.emit.warn(format!(
             "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
@@ -332,7 +333,7 @@ fn tell_start(context: &Context, parts: &mut Parts<'_>, started: RunStarted, war
     }
 }
 
-/// Works the plan off and brings what was committed to where it is meant to be.
+/// Runs the plan and delivers the commits.
 async fn work_off(
     context: &Context,
     parts: &mut Parts<'_>,
@@ -349,7 +350,7 @@ async fn work_off(
         }
         _ => outcomes(context, parts, plan, request).await?,
     };
-    // Nobody is left who could write there before Sprag does.
+    // All children have ended, so nothing else writes to the repository.
     for what in parts.setup.violations() {
         parts.emit.warn(what);
     }
@@ -373,7 +374,7 @@ async fn work_off(
         unfinished_work::settle(context, parts, (status, delivered), trigger).await;
         cost_limits::count(context, parts, request).await;
     }
-    // A run that tells GitHub nothing is counted by the job that publishes it.
+    // If this job may not write to GitHub, the job that publishes the run counts it.
     let counts = |request: &&RunRequest| request.delivery.push || request.delivery.report;
     if let Some(request) = request.filter(|it| it.queued.is_some()).filter(counts) {
         let (status, _) = run_end(&in_plan_order(&parts.tree.plan.plan, &outcomes), no_changes);
@@ -383,8 +384,7 @@ async fn work_off(
     Ok((outcomes, delivered))
 }
 
-/// Tells the threads of the review that asked for the run what became of them, and posts what the run found where
-/// it was a review itself.
+/// Answers the review threads that requested the run. If the run is a review, posts its findings.
 async fn tell_review(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) -> Result<()> {
     let posted = parts.setup.reviewed.clone();
     let posts = parts.setup.config.settings.review_comments && request.delivery.report;
@@ -419,7 +419,7 @@ async fn tell_review(context: &Context, parts: &mut Parts<'_>, request: &RunRequ
     Ok(())
 }
 
-/// Works the tasks off, after the setup commands.
+/// Runs the setup commands and then the tasks.
 async fn outcomes(
     context: &Context,
     parts: &mut Parts<'_>,
@@ -451,7 +451,7 @@ async fn outcomes(
     Ok(outcomes)
 }
 
-/// Where there is nothing to push to, the commits of a job are kept for one that may.
+/// Stores the commits for a publishing job if this job does not push.
 fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
     let is_wanted = context.in_actions() || parts.setup.config.settings.push == Some(false);
     if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {

@@ -1,4 +1,4 @@
-//! The end of a run: what its tasks and their delivery came to.
+//! The end of a run: its status from the outcomes of its tasks and their delivery.
 
 use crate::domain::event::EventKind;
 use crate::domain::outcome::{Outcome, Reason, run_end};
@@ -16,7 +16,7 @@ use crate::run::parts::Parts;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
 
-/// Says how the run ended.
+/// Emits the end of the run. Returns the exit code.
 pub(crate) fn end(
     parts: &mut Parts<'_>,
     outcomes: &BTreeMap<String, Outcome>,
@@ -56,7 +56,7 @@ pub(crate) fn end(
     exit_code
 }
 
-/// Directories that tools make for themselves, which are ignored as a whole.
+/// Directories that tools create. `.gitignore` should list them as a whole.
 const OF_TOOLS: &[&str] = &[
     ".mypy_cache",
     ".nyc_output",
@@ -71,7 +71,7 @@ const OF_TOOLS: &[&str] = &[
     "target",
 ];
 
-/// Keeps what the run's commits changed for the report, as much of it as that shows.
+/// Stores the changes of the run's commits for the report, up to the size that the report shows.
 fn keep_commits(parts: &mut Parts<'_>) {
     let start = parts.setup.start_commit();
     let Some(head) = parts
@@ -99,7 +99,7 @@ fn keep_commits(parts: &mut Parts<'_>) {
     }
 }
 
-/// Names the files that only setup commands and checks made, which no run commits or counts as dirt.
+/// Warns about files that only setup commands and checks created. A run never commits them.
 fn name_check_artifacts(parts: &mut Parts<'_>) {
     let (Some(raw), _) = parts.tree.last_snapshot(&mut parts.emit) else {
         return;
@@ -118,7 +118,7 @@ fn name_check_artifacts(parts: &mut Parts<'_>) {
     ));
 }
 
-/// What to write into `.gitignore` for a file: the directory of a tool that it lies in, or the file.
+/// The `.gitignore` entry for a file: the tool's directory that contains it, or the file itself.
 fn ignored_as(path: &[u8]) -> Vec<u8> {
     let mut end = 0;
     for part in path.split_inclusive(|byte| *byte == b'/') {
@@ -134,7 +134,7 @@ fn ignored_as(path: &[u8]) -> Vec<u8> {
     path.to_vec()
 }
 
-/// The outcomes as the plan lists their tasks; what is no task's comes first.
+/// The outcomes in the order of the plan. Outcomes without a task come first.
 pub(crate) fn in_plan_order<'o>(
     plan: &Plan,
     outcomes: &'o BTreeMap<String, Outcome>,
@@ -157,15 +157,15 @@ fn reason_is_idle(reason: Reason) -> bool {
     matches!(reason, Reason::NoProgress | Reason::PlanningOnly)
 }
 
-/// Says that the run has come to its end and told of it, up to this event. A run that dies before that
-/// is taken up to tell of its end.
+/// Records that the run has ended and was reported up to event `last`. A run that dies before this is
+/// resumed to report its end.
 pub(crate) fn note_ended(run_dir: &RunDir, code: u8, last: u64) {
     let noted = run_dir.write(RunFile::Ended, last.to_string().as_bytes());
     let noted = noted.and_then(|_| match code {
         0 => run_dir.write(RunFile::Finished, b"").map(drop),
         _ => Ok(()),
     });
-    // What was done is done, and the exit code says so.
+    // The run itself is complete and its exit code stands, so a failure here is only a warning.
     if let Err(error) = noted {
         let _ = writeln!(std::io::stderr(), "warning: {error:#}");
     }

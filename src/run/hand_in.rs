@@ -1,5 +1,5 @@
-//! Work of another job on its way to the remote: pushed as it is or kept on a branch of its own, and
-//! never put on top of something else, for that would have to be verified by the project's own code.
+//! Pushes the work of another job: to its branch as it is, or to a separate branch. It is never rebased,
+//! because the result would have to be verified by running the project's own code.
 
 use crate::domain::event::PushLine;
 use crate::domain::snapshot::RevId;
@@ -7,28 +7,28 @@ use crate::git::{BranchName, PushOutcome, PushSpec, RETRY_PAUSES, Remote, Remote
 use crate::process::Cancel;
 use crate::run::push_failure::{PushFailure, refused, rescued};
 
-/// What is to be pushed where.
+/// A push of another job's commits.
 pub struct HandIn<'a> {
     /// The repository that has the commits.
     pub repo: &'a Repo,
-    /// The repository on the server.
+    /// The remote repository.
     pub remote: &'a Remote,
-    /// The branch there.
+    /// The branch on the remote.
     pub branch: BranchName,
-    /// Where it is; `None` where it is not there.
+    /// The expected commit of the branch; `None` if the branch does not exist.
     pub expected: Option<RevId>,
     /// The last of the commits.
     pub head: RevId,
-    /// How many there are.
+    /// The number of commits.
     pub count: usize,
-    /// The run's id, which names the branch that keeps what the meant one does not take.
+    /// The run's id. It names the separate branch for commits that their own branch does not accept.
     pub run_id: &'a str,
-    /// What ends it before its time.
+    /// Cancels the push.
     pub cancel: &'a Cancel,
 }
 
 impl HandIn<'_> {
-    /// Pushes the commits to their branch, else to one of their own.
+    /// Pushes the commits to their branch, or to a separate one if that fails.
     pub async fn push(&self) -> PushLine {
         let mut pauses = RETRY_PAUSES.iter();
         let spec = PushSpec {
@@ -62,14 +62,14 @@ impl HandIn<'_> {
         self.kept(&failure)
     }
 
-    /// Puts the commits on a branch of their own, because theirs has got others meanwhile.
+    /// Pushes the commits to a separate branch, because the remote branch has moved.
     pub fn moved(&self) -> PushLine {
         self.kept(&PushFailure::here(
             "the branch has moved meanwhile, and this job runs no code of the project to verify the work on top of that",
         ))
     }
 
-    /// Says that the branch has the commits.
+    /// The result of a successful push.
     pub fn done(&self, head: RevId) -> PushLine {
         let word = if self.count == 1 { "commit" } else { "commits" };
         PushLine {

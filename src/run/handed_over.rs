@@ -1,5 +1,6 @@
-//! What another job left, read as what it is: input from a job that ran foreign code. Nothing of it is
-//! followed, waited for or read without a limit, and whatever does not fit is an error with its place.
+//! Reads the files that another job left. They are untrusted, because that job ran foreign code: no
+//! links are followed, reads never block and have a size limit, and anything unexpected is an error with
+//! its location.
 
 use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::RunSummary;
@@ -13,15 +14,15 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a summary that are read. One of a hundred tasks with every retry has two million.
+/// The largest summary, in bytes, that is read. A run of one hundred tasks with all retries takes 2 MB.
 const SUMMARY_BYTES: u64 = 32 << 20;
-/// Characters of a parser's words that are repeated: they may quote the file.
+/// How many characters of a parser's message are repeated, because the message may quote the file.
 const WORDS: usize = 200;
 
-/// A run as another job left it; the bundle is not opened yet.
+/// A run as another job left it. The bundle is not opened yet.
 #[derive(Debug)]
 pub struct HandedOver {
-    /// The summary, sound in itself and without the token of this job.
+    /// The validated summary, without this job's token.
     pub summary: RunSummary,
     /// The commits, where there are any.
     pub bundle: Option<PathBuf>,
@@ -30,7 +31,7 @@ pub struct HandedOver {
 /// Reads a run directory.
 ///
 /// # Errors
-/// When it is not a run directory, or a part of it that is used is damaged.
+/// When it is not a run directory, or a file that is needed is damaged.
 pub fn read(dir: &Path, redactor: &Redactor) -> Result<HandedOver> {
     let shown = dir.display();
     let is_dir = fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir());
@@ -72,7 +73,7 @@ fn read_regular(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// As [`plain_file::open`], with words for a link that say what it is not.
+/// Same as [`plain_file::open`], with a clearer error for a link.
 fn open_regular(path: &Path) -> io::Result<File> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -116,8 +117,8 @@ fn parse(bytes: &[u8]) -> Result<RunSummary> {
     }
 }
 
-/// Whether the parts fit together as those of a run that has ended. What an honest run can leave
-/// passes; the rest has been written by something else.
+/// Validates that the parts of the summary are consistent and that the run has ended. Everything that an
+/// unmodified run can leave is accepted.
 fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
     let id = &summary.run_id;
     if id.len() != 36 || uuid::Uuid::parse_str(id).is_err() {

@@ -1,16 +1,16 @@
-//! Whose name commits have.
+//! The author of commits.
 
 use crate::git::{Identity, Repo};
 
-/// The identity of GitHub's own bot, as its documentation gives it.
+/// The identity of GitHub's own bot, from its documentation.
 const BOT: (&str, &str) = (
     "github-actions[bot]",
     "41898282+github-actions[bot]@users.noreply.github.com",
 );
-/// The identity where git is configured for none.
+/// The identity if git has none configured.
 const NOBODY: (&str, &str) = ("sprag", "sprag@localhost");
 
-/// Whose name the commits of a run in this repository have.
+/// The author of the commits of a run in this repository.
 pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
     match in_actions {
         true => named(BOT),
@@ -18,7 +18,7 @@ pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
     }
 }
 
-/// Who commits where git is configured for nobody.
+/// The author if git has no identity configured.
 pub(crate) fn nobody() -> Identity {
     named(NOBODY)
 }

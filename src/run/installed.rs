@@ -1,5 +1,5 @@
-//! Programs of the work tree that the checks run and that no commit holds, as they were before an agent could
-//! change them: what a package manager has installed there.
+//! Programs in the work tree that checks run and no commit contains, such as those that a package
+//! manager installs. They are compared with their state before the agent could change them.
 
 use crate::domain::checks::definitions::Definitions;
 use crate::git::Repo;
@@ -10,24 +10,24 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// A package with more files is told by the first of them.
+/// The most files of a package that go into its digest.
 const MAX_FILES: usize = 4_000;
-/// Of a file so much is read.
+/// The most bytes of a file that go into its digest.
 const MAX_BYTES: u64 = 16 << 20;
-/// What Python runs at its start, whatever it is started for, and modules that belong to a program.
+/// The directory of modules that belong to a program, and of code that Python runs at every start.
 const SITE_PACKAGES: &str = "site-packages";
 
-/// What the programs were when the run first saw that a check runs them.
+/// The state of each program when the run first saw that a check runs it.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledPrograms {
-    /// By their paths; of a link, what it holds, of a file the package around it.
+    /// Digest by path: of the target for a link, of the surrounding package for a file.
     programs: BTreeMap<String, String>,
-    /// Directories of such programs that were there.
+    /// The directories of installed programs that existed.
     directories: BTreeSet<String>,
 }
 
 impl InstalledPrograms {
-    /// Takes in what these checks run and was not known yet. Returns whether there was anything.
+    /// Adds the programs of these checks that are not recorded yet. Returns whether there were any.
     pub fn look(&mut self, repo: &Repo, definitions: &Definitions) -> bool {
         let before = (self.programs.len(), self.directories.len());
         let top = repo.real().work_tree();
@@ -44,7 +44,7 @@ impl InstalledPrograms {
         before != (self.programs.len(), self.directories.len())
     }
 
-    /// Programs that are not what they were, are gone, or came into the place of another one.
+    /// Programs that were modified or removed, or that now shadow another program.
     pub fn changed(&self, repo: &Repo, definitions: &Definitions) -> BTreeSet<String> {
         let top = repo.real().work_tree();
         let mut changed: BTreeSet<String> = self
@@ -63,7 +63,7 @@ impl InstalledPrograms {
     }
 }
 
-/// Of the programs that checks run, those in directories of which no commit has a file.
+/// The programs that checks run from directories without tracked files.
 fn installed<'d>(repo: &Repo, definitions: &'d Definitions) -> impl Iterator<Item = &'d str> {
     let is_installed = |path: &&str| {
         let directory = path.rsplit_once('/').map(|(directory, _)| directory);
@@ -73,7 +73,7 @@ fn installed<'d>(repo: &Repo, definitions: &'d Definitions) -> impl Iterator<Ite
     definitions.programs().filter(is_installed)
 }
 
-/// Of a link or of a file with the package that it belongs to; `None` where neither is there.
+/// A digest of a link, or of a file with its package; `None` if there is neither.
 fn digest(top: &Path, path: &str) -> Option<String> {
     let full = top.join(path);
     let meta = full.symlink_metadata().ok()?;
@@ -138,7 +138,7 @@ fn around(top: &Path, path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The files at and below a path, in order, but for caches and packages inside of packages.
+/// The files at and below a path, sorted, without caches and nested packages.
 fn below(path: &Path, files: &mut Vec<PathBuf>) {
     let Ok(meta) = path.symlink_metadata() else {
         return;

@@ -1,4 +1,5 @@
-//! How far the children of a run are confined, found out by starting one, and what each kind may write.
+//! How far the children of a run are confined, determined by starting one, and where each kind of child
+//! may write.
 
 mod places;
 
@@ -22,22 +23,22 @@ use tempfile::TempDir;
 /// The variable that names the directory for temporary files.
 pub const TEMPORARY: &str = "TMPDIR";
 
-/// The variable with the highest level that is tried. Tests set it, to see each level on one machine.
+/// The variable that limits the sandbox level. Tests set it to see every level on one machine.
 const LIMIT: &str = "SPRAG_SANDBOX_LIMIT";
 
-/// The variable that leaves out the better ways to limit the network, for the same reason.
+/// The variable that limits the network to its weaker enforcement, for the same reason.
 const NETWORK_LIMIT: &str = "SPRAG_NETWORK_LIMIT";
 
-/// The longest that an attempt to confine a child may take.
+/// The timeout for starting a confined child.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// What is missing for the third level where it was not asked for.
+/// Shown as the missing part of level 3 if it was not requested.
 const NOT_ASKED_FOR: &str = "only `sandbox: require` asks for it";
 
-/// What a child is for, as far as its confinement depends on it.
+/// The purpose of a child, as far as its confinement depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// An agent, or a command of the built-in one.
+    /// An agent, or a command of the built-in agent.
     Agent,
     /// A check or a hook.
     Check,
@@ -45,17 +46,17 @@ pub enum Purpose {
     Setup,
 }
 
-/// How far the children of a run are confined.
+/// How the children of a run are confined.
 #[derive(Debug, Default)]
 pub struct Isolation {
     line: SandboxLine,
     policies: Option<Policies>,
     warnings: Vec<String>,
-    /// Directories that have to be there before a child starts.
+    /// Directories that must exist before a child starts.
     missing: Vec<PathBuf>,
-    /// Kept for its end: it removes the directory.
+    /// Held until the run ends, because dropping it removes the directory.
     temporary: Option<TempDir>,
-    /// The proxy by which children reach what of the network they may.
+    /// The proxy through which children reach the allowed hosts.
     proxy: Option<Gateway>,
 }
 
@@ -67,11 +68,11 @@ struct Policies {
 }
 
 impl Policies {
-    /// Limits the network of all children as that of an agent is by this policy.
+    /// Applies the network limit of `agent` to all children.
     fn limit_network(&mut self, agent: &Policy, by: Enforcement) {
         for policy in [&mut self.check, &mut self.setup] {
             policy.network.clone_from(&agent.network);
-            // Whoever may start a container has its network.
+            // A process that may start a container can use the container's network.
             if by == Enforcement::Namespace {
                 policy.hidden.clone_from(&agent.hidden);
             }
@@ -81,26 +82,26 @@ impl Policies {
 }
 
 impl Isolation {
-    /// Makes the directories that have to be there before a child starts: what is not there cannot be made
-    /// writable. To be called once it is certain that the run begins.
+    /// Creates the directories that must exist before a child starts, because only an existing directory
+    /// can be made writable. Call this once it is certain that the run starts.
     pub fn make_directories(&self) {
         for path in &self.missing {
-            // One that cannot be made is one that cannot be written.
+            // A directory that cannot be created cannot be written either.
             let _ = std::fs::create_dir_all(path);
         }
     }
 
-    /// What reports tell.
+    /// The confinement, for reports.
     pub fn line(&self) -> &SandboxLine {
         &self.line
     }
 
-    /// What a person should know of places that cannot be written.
+    /// Warnings about directories that children cannot write.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// How a child is confined; `None` where nothing is.
+    /// The policy for a child with this purpose; `None` if it is not confined.
     pub fn policy(&self, purpose: Purpose) -> Option<Policy> {
         let policies = self.policies.as_ref()?;
         let policy = match purpose {
@@ -111,17 +112,17 @@ impl Isolation {
         Some(policy.clone())
     }
 
-    /// The proxy, for whoever has more to do with it; the policies know its port.
+    /// Takes the proxy, to use it as the model gateway, too. The policies contain its port.
     pub fn take_proxy(&mut self) -> Option<Gateway> {
         self.proxy.take()
     }
 
-    /// The hosts that children may reach, and what enforces it.
+    /// The hosts that children may reach, and how this is enforced.
     pub fn network(&self) -> Option<&NetworkLine> {
         self.line.network.as_ref()
     }
 
-    /// A sentence on a place that a child was kept from writing, where its output tells of one.
+    /// A sentence about a path that a child could not write, if its output mentions one.
     pub fn refusal(&self, output: &str) -> Option<String> {
         const SUDO: &str = "\"no new privileges\" flag is set";
         if self.policies.is_some() && output.contains(SUDO) {
@@ -152,7 +153,7 @@ impl Isolation {
         ))
     }
 
-    /// The directory for temporary files of the run's children, where they may not write in the common one.
+    /// The directory for temporary files of the run's children, if they may not write to the shared one.
     pub fn temporary(&self) -> Option<&Path> {
         let is_needed = self.line.level >= Level::Files;
         self.temporary
@@ -162,24 +163,24 @@ impl Isolation {
     }
 }
 
-/// What is needed to tell how a run is confined.
+/// The inputs that decide how a run is confined.
 pub struct Scope<'a> {
-    /// The process's surroundings.
+    /// Environment and working directory of Sprag's process.
     pub context: &'a Context,
     /// The repository.
     pub real: &'a Real,
     /// The settings of the run.
     pub run: &'a RunConfig,
-    /// The agents whose own directories are writable for them.
+    /// The agents that need their own directories to be writable.
     pub agents: Vec<&'a Agent>,
-    /// The run's directory, where it is there already.
+    /// The run directory, if it exists already.
     pub run_dir: Option<&'a Path>,
-    /// Whether a directory for temporary files is made.
+    /// Whether to create a directory for temporary files.
     pub makes: bool,
 }
 
 impl<'a> Scope<'a> {
-    /// That of a run with these tasks.
+    /// The scope of a run with these tasks.
     pub fn of(
         context: &'a Context,
         real: &'a Real,
@@ -198,11 +199,11 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Finds out how far children can be confined here, by starting one for each level from the highest on,
-/// and holds that against what is asked for.
+/// Determines how far children can be confined on this machine by starting one at each level, from the
+/// highest down. Compares the result with the requested level.
 ///
 /// # Errors
-/// When a level that is required is not reached.
+/// When a required level is not available.
 pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     let wanted = scope.run.settings.sandbox;
     let mut found = match wanted {
@@ -237,8 +238,8 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
 }
 
 impl Isolation {
-    /// Starts the proxy and keeps agents and checks to it, as far as that can be had here: by a network of their
-    /// own, else by the port for TCP alone.
+    /// Starts the proxy and restricts agents and checks to it as far as this machine allows: with a
+    /// separate network namespace, else with a rule for the proxy's TCP port.
     async fn limit_network(&mut self, scope: &Scope<'_>, allow: &[String]) -> Result<Enforcement> {
         let network = actions_environment::network(scope.context);
         let proxy = Gateway::start(&network, Some(AllowList::of(allow)));
@@ -283,18 +284,18 @@ impl Isolation {
     }
 }
 
-/// How far children would be confined here as the settings say, and how far they could be.
+/// The confinement that the settings give on this machine, and the highest that is possible.
 pub struct Reach {
-    /// What a run gets.
+    /// The confinement of a run.
     pub line: SandboxLine,
-    /// The highest level that can be had, and why it is not the third.
+    /// The highest available level, and why level 3 is not available.
     pub highest: SandboxLine,
 }
 
-/// Tries that without making anything.
+/// Determines the confinement without creating anything.
 ///
 /// # Errors
-/// When nothing can be tried.
+/// When no child can be started to find out.
 pub async fn reach(scope: &Scope<'_>) -> Result<Reach> {
     let mut strict = reached(scope, true).await?;
     let highest = strict.line.clone();
@@ -360,7 +361,7 @@ async fn reached(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
     Ok(not_confined(missing))
 }
 
-/// The ways to confine children, the best one first.
+/// The ways to confine children, in order of preference.
 fn forms(is_strict: bool, highest: Level) -> Vec<Form> {
     let last = Form::Strict(Level::Privileges);
     match (highest, is_strict) {
@@ -378,14 +379,14 @@ fn forms(is_strict: bool, highest: Level) -> Vec<Form> {
     }
 }
 
-/// How children are confined.
+/// A way to confine children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// To what is named, at this level.
+    /// At this level, with write access only to the listed paths.
     Strict(Level),
-    /// At the second level, so that programs notice nothing unless they write what is protected.
+    /// At level 2, with write access except to protected paths, so that most programs notice nothing.
     Open {
-        /// Whether an agent is kept from sockets of programs that start processes for it.
+        /// Whether sockets of programs that start processes on request are hidden from an agent.
         hides: bool,
     },
 }
@@ -408,7 +409,8 @@ impl Form {
         } = prepared;
         match self {
             Self::Strict(level) => {
-                // Setup is the owner's: it may install programs where they are looked for.
+                // Setup belongs to the owner of the project and may install programs into directories on
+                // PATH.
                 let installs = |path: &PathBuf| setup.iter().any(|place| path.starts_with(place));
                 let in_cache = |path: &PathBuf| check.iter().any(|place| path.starts_with(place));
                 let mut setup_around = around.clone();
@@ -423,7 +425,7 @@ impl Form {
             Self::Open { hides } => {
                 let level = self.level();
                 let mut open = around.clone();
-                // Checks talk to docker, and setup installs wherever its user may.
+                // Checks may use docker, and setup may install wherever its user may write.
                 open.hidden.clear();
                 let mut everywhere = Policy::of(level);
                 everywhere.signals = true;
@@ -438,7 +440,7 @@ impl Form {
         }
     }
 
-    /// What is missing for this form where it could not be had.
+    /// What this machine lacks for this form.
     fn missing(self, agent: &Policy, why: &str) -> String {
         let kept = agent.read_only.first().map(|path| path.display());
         match (self, kept) {
@@ -452,7 +454,7 @@ impl Form {
         }
     }
 
-    /// What a person should know of places that cannot be written although they were named.
+    /// Warnings about directories that were named as writable and are not.
     fn warnings(self, prepared: &Prepared) -> Vec<String> {
         let Self::Strict(level) = self else {
             return Vec::new();
@@ -484,7 +486,7 @@ fn not_confined(missing: Option<String>) -> Isolation {
     }
 }
 
-/// Starts this program, confined, where it does nothing.
+/// Starts this program under the policy, as a command that does nothing.
 async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), String> {
     let spec = CommandSpec {
         program: sandbox::OWN_PROGRAM.into(),
@@ -509,7 +511,7 @@ async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), 
     }
 }
 
-/// An environment with the directory for temporary files that its child may write.
+/// Sets `TMPDIR` in an environment to the directory for temporary files that the child may write.
 pub fn with_temporary(
     mut env: Vec<(OsString, OsString)>,
     isolation: &Isolation,

@@ -1,5 +1,5 @@
-//! jj beside git. Sprag works through git; jj, which has the same git directory, is told of a run's commits at
-//! the end, so that its view is right for whatever reads it.
+//! Support for repositories that jj and git share. Sprag uses git. At the end of a run it makes jj
+//! import the commits, so that every tool that reads jj's view sees them.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -18,19 +18,19 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// The limit of one jj command: with a large working copy it has much to read.
+/// The timeout of one jj command. A large working copy takes long to read.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How much of the end of jj's output is read.
+/// How many bytes of jj's output are kept.
 const READ: usize = 64 << 10;
 
-/// How much of that a warning shows, in characters.
+/// How many characters of the output a warning shows.
 const SHOWN: usize = 2 << 10;
 
-/// Variables that lead jj to its user's configuration, besides those that every child has.
+/// Variables that locate the user's jj configuration, in addition to those that every child gets.
 const CONFIGURATION: [&str; 1] = ["JJ_CONFIG"];
 
-/// The bookmark by which jj finds commits that are on none, for as long as it takes them in.
+/// A temporary bookmark, so that jj imports commits that are on no bookmark.
 const PASSING: &str = "sprag-passing";
 
 /// Whether the work tree is a working copy of a jj repository with the same git directory.
@@ -43,11 +43,11 @@ pub(crate) fn has_jj(real: &Real) -> bool {
     target.is_ok_and(|target| target == real.common_dir())
 }
 
-/// Fails where the repository is one of jj's, too, and jj is not there to be told of commits. Where an earlier
-/// run died before it told jj of its commits, that is done now.
+/// Fails if the repository is also a jj repository and jj is not installed. Imports the commits of an
+/// earlier run that died before it did so.
 ///
 /// # Errors
-/// When the program is missing.
+/// When jj is not on PATH, or the import fails.
 pub(crate) async fn prepare(
     context: &Context,
     real: &Real,
@@ -81,7 +81,7 @@ pub(crate) async fn prepare(
     Ok(())
 }
 
-/// Notes that jj does not know of the commits which come now, until it is told.
+/// Records jj's current operation, to mark that jj does not know the commits that follow.
 pub(crate) async fn begin(
     setup: &Setup,
     tree: &WorkTree,
@@ -100,9 +100,9 @@ pub(crate) async fn begin(
     Ok(real.note_untold(operation.trim())?)
 }
 
-/// Tells jj of the run's commits. Its working-copy commit is on top of them afterwards; commits, bookmarks and
-/// operations of its own stay. A run that was cancelled leaves that to the next command of jj's, where that
-/// sees them by itself.
+/// Makes jj import the run's commits. Afterwards its working-copy commit is on top of them. Existing jj
+/// commits, bookmarks and operations stay. A cancelled run skips this in a repository that git can read
+/// directly, because the next jj command imports the commits there by itself.
 pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let real = tree.repo.real();
     let has_commits = tree.repo.base() != setup.start_commit();
@@ -131,7 +131,7 @@ pub(crate) async fn tell(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<
     }
 }
 
-/// How jj is started.
+/// How to start jj.
 struct Jj<'a> {
     cwd: &'a Path,
     env: Vec<(OsString, OsString)>,
@@ -145,7 +145,8 @@ impl<'a> Jj<'a> {
             cwd: real.work_tree(),
             env: setup.environment(&CONFIGURATION.map(str::to_owned), emit),
             sandbox: setup.isolation.policy(Purpose::Setup),
-            // Where nobody but Sprag tells jj, it does so after a signal, too; another one ends it.
+            // If only Sprag can import the commits into jj, do it even after a first signal. A second
+            // one stops it.
             cancel: match real.is_jj_alone() {
                 true => Cancel::new(),
                 false => setup.cancel.beyond_deadline(),
@@ -153,8 +154,8 @@ impl<'a> Jj<'a> {
         }
     }
 
-    /// Has jj take in what is checked out, from a repository that it alone has: the working-copy change is put
-    /// on top of it and keeps what the files hold. `since` is jj's operation before the run.
+    /// Makes jj import HEAD in a repository without a `.git` of its own. The working-copy change is
+    /// rebased onto HEAD and keeps its files. `since` is jj's operation before the run.
     async fn take_in(&self, real: &Real, since: &str) -> std::result::Result<(), String> {
         let told = |error: GitError| error.to_string();
         let Some(head) = real.head_commit().map_err(told)? else {
@@ -168,7 +169,8 @@ impl<'a> Jj<'a> {
         if parent != head {
             let passes = real.name_head(PASSING).map_err(told)?;
             self.ask(&["git", "import"]).await?;
-            // What the agent committed with jj is in the files, and so in the run's commits or still open.
+            // Commits that the agent made with jj: their content is in the files, and so either in the
+            // run's commits or in the open work.
             let own = format!("(::@- ~ ::{head}) ~ at_operation({since}, all())");
             let args = ["log", "--no-graph", "-r", &own, "-T", "commit_id"];
             if !self.ask(&args).await?.is_empty() {
@@ -183,7 +185,7 @@ impl<'a> Jj<'a> {
                 self.ask(&args).await?;
             }
             self.ask(&["rebase", "-r", "@", "--onto", &head]).await?;
-            // Where open work takes back or changes what was committed, a merge would not say what the files hold.
+            // A merge would lose the open work's content where it reverts or changes committed lines.
             self.ask(&["restore", "--from", &before, "--into", "@"])
                 .await?;
             if passes {
@@ -194,7 +196,7 @@ impl<'a> Jj<'a> {
         real.note_told().map_err(told)
     }
 
-    /// Runs a command of jj's and gives what it prints.
+    /// Runs a jj command and returns its standard output.
     async fn ask(&self, args: &[impl AsRef<str>]) -> std::result::Result<String, String> {
         let quiet = ["--no-pager", "--color=never", "--quiet"];
         let given = args.iter().map(AsRef::as_ref);

@@ -1,20 +1,20 @@
-//! A task's history: every record is on the disk before the next effect begins.
+//! A task's history. Every record is on disk before the next effect starts.
 
 use crate::domain::attempt::{Observation, Record, Step, TaskState, fold};
 use crate::run::directory::{HistoryFile, HistoryLine};
 
-/// The history of one task and the state that follows from it.
+/// The history of one task and the state derived from it.
 #[derive(Debug)]
 pub struct Journal {
     task: String,
     file: HistoryFile,
     next: u64,
-    /// What follows from the history.
+    /// The state derived from the history.
     pub state: TaskState,
 }
 
 impl Journal {
-    /// Goes on with a task's history.
+    /// Continues a task's history after the `earlier` records.
     pub fn new(task: &str, file: HistoryFile, earlier: &[Record]) -> Self {
         let next = earlier.iter().map(number).max().unwrap_or(0);
         Self {
@@ -25,10 +25,10 @@ impl Journal {
         }
     }
 
-    /// Records what is about to be done.
+    /// Records the step that is about to be performed.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the history cannot be written.
     pub fn intend(&mut self, step: Step) -> anyhow::Result<()> {
         self.next += 1;
         self.write(Record::Intent {
@@ -37,10 +37,10 @@ impl Journal {
         })
     }
 
-    /// Records what came of it.
+    /// Records the result of the step.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the history cannot be written.
     pub fn observe(&mut self, observation: Observation) -> anyhow::Result<()> {
         self.write(Record::Observed {
             id: self.next,
@@ -48,10 +48,10 @@ impl Journal {
         })
     }
 
-    /// Records that the task is over.
+    /// Records the outcome of the task.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the history cannot be written.
     pub fn finish(&mut self, outcome: crate::domain::outcome::Outcome) -> anyhow::Result<()> {
         self.write(Record::Finished { outcome })
     }

@@ -1,45 +1,45 @@
-//! The layout of a run directory: every file in it, how it is kept, and when it is written.
+//! The layout of a run directory: every file, how it is stored, and when it is written.
 
 use crate::report::Format;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The name of the summary.
+/// The file name of the summary.
 pub const SUMMARY: &str = Format::Json.file();
 
-/// The name of the bundle with the run's commits.
+/// The file name of the bundle with the run's commits.
 pub const BUNDLE: &str = "work.bundle";
 
-/// How a file is kept, which says what the death of the process or a loss of power can take of it.
+/// How a file is stored, which decides what survives the death of the process or a loss of power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// Appended and synced before anything that depends on it. A torn last line is cut off.
+    /// Appended and synced before anything that depends on it. An incomplete last line is cut off.
     Log,
-    /// There whole or not at all: temporary file, sync, rename, sync of the directory.
+    /// Replaced atomically: temporary file, sync, rename, sync of the directory.
     Whole,
-    /// Not synced: made anew, or only for people.
+    /// Not synced: it can be made again, or only people read it.
     Derived,
 }
 
-/// A directory in a run directory.
+/// A subdirectory of a run directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folder {
     /// Transcripts and final messages.
     Turns,
-    /// Prompts as they were sent.
+    /// Prompts, exactly as sent.
     Prompts,
     /// Logs of the checks.
     Checks,
-    /// The work of tasks that failed.
+    /// Patches with the work of failed tasks.
     Patches,
-    /// What only Sprag reads.
+    /// Files that only Sprag reads.
     State,
-    /// The private git directory, whose layout is that of `git`.
+    /// The private git directory. The module `git` defines its layout.
     Git,
 }
 
 impl Folder {
-    /// The directories that a new run begins with.
+    /// The directories that a new run creates.
     pub const OF_NEW_RUN: [Self; 5] = [
         Self::Turns,
         Self::Prompts,
@@ -48,7 +48,7 @@ impl Folder {
         Self::State,
     ];
 
-    /// Its name.
+    /// The directory's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Turns => "turns",
@@ -61,79 +61,78 @@ impl Folder {
     }
 }
 
-/// A file in a run directory. Numbers are those of turns and checks, counted over the whole run.
+/// A file in a run directory. The numbers count turns or checks over the whole run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunFile<'a> {
-    /// What is fixed when a run begins.
+    /// What is fixed when a run starts.
     Manifest,
     /// Every intent and observation.
     History,
-    /// The events that a process needs which takes the run up.
+    /// The events that a process needs to resume the run.
     EventRecord,
-    /// The commit that is about to land, and from where.
+    /// The commit that is about to become the branch's head, and the head before it.
     Landing,
-    /// A move of the branch that is under way.
+    /// A move of the branch that is in progress.
     Move,
-    /// The plan as it was when the run began.
+    /// The plan as it was when the run started.
     Plan,
-    /// What was asked for on GitHub.
+    /// The request from GitHub.
     Request,
-    /// The commit that the run began from.
+    /// The commit that the run started from.
     StartCommit,
-    /// HEAD and refs at the start of the open turn.
+    /// HEAD and refs at the start of the current turn.
     TurnMark,
-    /// HEAD and tree at the start of the phase, where something of it may have to be undone.
+    /// HEAD and tree at the start of the phase, if changes in it may have to be undone.
     PhaseStart,
-    /// What the agent said last.
+    /// The agent's last final message.
     FinalMessage,
-    /// The session that a further turn can continue, with what it has used up.
+    /// The session that a further turn can continue, with its usage so far.
     Session,
-    /// What tasks left for later ones, those of earlier runs included.
+    /// Notes that tasks left for later ones, including those of earlier runs.
     Notes,
     /// Untracked files that only the checks left behind.
     CheckArtifacts,
-    /// The untracked files before the checks that are running.
+    /// The untracked files before the current checks started.
     BeforeChecks,
-    /// What the programs were that checks run and no commit holds.
+    /// Digests of installed programs that checks run and no commit contains.
     InstalledPrograms,
-    /// The setup commands have run.
+    /// A marker that the setup commands have run.
     SetupDone,
-    /// How a run that ended in order left the repository.
+    /// The state of the repository at the orderly end of the run.
     OrderlyEnd,
     /// The check run and comment of the run on GitHub.
     OnGithub,
-    /// Problem matchers as they stood when the run first read them, by the digest of their path.
+    /// A problem matcher as first read in this run, by the digest of its path.
     Matcher(&'a str),
     /// The prompt of a turn.
     Prompt(u32),
     /// The final message of a turn.
     TurnMessage(u32),
-    /// The work of a task that failed.
+    /// A patch with the work of a failed task.
     Patch(&'a str),
-    /// The run in one of the formats of `sprag report`.
+    /// The report in one of the formats of `sprag report`.
     Report(Format),
-    /// What the run's commits changed, for people.
+    /// The changes of the run's commits, for people.
     Commits,
-    /// The run's commits where they could not be pushed.
+    /// The run's commits, if they were not pushed.
     Bundle,
-    /// The number of the last event of a process that came to its end and told of it.
+    /// The number of the last event of a process that ended and reported its end.
     Ended,
-    /// The run has done all that it was to do.
+    /// A marker that the run finished successfully.
     Finished,
     /// Every event.
     Events,
-    /// What an agent, named here, printed in a turn.
+    /// The output of an agent, named here, in a turn.
     Transcript(u32, &'a str),
-    /// What a check, named here, printed.
+    /// The output of a check, named here.
     CheckLog(u32, &'a str),
 }
 
-/// What the layout says of a file.
+/// The layout of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative to the run directory.
+    /// Path relative to the run directory.
     pub path: Cow<'static, str>,
-    /// How it is kept.
     pub durability: Durability,
     /// When it is written.
     pub written: &'static str,
@@ -146,7 +145,7 @@ const AFTER_SUMMARY: &str = "after the summary: a run that dies before is taken 
 const AS_IT_HAPPENS: &str = "as it happens; a torn last line is cut off when the run is taken up";
 
 impl RunFile<'_> {
-    /// One of each, with stand-ins for numbers and names, in the order of the documentation.
+    /// One of each, with sample numbers and names, in the order of the documentation.
     pub const ALL: [RunFile<'static>; 33] = [
         RunFile::Manifest,
         RunFile::History,
@@ -183,13 +182,14 @@ impl RunFile<'_> {
         RunFile::CheckLog(1, "CHECK"),
     ];
 
-    /// Its path, relative to the run directory.
+    /// The path relative to the run directory.
     pub fn path(self) -> Cow<'static, str> {
         self.entry().path
     }
 
-    /// Whether it is kept word for word: what Sprag reads back and nobody else has a say in, and what
-    /// is made of values without secrets. In every other file secrets are redacted.
+    /// Whether the file is stored unchanged: files that Sprag reads back and whose content no other
+    /// program decides, and files made from values without secrets. In all other files secrets are
+    /// redacted.
     pub fn is_exact(self) -> bool {
         match self {
             Self::Manifest
@@ -227,7 +227,7 @@ impl RunFile<'_> {
         }
     }
 
-    /// Everything that the layout says of it.
+    /// Path, durability and time of writing.
     pub fn entry(self) -> Entry {
         let log = |path: &'static str, written| (path.into(), Durability::Log, written);
         let whole = |path: &'static str, written| (path.into(), Durability::Whole, written);
@@ -293,7 +293,7 @@ impl RunFile<'_> {
     }
 }
 
-/// The layout as a table of Markdown, one row for all files that are kept and written alike.
+/// The layout as a Markdown table. Files with the same durability and time of writing share a row.
 pub fn table() -> String {
     let mut rows: Vec<(Durability, &str, Vec<String>)> = Vec::new();
     for entry in RunFile::ALL.map(RunFile::entry) {
@@ -312,7 +312,7 @@ pub fn table() -> String {
             Durability::Whole => "whole",
             Durability::Derived => "derived",
         };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "| {} | {form} | {written} |", names.join(", "));
     }
     text

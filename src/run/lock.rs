@@ -1,4 +1,4 @@
-//! One run per repository on a machine.
+//! The lock that allows one run per repository on a machine.
 
 use crate::context::Context;
 use crate::error::{Error, Result as ErrorResult};
@@ -14,45 +14,42 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
 
-/// Why the lock could not be taken.
+/// Why the lock could not be acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another run holds it.
+    /// Another run holds the lock.
     #[error("another run is working on this repository ({holder}); wait for it or stop it")]
     Held {
-        /// What the holder wrote of itself.
+        /// The line that the holder wrote into the file.
         holder: String,
     },
     /// The lock file could not be used.
     #[error("cannot lock {}: {source}", path.display())]
     Io {
-        /// The lock file.
         path: PathBuf,
-        /// What failed.
         source: io::Error,
     },
 }
 
-/// Held while it lives. The operating system releases it when its holder dies, so a dead run's
-/// lock is free.
+/// The lock of a repository, released on drop. The operating system releases it when the process dies.
 #[derive(Debug)]
 pub struct RunLock {
     file: File,
 }
 
 impl Drop for RunLock {
-    /// Said explicitly, because a child that is just being started may still share the file.
+    /// Explicit, because a child that is just being started may still share the open file.
     fn drop(&mut self) {
         let _ = self.file.unlock();
     }
 }
 
 impl RunLock {
-    /// Takes the lock of the repository whose common git directory is `common_dir`, by a file in
-    /// `state_dir` (made if missing). `holder` is one line shown to a run that finds it taken.
+    /// Locks the repository whose common git directory is `common_dir`, with a file in `state_dir`,
+    /// which is created if missing. `holder` is one line that a refused run shows.
     ///
     /// # Errors
-    /// [`LockError::Held`] when another run has it, [`LockError::Io`] when the file is unusable.
+    /// [`LockError::Held`] if another run holds the lock, [`LockError::Io`] if the file is unusable.
     pub fn acquire(state_dir: &Path, common_dir: &Path, holder: &str) -> Result<Self, LockError> {
         let key = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex();
         let path = state_dir.join(format!("{}.lock", &key[..32]));
@@ -75,10 +72,10 @@ impl RunLock {
     }
 }
 
-/// Takes the lock of a repository for this process.
+/// Locks a repository for this process.
 ///
 /// # Errors
-/// When another run has it, or the lock file cannot be used.
+/// When another run holds the lock, or the lock file cannot be used.
 pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
     let directory = context.state_home().join("locks");
     let holder = format!("pid {}", std::process::id());
@@ -93,8 +90,8 @@ pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
     })
 }
 
-/// A holder that was killed while it started a child is survived by that child's copy of the file,
-/// until the child's program takes over.
+/// Retries for [`PATIENCE`]. If a holder is killed while it starts a child, the child's copy of the file
+/// keeps the lock until the child executes its program.
 fn try_for_a_while(file: &File) -> Result<(), TryLockError> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -157,7 +154,7 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let held = RunLock::acquire(state.path(), Path::new("/r/.git"), "dead").unwrap();
         let copy = held.file.try_clone().unwrap();
-        // As a kill does, which runs nothing of the holder's.
+        // Like a kill, which runs no destructor of the holder.
         std::mem::forget(held);
         let child = thread::spawn(move || {
             thread::sleep(POLL * 3);

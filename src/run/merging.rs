@@ -1,4 +1,4 @@
-//! A merge whose conflicts an agent resolves: what its result has to keep to, and what it becomes.
+//! A merge whose conflicts an agent resolves: the rules for its result, and its outcome.
 
 use crate::domain::outcome::{Outcome, Reason, TaskEnd};
 use crate::domain::snapshot::RevId;
@@ -6,35 +6,35 @@ use crate::git::{ConflictedFile, RawSnapshot, RemoteError, Repo, TreeId, display
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// No larger file was given to the agent, so a larger one is not searched for markers.
+/// The largest file, in bytes, that is searched for markers. The agent gets no conflicts in larger
+/// files.
 const SEARCHED: u64 = 16 << 20;
 
-/// Lines and files that one message names.
+/// How many lines and files one message names.
 const NAMED: usize = 50;
 
-/// The name under which reports and prompts tell of what the result has to keep to, beside the project's checks.
+/// The name of the rules for the result in reports and prompts, next to the project's checks.
 pub const CHECK: &str = "merge";
 
-/// A merge that conflicts, while its conflicts are resolved in the work tree.
+/// A conflicting merge while its conflicts are resolved in the work tree.
 #[derive(Debug)]
 pub struct Merging {
-    /// The head of the branch.
     pub ours: RevId,
-    /// What is merged into it.
+    /// The commit that is merged into it.
     pub theirs: RevId,
-    /// The tree of the branch as it was before.
+    /// The tree of the branch before the merge.
     pub before: TreeId,
-    /// First line of the message of the merge.
+    /// First line of the merge's commit message.
     pub subject: String,
-    /// What a person is told who has to merge by hand, in one line.
+    /// The message for a person who has to merge by hand, in one line.
     pub conflict: String,
     files: Vec<ConflictedFile>,
-    /// The files that a side has changed since both parted, as they are shown.
+    /// Files that either side has changed since the merge base, as shown in messages.
     touched: BTreeSet<String>,
 }
 
 impl Merging {
-    /// A merge of two commits that parted at `fork`.
+    /// A merge of `ours` and `theirs`, whose merge base is `fork`.
     ///
     /// # Errors
     /// When git cannot compare them.
@@ -57,7 +57,7 @@ impl Merging {
         })
     }
 
-    /// What keeps the work tree from being the result, in words for who resolves the conflicts.
+    /// Why the work tree is not a valid result, as a message for the agent that resolves the conflicts.
     pub fn problem(&self, repo: &Repo, raw: &RawSnapshot) -> Option<String> {
         let mut text = String::new();
         let left = self.markers_left(repo, raw);
@@ -77,7 +77,7 @@ impl Merging {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The markers that are left, each with its place.
+    /// The remaining conflict markers, each with its location.
     fn markers_left(&self, repo: &Repo, raw: &RawSnapshot) -> Vec<String> {
         let labelled = self.files.iter().flat_map(|file| &file.markers);
         let labelled: Vec<&Vec<u8>> = labelled.filter(|line| line.contains(&b' ')).collect();
@@ -103,14 +103,14 @@ impl Merging {
         left
     }
 
-    /// Files that differ from the merge and that neither side has changed.
+    /// Files that differ from the merge although neither side has changed them.
     fn untouched(&self, raw: &RawSnapshot) -> Vec<String> {
         let changed = raw.changes.iter().chain(&raw.uncounted);
         let shown = changed.map(|change| display_path(&change.path));
         shown.filter(|path| !self.touched.contains(path)).collect()
     }
 
-    /// The end of the task, where its conflicts have to be resolved by a person after all.
+    /// The outcome of the task. `blocked` if a person has to resolve the conflicts after all.
     pub fn outcome(&self, of_agent: Outcome) -> Outcome {
         let is_unresolved = matches!(
             of_agent,

@@ -75,10 +75,10 @@ use crate::run::steps::{announce, finish_task, perform, start_task};
 use crate::run::task::TaskStart;
 use std::collections::{BTreeMap, HashMap};
 
-/// Works the plan off and says how each task ended.
+/// Runs the plan and returns the outcome of each task.
 ///
 /// # Errors
-/// Only when the run's own state cannot be read or written.
+/// When the run's own state cannot be read or written.
 pub async fn run(
     parts: &mut Parts<'_>,
     plan: &RunPlan,

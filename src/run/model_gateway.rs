@@ -1,4 +1,4 @@
-//! Which agents of a run are behind the model gateway, and what they are given instead of their keys.
+//! Decides which agents of a run use the model gateway, and what they get instead of their keys.
 
 use crate::agents::gateway::Route;
 use crate::agents::routes::{self, Surroundings};
@@ -17,24 +17,25 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a configuration file of an agent, in bytes.
+/// The most bytes of an agent's configuration file that are read.
 const MOST_CONFIGURATION: u64 = 256 << 10;
 
-/// The variables that name what is reached without a proxy.
+/// The variables that list hosts to reach without a proxy.
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-/// The gateway of a run, started for the first agent that needs it.
+/// The gateway of a run. It starts for the first agent that needs it.
 pub struct ModelGateway {
     setting: settings::Gateway,
     network: Network,
     configurations: Configurations,
     server: OnceCell<Gateway>,
-    /// Whether it is the proxy of the run too, which answers for itself however it is asked.
+    /// Whether the gateway is also the proxy of the run. Then its own address also works through the
+    /// proxy.
     is_proxy: bool,
 }
 
-/// What stood in the configuration of each agent CLI before the first turn, and the environment of the run. What
-/// an agent writes later must not decide who gets a key.
+/// The configuration of each agent CLI and the environment of the run, before the first turn. Nothing
+/// that an agent writes later decides who gets a key.
 #[derive(Debug, Default)]
 struct Configurations {
     of_clis: Vec<(&'static str, Vec<String>)>,
@@ -60,8 +61,8 @@ impl Configurations {
         own.map_or(&[], |(_, texts)| texts)
     }
 
-    /// What an agent would be given by a task's settings, and whether its keys can stay here; `None` for the
-    /// built-in one, which asks its model in this process.
+    /// The routes of a task's agent, or why its keys cannot stay with Sprag. `None` for the built-in
+    /// agent, which calls its model from this process.
     fn of_task(&self, task: &TaskConfig) -> Option<std::result::Result<Vec<Route>, String>> {
         let Agent::Cli(agent) = &task.agent else {
             return None;
@@ -74,7 +75,7 @@ impl Configurations {
         Some(self.routes(task, &env))
     }
 
-    /// Whether the key of a task's agent stays here.
+    /// Whether the key of a task's agent stays with Sprag; `None` for the built-in agent.
     fn line(&self, setting: settings::Gateway, task: &TaskConfig) -> Option<GatewayLine> {
         let routes = self.of_task(task)?;
         let why = match setting {
@@ -114,7 +115,7 @@ fn text_of(path: &Path) -> Option<String> {
 }
 
 impl ModelGateway {
-    /// That of a run with these settings; a proxy of the run is the gateway too.
+    /// The gateway of a run with these settings. If the run has a proxy, it is also the gateway.
     pub fn of(
         context: &Context,
         config: &RunConfig,
@@ -130,11 +131,11 @@ impl ModelGateway {
         }
     }
 
-    /// Takes the keys out of the environment of an agent that is about to work for a task and may spend this
-    /// much. What comes back are arguments that it needs to ask the gateway.
+    /// Removes the keys from the environment of an agent that is about to work on a task within these
+    /// limits. Returns the arguments with which the agent uses the gateway.
     ///
     /// # Errors
-    /// Why its key cannot stay here, where it has to.
+    /// Why its key cannot stay with Sprag, if `gateway: on` requires it.
     pub fn take_over(
         &self,
         task: &TaskConfig,
@@ -186,7 +187,7 @@ impl ModelGateway {
             let started = Gateway::start(&self.network, None);
             let started =
                 started.map_err(|error| format!("the gateway cannot be started: {error}"));
-            // Nobody else can have set it meanwhile.
+            // Only this thread sets it, so it cannot have been set meanwhile.
             let _ = self.server.set(started?);
         }
         self.server
@@ -194,12 +195,12 @@ impl ModelGateway {
             .ok_or_else(|| "the gateway is gone".into())
     }
 
-    /// The address of the proxy, where the network is limited.
+    /// The address of the gateway or proxy; `None` until it has started.
     pub fn url(&self) -> Option<String> {
         self.server.get().map(Gateway::url)
     }
 
-    /// The hosts that children have asked for since the last time and may not reach.
+    /// Denied hosts that children requested since the last call.
     pub fn denied(&self) -> Vec<DeniedHost> {
         self.server
             .get()
@@ -207,7 +208,7 @@ impl ModelGateway {
             .unwrap_or_default()
     }
 
-    /// For each agent of these tasks whether its key stays here.
+    /// For each agent of these tasks, whether its key stays with Sprag.
     pub fn lines<'t>(&self, tasks: impl Iterator<Item = &'t TaskConfig>) -> Vec<GatewayLine> {
         let mut lines: Vec<GatewayLine> = Vec::new();
         for task in tasks.flat_map(TaskConfig::in_each_role) {
@@ -219,13 +220,13 @@ impl ModelGateway {
         lines
     }
 
-    /// What the turn has cost by way of the gateway.
+    /// Ends the turn and returns its cost according to the gateway.
     pub fn end_turn(&self) -> TurnCost {
         self.server.get().map(Gateway::end_turn).unwrap_or_default()
     }
 }
 
-/// The gateway is on this machine: a proxy elsewhere would look for it on itself.
+/// Excludes the gateway from any proxy, because a proxy elsewhere would look for it on its own machine.
 fn reach_directly(env: &mut Vec<(OsString, OsString)>) {
     const GATEWAY: &str = "127.0.0.1";
     for name in NO_PROXY {
@@ -240,15 +241,15 @@ fn reach_directly(env: &mut Vec<(OsString, OsString)>) {
     }
 }
 
-/// Whether the key of a task's agent would stay with Sprag; `None` for the built-in one.
+/// Whether the key of a task's agent would stay with Sprag; `None` for the built-in agent.
 pub fn line(context: &Context, run: &RunConfig, task: &TaskConfig) -> Option<GatewayLine> {
     Configurations::read(context).line(run.settings.gateway, task)
 }
 
-/// Fails where an agent would have to be given its key although it has to stay here.
+/// Fails if an agent would need its key although `gateway: on` keeps keys with Sprag.
 ///
 /// # Errors
-/// The first such agent, and why.
+/// The first such agent, and the reason.
 pub fn require_gateway<'t>(
     context: &Context,
     run: &RunConfig,

@@ -1,4 +1,4 @@
-//! A new run: its directory, its private git directory, and the last check that nothing is in its way.
+//! A new run: its directory, its private git directory, and the last checks before it starts.
 
 use crate::cli::RunArgs;
 use crate::context::Context;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 const ELSEWHERE: &str =
     "fix its permissions or free space, or name another directory with --run-dir";
 
-/// A run whose directories are there: a new one, or one that is taken up again.
+/// A run whose directories exist: a new one or a resumed one.
 pub(crate) struct Begun {
     pub(crate) run_dir: RunDir,
     pub(crate) run_id: String,
@@ -28,8 +28,7 @@ pub(crate) struct Begun {
     pub(crate) repo: CachedRepo,
 }
 
-/// The run directory and the private git directory of a new run, after the last check that nothing
-/// is in its way.
+/// Creates the run directory and the private git directory of a new run, after the last checks.
 pub(crate) fn begin_new(
     context: &Context,
     args: &RunArgs,
@@ -89,8 +88,7 @@ pub(crate) fn begin_new(
     Ok((begun, reporting))
 }
 
-/// The work tree is the agent's to write, and what it does is to be committed: better to say so
-/// before an agent has worked.
+/// Refuses a work tree, or a git directory to commit to, that is read-only, before an agent has worked.
 pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
     let of_git = [
         real.common_dir().to_path_buf(),
@@ -108,7 +106,7 @@ pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
     Ok(())
 }
 
-/// What is fixed from now on. The manifest comes last: a directory without one is nobody's run.
+/// Writes what is fixed from now on. The manifest comes last: a directory without one is not a run.
 fn record(
     context: &Context,
     args: &RunArgs,
@@ -149,13 +147,13 @@ fn record(
     Ok(())
 }
 
-/// Nothing was run: nothing is left behind. A directory that was there before stays.
+/// Removes the directory of a run that did not start. A directory that existed before stays.
 fn discard(run_dir: &RunDir, existed: bool) {
     let _ = std::fs::remove_dir_all(run_dir.root());
     if existed {
         let _ = std::fs::create_dir(run_dir.root());
     } else if let Some(parent) = run_dir.root().parent() {
-        // It goes only if no other run is in it.
+        // This fails, as it should, if another run is in the directory.
         let _ = std::fs::remove_dir(parent);
     }
 }
@@ -174,9 +172,9 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
     Ok(repo)
 }
 
-/// The tree must be clean, so that what is there afterwards is the agent's work. A plan that git
-/// does not know yet is no dirt: it goes into the first commit. Nor are the untracked files that `known`
-/// names, which only the checks of earlier runs made; those that are there are returned.
+/// Requires a clean work tree, so that all later changes are the agent's work. An untracked plan is
+/// allowed, because it becomes part of the first commit. So are the untracked files in `known`, which
+/// only the checks of earlier runs made; those that exist are returned.
 fn refuse_dirty(
     prepared: &Prepared,
     repo: &mut CachedRepo,
@@ -196,7 +194,7 @@ fn refuse_dirty(
         .as_ref()
         .and_then(|file| file.in_tree.as_deref());
     let is_new_plan = |change: &Change| Some(change.path.as_slice()) == plan && change.untracked;
-    // What does not count as progress is dirt all the same: it would be committed.
+    // Changes that do not count as progress are dirty, too, because they would be committed.
     let mut dirty: Vec<&Change> = state.changes.iter().chain(&state.uncounted).collect();
     dirty.retain(|change| !change.newly_ignored && !is_new_plan(change));
     dirty.sort_by(|one, other| one.path.cmp(&other.path));
@@ -222,8 +220,7 @@ fn refuse_dirty(
     Err(error.hint("to go on with an interrupted run use --resume"))
 }
 
-/// The changed files as a person is told of them: what is in a directory that git does not know is
-/// that directory.
+/// The changed files for a message. Files in an untracked directory are shown as that directory.
 fn entries(dirty: &[&Change], real: &Real) -> Vec<String> {
     let folded = git::dirt(real).map(|dirt| dirt.untracked);
     let folded = folded.unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Notes for later tasks: taken of final messages, kept in the run directory, found in earlier runs.
+//! Notes for later tasks: read from final messages, saved in the run directory, loaded from earlier
+//! runs.
 
 use crate::context::Context;
 use crate::domain::notes::{Note, Notebook, notes_of};
@@ -10,7 +11,7 @@ use crate::secrets::redact::Redactor;
 use std::fs;
 use std::path::Path;
 
-/// The notes that the tasks of a run are given.
+/// The notes that the tasks of a run get.
 #[derive(Debug)]
 pub struct Notes {
     book: Notebook,
@@ -18,7 +19,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// The notes that the run directory has.
+    /// Loads the notes of the run directory.
     pub fn of(run_dir: &RunDir, run_id: &str, plan: &PlanState) -> Self {
         let key = plan_key(plan);
         let kept = run_dir.read(RunFile::Notes);
@@ -29,11 +30,11 @@ impl Notes {
         }
     }
 
-    /// Takes up what earlier runs of the same plan have left: on this machine the newest run that has any,
-    /// and what was kept elsewhere.
+    /// Adds the notes of earlier runs of the same plan: from the newest run on this machine that has
+    /// any, and those that were saved elsewhere.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When they cannot be saved.
     pub fn recall(
         &mut self,
         context: &Context,
@@ -56,10 +57,10 @@ impl Notes {
         }
     }
 
-    /// Takes the notes of a final message, and says which. Secrets are redacted.
+    /// Adds the notes in a final message and returns them. Secrets are redacted.
     ///
     /// # Errors
-    /// When they cannot be kept.
+    /// When they cannot be saved.
     pub fn take(
         &mut self,
         (run_dir, redactor): (&RunDir, &Redactor),
@@ -85,18 +86,18 @@ impl Notes {
         (notes, kept)
     }
 
-    /// Whether this run has left any.
+    /// Whether this run has added notes.
     pub fn has_own(&self) -> bool {
         self.book.has_some_of(&self.run_id)
     }
 
-    /// What the agent of a task reads of them.
+    /// The notes as the agent of a task reads them.
     pub fn shown(&self, task: &str) -> String {
         self.book.shown(&self.run_id, task)
     }
 }
 
-/// What tells the plan from others: its file, or its title where it is no file.
+/// The key that identifies the plan: the path of its file, or its title without a file.
 fn plan_key(plan: &PlanState) -> String {
     match &plan.file {
         Some(file) => match &file.in_tree {

@@ -1,4 +1,4 @@
-//! What a run has before its first step.
+//! The state of a run before its first step.
 
 use crate::context::Context;
 use crate::domain::plan::{Task, TaskId};
@@ -29,7 +29,7 @@ use crate::settings::{RunConfig, TaskConfig};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything that a run works with, as if it were new.
+/// All parts of a run in their initial state.
 pub(super) fn parts<'e>(
     context: &Context,
     (begun, mut isolation): (Begun, Isolation),
@@ -72,7 +72,7 @@ pub(super) fn parts<'e>(
     }
 }
 
-/// What ends the run before its time: signals, the runner's going away, the deadline.
+/// Everything that cancels the run: signals, the death of the runner, the deadline.
 pub(super) fn ends(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
     let cancel = Cancel::new();
     process::listen(&cancel).map_err(anyhow::Error::from)?;
@@ -92,9 +92,9 @@ fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
     });
 }
 
-/// Takes up what an earlier process of the run has brought, if it left the repository as it is.
+/// Restores the results of an earlier process of the run, if the repository is as that process left it.
 pub(super) fn recall(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
-    // The limit is the job's, and a run that is taken up has a job of its own.
+    // The deadline is the job's, and a resumed run has a job of its own.
     let before = Duration::from_millis(earlier.summary.elapsed_ms);
     let deadline = &mut parts.setup.config.settings.deadline;
     *deadline = deadline.map(|limit| limit.saturating_add(before));

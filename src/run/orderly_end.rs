@@ -1,5 +1,5 @@
-//! How a run left the repository when it ended in order, so that it is taken up only there: what
-//! somebody else did since is not the agent's work.
+//! The state of the repository at the orderly end of a run. The run resumes only in that state, because
+//! other people's changes since then are not the agent's work.
 
 use crate::domain::outcome::short;
 use crate::domain::snapshot::{Head, KnownSnapshot};
@@ -10,7 +10,7 @@ use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
 use serde::{Deserialize, Serialize};
 
-/// Most files that the refusal names.
+/// How many files the refusal names.
 const SHOWN: usize = 20;
 
 /// The repository at the end of a run.
@@ -20,7 +20,7 @@ struct OrderlyEnd {
     dirty: Vec<Vec<u8>>,
 }
 
-/// Keeps how the run leaves the repository.
+/// Saves the state in which the run leaves the repository.
 pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     let (Some(raw), _) = tree.last_snapshot(emit) else {
         return;
@@ -33,9 +33,9 @@ pub fn note_orderly_end(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'
     emit.unless_kept(kept);
 }
 
-/// What keeps the run from being taken up: HEAD was moved or other files were changed since it
-/// ended. A run that was killed has not said how it left the repository; what is there then
-/// counts as its own. From here on that is so again.
+/// Why the run cannot be resumed: HEAD or files changed since it ended. A killed run has saved no state,
+/// so everything that is there counts as its own work. If the run can be resumed, the saved state is
+/// removed.
 pub fn changed_since_orderly_end(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -45,7 +45,7 @@ pub fn changed_since_orderly_end(
     tree.recall_artifacts(emit);
     let strange = tree.snapshot(emit).0.and_then(|now| end.strange(&now));
     if strange.is_none() {
-        // A file that stays would only make a later, killed process look like an orderly one.
+        // If the file stayed and the resumed process were killed, its end would look orderly.
         setup.run_dir.remove(RunFile::OrderlyEnd);
     }
     strange
@@ -77,7 +77,7 @@ impl OrderlyEnd {
     }
 }
 
-/// Branch and commit for a person.
+/// Branch and commit, for a message.
 fn place(known: &KnownSnapshot) -> String {
     let branch = known.branch.as_deref().map_or("no branch", |name| {
         name.strip_prefix("refs/heads/").unwrap_or(name)

@@ -1,5 +1,5 @@
-//! What Sprag's work in a repository came to, gathered from its history, from the runs that are recorded here, and from
-//! the check runs on GitHub where there is access.
+//! The results of Sprag's work in a repository, collected from its history, from the runs recorded on
+//! this machine, and from the check runs on GitHub if there is access.
 
 use crate::context::Context;
 use crate::domain::duration;
@@ -14,26 +14,25 @@ use crate::run::start::runtime;
 use jiff::{Timestamp, civil};
 use std::time::{Duration, Instant};
 
-/// Commits whose check runs are asked for, the newest ones.
+/// How many commits' check runs are requested. The newest come first.
 const ASKED: usize = 300;
 
-/// How long GitHub may take.
+/// How long all requests to GitHub may take together.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What was found, and what could not be read.
+/// The results, and what could not be read.
 #[derive(Debug)]
 pub struct Gathered {
-    /// What the work came to.
     pub outcomes: Outcomes,
-    /// What is missing in it, one line each.
+    /// What is missing in the results, one line each.
     pub missing: Vec<String>,
 }
 
-/// Gathers everything since a day or a time ago, such as `2026-01-31` or `30d`. The branch on which work counts as merged
-/// is the default branch of the remote, or else the one that is checked out.
+/// Collects everything since `since`, a day or a duration such as `2026-01-31` or `30d`. Work counts as
+/// merged when it is on `branch`, by default the default branch of the remote, else the current branch.
 ///
 /// # Errors
-/// An unreadable time, no repository, or a branch that is not there.
+/// When the time is invalid, there is no repository, or the branch does not exist.
 pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Gathered> {
     let since = beginning(since)?;
     let real = repository(context)?;
@@ -64,7 +63,7 @@ pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Ga
     Ok(Gathered { outcomes, missing })
 }
 
-/// The moment that a day or a time ago names.
+/// The point in time that a day or a duration before now names.
 fn beginning(since: &str) -> Result<Timestamp> {
     let now = Timestamp::now();
     let ago = duration::parse(since).ok();
@@ -81,7 +80,7 @@ fn beginning(since: &str) -> Result<Timestamp> {
     })
 }
 
-/// The runs that are recorded on this machine.
+/// The runs recorded on this machine.
 fn recorded(context: &Context, real: &Real, since: Timestamp) -> Vec<RunLine> {
     let runs = past_runs(context, real.work_tree()).into_iter();
     let is_later = |id: &str| text::moment_of_id(id).is_some_and(|at| at >= since);
@@ -91,7 +90,7 @@ fn recorded(context: &Context, real: &Real, since: Timestamp) -> Vec<RunLine> {
         .collect()
 }
 
-/// What Sprag's check runs say on the commits of the history. `None` without access to GitHub.
+/// The results in Sprag's check runs on the commits of the history. `None` without access to GitHub.
 fn checked(
     context: &Context,
     history: &[HistoryCommit],

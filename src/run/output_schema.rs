@@ -1,4 +1,4 @@
-//! The schema that the last task's final message has to fit: where it is read from, and whether it is one.
+//! Loads and validates the schema for the last task's final message.
 
 use crate::context::Context;
 use crate::domain::output_schema::OutputSchema;
@@ -11,17 +11,17 @@ use crate::settings;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What the setting says.
+/// The source of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SchemaSource {
-    /// The schema itself.
+    /// The schema as text.
     Inline(String),
-    /// A file.
+    /// The path of a file.
     File(PathBuf),
 }
 
 impl SchemaSource {
-    /// The source that a value of the setting names; a relative path is relative to `directory`.
+    /// Parses a value of the setting. A relative path is relative to `directory`.
     pub fn of(value: &str, directory: &Path) -> Self {
         match value.trim_start().starts_with('{') {
             true => Self::Inline(value.to_owned()),
@@ -29,12 +29,12 @@ impl SchemaSource {
         }
     }
 
-    /// Reads the schema. A file in the work tree is read from the base branch on a pull request, and from the commit
-    /// that the run began on where a run is taken up (`repo`): whoever writes the work must not say what it has to
-    /// answer.
+    /// Reads the schema. A file in the work tree is read from the base branch on a pull request, and
+    /// from the commit that the run started on when it resumes (`repo`), so that the author of the work
+    /// cannot change what it must return.
     ///
     /// # Errors
-    /// When it cannot be read, or is no schema.
+    /// When it cannot be read, or is not a valid schema.
     pub fn load(
         &self,
         context: &Context,

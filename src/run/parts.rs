@@ -1,4 +1,4 @@
-//! The parts of a run that is under way.
+//! The parts of a run in progress.
 
 use crate::run::accounts::Accounts;
 use crate::run::emitter::Emitter;
@@ -8,20 +8,20 @@ use crate::run::setup::Setup;
 use crate::run::work_keeper::WorkKeeper;
 use crate::run::work_tree::WorkTree;
 
-/// The parts of a run. Who performs something takes those that it uses.
+/// The parts of a run. A function takes only the parts that it uses.
 pub struct Parts<'e> {
     /// What is fixed.
     pub setup: Setup,
     /// The repository, the files that checks left behind, and the plan.
     pub tree: WorkTree,
-    /// What is kept count of.
+    /// Spend, counters and results of checks.
     pub accounts: Accounts,
-    /// What tasks leave for later ones.
+    /// Notes that tasks leave for later ones.
     pub notes: Notes,
-    /// Where events go.
+    /// Sends events.
     pub emit: Emitter<'e>,
-    /// Takes the sessions of the built-in agent, where that is asked for.
+    /// Records the sessions of the built-in agent, if requested.
     pub recorder: Option<Recorder>,
-    /// Keeps unfinished work on GitHub, where the run may push.
+    /// Saves unfinished work on GitHub, if the run may push.
     pub(crate) keeper: Option<WorkKeeper>,
 }

@@ -13,30 +13,29 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The fewest characters of a run's id that name it.
+/// The shortest abbreviation of a run id, in characters.
 const FEWEST: usize = 4;
 
-/// How many characters of an id are shown: its random end, which tells runs of one minute apart.
+/// How many characters of an id are shown: its random end, which differs between runs of the same
+/// minute.
 const SHOWN: usize = 8;
 
-/// A run that was begun here.
+/// A run that was started on this machine.
 #[derive(Debug)]
 pub struct PastRun {
-    /// Its directory.
     pub dir: PathBuf,
-    /// What was fixed when it began.
     pub manifest: Manifest,
 }
 
 impl PastRun {
-    /// A short id, which the commands take.
+    /// A short id, which the commands accept.
     #[must_use]
     pub fn short_id(&self) -> &str {
         let id = &self.manifest.run_id;
         id.get(id.len().saturating_sub(SHOWN)..).unwrap_or(id)
     }
 
-    /// What it came to, where it has ended.
+    /// The summary, if the run has ended.
     #[must_use]
     pub fn summary(&self) -> Option<RunSummary> {
         let bytes = fs::read(self.dir.join(&*RunFile::Report(Format::Json).path())).ok()?;
@@ -56,15 +55,15 @@ pub fn past_runs(context: &Context, work_tree: &Path) -> Vec<PastRun> {
         .into_iter()
         .map(|(dir, manifest)| PastRun { dir, manifest })
         .collect();
-    // The ids begin with the time.
+    // The ids start with the time.
     runs.sort_by(|one, other| other.manifest.run_id.cmp(&one.manifest.run_id));
     runs
 }
 
-/// The directory of the run that a person names by its path, its id or its short id.
+/// The directory of the run with this path, id or short id.
 ///
 /// # Errors
-/// No run of this repository, or more than one, has such an id.
+/// When no run of this repository, or more than one, has such an id.
 pub fn directory(context: &Context, name: &Path) -> Result<PathBuf> {
     let path = context.cwd.join(name);
     let id = name
@@ -94,7 +93,7 @@ pub fn directory(context: &Context, name: &Path) -> Result<PathBuf> {
 /// The directory of the newest run of this repository that has ended.
 ///
 /// # Errors
-/// There is no repository here, or no such run.
+/// When there is no repository here, or no such run.
 pub fn newest_ended(context: &Context) -> Result<PathBuf> {
     let real = repository(context)?;
     let runs = past_runs(context, real.work_tree());
@@ -105,14 +104,14 @@ pub fn newest_ended(context: &Context) -> Result<PathBuf> {
     })
 }
 
-/// The name of the file beside the runs of a work tree that lists what `sprag init --try` left there.
+/// The file, next to the runs of a work tree, that lists what `sprag init --try` left behind.
 const TRIED: &str = "tried.json";
 
-/// Keeps which untracked files the commands of `sprag init --try` left behind. A job's runs are kept
-/// in a directory that several work trees share, and nothing is kept there.
+/// Saves which untracked files the commands of `sprag init --try` left behind. In a job nothing is
+/// saved, because several work trees share the directory for runs.
 ///
 /// # Errors
-/// The list cannot be written.
+/// When the list cannot be written.
 pub fn remember_tried(
     context: &Context,
     work_tree: &Path,
@@ -141,8 +140,8 @@ fn tried(context: &Context, work_tree: &Path) -> impl Iterator<Item = Vec<u8>> {
     files.into_iter().flatten()
 }
 
-/// What a new run refuses to begin on: what differs from HEAD, but for the files that only setup
-/// commands and checks left behind. Directories that git does not know are one entry.
+/// Changes on which a new run refuses to start: what differs from HEAD, except for files that only setup
+/// commands and checks left behind. An untracked directory is one entry.
 ///
 /// # Errors
 /// When git fails.
@@ -160,7 +159,7 @@ pub fn dirt_of_somebody(
     Ok(dirt)
 }
 
-/// Those of the entries of git's status that are, or hold, one of these files.
+/// The entries of git's status that are or contain one of these files.
 pub fn holding<'f>(
     mut entries: Vec<String>,
     files: impl IntoIterator<Item = &'f Vec<u8>>,
@@ -170,12 +169,12 @@ pub fn holding<'f>(
     entries
 }
 
-/// Whether a path is what an entry of git's status names: the file itself, or one in that directory.
+/// Whether an entry of git's status covers a path: the file itself or a directory around it.
 pub fn lies_in(path: &str, entry: &str) -> bool {
     path == entry || (entry.ends_with('/') && path.starts_with(entry))
 }
 
-/// Untracked files that only setup commands and the checks of earlier runs, or of a trial, left behind.
+/// Untracked files that only setup commands and checks of earlier runs, or of a trial, left behind.
 #[must_use]
 pub fn check_artifacts(context: &Context, work_tree: &Path) -> BTreeSet<Vec<u8>> {
     let runs = runs_of_tree(&runs_of(context, work_tree), work_tree).into_iter();

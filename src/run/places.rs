@@ -1,9 +1,9 @@
-//! Where runs are kept.
+//! The directories in which runs are stored.
 
 use crate::context::Context;
 use std::path::{Path, PathBuf};
 
-/// Where the runs of a repository are kept.
+/// The directory for the runs of a repository.
 pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
     if context.in_actions()
         && let Some(temp) = context.path_var("RUNNER_TEMP")
@@ -18,7 +18,7 @@ pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
     context.state_home().join(name)
 }
 
-/// A path of which the last parts need not exist yet, without links in those that do.
+/// Resolves the links in a path whose last parts may not exist yet.
 pub fn resolved(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(path), _, _) => path,

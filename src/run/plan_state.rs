@@ -1,4 +1,4 @@
-//! The plan with what Sprag knows of its tasks: the statuses that go into its file.
+//! The plan and the current status of its tasks, which is saved in the plan file.
 
 use crate::domain::plan::{self, Plan, StatusUpdate, Task, TaskId, TaskStatus};
 use crate::git::{PlanContent, PlanExempt};
@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
-/// Tasks for which writing a status is tried out before the run. Plans are written in one style.
+/// How many tasks' statuses are written on trial before the run. All tasks of a plan are usually written
+/// alike.
 const REHEARSED: usize = 25;
 
-/// No larger plan was read at the start.
+/// The largest plan that can have been read at the start, in bytes.
 const PLAN_LIMIT: u64 = 1 << 20;
 
 /// The file that a plan came from.
@@ -18,25 +19,24 @@ const PLAN_LIMIT: u64 = 1 << 20;
 pub struct PlanFile {
     /// Absolute path.
     pub path: PathBuf,
-    /// The name under which it is read, which decides its format.
+    /// The name given to the parser, which decides the format.
     pub name: String,
-    /// Its path in the work tree, when it lies there and git does not ignore it: its status is
-    /// committed then.
+    /// Its path in the work tree, if it lies there and git does not ignore it. Then its status is
+    /// committed.
     pub in_tree: Option<Vec<u8>>,
 }
 
-/// The plan and what is known of its tasks.
+/// The plan and the current status of its tasks.
 #[derive(Debug, Clone)]
 pub struct PlanState {
     /// The plan as it was read.
     pub plan: Plan,
-    /// Its file; `None` for a prompt.
     pub file: Option<PlanFile>,
-    /// What the file says and is to say, for every task.
+    /// The status of every task, as it should be in the file.
     statuses: BTreeMap<TaskId, StatusUpdate>,
-    /// The text as it was read, for when an agent leaves one that is no plan.
+    /// The text as it was read, used if an agent leaves an invalid plan.
     text: String,
-    /// Tasks whose status is known and not saved yet.
+    /// Whether a status differs from the last saved one.
     unsaved: bool,
 }
 
@@ -69,14 +69,14 @@ impl PlanState {
         &self.text
     }
 
-    /// Whether the task is done, as far as is known.
+    /// Whether the task is done, according to the current status.
     pub fn is_done(&self, id: &TaskId) -> bool {
         self.statuses
             .get(id)
             .is_some_and(|update| update.status == TaskStatus::Done)
     }
 
-    /// Takes a task's status in; it is saved with the next commit.
+    /// Sets a task's status. The next commit saves it.
     pub fn set(&mut self, id: &TaskId, update: StatusUpdate) {
         if self.statuses.get(id) != Some(&update) {
             self.statuses.insert(id.clone(), update);
@@ -84,17 +84,17 @@ impl PlanState {
         }
     }
 
-    /// Whether a status waits to be saved.
+    /// Whether a status still has to be saved.
     pub fn is_unsaved(&self) -> bool {
         self.unsaved && self.file.is_some()
     }
 
-    /// The statuses are saved.
+    /// Records that the statuses are saved.
     pub fn saved(&mut self) {
         self.unsaved = false;
     }
 
-    /// How the plan file is kept out of the fingerprint.
+    /// How the plan file is excluded from the fingerprint.
     pub fn exempt(&self) -> Option<PlanExempt> {
         let file = self.file.as_ref()?;
         let path = file.in_tree.clone()?;
@@ -105,8 +105,8 @@ impl PlanState {
         })
     }
 
-    /// The plan file as it is to lie in the commit, in which the tasks of `beside` have these
-    /// statuses; `None` when it does not lie in the work tree.
+    /// The plan file for the commit, with the given status for the task in `beside`; `None` if the file
+    /// is not committed.
     ///
     /// # Errors
     /// When the file cannot be read or patched.
@@ -141,7 +141,7 @@ impl PlanState {
         Ok(())
     }
 
-    /// Whether a status could be written for each of these tasks.
+    /// Verifies that the status of each of these tasks can be written.
     ///
     /// # Errors
     /// When the plan is written in a way that cannot be patched.
@@ -161,14 +161,14 @@ impl PlanState {
             .map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// The file's text with every task's status as it is known. Where the agent has written other
-    /// statuses they are put right; where it has left no plan at all, the one that was read counts.
+    /// The file's current text with the current status of every task. Statuses that the agent wrote are
+    /// corrected. If the agent left no valid plan, the text that was read at the start is used.
     fn text_now(
         &self,
         file: &PlanFile,
         beside: Option<(&TaskId, &StatusUpdate)>,
     ) -> anyhow::Result<String> {
-        // The agent may have left anything in its place, a pipe or a huge file too.
+        // The agent may have replaced the file with anything, even a pipe or a huge file.
         let is_plan = |meta: fs::Metadata| meta.is_file() && meta.len() <= PLAN_LIMIT;
         let now = fs::metadata(&file.path)
             .is_ok_and(is_plan)
@@ -188,7 +188,7 @@ impl PlanState {
             Some((other, update)) if other == id => Some(update),
             _ => self.statuses.get(id),
         };
-        // Parts of a task are done with it, and those of any other as they were.
+        // Parts of a task are done when the task is. Parts of unfinished tasks keep their marks.
         let begun = self.plan.tasks.iter();
         let done_before: HashSet<&TaskId> = begun
             .filter(|task| task.status == TaskStatus::Done)
@@ -220,7 +220,7 @@ impl PlanState {
         plan::set_statuses(&file.name, &text, &wrong).map_err(|error| anyhow::anyhow!("{error}"))
     }
 
-    /// The text and what it says, if it is a plan that has all tasks of this one.
+    /// The text and its plan, if it is a plan that has all tasks of this one.
     fn with_all_tasks(&self, name: &str, text: String) -> Option<(String, Plan)> {
         let present = plan::parse(name, text.as_bytes()).ok()?.value;
         let ids: HashSet<&TaskId> = present.tasks.iter().map(|task| &task.id).collect();

@@ -1,4 +1,4 @@
-//! From the command line to everything that a run needs, before anything is touched.
+//! Collects and validates everything that a run needs, before anything is changed.
 
 use crate::cli::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
@@ -16,79 +16,76 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a plan is called that is no file, in messages about it.
+/// The file name in messages for a plan without a file.
 const TEXT_NAME: &str = "plan.yaml";
 
-/// Where a plan comes from.
+/// The source of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// A file.
     File(PathBuf),
-    /// A text.
+    /// A prompt.
     Prompt(String),
-    /// A plan that is no file, such as an issue's.
+    /// The text of a plan without a file, such as one from an issue.
     Text(String),
-    /// A file whose content is known: a run that is taken up again does not believe what a turn
-    /// that was cut off may have left in it.
+    /// A file with known content, for a resumed run: an interrupted turn may have changed the file in
+    /// the work tree.
     Known {
         /// The file's resolved path.
         path: PathBuf,
-        /// What it holds.
         content: Vec<u8>,
     },
 }
 
-/// What is known of an earlier process of the run, by which files and tasks are read.
+/// State of an earlier process of the run, needed to read files and select tasks.
 #[derive(Debug, Clone, Copy)]
 pub struct Before<'a> {
-    /// The repository, with the last commit that was verified.
+    /// The repository at the last verified commit.
     pub repo: &'a Repo,
-    /// Tasks that were begun and are not over, whatever the plan says of them.
+    /// Tasks that were started and have not ended, regardless of their status in the plan.
     pub open: &'a [String],
 }
 
-/// Everything that a run needs, checked.
+/// Everything that a run needs, validated.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The repository.
     pub real: Real,
-    /// Where the plan comes from.
     pub source: Source,
     /// The plan and its file.
     pub book: PlanState,
-    /// What concerns the whole run.
+    /// The settings of the whole run.
     pub run: RunConfig,
-    /// The selected tasks that are not done, in order, with their settings.
+    /// The selected unfinished tasks in order, with their settings.
     pub tasks: Vec<(Task, TaskConfig)>,
-    /// Settings of tasks that an earlier process of the run may have done: their checks hold for what
-    /// it committed.
+    /// Settings of tasks that an earlier process of the run may have done. Their checks apply to its
+    /// commits.
     pub done: Vec<TaskConfig>,
     /// All tasks of the plan in order.
     pub all: Vec<Task>,
-    /// The tasks that were asked for by name.
+    /// The tasks that the user selected by id.
     pub named: Vec<TaskId>,
-    /// What other jobs have made of the tasks, where that is brought together instead.
+    /// Run directories of other jobs, if this run integrates their results instead of running tasks.
     pub shards: Vec<String>,
-    /// What a person should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
-    /// The plan that is to be drafted instead.
+    /// The plan to draft, if this run only drafts one.
     pub draft: Option<WantedDraft>,
-    /// What is reviewed, where that is all that is asked for.
+    /// The change to review, if this run only reviews.
     pub reviewed: Option<ReviewedChange>,
-    /// The schema of the value that the last task has to give.
+    /// The schema of the last task's structured output.
     pub output_schema: Option<SchemaSource>,
 }
 
-/// What of a plan is wanted.
+/// The selected part of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Selection<'a> {
-    /// Ids of tasks; all where there are none.
+    /// Ids of the selected tasks; all tasks if empty.
     pub tasks: &'a [String],
-    /// What other jobs have made of the tasks, where that is brought together instead.
+    /// Run directories of other jobs whose results to integrate instead.
     pub shards: &'a [String],
 }
 
-/// What a run can be given to work on.
+/// The hint that lists the possible sources of a run.
 pub const CHOICES: &str = "give exactly one of --plan FILE, --prompt TEXT, --prompt-file FILE|-, --issue N, --queue DIR, --event";
 
 /// Whether the arguments name a plan or a prompt.
@@ -123,7 +120,7 @@ pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
     Err(nothing_asked())
 }
 
-/// The error of a command line that asks for nothing.
+/// The error for a command line without a source.
 pub fn nothing_asked() -> Error {
     Error::usage("nothing to do: no plan and no prompt was given").hint(CHOICES)
 }
@@ -152,10 +149,10 @@ fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
         .map_err(|_| Error::usage(format!("the prompt {} is not UTF-8 text", path.display())))
 }
 
-/// Reads and checks everything.
+/// Reads and validates everything.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first problem that is found.
 pub fn prepare(
     context: &Context,
     common: &Common,
@@ -196,7 +193,7 @@ pub fn prepare(
                 .hint("remove allow_dirty, and commit or stash what is in the work tree"),
         );
     }
-    // Nobody works here whom a task would need.
+    // Integration runs no agent, so a task needs none.
     let task_config = |task: &Task| match integrates {
         true => without_agent(&sources, task).map(|(config, _)| config),
         false => settings::task_config(&sources, task),
@@ -243,7 +240,7 @@ pub fn prepare(
     })
 }
 
-/// Leaves a plan nothing but what is to be done. Says whether there was more.
+/// Reduces a plan to its tasks, without settings and setup commands. Returns whether there were any.
 fn bare(plan: &mut Plan) -> bool {
     let empty = Settings::default();
     let had = !plan.setup.is_empty()
@@ -257,17 +254,17 @@ fn bare(plan: &mut Plan) -> bool {
     had
 }
 
-/// Where the configuration file is that is asked for or would be found.
+/// The path of the configuration file that is named, or else the default path.
 pub fn config_path(context: &Context, common: &Common, work_tree: &Path) -> PathBuf {
     settings::inputs::config_file(context, common)
         .unwrap_or_else(|| work_tree.join(settings::DEFAULT_FILE))
 }
 
-/// The configuration file that is asked for or found. With a repository, what its base holds counts
-/// and not what lies in the work tree.
+/// Reads the configuration file that is named or found. With `repo`, a file in the work tree is read
+/// from the base commit instead.
 ///
 /// # Errors
-/// When it cannot be read, or is asked for and not there.
+/// When it cannot be read, or is named and does not exist.
 pub fn config_file(
     context: &Context,
     common: &Common,
@@ -287,7 +284,7 @@ pub fn config_file(
     config_file::parse(&name, &bytes).map_err(settings::located)
 }
 
-/// What the run's base holds under a path of the work tree.
+/// The content of a work-tree path in the run's base commit.
 ///
 /// # Errors
 /// When the repository cannot be read.
@@ -302,7 +299,7 @@ pub fn in_base(repo: &Repo, path: &Path) -> Result<Option<Vec<u8>>> {
 /// Reads a plan.
 ///
 /// # Errors
-/// When it cannot be read or is wrong.
+/// When it cannot be read or is invalid.
 pub fn read_plan(path: &Path, name: &str, warnings: &mut Vec<String>) -> Result<(Plan, String)> {
     parse_plan(&settings::read_file(path, "plan")?, name, warnings)
 }
@@ -319,7 +316,7 @@ fn load(
     real: &Real,
     warnings: &mut Vec<String>,
 ) -> Result<(Plan, String, Option<PlanFile>)> {
-    // The resolved path is the one that is written later: a link must not lead elsewhere by then.
+    // Resolved now and used for writing later, so that a link changed in between has no effect.
     let resolved = match source {
         Source::Prompt(text) => return Ok((settings::plan_of_prompt(text)?, String::new(), None)),
         Source::Text(text) => {
@@ -376,7 +373,7 @@ fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
         .map_err(|error| Error::usage(error.to_string()))
 }
 
-/// A task that was asked for by name is run whatever it depends on; that is said.
+/// Warns that a task selected by id runs although a dependency is not done.
 fn alone(task: &Task, named: &[TaskId], book: &PlanState, warnings: &mut Vec<String>) {
     let undone: Vec<&str> = task
         .depends_on
@@ -402,10 +399,10 @@ fn costly(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
     }
 }
 
-/// A task's settings, and why there is no agent if there is none: a plan is no worse for it.
+/// A task's settings, and the error if no agent is available. The plan is valid without one.
 ///
 /// # Errors
-/// What else is wrong with its settings.
+/// When another setting of the task is invalid.
 pub fn without_agent(sources: &Sources, task: &Task) -> Result<(TaskConfig, Option<Error>)> {
     match settings::task_config(sources, task) {
         Err(missing) if missing.kind == ErrorKind::Environment => {

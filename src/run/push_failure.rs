@@ -1,13 +1,13 @@
-//! Why a push did not arrive, and the branch that keeps work that its own branch does not take.
+//! Why a push failed, and the rescue branch for work that its own branch does not accept.
 
 use crate::domain::snapshot::RevId;
 use crate::git::{BranchName, PushOutcome, PushSpec, RefusalKind, Remote, Repo};
 use crate::process::Cancel;
 
-/// Why the branch did not take the work.
+/// Why the branch did not accept the work.
 pub(crate) struct PushFailure {
     pub(crate) why: String,
-    /// Whether another branch of the remote may take it.
+    /// Whether another branch of the remote may accept it.
     pub(crate) elsewhere: bool,
 }
 
@@ -25,7 +25,7 @@ impl PushFailure {
     }
 }
 
-/// Work on a branch of its own, which must not be there yet.
+/// The push of work to its rescue branch, which must not exist yet.
 pub(crate) fn rescue_of(run_id: &str, work: &RevId) -> PushSpec {
     PushSpec {
         branch: BranchName::rescue(run_id),
@@ -34,7 +34,7 @@ pub(crate) fn rescue_of(run_id: &str, work: &RevId) -> PushSpec {
     }
 }
 
-/// Puts work that its own branch does not take on one of its own; says on which, and its head.
+/// Pushes work to its rescue branch. Returns the name and head of that branch.
 pub(crate) fn rescued(
     repo: &Repo,
     remote: &Remote,

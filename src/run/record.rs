@@ -9,10 +9,10 @@ use crate::run::recorder::Recorder;
 use crate::secrets::sources::redactor;
 use std::io::ErrorKind;
 
-/// The new file that sessions are written to, where one is named.
+/// The new file for recording sessions, if one is named.
 ///
 /// # Errors
-/// When an agent is not recorded, or the file cannot be made.
+/// When the agent of a task cannot be recorded, or the file cannot be created.
 pub(crate) fn recorder(
     context: &Context,
     args: &RunArgs,

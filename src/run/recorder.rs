@@ -1,4 +1,4 @@
-//! The sessions of a run in one file, for others to read: `--record`.
+//! Writes all agent sessions of a run to one file that can be shared: `--record`.
 
 use crate::domain::builtin::trajectory::Line;
 use crate::secrets::redact::Redactor;
@@ -13,19 +13,19 @@ pub struct Recorder {
     path: PathBuf,
     file: File,
     redactor: Redactor,
-    /// Whether something was taken out of the session that is written.
+    /// Whether a secret was removed from the current session.
     altered: bool,
     lost: Option<String>,
 }
 
 impl Recorder {
-    /// A new file, which nobody else can read.
+    /// Creates the file, readable only by its owner.
     ///
     /// # Errors
-    /// When there is already something at the path, or it cannot be made.
+    /// When the path exists already, or the file cannot be created.
     pub fn create(path: &Path, redactor: Redactor) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        // Creating anew fails on a link of any kind, so nothing is written through one.
+        // `create_new` fails on a link of any kind, so nothing is written through one.
         let file = options
             .write(true)
             .create_new(true)
@@ -40,7 +40,7 @@ impl Recorder {
         })
     }
 
-    /// Takes the file away again, where nothing was begun.
+    /// Removes the file again, if the run did not start.
     pub fn discard(self) {
         // An empty file that stays does no harm.
         let _ = fs::remove_file(&self.path);
@@ -56,7 +56,7 @@ impl Recorder {
         }
     }
 
-    /// Why the recording is incomplete, once.
+    /// Why the recording is incomplete. Returned only once.
     pub fn lost(&mut self) -> Option<String> {
         let why = self.lost.as_mut().filter(|why| !why.is_empty())?;
         let why = std::mem::take(why);
@@ -72,7 +72,8 @@ impl Recorder {
         }
         let mut value = serde_json::to_value(line)?;
         self.altered |= self.redactor.redact_json(&mut value);
-        // The digest is of the texts as they were: it could not be found again, and tells of them.
+        // The digest is of the original texts: nobody could verify it, and it would reveal something
+        // about the secret.
         if let (true, Some(fields)) = (self.altered, value.as_object_mut()) {
             fields.shift_remove("request");
         }

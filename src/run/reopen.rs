@@ -1,4 +1,5 @@
-//! `sprag run --resume`: what an earlier process of the run has left is read and taken up.
+//! `sprag run --resume`: reads the state that an earlier process of the run left, so that the run
+//! continues.
 
 use crate::cli::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
@@ -28,29 +29,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a git of the dead process may go on.
+/// How long a git process of the dead run may keep running.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An earlier process of this run, as far as it came.
+/// The state that an earlier process of this run reached.
 pub(crate) struct Earlier {
-    /// Tasks that are over: done, or failed in a process that died before it said how the run ended.
+    /// Outcomes of finished tasks: done, or failed in a process that died before it reported the run's
+    /// end.
     pub(crate) outcomes: BTreeMap<String, Outcome>,
-    /// What is known of the others.
+    /// The histories of the other tasks.
     pub(crate) histories: BTreeMap<String, Vec<Record>>,
-    /// Those of the others that were not over.
+    /// Ids of unfinished tasks that were started.
     pub(crate) open: Vec<String>,
     /// Commits that the agent made, by task.
     pub(crate) agent_commits: BTreeMap<String, Vec<String>>,
-    /// The task that failed last, when no other was begun after it.
+    /// The task that failed last, if no other task was started after it.
     pub(crate) just_failed: Option<String>,
     pub(crate) summary: RunSummary,
     pub(crate) seq: u64,
-    /// Whether that was on another machine.
+    /// Whether the earlier process ran on another machine.
     pub(crate) elsewhere: bool,
 }
 
 impl Earlier {
-    /// The task after which the dead process was about to go on, and how it ended.
+    /// The failed task after which the dead process was about to continue, and its outcome.
     pub(crate) fn just_failed(&self) -> Option<(TaskSummary, Outcome)> {
         let id = self.just_failed.as_ref()?;
         Some((
@@ -60,7 +62,7 @@ impl Earlier {
     }
 }
 
-/// A run that is taken up again.
+/// The state of a resumed run.
 pub(crate) struct TakenUp {
     pub(crate) run_dir: RunDir,
     pub(crate) run_id: String,
@@ -68,19 +70,19 @@ pub(crate) struct TakenUp {
     pub(crate) repo: CachedRepo,
 }
 
-/// A run that is taken up again, with everything that it needs.
+/// A resumed run with everything that it needs.
 pub(crate) struct Reopened {
     pub(crate) prepared: Prepared,
     pub(crate) request: Option<RunRequest>,
     pub(crate) taken_up: TakenUp,
-    /// Held until the run is over.
+    /// Held until the run ends.
     pub(crate) lock: RunLock,
 }
 
 /// Reads what an earlier process of a run has left.
 ///
 /// # Errors
-/// When there is no such run, or it cannot be taken up.
+/// When there is no such run, or it cannot be resumed.
 pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     let real = crate::run::repository::repository(context)?;
     let root = match (
@@ -117,7 +119,7 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs) -> Result<Reopened> {
     taken_up(context, args, real, (run_dir, request), lock)
 }
 
-/// Takes a run up whose directory was brought from another machine, for this request.
+/// Resumes a run whose directory was restored from another machine, for this request.
 ///
 /// # Errors
 /// As [`reopen`].
@@ -185,7 +187,7 @@ fn taken_up(
     })
 }
 
-/// What the run is for, where it was asked for on GitHub.
+/// The request from GitHub, if there was one.
 fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
     let path = run_dir.path(RunFile::Request);
     let Ok(bytes) = std::fs::read(&path) else {
@@ -196,7 +198,7 @@ fn request(run_dir: &RunDir) -> Result<Option<RunRequest>> {
         .map_err(|error| Error::config(format!("{} is damaged: {error}", path.display())))
 }
 
-/// The repository as the dead process left it, when what that had git do is over.
+/// Opens the repository as the dead process left it, after that process's git commands have ended.
 fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     let private = run_dir.folder(Folder::Git);
     outlast(&Repo::mark_of_children(&private), PATIENCE);
@@ -229,7 +231,7 @@ fn reopen_repository(real: Real, run_dir: &RunDir) -> Result<Repo> {
     Ok(repo)
 }
 
-/// Says which plan counts when it was edited since the run began.
+/// A warning about which plan is used, if the plan was edited since the run started.
 fn changed_plan(source: &Source, text: &str, run_dir: &RunDir) -> Option<String> {
     let (path, other) = match source {
         Source::Prompt(_) | Source::Text(_) => return None,
@@ -259,8 +261,8 @@ fn unfinished(context: &Context, real: &Real) -> Result<PathBuf> {
     })
 }
 
-/// The plan of a run that is taken up: as it was last committed, or as it was when the run began. In
-/// the work tree it may be whatever the agent left.
+/// The plan of a resumed run: as last committed, or as it was when the run started. The agent may have
+/// changed the file in the work tree.
 fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<Source> {
     let path = match (&manifest.plan, &manifest.prompt) {
         (Some(path), _) => path.0.clone(),
@@ -285,7 +287,7 @@ fn source_again(repo: &Repo, run_dir: &RunDir, manifest: &Manifest) -> Result<So
     Ok(Source::Known { path, content })
 }
 
-/// These flags, and those that the run was begun with where these do not say otherwise.
+/// The flags of this command line, completed with those that the run was started with.
 fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, SettingFlags)> {
     let common = Common {
         directory: args.common.directory.clone(),
@@ -301,9 +303,9 @@ fn with_flags_of(manifest: &Manifest, args: &RunArgs) -> Result<(Common, Setting
     Ok((common, flags))
 }
 
-/// What an earlier process of the run has left. A task that failed is taken again with fresh counts,
-/// from where it began, unless the process died before it said how the run ended: then the task's end
-/// stands, as if nothing had happened. One that was stopped goes on.
+/// Reads the state of an earlier process. A failed task starts again with fresh counters, unless the
+/// process died before it reported the run's end: then the task's outcome stands. An interrupted task
+/// continues.
 fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
     let damaged =
         |error: anyhow::Error| Error::config(format!("the run cannot be taken up: {error:#}"));
@@ -350,17 +352,17 @@ fn read_earlier(run_dir: &RunDir) -> Result<Earlier> {
     })
 }
 
-/// What only the events tell.
+/// State that only the events contain.
 #[derive(Default)]
 struct Told {
-    /// Tasks that ended since a process last came to its end.
+    /// Tasks that ended after the last event that a process reported at its orderly end.
     stands: BTreeSet<String>,
     /// Commits that the agent made, by task.
     agent_commits: BTreeMap<String, Vec<String>>,
 }
 
 impl Told {
-    /// `ended` is the last event of the last process that came to its end.
+    /// `ended` is the number of the last event of the last process that ended in order.
     fn by(events: &[Event], ended: u64) -> Self {
         let mut told = Self::default();
         for event in events {
@@ -378,7 +380,7 @@ impl Told {
     }
 }
 
-/// What the run has spent in all.
+/// Total spend of the run.
 pub(crate) fn spent_of(earlier: &Earlier) -> Spend {
     let usage = &earlier.summary.usage;
     let tokens = usage.tokens_in.unwrap_or(0);
@@ -388,7 +390,7 @@ pub(crate) fn spent_of(earlier: &Earlier) -> Spend {
     }
 }
 
-/// What the run has spent but for the tasks that are gone on with, whose histories tell it.
+/// Spend of the run without its unfinished tasks, whose histories contain their own spend.
 pub(crate) fn spent(earlier: &Earlier) -> Spend {
     let open = earlier
         .histories
@@ -400,7 +402,7 @@ pub(crate) fn spent(earlier: &Earlier) -> Spend {
     })
 }
 
-/// A status that was to ride in a later commit is still to be saved.
+/// Restores statuses that were not saved in the plan yet, so that the next commit saves them.
 pub(crate) fn recall_statuses(book: &mut PlanState, earlier: &Earlier, keep_going: bool) {
     for (id, outcome) in &earlier.outcomes {
         let Some(task) = book.plan.tasks.iter().find(|task| task.id.as_str() == id) else {

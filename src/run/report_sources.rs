@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// What is shown of a run directory, as much of it as a report holds. What cannot be read is left
-/// out: the report never fails for it.
+/// The files to show, up to the size limit of a report. Unreadable files are left out, so this cannot
+/// fail.
 pub fn sources(run_dir: &Path) -> Sources {
     let mut files = vec![(SourceKind::Commits, run_dir.join(&*RunFile::Commits.path()))];
     for (kind, folder) in [
@@ -46,7 +46,7 @@ fn files_in(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The beginning of a file, or the end of a log: failures stand there.
+/// The start of a file, or the end of a log, because that is where failures are.
 fn read(path: &Path, kind: SourceKind, most: usize) -> io::Result<(String, bool)> {
     let mut file = plain_file::open(path)?;
     let about = file.metadata()?;

@@ -1,4 +1,4 @@
-//! Hands every event to every report, and writes what a finished run leaves behind.
+//! Passes every event to every report, and writes the files of a finished run.
 
 use crate::cli::Output;
 use crate::context::Context;
@@ -38,49 +38,49 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long the end of a run waits for a reader that takes nothing: a program, the same once the run
-/// is to stop, and a person, who may have stopped the terminal to read.
+/// How long the end of a run waits for a stalled reader: a program, any reader of a cancelled run, and a
+/// person, who may have paused the terminal to read.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
 const PATIENCE_WITH_PERSON: Duration = Duration::from_secs(600);
 
-/// How long GitHub may take to hear how the run ended, and the same when the job is being cancelled:
-/// its processes are killed 10 s after the first signal.
+/// How long the final report to GitHub may take, normally and while the job is being cancelled: its
+/// processes are killed 10 s after the first signal.
 const PATIENCE_OF_REPORT: Duration = Duration::from_secs(90);
 const PATIENCE_OF_CANCELLED_REPORT: Duration = Duration::from_secs(3);
 
-/// What the reporter of groups and annotations is called.
+/// The name of the reporter for groups and annotations.
 const LOG_COMMANDS: &str = "annotations";
 
-/// Where the events of a run go.
+/// Passes the events of a run to its reports.
 pub struct Reporting {
     reporters: Reporters,
     /// Streams whose readers may have stopped reading.
     outputs: BufferedOutputs,
-    /// The log of a GitHub Actions step, where the run is one.
+    /// The log of a GitHub Actions step, if the run is one.
     actions_log: Option<ActionsLog>,
     /// The fold of the events, without secrets.
     summary: RunSummary,
-    /// Events for a process that takes the run up; the agent's own words are not among them.
+    /// The log of events for resuming the run. It leaves out most of the agent's output.
     record: Option<File>,
     record_path: PathBuf,
     status: ReportStatus,
     /// Number of the last event.
     seq: u64,
-    /// What tells GitHub, and what of.
+    /// The report to GitHub, if there is one.
     publishing: Option<Publishing>,
-    /// What tells a collector of traces and metrics, where there is one.
+    /// The export to an OpenTelemetry collector, if one is configured.
     telemetry: Option<Exporter>,
-    /// Takes secrets out of every event, before anything is made of it.
+    /// Redacts every event before it is used.
     redactor: Redactor,
-    /// Raised by a signal, also after the last task.
+    /// Set by a signal, even after the last task.
     cancel: Option<Cancel>,
 }
 
-/// A run that GitHub is told of.
+/// A run that is reported to GitHub.
 struct Publishing {
     publisher: Publisher,
-    /// Whether the token is a job's own, whose pushes start no workflow.
+    /// Whether the token is the job's own. Its pushes start no workflows.
     is_job_token: bool,
 }
 
@@ -113,7 +113,7 @@ impl Reporting {
                     Error::usage(format!("--events {}: {error}", path.display()))
                         .hint("name a file in a directory that exists, or - for standard output")
                 })?;
-                // A pipe has a reader, who may stop reading.
+                // A pipe has a reader, which may stop reading.
                 let out: Box<dyn Write + Send> = match file.metadata().is_ok_and(|it| it.is_file())
                 {
                     true => Box::new(file),
@@ -151,12 +151,12 @@ impl Reporting {
         })
     }
 
-    /// Does not wait long for anybody from the moment at which a signal raises this flag.
+    /// From now on, cuts all waiting short once a signal has been received.
     pub fn heed(&mut self, cancel: &Cancel) {
         self.cancel = Some(cancel.beyond_deadline());
     }
 
-    /// Begins to tell GitHub of the run, where that is wanted and there is a token.
+    /// Starts reporting to GitHub, if that is wanted and there is a token.
     pub fn publish(
         &mut self,
         context: &Context,
@@ -178,7 +178,8 @@ impl Reporting {
             Ok(publisher) => {
                 self.reporters.add("GitHub", publisher.reporter());
                 if let Some(log) = &self.actions_log {
-                    // Annotations go to the check run; should that fail, they are written at the end.
+                    // The check run gets the annotations. If that fails, they are written to the log at
+                    // the end.
                     let groups = WorkflowCommands::groups_only(log.clone());
                     self.reporters.replace(LOG_COMMANDS, Box::new(groups));
                 }
@@ -191,7 +192,7 @@ impl Reporting {
         }
     }
 
-    /// Tells GitHub how the run ended. Whatever does not come through is a warning.
+    /// Reports the end of the run to GitHub. Failures become warnings.
     fn end_publishing(&mut self) {
         let Some(publishing) = self.publishing.take() else {
             return;
@@ -230,7 +231,7 @@ impl Reporting {
         }
     }
 
-    /// Notes a warning once, and writes it where the reports are closed by now.
+    /// Adds a warning unless it is known, and prints it, because the reports may be closed already.
     fn warn(&mut self, warning: String) {
         let warning = self.redactor.redact(&warning).into_owned();
         if !self.summary.warnings.contains(&warning) {
@@ -239,10 +240,10 @@ impl Reporting {
         }
     }
 
-    /// Takes an event in.
+    /// Reports and stores an event.
     ///
     /// # Errors
-    /// When it cannot be kept for a process that takes the run up. Every report is told all the same.
+    /// When it cannot be stored for resuming the run. All reports have received it nevertheless.
     pub fn take(&mut self, event: Event) -> anyhow::Result<()> {
         self.seq = event.seq;
         let clean = redacted(&self.redactor, &event)?;
@@ -258,7 +259,7 @@ impl Reporting {
         kept
     }
 
-    /// Says that the run ended by an error of its own, not by a decision.
+    /// Reports that an error ended the run, instead of a decision.
     pub fn broke_off(&mut self, error: &Error) {
         let (status, reason) = match error.kind {
             ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
@@ -279,7 +280,7 @@ impl Reporting {
         };
         for kind in [EventKind::Warning { message }, ended] {
             self.seq += 1;
-            // What went wrong may be that nothing can be kept.
+            // The error may be that nothing can be stored, so a failure to store is ignored.
             let _ = self.take(Event {
                 seq: self.seq,
                 ts: jiff::Timestamp::now().to_string(),
@@ -294,8 +295,8 @@ impl Reporting {
         }
     }
 
-    /// What the summary is made of is on the disk before the history goes on: without secrets, but with
-    /// the tasks' ids as the history has them.
+    /// Stores an event before the history continues, because the summary is made from the events.
+    /// Secrets are redacted, but task ids stay as in the history.
     fn keep(&mut self, event: &Event, clean: &Event) -> anyhow::Result<()> {
         let is_kept = match &event.kind {
             EventKind::Agent(kind) => matches!(kind, AgentEvent::Todo { .. }),
@@ -312,17 +313,16 @@ impl Reporting {
             written = file.sync_data();
         }
         if written.is_err() {
-            // What follows a line that is not whole would be lost with it.
+            // Lines after an incomplete one could not be read, so nothing more is written.
             self.record = None;
         }
         written.with_context(|| format!("{} cannot be written", self.record_path.display()))
     }
 
-    /// Writes the report, the summary, the step summary and the action's outputs. The exit code
-    /// follows the run and never this: what cannot be written is a warning. Returns the number of the
-    /// last event.
+    /// Writes the reports, the summary, the step summary and the action's outputs. Failures become
+    /// warnings and never change the exit code. Returns the number of the last event.
     pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
-        // Whatever becomes of the rest, what a run leaves behind is there.
+        // First the files of the run directory, so that they exist whatever else fails.
         let all = Format::value_variants().iter().copied();
         self.write(run_dir, all.clone());
         self.drain();
@@ -353,7 +353,7 @@ impl Reporting {
                 self.warn(fault);
             }
         }
-        // The warnings that came since belong to the report as well.
+        // Again, to include the warnings that were added since.
         self.write(run_dir, all.filter(|format| !format.shows_sources()));
         self.seq
     }
@@ -376,22 +376,22 @@ impl Reporting {
     fn degrade(&mut self, what: &str, written: anyhow::Result<()>) {
         let Err(error) = written else { return };
         self.status = ReportStatus::Degraded;
-        // The summary may be what could not be written.
+        // A failed write of the summary itself would hide the warning, so it is printed, too.
         self.warn(format!("the {what} could not be written: {error:#}"));
     }
 
-    /// Whether a signal asked for the end.
+    /// Whether a signal has been received.
     fn is_stopped(&self) -> bool {
         let cancel = self.cancel.as_ref();
         cancel.is_some_and(|cancel| cancel.reason().is_some())
     }
 
-    /// Whether the run was cancelled, or is being so at its end.
+    /// Whether the run was cancelled, or a signal arrived since it ended.
     fn is_cancelled(&self) -> bool {
         self.summary.status == Some(RunStatus::Cancelled) || self.is_stopped()
     }
 
-    /// Waits for what was written to arrive.
+    /// Waits until the readers have received everything.
     fn drain(&mut self) {
         let is_cancelled = self.is_cancelled();
         for (name, output, has_person) in &self.outputs.0 {
@@ -418,7 +418,7 @@ impl Reporting {
     }
 }
 
-/// What is to be shown where; a run that is taken up goes on with what is there.
+/// What to show on GitHub. A resumed run updates the existing check run and comment.
 fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> CheckAndComment {
     let mut known: Known = run_dir.read_json(RunFile::OnGithub).unwrap_or_default();
     if known.comment.is_none() {
@@ -432,7 +432,7 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
         external_id: run_id.to_owned(),
         known,
         resumed: false,
-        // What is lost with it is only that a later process looks for it.
+        // If this fails, a later process searches for them.
         keep: Box::new(move |known| {
             let _ = place.write_json(RunFile::OnGithub, known);
         }),
@@ -440,7 +440,7 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
     }
 }
 
-/// The streams that reports are written to, with what they are called and whether a person reads.
+/// The streams of the reports: name, output, and whether it is a terminal.
 #[derive(Default)]
 struct BufferedOutputs(Vec<(&'static str, BufferedOutput, bool)>);
 
@@ -466,7 +466,7 @@ where
     clean.context("an event cannot be redacted, so it is not reported")
 }
 
-/// The event without secrets, with the ids of tasks that it had before: a task is found by them.
+/// The redacted event with the original task ids, because tasks are looked up by them.
 fn with_ids<'e>(clean: &'e Event, event: &Event) -> Cow<'e, Event> {
     let mut with = Cow::Borrowed(clean);
     if clean.task != event.task {
@@ -485,7 +485,7 @@ fn with_ids<'e>(clean: &'e Event, event: &Event) -> Cow<'e, Event> {
     with
 }
 
-/// Whether the event holds what the history does not: counts, cost, and how things ended.
+/// Whether the event contains data that the history lacks: counts, cost, and results.
 fn is_milestone(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -498,8 +498,8 @@ fn is_milestone(kind: &EventKind) -> bool {
     )
 }
 
-/// The log for people: in Actions by way of an `ActionsLog`, so that nothing an agent prints is a command to the
-/// runner.
+/// Adds the log for people. In GitHub Actions it goes through an `ActionsLog`, so that the runner
+/// executes no commands in an agent's output.
 fn add_log(
     context: &Context,
     color: Color,
@@ -548,7 +548,7 @@ fn is_dumb(context: &Context) -> bool {
     context.var("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// The terminal's size; 80 by 24 where it does not tell.
+/// The size of the terminal; 80 by 24 if it is unknown.
 fn size(of_stderr: bool) -> Size {
     let told = match of_stderr {
         true => rustix::termios::tcgetwinsize(stderr()),

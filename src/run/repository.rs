@@ -4,10 +4,10 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::git::{self, Real};
 
-/// The repository that the working directory lies in.
+/// The repository that contains the working directory.
 ///
 /// # Errors
-/// When there is none that can be worked in.
+/// When there is none, or Sprag cannot work in it.
 pub fn repository(context: &Context) -> Result<Real> {
     use git::PreflightError as P;
     let directory = &context.cwd;

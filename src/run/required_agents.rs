@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use crate::settings::TaskConfig;
 use std::ffi::OsStr;
 
-/// Has the fallback of a task work from the beginning where its own agent has no program here or, if `logins`
-/// are looked at, neither a key nor a login. Says which were replaced.
+/// Lets the fallback agent do a task from the start if the task's own agent is not installed or, with
+/// `logins`, has neither a key nor a login. Returns one message per replaced agent.
 pub fn fall_back<'t>(
     context: &Context,
     tasks: impl Iterator<Item = &'t mut TaskConfig>,
@@ -39,10 +39,10 @@ pub fn fall_back<'t>(
     told
 }
 
-/// Fails where an agent's program is not to be found.
+/// Fails if an agent's program is not on PATH.
 ///
 /// # Errors
-/// When one is missing, naming how to get it.
+/// The first missing program, with its install command.
 pub fn require_programs<'t>(
     context: &Context,
     tasks: impl Iterator<Item = &'t TaskConfig>,
@@ -58,10 +58,10 @@ pub fn require_programs<'t>(
     Ok(())
 }
 
-/// Fails where an agent has neither a key nor a login, so that it could only fail in its first turn.
+/// Fails if an agent has neither a key nor a login and would fail in its first turn.
 ///
 /// # Errors
-/// When one has none, naming where it was looked for and what to do.
+/// The first such agent, where its login was searched for, and the remedy.
 pub fn require_logins<'t>(
     context: &Context,
     tasks: impl Iterator<Item = &'t TaskConfig>,
@@ -85,7 +85,7 @@ pub fn require_logins<'t>(
     Ok(())
 }
 
-/// How an agent of this task is logged in, as far as it can be told without running it.
+/// How an agent is logged in, as far as that is known without running it.
 pub fn login(context: &Context, spec: &CliSpec, task: &TaskConfig) -> Login {
     with_login_sources(context, task, |sources| spec.login(sources))
 }
@@ -103,7 +103,7 @@ fn with_login_sources<T>(
     })
 }
 
-/// The agent CLIs of these tasks, in every role, each with the settings that hold for it.
+/// The agent CLIs of these tasks in every role, each with the settings for that role.
 fn known<'t>(
     tasks: impl Iterator<Item = &'t TaskConfig>,
 ) -> impl Iterator<Item = (&'static CliSpec, TaskConfig)> {

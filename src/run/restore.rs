@@ -1,5 +1,5 @@
-//! Unfinished work of another machine, taken up on this one: its commits, the state of its work tree, and
-//! what the run knew.
+//! Restores the unfinished work of another machine: its commits, its work tree, and the state of the
+//! run.
 
 use crate::cli::RunArgs;
 use crate::context::Context;
@@ -20,21 +20,21 @@ use crate::settings;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Why a run looks for unfinished work.
+/// How a run depends on unfinished work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// It is to go on with it, and with nothing else.
+    /// It only continues unfinished work.
     Only,
-    /// It goes on with it where there is some.
+    /// It continues unfinished work if there is any.
     IfThere,
 }
 
-/// Whether unfinished work is looked for: it was asked to be continued, or the job is run again.
+/// Whether to look for unfinished work: its continuation was requested, or the job is a rerun.
 pub(crate) fn wanted(context: &Context, args: &RunArgs, request: &RunRequest) -> Option<Wanted> {
     let may_push = request.branch.is_some() && !request.context.report_only;
     let attempt = context.var("GITHUB_RUN_ATTEMPT").unwrap_or("1");
     match (args.from_remote, request.continues || attempt != "1") {
-        // The shards are still there, and are taken again.
+        // A dry run changes nothing, and an integration can read its shards again.
         _ if args.dry_run || !args.shards.is_empty() => None,
         (true, _) => Some(Wanted::Only),
         (false, true) if may_push => Some(Wanted::IfThere),
@@ -42,11 +42,11 @@ pub(crate) fn wanted(context: &Context, args: &RunArgs, request: &RunRequest) ->
     }
 }
 
-/// Lays unfinished work out: the branch is at its last verified commit, the work tree as it was left, and a
-/// run directory of this machine has what the run knew. `None` where there is none.
+/// Restores unfinished work: the branch at its last verified commit, the work tree as it was, and a run
+/// directory with the state of the run. `None` if there is none.
 ///
 /// # Errors
-/// When it cannot be fetched or does not fit here.
+/// When it cannot be fetched or does not match this request.
 pub(crate) fn restore(
     context: &Context,
     args: &RunArgs,
@@ -93,7 +93,7 @@ pub(crate) fn restore(
     let branch = BranchName::parse(branch.unwrap_or_default()).map_err(|error| failed(&error))?;
     repo.switch_to(&remote, &branch, &work.base, &Cancel::new())
         .map_err(|error| failed(&error))?;
-    // The switch brought no more history than it needs; where the run began is needed besides.
+    // Switching fetched only the history that it needs. The start commit of the run is needed, too.
     fetched(&repo, &remote, &name, meta.commits).map_err(|error| failed(&error))?;
     drop(repo);
     let root = match settings::above(context, &args.settings)?.run_dir {
@@ -120,7 +120,7 @@ fn fetched(
     repo.fetch_kept_work(remote, name, commits, &Cancel::new())
 }
 
-/// Writes what was kept, with the places of this machine. The manifest comes last.
+/// Writes the saved files, with the paths of this machine. The manifest comes last.
 fn written(
     run_dir: &RunDir,
     real: &Real,
@@ -132,7 +132,7 @@ fn written(
         match (file, bytes) {
             (_, None) => {}
             (RunFile::Manifest, Some(bytes)) => manifest = Some(bytes),
-            // What is asked for is known anew.
+            // This run has a request of its own.
             (RunFile::Request, _) => {}
             (file, Some(bytes)) => drop(run_dir.write(*file, bytes)?),
         }
@@ -146,7 +146,7 @@ fn written(
     };
     manifest.plan = manifest.plan.as_ref().map(|plan| PlanPath(moved(&plan.0)));
     manifest.config = None;
-    // The command line of this job counts, and nobody's who could write to the reference.
+    // The flags come from this job's command line, never from a reference that other people may write.
     manifest.flags = serde_json::Value::Null;
     manifest.work_tree = real.work_tree().to_path_buf();
     run_dir.write_manifest(&manifest)

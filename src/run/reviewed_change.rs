@@ -1,4 +1,4 @@
-//! What a run looks at that only reviews: what one branch has and another one has not.
+//! The change that a review-only run reviews: the commits of one branch that another lacks.
 
 use crate::context::Context;
 use crate::domain::snapshot::RevId;
@@ -13,31 +13,31 @@ use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use serde::{Deserialize, Serialize};
 
-/// Commits that are told to the reviewer by their subjects.
+/// How many commit subjects the reviewer gets.
 const SUBJECTS: usize = 20;
 
-/// Characters of a title, and of what the author of a pull request says of it.
+/// The longest title and description of a pull request, in characters, that are used.
 const MAX_TITLE: usize = 200;
 const MAX_BODY: usize = 8_000;
 
-/// What a branch has and its base has not.
+/// The commits of a branch that its base lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedChange {
-    /// The last commit that is in the history of both.
+    /// The merge base.
     pub from: RevId,
-    /// The commit that is reviewed.
+    /// The commit to review.
     pub to: RevId,
-    /// The base, as people name it.
+    /// The name of the base, for messages.
     pub base: String,
-    /// The subjects of the commits in between, oldest first, as many as are shown.
+    /// The subjects of the commits in between, oldest first, up to the limit.
     pub subjects: Vec<String>,
 }
 
-/// Finds out what is to be reviewed: on GitHub from the remote, which has the history that a shallow checkout
-/// has not, and elsewhere from the repository itself. `None` where the base has all of it already.
+/// Determines the change to review: on GitHub from the remote, which has the history that a shallow
+/// checkout lacks; elsewhere from the local repository. `None` if the base contains all commits.
 ///
 /// # Errors
-/// When the base is not known, cannot be had, or has no commit in common with what is reviewed.
+/// When the base is unknown, cannot be fetched, or shares no commit with the reviewed branch.
 pub(crate) async fn reviewed_change(
     context: &Context,
     on_github: Option<(&ActionsEnvironment, &RunRequest)>,
@@ -109,7 +109,7 @@ fn unknown(base: &str) -> Error {
         .hint("name another base with --base")
 }
 
-/// The head of the pull request that a run is on.
+/// The head of the run's pull request.
 fn pull_head(request: &RunRequest) -> Option<RevId> {
     let branch = request.branch.as_ref().filter(|_| request.is_pull)?;
     branch.at.clone().map(RevId)
@@ -120,7 +120,7 @@ async fn default_branch(actions: &ActionsEnvironment) -> std::result::Result<Str
     Ok(repo.facts().await?.default_branch)
 }
 
-/// Where the branches meet, with as much of the history as that takes.
+/// The merge base, with as much history fetched as that needs.
 fn from_remote(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -142,7 +142,8 @@ fn is_id(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The run's own plan: one task, which is the review. `words` is what whoever started the run asks for.
+/// The plan of a review: one task, which is the review. `words` is the prompt of whoever started the
+/// run.
 pub(crate) async fn plan_of_review(
     on_github: Option<(&ActionsEnvironment, &RunRequest)>,
     change: &ReviewedChange,
@@ -181,7 +182,7 @@ pub(crate) async fn plan_of_review(
     plan.to_string()
 }
 
-/// The pull request, as far as it can be read: it only says more of what is reviewed.
+/// The pull request, if it can be read. It only adds context for the reviewer.
 async fn pull(actions: &ActionsEnvironment, request: &RunRequest) -> Option<api::PullFacts> {
     let number = request.number.filter(|_| request.is_pull)?;
     let repo = actions
@@ -192,7 +193,7 @@ async fn pull(actions: &ActionsEnvironment, request: &RunRequest) -> Option<api:
     repo.pull(number).await.ok()
 }
 
-/// The subjects of the commits that are reviewed, oldest first.
+/// The subjects of the commits to review, oldest first.
 fn subjects(
     repo: &Repo,
     from: &RevId,

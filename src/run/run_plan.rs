@@ -1,4 +1,4 @@
-//! What a run is to do, in order.
+//! The tasks of a run, in order.
 
 use crate::domain::outcome::Outcome;
 use crate::domain::plan::Task;
@@ -6,17 +6,16 @@ use crate::domain::schedule::Rules;
 use crate::run::task::TaskStart;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is to be done, in order.
+/// The tasks of a run, in order.
 #[derive(Debug, Clone, Default)]
 pub struct RunPlan {
-    /// The selected tasks, in the order in which they are worked on.
+    /// The selected tasks, in order of execution.
     pub tasks: Vec<(Task, TaskStart)>,
     /// Ids of tasks that were done before the run.
     pub done_before: BTreeSet<String>,
-    /// What an earlier process of this run has brought.
+    /// Outcomes from an earlier process of this run.
     pub outcomes: BTreeMap<String, Outcome>,
-    /// When to stop.
     pub rules: Rules,
-    /// What other jobs have made of the tasks, where that is brought together instead.
+    /// Run directories of other jobs, if this run integrates their results instead of running tasks.
     pub shards: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! The files by which a job speaks to its runner: only Sprag writes to them, and only at the end.
+//! The files through which a job communicates with its runner. Only Sprag writes to them, and only at
+//! the end.
 
 use crate::context::Context;
 use crate::plain_file;
@@ -8,7 +9,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The variables that name them.
+/// The variables that name the files.
 pub(crate) const VARIABLES: &[&str] = &[
     "GITHUB_ENV",
     "GITHUB_PATH",
@@ -17,10 +18,10 @@ pub(crate) const VARIABLES: &[&str] = &[
     "GITHUB_STEP_SUMMARY",
 ];
 
-/// The most of a file that is kept in memory; GitHub takes 1 MiB.
+/// The largest file, in bytes, that is kept in memory. GitHub accepts 1 MiB.
 const LIMIT: u64 = 16 << 20;
 
-/// The runner's files as they were when the run began.
+/// The runner's files as they were at the start of the run.
 #[derive(Debug, Default)]
 pub struct RunnerFiles {
     files: Vec<RunnerFile>,
@@ -30,13 +31,13 @@ pub struct RunnerFiles {
 struct RunnerFile {
     variable: &'static str,
     path: PathBuf,
-    /// What it held; `None` where there was no such file.
+    /// The original content; `None` if the file did not exist.
     content: Option<Vec<u8>>,
     mode: u32,
 }
 
 impl RunnerFiles {
-    /// Reads them. What is no plain file, or too large to be one of these, is left alone.
+    /// Reads the files. Skips a path that is not a regular file or is too large.
     pub fn record(context: &Context) -> Self {
         let named = VARIABLES.iter().filter_map(|variable| {
             let path = context.path_var(variable)?;
@@ -47,7 +48,8 @@ impl RunnerFiles {
         }
     }
 
-    /// Puts back what is not as it was, and names it. To be called when children have ended.
+    /// Restores every file that differs and returns one message for each. Call this after all children
+    /// have ended.
     pub fn put_right(&self) -> Vec<String> {
         self.files
             .iter()
@@ -72,7 +74,7 @@ impl RunnerFile {
         })
     }
 
-    /// What was changed, if anything was.
+    /// Restores the file and describes the change, if there is one.
     fn put_right(&self) -> Option<String> {
         let now = self.path.symlink_metadata();
         let is_own = now
@@ -129,7 +131,7 @@ fn remove(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A plain file's content, and no more of it than is kept.
+/// The content of a regular file, up to one byte more than the limit.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let file = plain_file::open(path)?;

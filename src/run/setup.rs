@@ -1,5 +1,4 @@
-//! What is fixed for the whole run: where it keeps what it leaves behind, its settings, its
-//! surroundings, and what asks it to stop.
+//! What is fixed for the whole run: its directory, its settings, its environment, and what cancels it.
 
 use crate::domain::attempt::{Interruption, Policy, Spend, phases};
 use crate::domain::duration::{self, millis};
@@ -27,65 +26,62 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The first wait for a transient error; each further one is three times as long.
+/// The first wait after a transient error, in milliseconds. Every further wait is three times as long.
 const WAIT_BASE_MS: u64 = 1_000;
 
-/// Waits for transient errors within an attempt.
+/// How many times an attempt waits because of transient errors.
 const WAITS: u32 = 5;
 
 /// The variable with the longest wait for a model, in milliseconds.
 const LONGEST_WAIT: &str = "SPRAG_MODEL_WAIT_MS";
 
-/// The variable with the time between two reports of how far a turn has come, as a duration.
+/// The variable with the interval between progress reports of a turn, as a duration.
 const HEARTBEAT: &str = "SPRAG_HEARTBEAT";
 
-/// The same where it is not set.
+/// The default interval between progress reports.
 const HEARTBEAT_EVERY: Duration = Duration::from_secs(60);
 
 /// What is fixed for the whole run.
 pub struct Setup {
-    /// Where the run keeps what it leaves behind.
     pub run_dir: RunDir,
-    /// The run's id.
     pub run_id: String,
-    /// The process's own environment.
+    /// The environment of Sprag's own process.
     pub env: Vec<(OsString, OsString)>,
-    /// The way out of this machine.
+    /// How to connect to other hosts.
     pub network: Network,
-    /// Whether the process runs as root.
+    /// Whether Sprag runs as root.
     pub is_root: bool,
-    /// Whether this is a step of a GitHub Actions job.
     pub in_actions: bool,
-    /// Raised by signals and by the deadline.
+    /// Triggered by signals and by the deadline.
     pub cancel: Cancel,
-    /// The settings that concern the whole run.
+    /// The settings of the whole run.
     pub config: RunConfig,
-    /// Where the files come from that configure the agent.
+    /// Where the agent's configuration files come from.
     pub agent_files: AgentFiles,
-    /// The JSON Schema that the last task's final message has to fit.
+    /// The JSON Schema for the last task's final message.
     pub output_schema: Option<OutputSchema>,
-    /// How far children are confined.
+    /// How children are confined.
     pub isolation: Isolation,
-    /// Where the keys of agents stay.
+    /// Keeps the agents' keys out of their environment.
     pub gateway: ModelGateway,
-    /// What is reviewed, where that is all that the run does.
+    /// The change to review, if the run only reviews.
     pub reviewed: Option<ReviewedChange>,
-    /// The files by which the job speaks to its runner.
+    /// The files through which the job communicates with its runner.
     pub runner_files: RunnerFiles,
-    /// Takes secrets out of a text that leaves this process.
+    /// Redacts secrets in text that leaves this process.
     pub redactor: Arc<Redactor>,
-    /// Finds secrets in what is to be committed, if there are any.
+    /// Finds secrets in changes before they are committed; `None` if no secrets are known.
     pub detector: Option<Detector>,
 }
 
 impl Setup {
-    /// What asks the run to stop.
+    /// Why the run should stop, if it should.
     pub fn interruption(&self) -> Option<Interruption> {
         self.cancel.reason().map(interruption)
     }
 
-    /// What children that have ended did beyond the repository that no task may do: they wrote to files of the
-    /// runner's, which are put right, or left a process that could not be ended.
+    /// Forbidden effects of children that have ended, one message each: changes to the runner's files,
+    /// which are restored, and processes that could not be killed.
     pub fn violations(&self) -> Vec<String> {
         let survivors = take_survivors().into_iter().map(|process| {
             format!(
@@ -100,8 +96,8 @@ impl Setup {
             .collect()
     }
 
-    /// The allow-listed environment of agents, checks, hooks and setup commands, with these variables besides, and
-    /// nothing of the runner's.
+    /// The environment of agents, checks, hooks and setup commands: the allow-listed variables and
+    /// `extra`, without those of the runner.
     pub fn environment(
         &self,
         extra: &[String],
@@ -121,7 +117,7 @@ impl Setup {
         env
     }
 
-    /// Tells of the hosts that children have asked for meanwhile and may not reach.
+    /// Emits an event with the denied hosts that children requested since the last call.
     pub fn tell_denied(&self, emit: &mut Emitter<'_>) {
         let hosts = self.gateway.denied();
         if !hosts.is_empty() {
@@ -129,7 +125,7 @@ impl Setup {
         }
     }
 
-    /// What is allowed for a task with these settings, after tasks that have spent this much.
+    /// The policy for a task with these settings, after earlier tasks spent `spent_before`.
     pub fn policy(&self, config: &TaskConfig, spent_before: Spend) -> Policy {
         Policy {
             phases: phases(config.phases_asked()),
@@ -152,15 +148,15 @@ impl Setup {
         }
     }
 
-    /// The longest wait for a model; longer ones are cut. Tests set it, who have no reason to spare
-    /// a server of their own.
+    /// The longest wait for a model; longer waits are shortened. Tests set it, because they use their
+    /// own server.
     pub fn longest_wait(&self) -> Duration {
         let value = self.variable(LONGEST_WAIT);
         let value = value.and_then(|value| value.parse().ok());
         value.map_or(Duration::MAX, Duration::from_millis)
     }
 
-    /// How often a turn is told of.
+    /// The interval between progress reports of a turn.
     pub fn heartbeat(&self) -> Duration {
         let value = self.variable(HEARTBEAT);
         let value = value.and_then(|value| duration::parse(value).ok());
@@ -169,7 +165,7 @@ impl Setup {
             .unwrap_or(HEARTBEAT_EVERY)
     }
 
-    /// The run's page in Actions, its id elsewhere.
+    /// The URL of the workflow run in GitHub Actions, elsewhere the run id.
     pub fn run_link(&self) -> String {
         let set = |name: &str| self.variable(name).filter(|value| !value.is_empty());
         let page = || {
@@ -184,17 +180,17 @@ impl Setup {
         page.unwrap_or_else(|| self.run_id.clone())
     }
 
-    /// The commit that the run began from, over all of its processes; `None` in an empty repository.
+    /// The commit that the first process of the run started from; `None` in an empty repository.
     pub fn start_commit(&self) -> Option<RevId> {
         let kept = self.run_dir.read(RunFile::StartCommit)?;
         let kept = String::from_utf8(kept).ok();
         kept.filter(|id| !id.is_empty()).map(RevId)
     }
 
-    /// Keeps the commit that the run begins from, unless an earlier process of the run has.
+    /// Saves the start commit, unless an earlier process of the run has.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When it cannot be saved.
     pub fn note_start_commit(&self, base: Option<RevId>) -> anyhow::Result<()> {
         if let (Some(base), false) = (base, self.run_dir.has(RunFile::StartCommit)) {
             self.run_dir
@@ -203,15 +199,15 @@ impl Setup {
         Ok(())
     }
 
-    /// The value of a variable of the process's own environment.
+    /// The value of a variable of Sprag's own environment.
     fn variable(&self, name: &str) -> Option<&str> {
         let mut set = self.env.iter().filter(|(key, _)| key == name);
         set.find_map(|(_, value)| value.to_str())
     }
 }
 
-/// Names the proxy to programs. In a network of its own a child reaches its own servers directly, but for names
-/// by which the machine's are allowed.
+/// Sets the proxy variables. In a separate network namespace a child reaches its own servers without the
+/// proxy, unless their names are on the allow-list, where they mean servers of the machine.
 fn by_proxy(env: &mut Vec<(OsString, OsString)>, url: &str, line: &NetworkLine) {
     const OWN: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
     let is_allowed = |name: &&str| line.allow.iter().any(|host| host == name);
@@ -232,7 +228,7 @@ fn by_proxy(env: &mut Vec<(OsString, OsString)>, url: &str, line: &NetworkLine) 
     }
 }
 
-/// What a raised flag means to the domain.
+/// Why the run stops, as a value of the domain.
 pub fn interruption(reason: CancelReason) -> Interruption {
     match reason.signal() {
         Some(signal) => Interruption::Cancel { signal },

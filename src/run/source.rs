@@ -1,4 +1,4 @@
-//! What a run is to work on, for whom and on which branch: from flags, inputs and the GitHub event.
+//! Determines the work of a run, its request and its branch from flags, inputs and the GitHub event.
 
 use crate::cli::RunArgs;
 use crate::context::Context;
@@ -21,28 +21,29 @@ use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 
-/// What a command line comes to.
+/// The result of evaluating a command line.
 pub(crate) enum Start {
-    /// The job is over before a run begins.
+    /// There is nothing to run: the job ends here.
     Over(Ended),
-    /// A run begins.
+    /// A run starts.
     Run(Box<Ready>),
 }
 
-/// A run's source and what it is for; its branch is checked out.
+/// The source and request of a run. Its branch is checked out.
 pub(crate) struct Ready {
     pub(crate) source: Source,
     pub(crate) real: Real,
     pub(crate) request: Option<RunRequest>,
-    /// The configuration as it stood before the branch was checked out that the work is done on.
+    /// A copy of the configuration file as it was before the switch to the run's branch, if that file
+    /// differs.
     pub(crate) config: Option<PathBuf>,
-    /// Taken already where the work tree was switched.
+    /// Held if the work tree was switched to another branch.
     pub(crate) lock: Option<RunLock>,
-    /// What is reviewed, where that is all that is asked for.
+    /// The change to review, if the run only reviews.
     pub(crate) reviewed: Option<ReviewedChange>,
 }
 
-/// What the command line or the inputs ask for.
+/// The request in the command line or the inputs.
 enum Asked {
     Source(Source),
     Issue(u64),
@@ -51,10 +52,10 @@ enum Asked {
     Nothing,
 }
 
-/// Finds out what to do, and checks the branch out on which it is done.
+/// Determines what to do and checks out the branch for it.
 ///
 /// # Errors
-/// A command line that asks for nothing or too much, or surroundings in which it cannot be done.
+/// When the command line names no work or too much, or the work is not possible in this environment.
 pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
     let asked = asked(context, args)?;
     let above = settings::above(context, &args.settings)?;
@@ -122,8 +123,8 @@ pub(crate) fn begin(context: &Context, args: &RunArgs, runtime: &Runtime) -> Res
     })))
 }
 
-/// A review looks at the pull request of the event or at the branch that is checked out, whatever the event asks
-/// for; a prompt says what it is to look for.
+/// A review looks at the pull request of the event or at the current branch, whatever else the event
+/// requests. A prompt says what to look for.
 fn to_be_reviewed(asked: Asked) -> Result<Asked> {
     match asked {
         Asked::Source(Source::Prompt(words)) => Ok(Asked::Source(Source::Prompt(words))),
@@ -135,7 +136,7 @@ fn to_be_reviewed(asked: Asked) -> Result<Asked> {
     }
 }
 
-/// The configuration that a run on another branch obeys.
+/// The configuration for a run on another branch.
 enum Trusted {
     /// It lies outside of the work tree, or the work tree is not switched.
     Elsewhere,
@@ -143,9 +144,8 @@ enum Trusted {
     Text(Option<Vec<u8>>),
 }
 
-/// The configuration as it is checked out before the switch, or, where what is checked out may be a
-/// fork's, as the branch has it that the work is for. Whoever may change the branch that is worked on
-/// must not choose what is run there.
+/// The configuration as checked out before the switch or, if a fork's code may be checked out, as it is
+/// on the base branch. Whoever may change the work branch must not choose the commands that run there.
 fn trusted_config(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -168,7 +168,7 @@ fn trusted_config(
 }
 
 impl Trusted {
-    /// A copy of it to be read instead of the file, where that is another one now.
+    /// Writes a copy to read instead of the file, if the file differs after the switch.
     fn kept(self, context: &Context, path: &Path) -> Result<Option<PathBuf>> {
         let Self::Text(text) = self else {
             return Ok(None);
@@ -199,16 +199,16 @@ fn on_branch(
     Ok(held)
 }
 
-/// Tells whoever asked for a run that it cannot begin.
+/// Reports to whoever requested a run that it cannot start.
 pub(crate) fn tell(context: &Context, request: &RunRequest, error: &Error, runtime: &Runtime) {
     for incident in runtime.block_on(lookup::not_begun(context, request, error)) {
         let warning = neutral(&format!("warning: GitHub: {incident}"));
-        // Without a log there is nowhere left to say it.
+        // If stderr is closed, the message is lost.
         let _ = writeln!(stderr(), "{warning}");
     }
 }
 
-/// The one thing that is asked for.
+/// The one request in the command line.
 fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
     let named = [
         args.issue.map(|_| "--issue"),
@@ -244,7 +244,7 @@ fn asked(context: &Context, args: &RunArgs) -> Result<Asked> {
 
 enum Found {
     Over(Ended),
-    /// A run that GitHub has nothing to do with.
+    /// A run without GitHub.
     Here(Source),
     There(Source, Box<RunRequest>),
 }
@@ -311,12 +311,12 @@ async fn wanted(
     Ok(Found::There(source, Box::new(request)))
 }
 
-/// Whether settings ask for GitHub outside of Actions.
+/// Whether settings require GitHub outside of GitHub Actions.
 fn reaches_out(settings: &Settings) -> bool {
     settings.report == Some(Report::Github) || settings.push == Some(true)
 }
 
-/// The error of something that needs GitHub where there is no access to it.
+/// The error if `what` needs GitHub and there is no access to it.
 pub(crate) fn no_access(context: &Context, what: &str) -> Error {
     let error = Error::environment(format!("{what} needs GitHub, and there is no access to it"));
     let remedy = match actions_environment::place(context) {
@@ -340,7 +340,7 @@ fn without_github(context: &Context, settings: &Settings, asked: Asked) -> Resul
     }
 }
 
-/// The text of a source that is a plan but no file.
+/// The text of a source that is a plan without a file.
 pub(crate) fn source_text(source: &WantedSource) -> Option<&str> {
     match source {
         WantedSource::PlanText(text) => Some(text),
@@ -348,7 +348,8 @@ pub(crate) fn source_text(source: &WantedSource) -> Option<&str> {
     }
 }
 
-/// `--issue N`: its checklist or headings as tasks, else the whole of it as one.
+/// `--issue N`: a task for each item of the checklist or each heading, else one task for the whole
+/// issue.
 pub(crate) async fn of_issue(
     context: &Context,
     actions: &ActionsEnvironment,

@@ -1,4 +1,4 @@
-//! A run from its command line.
+//! Starts a run from its command line.
 
 use crate::cli::RunArgs;
 use crate::context::Context;
@@ -18,10 +18,10 @@ use crate::settings::inputs::with_inputs;
 use std::io::stdout;
 use tokio::runtime::Runtime;
 
-/// Begins a run or goes on with one, and says the process's exit code.
+/// Starts or resumes a run. Returns the process's exit code.
 ///
 /// # Errors
-/// What keeps the run from beginning, or Sprag's own failure.
+/// When the run cannot start, or Sprag itself fails.
 pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     process::hide_from_same_user().map_err(anyhow::Error::from)?;
     let args = &with_inputs(context, args)?;
@@ -103,7 +103,7 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
     execute(context, args, prepared, request, None, runtime)
 }
 
-/// A plan cannot turn the run that works it off into a review.
+/// Only trusted sources may turn a run into a review: the plan that it runs may not.
 fn reviews_or_works(prepared: &Prepared) -> Result<()> {
     match prepared.run.settings.review_only == prepared.reviewed.is_some() {
         true => Ok(()),
@@ -113,10 +113,10 @@ fn reviews_or_works(prepared: &Prepared) -> Result<()> {
     }
 }
 
-/// What a run works on: one thread.
+/// The single-threaded runtime of a run.
 ///
 /// # Errors
-/// When the system does not give it.
+/// When the system cannot create it.
 pub(crate) fn runtime() -> Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

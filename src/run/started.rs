@@ -1,4 +1,4 @@
-//! What is told of a run when it begins.
+//! The event that reports the start of a run.
 
 use crate::domain::event::{RunStarted, TaskLine};
 use crate::domain::plan::{Task, TaskId};
@@ -12,7 +12,7 @@ pub(super) fn started(
     tasks: &[(Task, TaskConfig)],
     resumed: bool,
 ) -> RunStarted {
-    // What a person should know of the tree is said once the run has been told of.
+    // Warnings about the tree are emitted after this event.
     let exempt = parts.tree.exempt();
     let seen = parts.tree.repo.last_snapshot(&exempt).ok();
     let branch = seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch));

@@ -1,4 +1,5 @@
-//! A run taken up again by another process: what the dead one left is found, ended and finished.
+//! Resumes a run in another process: ends what the dead process left running and completes its Git
+//! operations.
 
 use crate::domain::attempt::{Step, TaskState, fold};
 use crate::domain::outcome::{Outcome, short};
@@ -15,8 +16,8 @@ use crate::run::steps::make_room;
 use crate::run::task::TaskStart;
 use crate::run::work_tree::WorkTree;
 
-/// Ends what the dead process left running, takes up the files that its checks left behind, and makes sure that HEAD is
-/// where it stopped.
+/// Kills the processes that the dead process left running, loads the list of files that its checks left
+/// behind, and verifies that HEAD is where the run stopped.
 ///
 /// # Errors
 /// When somebody has moved HEAD meanwhile.
@@ -38,7 +39,7 @@ pub fn take_up_run<'r>(
     ensure_where_it_stopped(tree, emit, &states)
 }
 
-/// Makes the room that the dead process was about to make after a task that failed.
+/// Cleans up after a failed task as the dead process was about to do.
 pub fn make_room_after(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -54,8 +55,7 @@ pub fn make_room_after(
     }
 }
 
-/// A run goes on only from a HEAD that it knows: the last verified commit, or what the agent
-/// made of it.
+/// A run resumes only at a known HEAD: the last verified commit, or a commit that the agent made.
 fn ensure_where_it_stopped(
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
@@ -86,11 +86,11 @@ fn ensure_where_it_stopped(
     .hint("start a new run, or go back to that commit and resume"))
 }
 
-/// Finishes the bookkeeping of a commit that landed just before the run died, and lets go of the refs
-/// that were locked for one.
+/// Completes the bookkeeping of a commit that landed just before the run died, and releases the refs
+/// that were locked for it.
 ///
 /// # Errors
-/// When the repository cannot be read or its index is held.
+/// When the repository cannot be read or its index is locked.
 pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     let Some(bytes) = run_dir.read(RunFile::Landing) else {
         return Ok(());
@@ -112,20 +112,20 @@ fn commit_of(head: &Head) -> Option<RevId> {
     }
 }
 
-/// Undoes a move of the branch that was under state when the run died, so that the branch is where its
-/// work was verified.
+/// Undoes a move of the branch that was in progress when the run died, so that the branch is back where
+/// its work was verified.
 ///
 /// # Errors
-/// When the repository is not where the move can have left it.
+/// When the repository is in a state that the move cannot have left.
 pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     let Some(bytes) = run_dir.read(RunFile::Move) else {
         return Ok(());
     };
     let intent: MoveIntent = serde_json::from_slice(&bytes)?;
     let exempt = Exempt::default();
-    // A commit that was made of what was there has landed, and that is where the branch stays.
+    // If the base has moved on from `to`, a commit made there has landed, and the branch stays.
     if repo.base().as_ref() == Some(&intent.to) {
-        // The checks may have been at work; what they changed is nobody's.
+        // Checks may have been running: their changes are discarded.
         repo.restore_tree(&exempt)?;
         repo.move_back(&intent, &exempt)?;
     }

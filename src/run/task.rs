@@ -1,4 +1,4 @@
-//! A task of a run: what it begins with, and what is known of it while it is worked on.
+//! A task of a run: its start and its state during the run.
 
 use crate::domain::attempt::{
     Expect, PhaseSpec, Policy, Record, Role, TurnKey, TurnPurpose, are_named,
@@ -11,60 +11,58 @@ use crate::permit::Committable;
 use crate::run::journal::Journal;
 use crate::settings::TaskConfig;
 
-/// What a task begins with.
+/// The start of a task.
 #[derive(Debug, Clone)]
 pub struct TaskStart {
-    /// Its settings.
     pub config: TaskConfig,
-    /// Its history, when it was begun by an earlier process of this run.
+    /// Its history, if an earlier process of this run started it.
     pub earlier: Vec<Record>,
-    /// The commits that the agent made in it under an earlier process of this run.
+    /// Commits that the agent made in it under an earlier process of this run.
     pub agent_commits: Vec<String>,
 }
 
-/// One task while it is worked on.
+/// A task in progress.
 pub struct TaskRun<'t> {
-    /// The task.
     pub task: &'t Task,
-    /// Its settings, with the agent of the role at work.
+    /// Its settings, with the agent of the current role.
     pub config: TaskConfig,
-    /// What is allowed.
+    /// The policy that decides its steps.
     pub policy: Policy,
-    /// Its history and the state that follows from it.
+    /// Its history and the state derived from it.
     pub journal: Journal,
-    /// The last final message, for the commit's message and the failure's record.
+    /// The last final message, for the commit message and the record of failures.
     pub final_message: Option<String>,
     /// The session that a further turn can continue.
     pub session: Option<String>,
     /// The index of the phase that the session belongs to.
     pub session_phase: usize,
-    /// The permit to commit that the last run of the checks gave.
+    /// The permit to commit from the last run of the checks.
     pub permit: Option<Committable>,
-    /// The tree on which the last run of the checks failed, without a change by them.
+    /// The tree on which the checks last failed, if they did not change it.
     pub failed_on: Option<Fingerprint>,
     /// Commits that the agent made itself.
     pub agent_commits: Vec<String>,
-    /// When the task began, on the run's clock.
+    /// When the task started, in milliseconds on the run's clock.
     pub began_ms: u64,
-    /// Who works in place of the task's own agent.
+    /// The agent that replaces the task's own agent.
     pub stand_in: Option<StandIn>,
-    /// The roles whose agents were unavailable.
+    /// Roles whose agents were unavailable.
     pub unavailable: Vec<Role>,
-    /// The JSON Schema of the value that the task owes, as the agent is shown it.
+    /// The JSON Schema of the structured output, as shown to the agent.
     pub output_schema: Option<String>,
 }
 
-/// Who works in place of the task's own agent.
+/// The agent that replaces the task's own agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StandIn {
-    /// One of `escalate`, from 1.
+    /// An agent of `escalate`, counted from 1.
     Escalation(usize),
-    /// The `fallback`.
+    /// The agent of `fallback`.
     Fallback,
 }
 
 impl TaskRun<'_> {
-    /// Has the agent work whose role it is in this turn. Nobody goes on with the session of another phase.
+    /// Selects the agent for this turn's role. A new agent or phase starts a new session.
     pub fn begin_turn(&mut self, key: TurnKey) {
         let role = key.name.map_or(Role::Implementer, |name| name.role);
         self.config.take_role(role);
@@ -79,7 +77,7 @@ impl TaskRun<'_> {
         }
     }
 
-    /// Has another agent work where this one was unavailable or its work failed verification.
+    /// Replaces the agent if it was unavailable or its work failed verification.
     fn take_stand_in(&mut self, role: Role) -> Option<StandIn> {
         if self.unavailable.contains(&role) && self.config.take_fallback() {
             return Some(StandIn::Fallback);
@@ -106,7 +104,7 @@ impl TaskRun<'_> {
         row.unwrap_or(PhaseSpec::PLAIN)
     }
 
-    /// Whether a turn of this phase has to give the value that the run's output schema asks for.
+    /// Whether a turn in this phase must return the structured output.
     pub fn owes_output(&self, key: TurnKey) -> bool {
         let row = self.row(key);
         let does_the_work = matches!(row.role, Role::Implementer | Role::Fixer);
@@ -114,7 +112,7 @@ impl TaskRun<'_> {
         self.policy.wants_output && (is_of_work || self.is_asked_for_output())
     }
 
-    /// Whether the present turn is for that value alone.
+    /// Whether the current turn only requests the structured output.
     pub fn is_asked_for_output(&self) -> bool {
         matches!(
             self.journal.state.purpose,
@@ -125,19 +123,20 @@ impl TaskRun<'_> {
         )
     }
 
-    /// The schema of the value that a turn of this phase has to give, as the agent is shown it.
+    /// The schema to show to the agent if a turn in this phase must return the structured output.
     pub fn output(&self, key: TurnKey) -> Option<&str> {
         self.output_schema
             .as_deref()
             .filter(|_| self.owes_output(key))
     }
 
-    /// Whether the history keeps the final messages of the task, since another than the last one may count.
+    /// Whether the history keeps all final messages of the task, because not only the last one may be
+    /// needed.
     pub fn keeps_messages(&self) -> bool {
         self.has_phases() || self.policy.wants_output
     }
 
-    /// Whether the task has other phases than the one that does it.
+    /// Whether the task has more phases than the one that does the work.
     pub fn has_phases(&self) -> bool {
         are_named(&self.policy.phases)
     }

@@ -1,6 +1,7 @@
-//! What a run came to, sent to an OpenTelemetry collector where the standard variables name one.
+//! Sends the traces and metrics of a run to an OpenTelemetry collector, if the standard variables name
+//! one.
 //!
-//! It is sent once, at the end, and never tried again: a run does not wait for who only watches it.
+//! It is sent once, at the end, without retries: an observer must not delay a run.
 
 use crate::agents::maker_of;
 use crate::context::Context;
@@ -18,19 +19,19 @@ use hyper::{Request, Uri};
 use percent_encoding::percent_decode_str;
 use std::time::Duration;
 
-/// The longest that the end of a run waits for a collector, and that of a run that is being cancelled.
+/// How long the end of a run waits for a collector, normally and when the run is cancelled.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(1);
 
-/// The two kinds of what is sent: the word in the names of variables, the end of the address.
+/// The two signals: the word in variable names and the path of the endpoint.
 const SIGNALS: [(&str, &str); 2] = [("TRACES", "v1/traces"), ("METRICS", "v1/metrics")];
 
-/// What is folded of a run's events, and where it goes.
+/// The telemetry collected from a run's events, and its destination.
 #[derive(Debug)]
 pub(super) struct Exporter {
     telemetry: Telemetry,
     origin: Origin,
-    /// For each of [`SIGNALS`] where it goes, if anywhere, or what is wrong with the variables.
+    /// The destination of each of [`SIGNALS`], or why the variables are invalid.
     targets: Result<[Option<Target>; 2], String>,
     network: Network,
     limit: Duration,
@@ -43,7 +44,7 @@ struct Target {
 }
 
 impl Exporter {
-    /// What the variables ask for; `None` where they name no collector.
+    /// The exporter that the variables configure; `None` if they name no collector.
     pub(super) fn of(context: &Context) -> Option<Self> {
         let truth = |name| {
             context
@@ -78,7 +79,7 @@ impl Exporter {
         })
     }
 
-    /// Takes an event in, without secrets.
+    /// Adds a redacted event.
     pub(super) fn take(&mut self, event: &Event, summary: &RunSummary) {
         let is_told = match &event.kind {
             EventKind::Agent(said) => matches!(
@@ -95,7 +96,7 @@ impl Exporter {
         }
     }
 
-    /// Sends everything, and returns what did not come through, in words.
+    /// Sends everything. Returns one message per failure.
     pub(super) fn send(self, is_cancelled: bool, redactor: &Redactor) -> Vec<String> {
         let targets = match self.targets {
             Ok(targets) => targets,
@@ -105,7 +106,7 @@ impl Exporter {
             self.telemetry.traces(&self.origin),
             self.telemetry.metrics(&self.origin),
         ];
-        // Events come without secrets; what the variables say of the sender does not.
+        // Events are already redacted, but attributes from the variables are not.
         let documents = documents.map(|document| {
             let text = document?.to_string();
             Some(redactor.redact(&text).into_owned())
@@ -130,7 +131,7 @@ impl Exporter {
                 post(&client, metrics, measured, limit)
             )
         });
-        // A name that is still being looked up must not hold the end up.
+        // A name lookup in progress must not delay the exit.
         runtime.shutdown_background();
         let mut faults: Vec<String> = [traces, metrics]
             .into_iter()
@@ -141,7 +142,7 @@ impl Exporter {
     }
 }
 
-/// Posts a document, where there is one and a place for it.
+/// Posts a document, if there is one and it has a destination.
 async fn post(
     client: &Client,
     target: Option<Target>,
@@ -152,7 +153,7 @@ async fn post(
         return Ok(());
     };
     let host = target.address.authority().map_or("", |authority| {
-        // Without a login.
+        // Without user name and password.
         let text = authority.as_str();
         text.rsplit_once('@').map_or(text, |(_, host)| host)
     });
@@ -179,7 +180,7 @@ async fn post(
     }
 }
 
-/// Where traces and metrics go.
+/// The destinations of traces and metrics.
 fn targets(context: &Context) -> Result<[Option<Target>; 2], String> {
     let mut targets = [None, None];
     for (target, (signal, path)) in targets.iter_mut().zip(SIGNALS) {
@@ -241,7 +242,7 @@ fn headers(text: &str, variable: &str) -> Result<Vec<(HeaderName, HeaderValue)>,
     all.ok_or_else(|| format!("OpenTelemetry: {variable} has something that is no header: write name=value, divided by commas"))
 }
 
-/// The attributes that the variables give to whoever sends.
+/// The resource attributes from the variables.
 fn resource(context: &Context) -> Vec<(String, String)> {
     let given = context.var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
     let named = context.var("OTEL_SERVICE_NAME");
@@ -250,7 +251,7 @@ fn resource(context: &Context) -> Vec<(String, String)> {
     others.chain(own.clone()).collect()
 }
 
-/// `name=value` pairs divided by commas, the values percent-encoded.
+/// Comma-separated `name=value` pairs with percent-encoded values.
 fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     let all = text.split(',').filter_map(|pair| pair.split_once('='));
     all.map(|(name, value)| {

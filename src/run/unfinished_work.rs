@@ -1,5 +1,5 @@
-//! Unfinished work at the end of a run: what did not land outlives the machine, and what was kept of work
-//! that did is removed.
+//! Unfinished work at the end of a run: saves what was not delivered on GitHub, and removes saved work
+//! that was.
 
 use crate::context::Context;
 use crate::domain::kept_work::is_outdated;
@@ -13,16 +13,16 @@ use crate::run::steps::secrets_in;
 use crate::run::work_keeper::WorkKeeper;
 use std::time::{Duration, Instant};
 
-/// How long keeping the work may take when the job is being cancelled.
+/// How long saving may take while the job is being cancelled.
 const PATIENCE_OF_CANCELLED: Duration = Duration::from_secs(3);
 
-/// How long GitHub may take to name what is kept.
+/// How long GitHub may take to list the saved work.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Outdated references that one run looks at.
+/// The most outdated references that one run checks.
 const LOOKED_AT: usize = 5;
 
-/// At the end of a run: keeps what did not land, or removes what was kept of work that did.
+/// At the end of a run: saves undelivered work, or removes the saved copy of delivered work.
 pub(crate) async fn settle(
     context: &Context,
     parts: &mut Parts<'_>,
@@ -88,7 +88,7 @@ pub(crate) async fn settle(
     });
 }
 
-/// Removes what was kept of work that has landed, and what is too old to be of use.
+/// Removes the saved copy of delivered work, and saved work of any request that is too old.
 async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>, cancel: &Cancel) {
     let Some(actions) = ActionsEnvironment::of(context) else {
         return;
@@ -100,7 +100,7 @@ async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>,
         return;
     };
     let there = repo.refs_below(KEPT_WORK_REFS).await;
-    // A reference that nobody saw is looked for by the next run.
+    // If the list cannot be read, the next run tries again.
     let there = there.unwrap_or_default();
     keeper.is_there |= there.iter().any(|(name, _)| name == keeper.name.full());
     if keeper.is_there
@@ -116,13 +116,13 @@ async fn tidy(context: &Context, keeper: &mut WorkKeeper, parts: &mut Parts<'_>,
     for (name, commit) in others.take(LOOKED_AT) {
         let facts = repo.git_commit(commit).await;
         if facts.is_ok_and(|facts| is_outdated(&facts.message, now)) {
-            // What cannot be removed now is found once more.
+            // If this fails, a later run tries again.
             let _ = repo.delete_ref(name).await;
         }
     }
 }
 
-/// A flag that rises by itself.
+/// A cancellation that triggers itself after `patience`.
 fn ends_after(patience: Duration) -> Cancel {
     let cancel = Cancel::new();
     let raised = cancel.clone();

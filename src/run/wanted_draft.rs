@@ -1,29 +1,27 @@
-//! A plan that is to be drafted, and what has become of it.
+//! A plan to draft, and the result.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// A plan that is to be drafted instead of one that is to be worked off.
+/// A plan to draft, instead of a plan to run.
 #[derive(Debug, Clone)]
 pub struct WantedDraft {
-    /// What the plan is to be about.
+    /// The text to plan from.
     pub request: String,
-    /// The new file that it is written to, absolute; `None` for one that is named after the plan.
+    /// The absolute path of the new file; `None` to name it after the plan.
     pub output: Option<PathBuf>,
     /// Whether it is committed, for a pull request.
     pub commits: bool,
-    /// The file that it was written to, and what a person should know of it.
+    /// The written plan, once there is one.
     pub written: Rc<RefCell<Option<Written>>>,
 }
 
 /// A plan that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// Its file, relative to the work tree where it lies in it.
+    /// Its path, relative to the work tree if it lies there.
     pub path: String,
-    /// Its title.
     pub title: String,
-    /// The number of its tasks.
     pub tasks: usize,
 }

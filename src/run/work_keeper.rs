@@ -1,5 +1,5 @@
-//! Keeps the work of a run in a reference of the repository that is no branch: commits that were not
-//! pushed, the state of the work tree, and what the run knows.
+//! Saves the work of a run in a reference of the repository that is not a branch: unpushed commits, the
+//! work tree, and the state of the run.
 
 use crate::context::Context;
 use crate::domain::kept_work::{KeptMeta, key, message};
@@ -16,7 +16,7 @@ use crate::run::prepare::Source;
 use crate::run::setup::Setup;
 use crate::run::work_tree::WorkTree;
 
-/// What is kept of the run directory.
+/// The files of the run directory that are saved.
 pub(crate) const KEPT_FILES: [RunFile<'static>; 8] = [
     RunFile::Manifest,
     RunFile::History,
@@ -31,13 +31,13 @@ pub(crate) const KEPT_FILES: [RunFile<'static>; 8] = [
 /// The file that says how to fetch the rest.
 pub(crate) const META: &str = "meta.json";
 
-/// Keeps the work of a run that may push.
+/// Saves the work of a run that may push.
 pub struct WorkKeeper {
     remote: Remote,
     pub(crate) name: KeptWorkRef,
-    /// The base that was kept last, or that the remote has.
+    /// The base commit that was saved last, or that the remote has.
     known: Option<RevId>,
-    /// Whether the reference is known to be there.
+    /// Whether the reference is known to exist.
     pub(crate) is_there: bool,
 }
 
@@ -62,8 +62,8 @@ pub(crate) fn reference(request: &RunRequest, source: &Source) -> Option<KeptWor
 }
 
 impl WorkKeeper {
-    /// Keeps the work of this run; `None` where nothing may be pushed. `is_there` says that the run was
-    /// taken up from the reference.
+    /// The keeper for a run; `None` if it may not push. `is_there` means that the run was restored from
+    /// the reference.
     pub(crate) fn of(
         context: &Context,
         request: Option<&RunRequest>,
@@ -80,7 +80,7 @@ impl WorkKeeper {
         })
     }
 
-    /// Keeps commits that were made since the work was kept last. A failure is said and stops nothing.
+    /// Saves the commits made since the last time. A failure is only a warning.
     pub(crate) fn keep_commits(
         &mut self,
         setup: &Setup,
@@ -97,8 +97,8 @@ impl WorkKeeper {
         }
     }
 
-    /// Keeps all of the work; without a snapshot what is committed. `ended` is the number of the last event
-    /// of a process that comes to its end.
+    /// Saves all work, or only the commits without a snapshot. `ended` is the number of the last event
+    /// of a process that ends in order, else 0.
     pub(crate) fn keep(
         &mut self,
         setup: &Setup,
@@ -136,7 +136,7 @@ impl WorkKeeper {
         Ok(())
     }
 
-    /// The notes that an earlier run of the same request has left. What cannot be fetched is none.
+    /// The notes of an earlier run of the same request. `None` if they cannot be fetched.
     pub(crate) fn notes(&mut self, tree: &WorkTree) -> Option<Vec<u8>> {
         let cancel = Cancel::new();
         let fetched = tree
@@ -148,7 +148,7 @@ impl WorkKeeper {
         tree.repo.file_of_kept_work(&work, &name).ok().flatten()
     }
 
-    /// Removes what was kept.
+    /// Removes the saved work.
     pub(crate) fn remove(&mut self, tree: &WorkTree, cancel: &Cancel) -> Result<(), String> {
         let removed = tree
             .repo

@@ -17,29 +17,29 @@ use globset::GlobSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The state of the repository as git tells it, where it could be read, and as a value of the domain.
+/// The raw state of the repository, if it could be read, and the same as a value of the domain.
 pub type Seen = (Option<Arc<RawSnapshot>>, Snapshot);
 
 /// The work tree of a run.
 pub struct WorkTree {
     /// The repository and the run's private git directory.
     pub repo: CachedRepo,
-    /// The plan, its file and what is known of its tasks.
+    /// The plan, its file and the status of its tasks.
     pub plan: PlanState,
-    /// The merge whose conflicts are resolved here, while they are.
+    /// The merge whose conflicts the agent is resolving, if any.
     pub merging: Option<Merging>,
     run_dir: RunDir,
     progress_ignore: GlobSet,
     /// Untracked files that only the checks left behind.
     check_artifacts: BTreeSet<Vec<u8>>,
-    /// What the checks left in them, as far as this process saw it.
+    /// Digests of those files as the checks left them, as far as this process knows.
     artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
     installed: InstalledPrograms,
 }
 
 impl WorkTree {
-    /// The work tree of a run that keeps its state in `run_dir`. Changes to paths that
-    /// `progress_ignore` matches are no progress.
+    /// The work tree of a run with state in `run_dir`. Changes to paths that `progress_ignore` matches
+    /// do not count as progress.
     pub fn new(
         repo: CachedRepo,
         plan: PlanState,
@@ -59,15 +59,16 @@ impl WorkTree {
         }
     }
 
-    /// What a state of it changes of the tests, and of what these checks are made of.
+    /// Changes that a state makes to the tests and to the definitions of these checks.
     pub fn check_changes(&self, raw: &RawSnapshot, checks: &[Check]) -> CheckChanges {
         check_changes(&self.repo, raw, checks, &self.installed)
     }
 
-    /// Keeps what the programs are that these checks run and no commit holds, before an agent works.
+    /// Records the installed programs that these checks run and no commit contains, before an agent
+    /// works.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When the record cannot be written.
     pub fn note_installed(
         &mut self,
         raw: Option<&RawSnapshot>,
@@ -83,7 +84,7 @@ impl WorkTree {
         }
     }
 
-    /// What does not count as change.
+    /// The files that do not count as changes.
     pub fn exempt(&self) -> Exempt {
         Exempt {
             progress_ignore: self.progress_ignore.clone(),
@@ -92,32 +93,32 @@ impl WorkTree {
         }
     }
 
-    /// The state of the repository now. What a person should know of it is told.
+    /// Takes a new snapshot of the repository. Its warnings are emitted.
     pub fn snapshot(&mut self, emit: &mut Emitter<'_>) -> Seen {
         let exempt = self.exempt();
         told(self.repo.snapshot(&exempt), emit)
     }
 
-    /// As [`Self::snapshot`], but the last one where nothing of ours can have changed the repository
-    /// since. Nothing may be staged, saved or removed by it.
+    /// As [`Self::snapshot`], but reuses the last one if no process started by Sprag can have changed
+    /// the repository since. Do not stage, save or remove files based on it.
     pub fn last_snapshot(&mut self, emit: &mut Emitter<'_>) -> Seen {
         let exempt = self.exempt();
         told(self.repo.last_snapshot(&exempt), emit)
     }
 
-    /// Keeps which untracked files there are before the checks run, so that a run that dies under
-    /// them still knows what they left behind.
+    /// Records the untracked files before the checks run, so that it is known what the checks left
+    /// behind even if the run dies during them.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// When the record cannot be written.
     pub fn note_untracked(&self, before: Option<&RawSnapshot>) -> anyhow::Result<()> {
         let Some(before) = before else { return Ok(()) };
         let there: Vec<&[u8]> = paths(before).collect();
         self.run_dir.write_json(RunFile::BeforeChecks, &there)
     }
 
-    /// Removes files that only the checks left behind and that are not as they left them: the checks make them
-    /// anew, as in a fresh checkout, and none passes by what somebody else wrote there.
+    /// Removes files that only the checks left behind and that were changed since. The checks create
+    /// them again, as in a fresh checkout, so none passes because of what somebody else wrote there.
     ///
     /// # Errors
     /// When one cannot be removed.
@@ -133,14 +134,14 @@ impl WorkTree {
         Ok(())
     }
 
-    /// The state after the checks: files that they alone created are known as their artifacts from
-    /// now on; what they changed in tracked files stays.
+    /// The state after the checks. Files that they created become check artifacts. Their changes to
+    /// tracked files stay.
     pub fn settle(&mut self, before: Option<&RawSnapshot>, emit: &mut Emitter<'_>) -> Seen {
         let settled = self.take_artifacts(before, emit);
         let artifacts: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
         let contents = self.repo.contents_of(&artifacts);
         self.artifact_contents = self.check_artifacts.iter().cloned().zip(contents).collect();
-        // Nothing is there to be removed when what ran was no check.
+        // Nothing is removed if no check ran.
         self.run_dir.remove(RunFile::BeforeChecks);
         settled
     }
@@ -160,8 +161,8 @@ impl WorkTree {
         self.snapshot(emit)
     }
 
-    /// Takes up what the checks of an earlier process of this run left behind; those under which it
-    /// died included.
+    /// Loads the artifacts of checks in earlier processes of this run, including those of checks during
+    /// which a process died.
     pub fn recall_artifacts(&mut self, emit: &mut Emitter<'_>) {
         let read = |file| self.run_dir.read_json::<Vec<Vec<u8>>>(file);
         let known = read(RunFile::CheckArtifacts);
@@ -185,12 +186,11 @@ impl WorkTree {
         emit.unless_kept(saved);
     }
 
-    /// Brings branch, index and work tree to another commit. The move is on the disk before it is
-    /// made, so that it is undone when the process dies before [`Self::arrive`] or
-    /// [`Self::move_back`].
+    /// Moves branch, index and work tree to another commit. The move is recorded first, so that it can
+    /// be undone if the process dies before [`Self::arrive`] or [`Self::move_back`].
     ///
     /// # Errors
-    /// The outer one when the run's own state cannot be written, the inner one when the repository
+    /// The outer error when the run's own state cannot be written, the inner one when the repository
     /// cannot be moved.
     pub fn move_to(&mut self, to: &RevId) -> anyhow::Result<Result<MoveIntent, SwitchError>> {
         let exempt = self.exempt();
@@ -203,12 +203,12 @@ impl WorkTree {
         Ok(moved.map(|_| intent))
     }
 
-    /// Stays at the commit that it was moved to, or at one made of it.
+    /// Completes a move: the branch stays at the target, or at a commit made on top of it.
     pub fn arrive(&mut self) {
         self.run_dir.remove(RunFile::Move);
     }
 
-    /// Goes back to the commit that it was moved from. One that it cannot go back to is told.
+    /// Undoes a move. A failure is a warning.
     pub fn move_back(&mut self, intent: &MoveIntent, emit: &mut Emitter<'_>) {
         let exempt = self.exempt();
         if let Err(error) = self.repo.change().move_back(intent, &exempt) {
@@ -237,13 +237,13 @@ fn told(seen: Result<Arc<RawSnapshot>, GitError>, emit: &mut Emitter<'_>) -> See
     }
 }
 
-/// Every path that a snapshot lists.
+/// Every path in a snapshot.
 fn paths(snapshot: &RawSnapshot) -> impl Iterator<Item = &[u8]> {
     let all = snapshot.changes.iter().chain(&snapshot.uncounted);
     all.map(|change| change.path.as_slice())
 }
 
-/// Untracked files that were not there before.
+/// Untracked files that did not exist before.
 fn new_files(now: &RawSnapshot, was_there: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
     let new = now.changes.iter().filter(|change| {
         change.kind == ChangeKind::Added && change.untracked && !was_there(&change.path)
@@ -251,13 +251,13 @@ fn new_files(now: &RawSnapshot, was_there: impl Fn(&[u8]) -> bool) -> Vec<Vec<u8
     new.map(|change| change.path.clone()).collect()
 }
 
-/// The files that a snapshot says were changed, as they are shown.
+/// The changed files of a snapshot, for display.
 pub fn changed_paths(raw: &RawSnapshot) -> Vec<String> {
     let paths = raw.changes.iter().map(|change| display_path(&change.path));
     paths.collect()
 }
 
-/// The commit that HEAD is at; `None` before the first one.
+/// The commit at HEAD; `None` before the first commit.
 pub fn head_of(raw: &RawSnapshot) -> Option<RevId> {
     match &raw.known.head {
         Head::Unborn => None,
