@@ -25,10 +25,7 @@ pub enum LockError {
     },
     /// The lock file could not be used.
     #[error("cannot lock {}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// The lock of a repository, released on drop. The operating system releases it when the process dies.
