@@ -1,4 +1,4 @@
-//! What the variables and inputs of a job say: the repository, the token, the workflow run and the event.
+//! The variables and inputs of a job: the repository, the token, the workflow run and the event.
 
 use crate::context::Context;
 use crate::domain::trigger::place::{Place, WorkflowRun};
@@ -11,25 +11,25 @@ use secrecy::{ExposeSecret as _, SecretString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The repository on GitHub that the environment names, and the access to it.
+/// The GitHub repository that the environment names, and the access to it.
 #[derive(Debug, Clone)]
 pub struct ActionsEnvironment {
-    /// Where it is.
+    /// The repository and the workflow run.
     pub place: Place,
-    /// The token that was given to this step.
+    /// The token of this step.
     pub token: SecretString,
-    /// The pauses between the tries of a push that fails for the moment.
+    /// The pauses between attempts at a push after transient failures.
     pub pauses: [Duration; 3],
     limits: Limits,
     network: Network,
 }
 
 impl ActionsEnvironment {
-    /// What the environment says; `None` without a repository or a token.
+    /// Reads the environment. `None` without a repository or a token.
     pub fn of(context: &Context) -> Option<Self> {
         let mut limits = Limits::default();
         let mut pauses = RETRY_PAUSES;
-        // Tests shorten the waits: they have a server of their own.
+        // Tests shorten the waits, because they have their own server.
         let set = |name: &str| Some(Duration::from_millis(context.var(name)?.parse().ok()?));
         if let Some(spacing) = set("SPRAG_GITHUB_SPACING_MS") {
             limits.spacing = spacing;
@@ -50,7 +50,7 @@ impl ActionsEnvironment {
         })
     }
 
-    /// As [`Self::of`], with the name that somebody chose for the run, if anybody did.
+    /// Like [`Self::of`], with the chosen name of the run, if there is one.
     pub fn named(context: &Context, name: Option<&str>) -> Option<Self> {
         let mut actions = Self::of(context)?;
         if let Some(name) = name {
@@ -59,15 +59,15 @@ impl ActionsEnvironment {
         Some(actions)
     }
 
-    /// Whether the token is a job's own or an app's: what it pushes starts no workflow if it is a job's.
+    /// Whether the token belongs to a job or an app. Pushes with a job's token start no workflow.
     pub fn is_job_token(&self) -> bool {
         self.token.expose_secret().starts_with("ghs_")
     }
 
-    /// A client; inside a runtime.
+    /// Creates a client. Call this inside a runtime.
     ///
     /// # Errors
-    /// When a token must not be sent to the address of the API.
+    /// When the token must not be sent to the URL of the API.
     pub fn client(&self) -> Result<Client, crate::github::api::Error> {
         let settings = Settings {
             api_url: self.place.api_url.clone(),
@@ -78,7 +78,7 @@ impl ActionsEnvironment {
     }
 }
 
-/// The repository and the workflow run that the variables of the job name, whether there is a token or not.
+/// The repository and the workflow run that the variables of the job name. It needs no token.
 pub fn place(context: &Context) -> Option<Place> {
     let url = |name: &str, default: &str| {
         let url = context.var(name).unwrap_or(default);
@@ -97,12 +97,12 @@ pub fn place(context: &Context) -> Option<Place> {
     })
 }
 
-/// The way out of this machine, by the variables that curl and git read, too.
+/// The proxy and certificate settings, from the same variables that curl and git read.
 pub fn network(context: &Context) -> Network {
     Network::of(|name| context.var_os(name).map(ToOwned::to_owned))
 }
 
-/// The file of the event that began the workflow run, and the event's name.
+/// The name and the file of the event that started the workflow run.
 pub fn event(context: &Context) -> Option<(String, PathBuf)> {
     let name = context.var("GITHUB_EVENT_NAME")?;
     Some((name.to_owned(), context.path_var("GITHUB_EVENT_PATH")?))

@@ -1,4 +1,4 @@
-//! `--commit-via api`: GitHub makes the commits itself and signs them.
+//! `--commit-via api`: GitHub creates the commits itself and signs them.
 
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::snapshot::RevId;
@@ -6,25 +6,25 @@ use crate::git::{BranchName, Repo as GitRepo};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{CommitOnBranch, Repo};
 
-/// Commits that GitHub is to make anew.
+/// The commits that GitHub is to recreate.
 #[derive(Debug, Clone, Copy)]
 pub struct ApiPush<'a> {
-    /// The repository that has them.
+    /// The local repository that has them.
     pub repo: &'a GitRepo,
-    /// The branch that they are for.
+    /// The branch to commit to.
     pub branch: &'a BranchName,
-    /// Where the branch was when the run began; `None` where it was not there.
+    /// The commit of the branch when the run began, or `None` if it did not exist.
     pub expected: Option<&'a RevId>,
-    /// The commit that the run began from.
+    /// The commit that the run started from.
     pub start: &'a RevId,
 }
 
-/// Why commits were not made by the API.
+/// Why the API did not create the commits.
 #[derive(Debug)]
 pub enum NotMade {
-    /// It cannot be done this way: the API cannot express a commit, or the branch has moved.
+    /// It is not possible: the API cannot express a commit, or the branch has moved.
     Impossible(String),
-    /// GitHub made a commit whose tree is not the one that was verified.
+    /// GitHub created a commit whose tree is not the verified one.
     OtherTree(String),
 }
 
@@ -34,8 +34,8 @@ impl From<String> for NotMade {
     }
 }
 
-/// Has GitHub make each of the run's commits anew on the branch, and compares the trees that it made of
-/// them with those that were verified. `None` where there are none.
+/// Lets GitHub recreate each of the run's commits on the branch, and compares their trees with the verified
+/// ones. `None` if there are no commits.
 ///
 /// # Errors
 /// [`NotMade`].
@@ -51,7 +51,7 @@ pub async fn commit(
         .repo
         .commits_between(push.start, &head)
         .map_err(|error| told(&error))?;
-    // Everything that can be refused here is, before anything is made.
+    // All possible refusals are checked before anything is created.
     let mut changes = Vec::new();
     let mut parent = push.start.clone();
     for commit in &commits {
@@ -80,7 +80,7 @@ pub async fn commit(
         at = match repo.commit_on_branch(&made).await {
             Ok(new) => new,
             Err(error) if rebased.is_empty() => return Err(told(&error).into()),
-            // Some of the work is there: what follows goes on top of that by a push.
+            // Some commits exist already. A push puts the rest on top of them.
             Err(error) => return Err(format!("after {} of them: {error}", rebased.len()).into()),
         };
         let tree = push.repo.tree_of(commit).map_err(|error| told(&error))?;
@@ -121,7 +121,7 @@ pub async fn commit(
     }))
 }
 
-/// Where the branch is on GitHub; made there if it is new.
+/// The commit of the branch on GitHub. A new branch is created there.
 async fn ready(repo: &Repo, push: ApiPush<'_>) -> Result<String, String> {
     if let Some(expected) = push.expected {
         return match expected == push.start {

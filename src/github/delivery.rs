@@ -1,4 +1,4 @@
-//! What follows a push on GitHub: the pull request of the branch, and the workflows that are to run on it.
+//! The steps after a push on GitHub: the branch's pull request, and the workflows to start on it.
 
 use crate::domain::event::{PullRequestLine, PushLine};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
@@ -12,22 +12,22 @@ use crate::report::markdown::pull_request;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long GitHub may take for everything but the push itself.
+/// Time limit for everything on GitHub except the push itself.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What became of the work.
+/// The result of delivering the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
-    /// Nothing was to be pushed.
+    /// There was nothing to push.
     Not,
-    /// The work arrived where it was meant to.
+    /// The work is at its destination.
     Done,
-    /// The work is kept, but it did not arrive where it was meant to.
+    /// The work is kept, but did not reach its destination.
     Failed,
 }
 
 impl Delivered {
-    /// What became of work that was pushed.
+    /// The result for pushed work.
     pub fn of(done: bool) -> Self {
         match done {
             true => Self::Done,
@@ -36,8 +36,8 @@ impl Delivered {
     }
 }
 
-/// How a run ends whose tasks came to `ended` when this became of its work. `stopped` says that a
-/// signal came, without which the work might have arrived.
+/// The end of a run whose tasks ended with `ended` and whose work was delivered like this. `stopped` means
+/// that a signal came, without which the delivery might have succeeded.
 pub fn end_of(
     ended: (RunStatus, Reason),
     delivered: Delivered,
@@ -52,24 +52,24 @@ pub fn end_of(
     }
 }
 
-/// What follows a push on GitHub.
+/// The steps after a push on GitHub.
 #[derive(Debug, Clone, Copy)]
 pub struct AfterPush<'a> {
     /// GitHub.
     pub actions: &'a ActionsEnvironment,
-    /// What the run was asked for.
+    /// The request of the run.
     pub request: &'a RunRequest,
     /// The branch that was pushed.
     pub branch: &'a WorkBranch,
-    /// The summary that the description of the pull request is made from.
+    /// The summary for the description of the pull request.
     pub summary: &'a RunSummary,
-    /// How long GitHub may take for all of it.
+    /// Time limit for all calls to GitHub.
     pub patience: Duration,
 }
 
 impl AfterPush<'_> {
-    /// Opens or updates the pull request and starts workflows, if the branch has the work. Says
-    /// whether all is where it was meant to be, and what a person should know.
+    /// Opens or updates the pull request and starts workflows, if the branch has the work. Returns whether
+    /// everything succeeded, and messages for the user.
     pub async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
         let request = self.request;
         let mut troubles = Vec::new();
@@ -120,7 +120,7 @@ impl AfterPush<'_> {
     }
 }
 
-/// Checks the boxes of the tasks that are done, in its text as it is now.
+/// Ticks the boxes of the finished tasks in its current text.
 async fn check_boxes(repo: &Repo, number: u64, summary: &RunSummary) -> Result<(), Error> {
     let is_done = |task: &TaskSummary| task.status == TaskEnd::Done;
     if !summary.tasks.iter().any(is_done) {

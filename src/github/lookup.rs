@@ -1,4 +1,4 @@
-//! From the GitHub event to what is to be done: nothing, an answer, a refusal, or a run.
+//! Decides what a GitHub event asks for: nothing, an answer, a refusal, or a run.
 
 mod answer;
 mod fetch;
@@ -27,10 +27,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The largest payload that is read. GitHub's own limit is 25 MB.
+/// Maximum size in bytes of a payload that is read. GitHub's own limit is 25 MB.
 const MAX_PAYLOAD: u64 = 32 << 20;
 
-/// What follows from an event.
+/// The decision about an event.
 pub enum Beginning {
     /// The job ends without a run.
     Over(Ended),
@@ -41,18 +41,16 @@ pub enum Beginning {
 /// What the event is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The event says what is to be done.
+    /// The event determines the work.
     Ask,
-    /// The step's own settings say what is to be done; the event says who asked, and on which branch.
+    /// The step's settings determine the work. The event says who asked, and on which branch.
     Place,
-    /// Another job of the workflow run did the work, and this one publishes it: the run is not counted
-    /// twice.
+    /// This job publishes the work of another job of the workflow run. The run is not counted twice.
     Publish,
 }
 
 impl Beginning {
-    /// What is to be worked on, with the commit that the workflow run is for where no other is known;
-    /// or how the job ends.
+    /// The requested work, or how the job ends. If no head commit is known, it is that of the workflow run.
     pub fn wanted(self, context: &Context) -> std::result::Result<Wanted, Ended> {
         let mut wanted = match self {
             Self::Over(ended) => return Err(ended),
@@ -65,7 +63,7 @@ impl Beginning {
         Ok(wanted)
     }
 
-    /// What the step itself names, on the branch that the workflow run is for.
+    /// The work that the step itself configures, on the branch of the workflow run.
     pub fn configured(context: &Context, actions: &ActionsEnvironment) -> Self {
         Self::Work(Box::new(Wanted {
             source: WantedSource::Configured,
@@ -74,31 +72,31 @@ impl Beginning {
     }
 }
 
-/// What is to be worked on.
+/// The requested work.
 pub struct Wanted {
     /// The plan or the prompt.
     pub source: WantedSource,
-    /// Who asked for it, and where the work and the report go.
+    /// Who requested it, and where the work and the report go.
     pub request: RunRequest,
 }
 
-/// What a run works on. A path is one of the branch that is checked out afterwards.
+/// The source of the work. A path refers to the branch that is checked out later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedSource {
-    /// What the step itself names.
+    /// The settings of the step.
     Configured,
     /// A plan file, relative to the work tree.
     Plan(String),
-    /// A task in words.
+    /// The description of a task.
     Prompt(String),
-    /// The text of a plan that is not a file.
+    /// The text of a plan without a file.
     PlanText(String),
     /// The next plan of a directory, relative to the work tree.
     Queue(String),
 }
 
-/// The settings that say who may start what. They come from the workflow and the repository's
-/// configuration as it is checked out, never from the event.
+/// The settings that say who may start what. They come from the workflow and from the repository's
+/// checked-out configuration, never from the event.
 pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettings {
     TriggerSettings {
         rules: settings.clone().resolve(context.in_actions()),
@@ -109,8 +107,8 @@ pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettin
     }
 }
 
-/// The settings of a configuration file that are obeyed. Where anybody can cause the event, the checkout may
-/// be theirs, too: then only the workflow says who may start runs.
+/// The part of a configuration file that applies. If anybody can cause the event, the checkout may be theirs
+/// too; then only the workflow decides who may start runs.
 pub fn without_rights(context: &Context, file: Settings) -> Settings {
     match actions_environment::event(context).is_none() || is_of_a_writer(context) {
         true => file,
@@ -118,8 +116,8 @@ pub fn without_rights(context: &Context, file: Settings) -> Settings {
     }
 }
 
-/// Why the sender of the event starts nothing, where no candidate was judged: a bot that is not listed,
-/// Sprag's own account, and, if `needs_access`, anybody without write access.
+/// Why the sender of the event may not start anything, if no candidate was judged. This applies to a bot that
+/// is not listed, Sprag's own account, and, if `needs_access`, anybody without write access.
 pub async fn stranger(
     context: &Context,
     repo: &crate::github::api::Repo,
@@ -167,7 +165,7 @@ pub fn read(context: &Context) -> Result<payload::Event> {
     payload::parse(&name, &json).map_err(|error| Error::config(error.to_string()))
 }
 
-/// Whether nobody without write access can have caused the event of this job.
+/// Whether only people with write access can have caused the event of this job.
 fn is_of_a_writer(context: &Context) -> bool {
     actions_environment::event(context).is_some_and(|(name, _)| triage::is_of_a_writer(&name))
 }
@@ -187,7 +185,7 @@ fn payload_of(path: &Path) -> Result<Value> {
 /// Decides what the event of this workflow run asks for.
 ///
 /// # Errors
-/// When the event cannot be read or there is no token to ask GitHub with.
+/// When the event cannot be read or there is no token for GitHub.
 pub async fn begin(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -197,7 +195,7 @@ pub async fn begin(
     let explicit = purpose != Purpose::Ask;
     let event = match read(context) {
         Ok(event) => event,
-        // Whoever can push or dispatch may start a run, even if the payload cannot be read.
+        // Anybody who can push or dispatch may start a run, even if the payload cannot be read.
         Err(_) if explicit && is_of_a_writer(context) => {
             return Ok(Beginning::Work(Box::new(Wanted {
                 source: WantedSource::Configured,
@@ -294,7 +292,7 @@ pub async fn begin(
     }
 }
 
-/// Notes which tasks of an issue are done by Sprag when a run begins.
+/// Records which tasks of an issue Sprag had done when a run begins.
 pub(crate) fn note_own(state: &mut State, plan: &Plan, is_own: impl Fn(&str) -> bool) {
     let done = plan
         .tasks
@@ -304,7 +302,7 @@ pub(crate) fn note_own(state: &mut State, plan: &Plan, is_own: impl Fn(&str) -> 
     state.note_done(titles.filter(|title| is_own(title)));
 }
 
-/// The title of the work: the first line of the instruction, or what is to be fixed.
+/// The title of the work: the first line of the instruction, or a description of what to fix.
 fn title(candidate: &Candidate) -> String {
     let at = match (candidate.number(), candidate.is_pull()) {
         (Some(number), true) => format!(" of pull request {number}"),
@@ -333,7 +331,7 @@ fn one_task(title: &str, task: &str) -> String {
     plan.to_string()
 }
 
-/// What is asked for where that is a file or a directory of the repository.
+/// The source if the request names a file or a directory of the repository.
 fn of_repository(ask: &Ask) -> Option<WantedSource> {
     match ask {
         Ask::Plan(path)
@@ -348,7 +346,7 @@ fn of_repository(ask: &Ask) -> Option<WantedSource> {
     }
 }
 
-/// A request that is authorised.
+/// An authorised request.
 struct Asked<'a> {
     actions: &'a ActionsEnvironment,
     lookup: EventLookup<'a>,
@@ -433,7 +431,7 @@ impl Asked<'_> {
         }
     }
 
-    /// A review as tasks, with the threads that they answer.
+    /// Converts a review to tasks, with the threads that they answer.
     fn of_review(
         &self,
         id: u64,

@@ -1,4 +1,4 @@
-//! GitHub: its API, the environment of a job, who asks for what, and what is reported there.
+//! GitHub: its API, the environment of a job, the requests of events, and the reports to it.
 
 pub mod actions_environment;
 pub mod api;

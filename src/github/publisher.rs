@@ -1,8 +1,8 @@
-//! The run as GitHub shows it while it goes on: one check run, one comment, reactions.
+//! Shows a run on GitHub while it is in progress: one check run, one comment, reactions.
 //!
-//! A thread of its own takes the latest summary from a channel, so that neither a slow answer nor a
-//! wait that GitHub asks for holds the run up, and so that what is overtaken is never sent. What cannot
-//! be published is a sentence for the log; it never fails the run.
+//! A separate thread receives the latest summary from a channel, so that neither a slow response nor a wait
+//! for GitHub holds up the run, and outdated summaries are never sent. What cannot be published becomes a
+//! line in the log; it never fails the run.
 
 mod check_and_comment;
 
@@ -18,30 +18,30 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// The least time between two updates of the check run, and of the comment, while the run goes on.
-/// GitHub counts both as content: 80 a minute and 500 an hour are its secondary limits.
+/// Minimum time between two updates of the check run while the run is in progress. GitHub counts updates as
+/// content: 80 per minute and 500 per hour are its secondary limits.
 pub const CHECK_EVERY: Duration = Duration::from_secs(15);
-/// As above.
+/// Minimum time between two updates of the comment.
 pub const COMMENT_EVERY: Duration = Duration::from_secs(60);
 
-/// What there is to be shown.
+/// The latest state to show.
 #[derive(Clone)]
 struct Latest {
     summary: Arc<RunSummary>,
     end: Option<Arc<End>>,
 }
 
-/// Publishes a run from a thread of its own.
+/// Publishes a run from a separate thread.
 pub struct Publisher {
     latest: watch::Sender<Latest>,
     thread: JoinHandle<Published>,
 }
 
 impl Publisher {
-    /// Begins to publish. `open` makes the client inside of the thread's runtime.
+    /// Starts publishing. `open` creates the client inside the thread's runtime.
     ///
     /// # Errors
-    /// When there can be no further thread.
+    /// When no thread can be created.
     pub fn start(
         pages: CheckAndComment,
         open: impl FnOnce() -> Result<Client, crate::github::api::Error> + Send + 'static,
@@ -56,15 +56,15 @@ impl Publisher {
         Ok(Self { latest, thread })
     }
 
-    /// The report that hands every event to the publisher.
+    /// The reporter that passes every event to the publisher.
     pub fn reporter(&self) -> Box<dyn Reporter> {
         Box::new(Feed {
             latest: self.latest.clone(),
         })
     }
 
-    /// Publishes the end and waits for it, no longer than `end.until` and a little. From the moment
-    /// at which `is_hurried` says so it waits for `hurry` at most.
+    /// Publishes the end and waits for it until shortly after `end.until`. Once `is_hurried` returns true, it
+    /// waits for `hurry` at most.
     pub fn finish(
         self,
         summary: &RunSummary,
@@ -77,7 +77,7 @@ impl Publisher {
             summary: Arc::new(summary.clone()),
             end: Some(Arc::new(end)),
         });
-        // The thread keeps to its own deadline; this is for one that hangs all the same.
+        // The thread keeps to its own deadline. This limit is for a thread that hangs.
         let patience = until.saturating_duration_since(Instant::now()) + Duration::from_millis(500);
         let mut gone_at = Instant::now() + patience;
         let mut was_hurried = false;
@@ -99,7 +99,7 @@ impl Publisher {
     }
 }
 
-/// Hands the summary on where something has happened that shows.
+/// Passes the summary on after every event that changes the report.
 struct Feed {
     latest: watch::Sender<Latest>,
 }
@@ -115,7 +115,7 @@ impl Reporter for Feed {
     }
 }
 
-/// Whether a report looks different after it. The end comes by [`Publisher::finish`], with more.
+/// Whether an event changes the report. The end comes from [`Publisher::finish`], with more details.
 fn shows(kind: &EventKind) -> bool {
     match kind {
         EventKind::Agent(agent) => matches!(agent, AgentEvent::Todo { .. }),
@@ -171,12 +171,12 @@ fn published(
     }
 }
 
-/// Shows what is latest, again and again, until the end.
+/// Publishes the latest state repeatedly until the end.
 async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::Receiver<Latest>) {
     let (mut check_at, mut comment_at) = (None, None);
     loop {
         if seen.changed().await.is_err() {
-            // The run ended without a word: its process is about to end with an error of its own.
+            // The run ended without a summary: its process is about to exit with its own error.
             return;
         }
         let pause = wait_of(check_at, CHECK_EVERY);
@@ -193,7 +193,7 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
             pages.end(&client, &summary, &end).await;
             return;
         }
-        // What is under way is given up when the end comes.
+        // The end interrupts an update that is in progress.
         let show_comment = wait_of(comment_at, COMMENT_EVERY).is_zero();
         let mut end_comes = seen.clone();
         tokio::select! {

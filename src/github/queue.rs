@@ -1,4 +1,4 @@
-//! `--queue DIR`: the next ready plan of a directory, worked on on a branch of its own.
+//! `--queue DIR`: selects the next ready plan of a directory. Each plan is worked on in its own branch.
 
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
@@ -17,21 +17,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// References below it count the failed runs of a plan: `<slug>/<digest of the plan>-<run>`. They need no
-/// branch, pull request or issue, and since the digest changes when a plan is edited, it is then tried again.
+/// Prefix of the refs that count the failed runs of a plan: `<slug>/<digest of the plan>-<run>`. They need no
+/// branch, pull request or issue. Since the digest changes when a plan is edited, the plan is then tried
+/// again.
 const FAILED: &str = "refs/sprag/queue/";
 
-/// How long GitHub may take to count a run.
+/// Time limit for counting a run on GitHub.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Files that may be plans, by their ending.
+/// File extensions of possible plans.
 const ENDINGS: [&str; 4] = ["yaml", "yml", "md", "json"];
 
-/// What is chosen from a queue.
+/// The selection from a queue.
 pub enum Chosen {
-    /// This plan, relative to the work tree. Its branch is set in the request.
+    /// A plan, relative to the work tree. Its branch is set in the request.
     Plan(PathBuf),
-    /// No plan: how the job ends.
+    /// No plan, and how the job ends.
     Over(Ended),
 }
 
@@ -44,7 +45,7 @@ struct Entry {
     branch: Option<String>,
 }
 
-/// Chooses the next plan, sets the branch of the request, and notes of every other plan why it was passed over.
+/// Selects the next plan, sets the branch of the request, and records why every other plan was passed over.
 ///
 /// # Errors
 /// When the directory or GitHub cannot be read.
@@ -129,8 +130,8 @@ pub async fn choose(
     }
 }
 
-/// Counts a run of a queue's plan that failed, for the next run to see; one that went well ends the
-/// count. Says what could not be counted.
+/// Records a failed run of a queue's plan for the next run. A successful run resets the count. Returns what
+/// could not be recorded.
 pub async fn count_run(
     context: &Context,
     request: &RunRequest,
@@ -149,7 +150,7 @@ pub async fn count_run(
         (Ok(github), RunStatus::Success | RunStatus::Unverified | RunStatus::NoWork) => {
             forget(&github, prefix).await
         }
-        // This says nothing about the plan, which is tried again.
+        // These ends do not depend on the plan, which is tried again.
         (_, RunStatus::Cancelled | RunStatus::Environment | RunStatus::Deadline) => Ok(()),
         (Ok(github), _) => match &request.context.head {
             Some(head) => github.create_ref(&format!("{prefix}{run_id}"), head).await,
@@ -211,7 +212,7 @@ fn entries(real: &Real, dir: &str, branches: &BTreeMap<String, String>) -> Resul
     Ok(entries)
 }
 
-/// What there is to know of a plan, and whether its branch has another text of it.
+/// The state of a plan, and whether its branch has a different version of it.
 async fn queued(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -266,7 +267,7 @@ async fn queued(
     Ok((plan, differs))
 }
 
-/// A digest that changes when the plan is edited, and not when the states of its tasks change.
+/// A digest that changes if the plan is edited, but not if the states of its tasks change.
 fn digest(name: &str, bytes: &[u8]) -> String {
     let own = without_owned_keys(name, bytes);
     let digest = blake3::hash(format!("{own:?}").as_bytes()).to_hex();
@@ -279,7 +280,7 @@ fn is_done(plan: &Plan) -> bool {
         .all(|task| task.status == TaskStatus::Done)
 }
 
-/// The plan as its own branch has it, and its digest.
+/// The version of the plan in its own branch, and its digest.
 fn on_branch(
     context: &Context,
     actions: &ActionsEnvironment,

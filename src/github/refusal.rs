@@ -1,5 +1,5 @@
-//! An error before a run starts is reported where users of the action look: in the outputs, in an annotation
-//! and in the step summary.
+//! Reports an error before a run starts where users of the action look: in the outputs, in an annotation and
+//! in the step summary.
 
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
@@ -14,10 +14,10 @@ use crate::report::workflow_command::annotation_commands;
 use std::io::Write;
 use std::path::Path;
 
-/// Reports the error; `out` is the log of the step.
+/// Reports the error. `out` is the log of the step.
 pub fn tell(context: &Context, error: &Error, out: &mut impl Write) {
     for command in annotation_commands(&[annotation(error)]) {
-        // Without a log there is nowhere left to say it.
+        // Without a log there is no other place to report it.
         let _ = writeln!(out, "{command}");
     }
     let mut report_status = ReportStatus::Ok;
@@ -33,7 +33,7 @@ pub fn tell(context: &Context, error: &Error, out: &mut impl Write) {
     }
 }
 
-/// The error for a log in which the runner looks for commands.
+/// Formats the error for a log in which the runner interprets commands.
 pub fn actions_log(error: &Error) -> String {
     let lines: Vec<String> = error.to_string().lines().map(neutral).collect();
     lines.join("\n")

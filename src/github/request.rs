@@ -1,4 +1,4 @@
-//! What a run was asked for on GitHub: who asked, where its work goes, and where it is reported.
+//! The request of a run on GitHub: who asked, where its work goes, and where it is reported.
 
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings};
@@ -10,10 +10,10 @@ use crate::github::api::Target;
 use crate::report::markdown::ReportContext;
 use serde::{Deserialize, Serialize};
 
-/// What a run was asked for on GitHub.
+/// The request of a run on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
-    /// What the texts on GitHub say of it.
+    /// The context of the texts on GitHub.
     pub context: ReportContext,
     /// The issue or pull request.
     pub number: Option<u64>,
@@ -21,35 +21,35 @@ pub struct RunRequest {
     pub is_pull: bool,
     /// What gets the reactions.
     pub react_to: Option<ReactTo>,
-    /// Where the work goes.
+    /// The branch that the work goes to.
     pub branch: Option<WorkBranch>,
-    /// The branch that the work is for.
+    /// The base branch of the work.
     pub base_ref: Option<String>,
-    /// What the comment's first line keeps.
+    /// The state that the comment's first line keeps.
     pub state: State,
-    /// The comment, where there is one already.
+    /// The comment, if it exists already.
     pub comment: Option<Page>,
     /// The plan of a queue.
     pub queued: Option<String>,
-    /// Whether it asks for what ended unfinished to be continued.
+    /// Whether it asks to continue unfinished work.
     #[serde(default)]
     pub continues: bool,
-    /// Whether it asks for nothing but the base branch to be merged.
+    /// Whether it only asks to merge the base branch.
     #[serde(default)]
     pub merges_base: bool,
-    /// The review that asked for it, whose threads are answered.
+    /// The review that requested the work, whose threads are answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
-    /// What becomes of the work; fixed when the run begins.
+    /// How the work is delivered. Fixed when the run begins.
     pub delivery: Delivery,
 }
 
-/// A review that asked for work.
+/// A review that requested work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// Its id.
     pub id: u64,
-    /// The login of who wrote it.
+    /// The login of its author.
     pub author: String,
     /// Its threads, each with the task that answers it.
     pub threads: Vec<ThreadOfTask>,
@@ -60,36 +60,36 @@ pub struct Review {
 pub struct Delivery {
     /// Whether it is pushed.
     pub push: bool,
-    /// The pull request for it.
+    /// The kind of pull request for it.
     pub pull_request: PullRequest,
-    /// Whether GitHub makes the commits itself.
+    /// Whether GitHub creates the commits itself.
     pub via_api: bool,
-    /// Workflows to start on what was pushed.
+    /// The workflows to start on the pushed commits.
     pub dispatch: Vec<String>,
     /// Whether the run is reported on GitHub.
     pub report: bool,
-    /// Whether in a comment, too.
+    /// Whether it is also reported in a comment.
     pub comment: bool,
 }
 
-/// What a reaction is left on.
+/// What a reaction is added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReactTo {
     /// A comment.
     Comment(u64),
-    /// A comment on lines of a pull request.
+    /// A line comment of a pull request.
     ReviewComment(u64),
     /// An issue or pull request itself.
     Issue(u64),
 }
 
-/// Something on GitHub with a page of its own.
+/// A resource on GitHub that has its own page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Page {
     /// Its id.
     pub id: u64,
-    /// Its address.
+    /// Its URL.
     pub url: String,
 }
 
@@ -98,12 +98,12 @@ pub struct Page {
 pub struct WorkBranch {
     /// Its short name.
     pub name: String,
-    /// Where it was when the run began; `None` where it was not there.
+    /// Its commit when the run began, or `None` if the branch did not exist.
     pub at: Option<String>,
 }
 
 impl ReactTo {
-    /// What a comment or, without one, the issue or pull request is.
+    /// The comment or, without one, the issue or pull request.
     pub fn of(comment: Option<CommentRef>, number: Option<u64>) -> Option<Self> {
         match comment {
             Some(CommentRef::Issue(id)) => Some(Self::Comment(id)),
@@ -112,7 +112,7 @@ impl ReactTo {
         }
     }
 
-    /// As the API takes it.
+    /// The target in the types of the API.
     pub fn target(self) -> Target {
         match self {
             Self::Comment(id) => Target::IssueComment(id),
@@ -123,7 +123,7 @@ impl ReactTo {
 }
 
 impl RunRequest {
-    /// A run at a place of which nothing else is known.
+    /// A request of which only the place is known.
     pub fn at(place: Place) -> Self {
         Self {
             context: ReportContext {
@@ -145,7 +145,7 @@ impl RunRequest {
         }
     }
 
-    /// Decides whether GitHub is told that the run cannot start, before the plan is read.
+    /// Decides before the plan is read whether to report on GitHub that the run cannot start.
     pub fn may_tell(&mut self, settings: &Settings, in_actions: bool) {
         let set = settings.clone().resolve(in_actions);
         self.delivery.report = match set.report {
@@ -156,8 +156,8 @@ impl RunRequest {
         self.delivery.comment = set.status_comment;
     }
 
-    /// Decides where the work goes: as the settings say, else as it fits where the run is. `token` says whether
-    /// there is one.
+    /// Decides where the work goes: as configured, otherwise as fits the environment. `token` says whether
+    /// there is a token.
     pub fn settle(&mut self, set: &Resolved, in_actions: bool, token: bool) {
         let can_push =
             token && self.branch.is_some() && !self.context.report_only && !set.review_only;

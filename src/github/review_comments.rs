@@ -1,6 +1,6 @@
-//! What a run that only reviews has found, as one review on the pull request: comments on the lines that its diff
-//! shows, with suggested changes, and the rest in the review's text. What an earlier run told is not told again, and
-//! a thread about something that is not found any more is resolved.
+//! Posts the findings of a review-only run as one review on the pull request: comments with suggested changes
+//! on the lines that its diff shows, and the rest in the review's text. Findings of an earlier run are not
+//! posted again, and the thread of a finding that no longer exists is resolved.
 
 use crate::domain::outcome::Reason;
 use crate::domain::patch_lines::PatchLines;
@@ -18,23 +18,22 @@ use crate::secrets::redact::MASK;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Characters of a finding that are told.
+/// Maximum number of characters of a finding.
 const WORDS: usize = 1_000;
 
-/// Most comments of one review; GitHub's page is slow with more.
+/// Maximum number of comments of one review. GitHub's page is slow with more.
 const MOST: usize = 50;
 
-/// What of a review is about the pull request: its head, and the lines that its diff shows.
+/// The reviewed state of the pull request: its head, and the lines that its diff shows.
 #[derive(Debug)]
 pub struct Reviewed<'a> {
-    /// The commit that was reviewed.
+    /// The reviewed commit.
     pub head: &'a str,
-    /// The difference between the pull request and its base, as git writes it.
+    /// The diff between the pull request and its base, as git formats it.
     pub patch: &'a [u8],
 }
 
-/// Posts what was found and not told before, and resolves what was told before and is not found any more. Says what did
-/// not come through.
+/// Posts new findings, and resolves the threads of findings that no longer exist. Returns what failed.
 pub async fn post(
     actions: &ActionsEnvironment,
     request: &RunRequest,
@@ -67,7 +66,7 @@ pub async fn post(
         let marker = found.marker();
         let posted = repo.create_review(number, (&marker, &new), &identity).await;
         match posted {
-            // The diff on GitHub may be another one than git's: then the lines are only named.
+            // The diff on GitHub may differ from git's. Then the lines are only mentioned.
             Err(Error::Invalid { status: 422, .. }) if !new.comments.is_empty() => {
                 let new = found.without_lines(reviewed.head);
                 let again = repo.create_review(number, (&marker, &new), &identity);
@@ -86,25 +85,25 @@ pub async fn post(
     }
 }
 
-/// What Sprag has told on the pull request before.
+/// What Sprag has posted on the pull request before.
 #[derive(Debug, Default)]
 struct Told {
     /// Texts of its reviews and comments.
     texts: Vec<String>,
-    /// Lines that have a comment of its own.
+    /// Lines that already have a comment by Sprag.
     lines: BTreeSet<(String, u32)>,
-    /// Its comments that begin a thread in which nobody else has written.
+    /// Sprag's comments whose thread has no comments by others.
     threads: Vec<Thread>,
 }
 
-/// A comment that begins a thread.
+/// The first comment of a thread.
 #[derive(Debug)]
 struct Thread {
     id: u64,
     body: String,
-    /// The file, and the line if it still has one.
+    /// The file, and the line if it still exists.
     place: (String, Option<u32>),
-    /// The commit that it was written about.
+    /// The commit that it was written for.
     commit: Option<String>,
 }
 
@@ -144,11 +143,11 @@ impl Told {
     }
 }
 
-/// What is to be told.
+/// The findings to post.
 struct Found<'a> {
     name: &'a RunName,
     summary: &'a RunSummary,
-    /// With the lines that the diff shows.
+    /// Findings on lines that the diff shows.
     on_lines: Vec<&'a Finding>,
     elsewhere: Vec<&'a Finding>,
     told: usize,
@@ -182,10 +181,10 @@ impl<'a> Found<'a> {
         found
     }
 
-    /// Threads of this name about what a review of a later commit does not find any more, by their first comments. A
-    /// review that did not come to its end says nothing of them, and neither does another one of the same commit.
+    /// The first comments of the threads with this run name whose findings a review of a later commit no
+    /// longer has. An incomplete review or another review of the same commit resolves nothing.
     fn gone(&self, told: &Told, head: &str) -> Vec<u64> {
-        // Nothing found and not accepted is an answer without a verdict.
+        // A review that has no findings but does not accept is a response without a verdict.
         let is_whole = |task: &TaskSummary| {
             let open = review::open(&task.findings).count();
             match task.reason {
@@ -228,7 +227,7 @@ impl<'a> Found<'a> {
         self.name.review_marker(&self.summary.run_id)
     }
 
-    /// The same text about the same file is the same finding, wherever it stands now.
+    /// Findings with the same text in the same file are the same, whatever their line.
     fn finding_marker(&self, finding: &Finding) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in [finding.path.as_str(), finding.text.as_str()] {
@@ -239,7 +238,7 @@ impl<'a> Found<'a> {
         self.name.finding_marker(&digest[..32])
     }
 
-    /// `None` where there is nothing new to tell.
+    /// The review to post, or `None` if there is nothing new.
     fn review(&self, head: &str) -> Option<NewReview> {
         if self.on_lines.is_empty() && self.elsewhere.is_empty() {
             return None;
@@ -302,7 +301,7 @@ impl<'a> Found<'a> {
             self.finding_marker(finding),
             escaped(&short_line(&finding.text, WORDS))
         );
-        // What a secret was taken out of is not what should stand there.
+        // A text with a redacted secret is not a valid suggestion.
         let suggestion = finding.suggestion.as_deref();
         if let Some(text) = suggestion.filter(|text| !text.contains(MASK)) {
             body += &suggested(text);
@@ -330,7 +329,7 @@ fn place(finding: &Finding) -> String {
     }
 }
 
-/// A block that GitHub offers to commit, with a fence that nothing in it ends.
+/// A block that GitHub offers to commit. Nothing in the text can close its fence.
 fn suggested(text: &str) -> String {
     let fence = fence_around(text);
     let end = if text.is_empty() { "" } else { "\n" };

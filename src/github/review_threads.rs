@@ -1,5 +1,5 @@
-//! What the threads of a review are told after the run that it asked for: one reply each, and those whose
-//! work is in the branch are resolved.
+//! Answers the threads of a review after the run that it requested: one reply each. Threads whose work is in
+//! the branch are resolved.
 
 use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
@@ -10,11 +10,11 @@ use crate::report::markdown::escaped;
 use crate::report::text::short_line;
 use std::time::{Duration, Instant};
 
-/// Characters of a reason that is told.
+/// Maximum number of characters of a reason.
 const WORDS: usize = 600;
 
-/// Answers every thread, resolves those whose work was pushed, and asks for the review again. Says what did not
-/// come through.
+/// Answers every thread, resolves those whose work was pushed, and requests the review again. Returns what
+/// failed.
 pub async fn answer(
     actions: &ActionsEnvironment,
     request: &RunRequest,
@@ -106,7 +106,7 @@ impl Answers<'_> {
         troubles
     }
 
-    /// What a thread is told of its task, and whether that is that it is fixed.
+    /// The reply to a thread about its task, and whether the task is fixed.
     fn told(&self, task: &TaskSummary) -> (String, bool) {
         let pushed = self.summary.push.as_ref().is_some_and(|push| push.pushed);
         let why = escaped(&short_line(&task.message, WORDS));
@@ -141,10 +141,10 @@ impl Answers<'_> {
     }
 }
 
-/// Resolves the threads that begin with these comments and are still open.
+/// Resolves the threads that start with these comments and are still open.
 ///
 /// # Errors
-/// Why they are not resolved, in words.
+/// Why they are not resolved, as text.
 pub(super) async fn resolve(repo: &Repo, number: u64, firsts: &[u64]) -> Result<(), String> {
     let resolved = async {
         let threads = repo.review_threads(number).await?;

@@ -1,4 +1,4 @@
-//! What the runs of the repository cost in a day, read from and added to references on GitHub.
+//! The daily cost of the repository's runs, stored in refs on GitHub.
 
 use crate::context::Context;
 use crate::domain::spend::{SPEND_REFS, day_spend, entry, is_uncounted};
@@ -6,13 +6,13 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Repo};
 use std::time::{Duration, Instant};
 
-/// Outdated references that one run removes at most.
+/// Maximum number of outdated refs that one run removes.
 const REMOVED: usize = 20;
 
-/// US dollars that all runs of the repository have cost in the last 24 hours.
+/// The cost of all runs of the repository in the last 24 hours, in US dollars.
 ///
 /// # Errors
-/// In words, when GitHub cannot be asked.
+/// When GitHub cannot be asked, as text.
 pub async fn spent_today(context: &Context, patience: Duration) -> Result<f64, String> {
     let repo = repository(context, patience)?;
     let there = there(&repo).await.map_err(|error| error.to_string())?;
@@ -20,8 +20,9 @@ pub async fn spent_today(context: &Context, patience: Duration) -> Result<f64, S
     Ok(day_spend(names, now(), None).usd)
 }
 
-/// Adds what runs have cost in all, by their ids. What is there of the run `own` is replaced, and what another run has
-/// added itself stays. `head` is a commit of the repository, which the references need. Says why one could not be added.
+/// Adds the total costs of runs, by their ids. The entries of the run `own` are replaced, and those that
+/// another run has added itself stay. `head` is a commit of the repository, which the refs need. Returns why
+/// one could not be added.
 pub async fn add(
     context: &Context,
     own: &str,

@@ -1,4 +1,4 @@
-//! Runs of workflows, their jobs and logs.
+//! Workflow runs, their jobs and logs.
 
 use super::call::Call;
 use super::client::Repo;
@@ -17,13 +17,13 @@ pub struct Job {
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// How it ended; `None` while it runs.
+    /// Its conclusion, or `None` while it runs.
     #[serde(default)]
     pub conclusion: Option<String>,
     /// Its steps.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Its page.
+    /// The URL of its page.
     #[serde(default)]
     pub html_url: Option<String>,
 }
@@ -37,12 +37,12 @@ pub struct Step {
     /// Its name.
     #[serde(default)]
     pub name: String,
-    /// How it ended; `None` while it runs.
+    /// Its conclusion, or `None` while it runs.
     #[serde(default)]
     pub conclusion: Option<String>,
 }
 
-/// A run of a workflow.
+/// A workflow run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct WorkflowRun {
     /// Its id.
@@ -53,25 +53,25 @@ pub struct WorkflowRun {
     /// The workflow's file.
     #[serde(default)]
     pub path: String,
-    /// What started it.
+    /// The event that started it.
     #[serde(default)]
     pub event: String,
-    /// How far it is.
+    /// Its status, such as `in_progress`.
     #[serde(default)]
     pub status: Option<String>,
-    /// How it ended; `None` while it runs.
+    /// Its conclusion, or `None` while it runs.
     #[serde(default)]
     pub conclusion: Option<String>,
-    /// The branch.
+    /// The branch of its head commit.
     #[serde(default)]
     pub head_branch: Option<String>,
-    /// The commit.
+    /// The head commit.
     #[serde(default)]
     pub head_sha: String,
-    /// How often it was run, from 1.
+    /// The number of the attempt, from 1.
     #[serde(default)]
     pub run_attempt: u64,
-    /// Its page.
+    /// The URL of its page.
     #[serde(default)]
     pub html_url: String,
 }
@@ -94,7 +94,7 @@ struct Dispatch<'a> {
 }
 
 impl Repo {
-    /// The jobs of a run, those of its latest attempt.
+    /// The jobs of the latest attempt of a run.
     ///
     /// # Errors
     /// See [`Error`].
@@ -105,8 +105,8 @@ impl Repo {
             .await
     }
 
-    /// The jobs of a check suite. Where the suite is of GitHub Actions, a job has the id of its check
-    /// run; of another app's suite there are no logs.
+    /// The jobs of a check suite. In a suite of GitHub Actions, a job has the id of its check run. Suites of
+    /// other apps have no logs.
     ///
     /// # Errors
     /// See [`Error`].
@@ -117,20 +117,20 @@ impl Repo {
             .await
     }
 
-    /// Asks a workflow run to stop. Its jobs are signalled as by a person who cancels it.
+    /// Cancels a workflow run, with the same effect as when a person cancels it.
     ///
     /// # Errors
-    /// See [`Error`]; `Conflict` for a run that is over.
+    /// See [`Error`]; `Conflict` if the run has ended.
     pub async fn cancel_workflow_run(&self, id: u64) -> Result<(), Error> {
         let path = self.path(&format!("/actions/runs/{id}/cancel"));
         self.client.answer(&Call::post(path)).await.map(|_| ())
     }
 
-    /// The end of a job's log, at most `max_bytes` of it. GitHub redirects to another host for it,
-    /// which does not get the token.
+    /// The end of a job's log, at most `max_bytes`. GitHub redirects to another host for it, which does not
+    /// get the token.
     ///
     /// # Errors
-    /// See [`Error`]; `NotFound` also for a log that is no longer kept.
+    /// See [`Error`]; `NotFound` also if the log has expired.
     pub async fn job_log(&self, job: u64, max_bytes: usize) -> Result<String, Error> {
         let call = Call::tail(self.path(&format!("/actions/jobs/{job}/logs")), max_bytes);
         let answer = self.client.answer(&call).await?;
@@ -145,7 +145,7 @@ impl Repo {
         Ok(String::from_utf8_lossy(whole).into_owned())
     }
 
-    /// A run by its id.
+    /// A workflow run by its id.
     ///
     /// # Errors
     /// See [`Error`].
@@ -155,8 +155,8 @@ impl Repo {
             .await
     }
 
-    /// Starts a workflow by its file name on a branch or tag. It is sent once: after an unclear answer
-    /// the workflow may have started or not.
+    /// Starts a workflow by its file name on a branch or tag. The request is sent once: without a clear
+    /// response, the workflow may have started or not.
     ///
     /// # Errors
     /// See [`Error`]; `Invalid` for a workflow without `workflow_dispatch`.

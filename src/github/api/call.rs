@@ -1,4 +1,4 @@
-//! Requests with the policy applied: deadlines, waits, repetitions, and writes one after another.
+//! Sends requests under the retry policy: with deadlines, waits and retries, and one write at a time.
 
 use super::client::Client;
 use super::error::Error;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A request with what it does.
+/// A request and its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     ask: Ask,
@@ -35,7 +35,7 @@ impl Call {
         }
     }
 
-    /// A GET of which only the last bytes count.
+    /// A GET that keeps only the last bytes of the body.
     pub(super) fn tail(path: String, most: usize) -> Self {
         let mut call = Self::get(path);
         call.ask.keep = Keep::Tail(most);
@@ -45,7 +45,7 @@ impl Call {
     /// A request with a JSON body.
     ///
     /// # Errors
-    /// A body that is no JSON, which no type of this module is.
+    /// When the body cannot be serialized, which does not happen with the types of this module.
     pub(super) fn with_body(
         method: Method,
         path: String,
@@ -79,33 +79,33 @@ impl Call {
         call
     }
 
-    /// What was asked for, for people: the query says nothing to them.
+    /// The request for people: method and path without the query.
     pub(super) fn what(&self) -> String {
         let path = self.ask.path.split('?').next().unwrap_or_default();
         format!("{} {path}", self.ask.method)
     }
 }
 
-/// How a request ended that was not refused for good.
+/// The result of a request that was not finally refused.
 enum End {
     Answered(Answer),
-    /// It may have landed. The wait before a look is over.
+    /// The request may have succeeded. The wait before the check is over.
     Unclear(Error),
 }
 
 impl Client {
-    /// Leaves a line for the log.
+    /// Records an incident for the log.
     pub(super) fn note(&self, incident: &str) {
         self.inner.note(incident);
     }
 
-    /// Sends a request and reads its answer as a `T`.
+    /// Sends a request and parses its response as a `T`.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
         let answer = self.answer(call).await?;
         read(&call.what(), &answer.body)
     }
 
-    /// Sends a non-idempotent request whose effect cannot be looked up.
+    /// Sends a request and returns its response. An unclear result is an error.
     pub(super) async fn answer(&self, call: &Call) -> Result<Answer, Error> {
         match self.drive(call, &mut 0).await? {
             End::Answered(answer) => Ok(answer),
@@ -113,8 +113,8 @@ impl Client {
         }
     }
 
-    /// Sends a request that makes something new. After an unclear answer `look` finds out whether it
-    /// has landed; it is repeated only if not.
+    /// Sends a request that creates something. Without a clear response, `look` checks whether it has
+    /// succeeded, and the request is repeated only if not.
     pub(super) async fn create<T: DeserializeOwned>(
         &self,
         call: &Call,
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// All entries of a list, page by page, until `enough` says so of one.
+    /// All entries of a list, page by page, until `enough` is true for one.
     pub(super) async fn pages<T, P>(
         &self,
         path: &str,
@@ -167,7 +167,7 @@ impl Client {
         Ok(all)
     }
 
-    /// Time left until the overall deadline.
+    /// The time until the overall deadline.
     fn left(&self) -> Option<Duration> {
         let deadline = self.deadline?;
         Some(deadline.saturating_duration_since(Instant::now()))
@@ -219,7 +219,7 @@ impl Client {
         }
     }
 
-    /// Sends it once. The outer error is one that no policy can help.
+    /// Sends the request once. The outer error is one that no retry can help.
     async fn once(&self, call: &Call) -> Result<Result<Answer, Failed>, Error> {
         let what = call.what();
         let out_of_time = || {
@@ -288,14 +288,14 @@ impl Client {
     }
 }
 
-/// What went wrong, and the message about it.
+/// The fault, and the error with its message.
 type Failed = Box<(Fault, Error)>;
 
-/// Entries a page, and the most pages of a list.
+/// Entries per page, and the maximum number of pages of a list.
 const PAGE: usize = 100;
 const MOST_PAGES: usize = 100;
 
-/// GraphQL tells of its limit in an answer of status 200.
+/// GraphQL reports an exceeded limit with status 200.
 fn is_graphql_limit(what: &str, body: &str) -> bool {
     what.ends_with("/graphql") && body.contains("\"RATE_LIMITED\"")
 }
@@ -311,7 +311,7 @@ fn refusal_words(refusal: &Refusal, error: &Error) -> String {
     }
 }
 
-/// Reads a body as a `T`; fields that are not known do not matter.
+/// Parses a body as a `T` and ignores unknown fields.
 pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body)
         .map_err(|error| Error::protocol(what, format!("the answer cannot be understood: {error}")))

@@ -8,42 +8,42 @@ use super::policy::Kind;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 
-/// The most annotations that GitHub takes in one request.
+/// Maximum number of annotations that GitHub accepts in one request.
 const BATCH: usize = 50;
 
-/// How far a check run is.
+/// The status of a check run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
-    /// Not begun.
+    /// Not started.
     Queued,
-    /// At work.
+    /// Running.
     InProgress,
-    /// Over; a conclusion says how.
+    /// Ended with a conclusion.
     Completed,
 }
 
-/// How a check run ended.
+/// The conclusion of a check run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// Well.
+    /// The check succeeded.
     Success,
-    /// Not well.
+    /// The check failed.
     Failure,
-    /// Neither, and it blocks nothing.
+    /// Neither success nor failure. It blocks nothing.
     Neutral,
-    /// It was stopped.
+    /// The run was cancelled.
     Cancelled,
-    /// It was not needed.
+    /// The check was not needed.
     Skipped,
-    /// It took too long.
+    /// The time limit was exceeded.
     TimedOut,
     /// A person must do something.
     ActionRequired,
 }
 
-/// How loud an annotation is.
+/// The severity of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnnotationLevel {
@@ -55,7 +55,7 @@ pub enum AnnotationLevel {
     Failure,
 }
 
-/// A note on lines of a file.
+/// A message about lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Annotation {
     /// The file, relative to the repository's root.
@@ -64,101 +64,101 @@ pub struct Annotation {
     pub start_line: u32,
     /// The last line.
     pub end_line: u32,
-    /// The first column, from 1; only where it is one line.
+    /// The first column, from 1. Only for a range within one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_column: Option<u32>,
     /// The last column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
-    /// How loud.
+    /// The severity.
     pub annotation_level: AnnotationLevel,
     /// The text, at most 64 KB.
     pub message: String,
-    /// A few words, at most 255 characters.
+    /// A short title, at most 255 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// More about it, at most 64 KB.
+    /// Details, at most 64 KB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_details: Option<String>,
 }
 
-/// What a check run shows.
+/// The content of a check run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Output {
     /// The title.
     pub title: String,
     /// Markdown, at most 65,535 bytes.
     pub summary: String,
-    /// More Markdown, at most 65,535 bytes.
+    /// Further Markdown, at most 65,535 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// At most 50; they are added to those that are there.
+    /// At most 50. GitHub adds them to the existing ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub annotations: Vec<Annotation>,
 }
 
-/// A check run to make.
+/// A check run to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewCheckRun {
     /// Its name.
     pub name: String,
-    /// The commit that it is for.
+    /// The commit that is checked.
     pub head_sha: String,
-    /// Our own key, by which it is found again.
+    /// Sprag's own key, by which the check run is found again.
     pub external_id: String,
-    /// The page with more.
+    /// The URL for further details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details_url: Option<String>,
-    /// How far it is; a conclusion makes it completed.
+    /// Its status. A conclusion sets it to completed.
     pub status: CheckStatus,
-    /// How it ended.
+    /// Its conclusion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<Conclusion>,
-    /// What it shows.
+    /// Its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
 }
 
-/// What changes of a check run; `None` stays as it is.
+/// Changes to a check run. `None` keeps the present value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckUpdate {
-    /// How far it is.
+    /// Its status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<CheckStatus>,
-    /// How it ended.
+    /// Its conclusion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<Conclusion>,
-    /// What it shows.
+    /// Its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
-    /// The page with more.
+    /// The URL for further details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details_url: Option<String>,
 }
 
-/// A check run as GitHub has it.
+/// A check run as GitHub returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "RawCheckRun")]
 pub struct CheckRun {
     /// Its id.
     pub id: u64,
-    /// Its page.
+    /// The URL of its page.
     pub html_url: String,
     /// Its name.
     pub name: String,
-    /// The commit that it is for.
+    /// The commit that is checked.
     pub head_sha: String,
-    /// The key that its maker gave it.
+    /// The key from the creator of the check run.
     pub external_id: String,
-    /// How far it is.
+    /// Its status.
     pub status: String,
-    /// How it ended.
+    /// Its conclusion.
     pub conclusion: Option<String>,
-    /// How many annotations it has.
+    /// The number of its annotations.
     pub annotations: usize,
-    /// The page that its maker gave it.
+    /// The details URL from the creator of the check run.
     pub details_url: String,
-    /// The longer text that it shows.
+    /// The longer text of its output.
     pub text: String,
 }
 
@@ -211,11 +211,11 @@ struct CheckRuns {
 }
 
 impl Repo {
-    /// Makes a check run. After an unclear answer it looks for one of the same name, key and commit
-    /// before it makes another.
+    /// Creates a check run. Without a clear response, looks for one with the same name, key and commit before
+    /// creating another.
     ///
     /// # Errors
-    /// See [`Error`]; `Forbidden` for every token that is no app's.
+    /// See [`Error`]; `Forbidden` for every token that does not belong to an app.
     pub async fn create_check_run(&self, new: &NewCheckRun) -> Result<CheckRun, Error> {
         let call = Call::with_body(Method::POST, self.path("/check-runs"), Kind::Create, new)?;
         let look = async || {
@@ -240,8 +240,8 @@ impl Repo {
             .await
     }
 
-    /// Changes a check run. Annotations of the output are added, so with them it is repeated only
-    /// after a count.
+    /// Updates a check run. Because annotations are added, an update with annotations is repeated only after
+    /// counting them.
     ///
     /// # Errors
     /// See [`Error`].
@@ -260,7 +260,7 @@ impl Repo {
         self.add(id, update, before).await
     }
 
-    /// All check runs on a commit, branch or tag, older ones of the same name included.
+    /// All check runs of a commit, branch or tag, including older ones of the same name.
     ///
     /// # Errors
     /// See [`Error`].
@@ -270,7 +270,7 @@ impl Repo {
         self.client.pages(&path, runs, |_| false).await
     }
 
-    /// The check runs of a name on a commit, branch or tag, older ones of the same name included.
+    /// The check runs with a name for a commit, branch or tag, including older ones.
     ///
     /// # Errors
     /// See [`Error`].
@@ -281,13 +281,12 @@ impl Repo {
         self.client.pages(&path, runs, |_| false).await
     }
 
-    /// Adds annotations, 50 a request. `annotations` are all that the check run is to have, `already`
-    /// the number of those that it has; the others are sent, and after an unclear answer counted
-    /// before anything is sent again, so that none is lost and none comes twice. Gives the number that
-    /// it has in the end.
+    /// Adds annotations, 50 per request. `annotations` are all that the check run must have, and `already` is
+    /// the number that it has; the rest are sent. Without a clear response, the annotations are counted
+    /// before any are sent again, so that none is lost or duplicated. Returns the final number.
     ///
     /// # Errors
-    /// See [`Error`]. [`Repo::check_run`] then tells how many there are, to go on from there.
+    /// See [`Error`]. [`Repo::check_run`] then returns the number of annotations from which to continue.
     pub async fn add_annotations(
         &self,
         id: u64,

@@ -1,4 +1,4 @@
-//! The client, and a repository seen through it.
+//! The client, and access to one repository.
 
 use super::connection::Inner;
 use super::error::Error;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// GitHub with a token. Clones share connections, counts and incidents.
+/// A GitHub client with a token. Clones share connections, counts and incidents.
 #[derive(Clone)]
 pub struct Client {
     pub(super) inner: Arc<Inner>,
@@ -17,10 +17,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client; nothing is sent yet.
+    /// Creates a client. Nothing is sent yet.
     ///
     /// # Errors
-    /// An invalid address, plain http to another machine, or a token that cannot be sent.
+    /// An invalid URL, plain HTTP to another machine, or a token that cannot be sent.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         Ok(Self {
             inner: Arc::new(Inner::new(settings, &Network::direct())?),
@@ -29,10 +29,10 @@ impl Client {
         })
     }
 
-    /// As [`Client::new`], by a way out of this machine that is given.
+    /// Like [`Client::new`], with the given proxy and certificates.
     ///
     /// # Errors
-    /// As [`Client::new`].
+    /// As for [`Client::new`].
     pub fn through(settings: Settings, network: &Network) -> Result<Self, Error> {
         Ok(Self {
             inner: Arc::new(Inner::new(settings, network)?),
@@ -41,8 +41,8 @@ impl Client {
         })
     }
 
-    /// The same client with a deadline for everything that follows: requests, their answers and the
-    /// waits between them.
+    /// A clone with a deadline for everything that follows: requests, their responses and the waits between
+    /// them.
     #[must_use]
     pub fn until(&self, deadline: impl Into<Instant>) -> Self {
         Self {
@@ -51,8 +51,7 @@ impl Client {
         }
     }
 
-    /// The same client without the pauses between writes, for the last few of a process that is
-    /// about to be killed.
+    /// A clone without pauses between writes, for the last writes of a process that is about to be killed.
     #[must_use]
     pub fn hurried(&self) -> Self {
         Self {
@@ -61,7 +60,7 @@ impl Client {
         }
     }
 
-    /// One line for each wait, repetition and fault since the last call, for the log. No secrets.
+    /// One line for each wait, retry and fault since the last call, for the log. They contain no secrets.
     pub fn take_incidents(&self) -> Vec<String> {
         self.inner.take_incidents()
     }
@@ -112,7 +111,7 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// The same with a deadline, as [`Client::until`].
+    /// A clone with a deadline, as for [`Client::until`].
     #[must_use]
     pub fn until(&self, deadline: impl Into<Instant>) -> Self {
         Self {
@@ -126,7 +125,7 @@ impl Repo {
         format!("{}/{}", self.owner, self.name)
     }
 
-    /// The address of something in this repository; `rest` begins with `/` or is empty.
+    /// The path of a resource of this repository. `rest` starts with `/` or is empty.
     pub(super) fn path(&self, rest: &str) -> String {
         format!("/repos/{}/{}{rest}", self.owner, self.name)
     }

@@ -15,19 +15,19 @@ use serde::{Deserialize, Serialize};
 pub struct Comment {
     /// Its id.
     pub id: u64,
-    /// Its place on its page.
+    /// Its URL.
     pub html_url: String,
     /// Its text.
     pub body: String,
-    /// Who wrote it.
+    /// Its author.
     pub author: Option<Author>,
-    /// When it was written, as GitHub tells it.
+    /// When it was created, as GitHub formats it.
     pub created_at: String,
-    /// When it was last edited; the same as `created_at` if never.
+    /// When it was last edited. Equal to `created_at` if never.
     pub updated_at: String,
 }
 
-/// What a reaction is for.
+/// What a reaction is added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// A comment on an issue or pull request, by id.
@@ -107,8 +107,8 @@ impl Repo {
             .await
     }
 
-    /// The oldest comment of an issue or pull request that `identity` has written and whose first line
-    /// begins with `marker`. A marker in anybody else's comment counts for nothing.
+    /// The oldest comment of an issue or pull request that `identity` has written and whose first line starts
+    /// with `marker`. Other people's comments with the marker are ignored.
     ///
     /// # Errors
     /// See [`Error`].
@@ -130,8 +130,8 @@ impl Repo {
         Ok(all.into_iter().find(ours))
     }
 
-    /// Writes a comment whose first line begins with `marker`. After an unclear answer it looks for
-    /// one before it writes again, so that there are never two.
+    /// Posts a comment whose first line starts with `marker`. Without a clear response, looks for it before
+    /// posting again, so that there are never two.
     ///
     /// # Errors
     /// See [`Error`].
@@ -162,7 +162,7 @@ impl Repo {
         self.client.call(&call).await
     }
 
-    /// Removes a comment.
+    /// Deletes a comment.
     ///
     /// # Errors
     /// See [`Error`].
@@ -171,7 +171,7 @@ impl Repo {
         self.client.answer(&call).await.map(|_| ())
     }
 
-    /// Leaves a reaction. It is sent once: a reaction is not worth a look.
+    /// Adds a reaction. The request is sent once, because a reaction is not worth a check.
     ///
     /// # Errors
     /// See [`Error`].

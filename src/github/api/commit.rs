@@ -1,4 +1,4 @@
-//! Commits that GitHub makes and signs, with GraphQL's `createCommitOnBranch`.
+//! Commits that GitHub creates and signs, with GraphQL's `createCommitOnBranch`.
 
 use super::call::{Call, read};
 use super::client::Repo;
@@ -12,24 +12,24 @@ use hyper::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The most content of one such commit, in bytes: what GitHub takes of a request, less its encoding.
+/// Maximum size in bytes of the content of one such commit: GitHub's limit for a request, less its encoding.
 pub const MAX_COMMIT_BYTES: usize = 30 << 20;
 
 const MUTATION: &str = "mutation($input: CreateCommitOnBranchInput!) { \
     createCommitOnBranch(input: $input) { commit { oid } } }";
 
-/// A commit to make. Its author is the token's; file modes and merges cannot be told.
+/// A commit to create. Its author is the owner of the token. File modes and merges cannot be expressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitOnBranch {
     /// The branch, without `refs/heads/`.
     pub branch: String,
-    /// Where the branch must be; if it is elsewhere, nothing happens.
+    /// The expected head of the branch. If the branch is elsewhere, no commit is created.
     pub expected_head: String,
     /// The first line of the message.
     pub headline: String,
     /// The rest of the message.
     pub body: String,
-    /// Files as they are to be, whole.
+    /// Complete contents of new and changed files.
     pub additions: Vec<(String, Vec<u8>)>,
     /// Files to remove.
     pub deletions: Vec<String>,
@@ -59,11 +59,11 @@ struct Oid {
 }
 
 impl Repo {
-    /// Makes a commit on a branch and gives its id, read back: it has the expected parent, and the
-    /// branch was at it. After an unclear answer the branch tells whether it was made.
+    /// Creates a commit on a branch and returns its id. The commit is read back: it has the expected parent
+    /// and was at the head of the branch. Without a clear response, the branch shows whether it was created.
     ///
     /// # Errors
-    /// `Stale` where the branch is not at the expected commit, else see [`Error`].
+    /// `Stale` if the branch is not at the expected commit, otherwise see [`Error`].
     pub async fn commit_on_branch(&self, commit: &CommitOnBranch) -> Result<String, Error> {
         let content: usize = commit.additions.iter().map(|(_, bytes)| bytes.len()).sum();
         let input = self.input(commit);
@@ -119,7 +119,7 @@ impl Repo {
         })
     }
 
-    /// The commit at the branch's head, if it is the one that was to be made.
+    /// The commit at the head of the branch, if it is the requested one.
     async fn landed(&self, commit: &CommitOnBranch) -> Result<Option<String>, Error> {
         let head = self
             .git_ref(&format!("refs/heads/{}", commit.branch))
@@ -150,7 +150,7 @@ impl Repo {
     }
 }
 
-/// Whether a commit has the parent and the headline that were asked for.
+/// Whether a commit has the requested parent and headline.
 fn is_child(facts: &CommitFacts, commit: &CommitOnBranch) -> bool {
     let headline = facts.message.lines().next().unwrap_or_default().trim();
     facts.parents == [commit.expected_head.as_str()] && headline == commit.headline.trim()

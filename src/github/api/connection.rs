@@ -1,4 +1,4 @@
-//! What all clones of a client share: the connection, its limits and what happened on it.
+//! The state that all clones of a client share: the connection, its limits and the incidents.
 
 use super::error::Error;
 use super::settings::{Limits, Settings};
@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The most incidents that are kept for one taking.
+/// Maximum number of incidents that are kept between two calls.
 const MOST_INCIDENTS: usize = 200;
 
-/// What all clones of a client share.
+/// The state that all clones of a client share.
 pub(super) struct Inner {
     pub(super) transport: Transport,
     pub(super) limits: Limits,

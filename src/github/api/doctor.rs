@@ -1,4 +1,4 @@
-//! What a token may do, as far as reads show.
+//! The permissions of a token, as far as reading shows them.
 
 use super::call::Call;
 use super::client::Repo;
@@ -6,7 +6,7 @@ use super::error::Error;
 use super::facts::Facts;
 use super::transport::Answer;
 
-/// A right that a workflow's `permissions` can give.
+/// A permission that a workflow's `permissions` can grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Permission {
     /// `contents: read`
@@ -31,50 +31,50 @@ pub enum Permission {
     ActionsWrite,
 }
 
-/// What is known of a right.
+/// What is known about a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The token has it.
+    /// The token has the permission.
     Known,
-    /// It does not.
+    /// The token does not have it.
     Refused,
-    /// Nothing was found out; GitHub has no call that lists a job token's rights.
+    /// Not determined. GitHub has no call that lists a job token's permissions.
     Unknown,
 }
 
-/// Requests that a token may send in an hour.
+/// The hourly rate limit of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// Those that are left.
+    /// The requests that remain.
     pub remaining: u64,
-    /// All of them.
+    /// The limit.
     pub limit: u64,
 }
 
-/// What reads alone show about a repository and a token.
+/// What reading alone shows about a repository and a token.
 #[derive(Debug, Clone)]
 pub struct Survey {
     /// The repository.
     pub facts: Facts,
-    /// The rate limit, where GitHub tells it.
+    /// The rate limit, if GitHub reports it.
     pub rate: Option<Rate>,
-    /// Every right once; those that were not got to are unknown.
+    /// Every permission once. Those that were not checked are unknown.
     pub permissions: Vec<(Permission, Standing)>,
-    /// Why not all was got to.
+    /// The error that ended the survey early.
     pub broke_off: Option<Error>,
 }
 
 impl Repo {
-    /// What of each right is known from reading alone; nothing is written to find out.
+    /// Determines what is known about each permission from reading alone. Nothing is written.
     ///
-    /// Reading a public repository needs no right, so there it proves none. A classic personal token
-    /// tells its scopes; check runs are refused to every token that is no app's.
+    /// Reading a public repository needs no permission, so it proves none there. A classic personal token
+    /// reports its scopes. GitHub refuses check runs to every token that does not belong to an app.
     ///
-    /// The repository itself and the rate limit come with it. Where GitHub is lost on the way, what was found out
-    /// by then counts.
+    /// The result includes the repository itself and the rate limit. If the connection to GitHub is lost, it
+    /// contains what was found before.
     ///
     /// # Errors
-    /// A repository that cannot be read at all, or GitHub that cannot be reached.
+    /// The repository cannot be read at all, or GitHub cannot be reached.
     pub async fn survey(&self) -> Result<Survey, Error> {
         let call = Call::get(self.path(""));
         let answer = self.client.answer(&call).await?;
@@ -114,9 +114,9 @@ impl Repo {
             Ok(_) if private => Ok(Standing::Known),
             Ok(_) => Ok(Standing::Unknown),
             Err(Error::Forbidden { .. }) => Ok(Standing::Refused),
-            // Private things that a token may not see are "not found".
+            // GitHub answers "not found" for private resources that the token may not read.
             Err(Error::NotFound { .. }) if private => Ok(Standing::Refused),
-            // An empty repository has no commits (409), a disabled tracker no issues (410).
+            // An empty repository has no commits (409), and a disabled issue tracker no issues (410).
             Err(Error::NotFound { .. } | Error::Conflict { .. } | Error::Invalid { .. }) => {
                 Ok(Standing::Unknown)
             }
@@ -125,13 +125,13 @@ impl Repo {
     }
 }
 
-/// For each area what reads it: the right to read, the right to write, the path.
+/// For each area, the permission to read, the permission to write, and a path to read.
 fn reads(facts: &Facts) -> [(Permission, Permission, String); 5] {
     use Permission as P;
     let at = super::facts::part(&facts.default_branch);
     let of = |path: &str| format!("{path}?per_page=1");
     let checks = of(&format!("/commits/{at}/check-runs"));
-    // A list, which is empty or in conflict where the branch is not there, and never "not found".
+    // A list, which is empty or a conflict if the branch does not exist, but never "not found".
     let branch = format!(
         "/git/matching-refs/heads/{}",
         super::facts::name(&facts.default_branch)
@@ -156,7 +156,7 @@ fn rate(answer: &Answer) -> Option<Rate> {
     })
 }
 
-/// What is known of writing before any of it is tried.
+/// What is known about writing before any attempt.
 struct Writing {
     others: Standing,
     checks: Standing,
@@ -193,7 +193,7 @@ fn writing(transport: &super::transport::Transport, answer: &Answer, facts: &Fac
         (true, false, _) => Standing::Refused,
         _ => Standing::Unknown,
     };
-    // Classic scopes belong to people's tokens, and only apps may make check runs.
+    // Classic scopes belong to people's tokens, and only apps may create check runs.
     let checks = match scopes {
         Some(_) => Standing::Refused,
         None => Standing::Unknown,

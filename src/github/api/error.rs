@@ -1,46 +1,46 @@
-//! Why a request to GitHub came to nothing: what was asked for, and GitHub's own words.
+//! Why a request to GitHub failed: the request and GitHub's message.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A request that came to nothing. `what` is the request (`GET /repos/octo/hello`), `message` what
-/// GitHub said to it. The token is in none of them.
+/// A failed request. `what` is the request (`GET /repos/octo/hello`), `message` is GitHub's response. Neither
+/// contains the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// 401: the token is wrong, expired or withdrawn.
+    /// 401: the token is invalid, expired or revoked.
     #[error("{what}: GitHub does not accept the token (401): {message}")]
     Unauthorised {
         /// The request.
         what: String,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
     },
-    /// 403: the token is good, and not good enough.
+    /// 403: the token is valid but lacks the permission.
     #[error("{what}: GitHub does not permit this (403): {message}")]
     Forbidden {
         /// The request.
         what: String,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
     },
-    /// 404 or 410: it is not there, or this token may not see it; GitHub does not tell which.
+    /// 404 or 410: the resource does not exist, or the token may not read it. GitHub does not say which.
     #[error("{what}: not found, or not visible to this token: {message}")]
     NotFound {
         /// The request.
         what: String,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
     },
-    /// 409: it does not go together with the present state.
+    /// 409: the request conflicts with the present state.
     #[error("{what}: in conflict with the present state (409): {message}")]
     Conflict {
         /// The request.
         what: String,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
     },
-    /// 422 or another 4xx: GitHub understood the request and does not take it.
+    /// 422 or another 4xx: GitHub understood the request and refuses it.
     #[error(
         "{what}: GitHub refused the request ({status}): {message}{}",
         listed(fields)
@@ -50,35 +50,35 @@ pub enum Error {
         what: String,
         /// The status.
         status: u16,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
-        /// What GitHub has against single fields, one text each.
+        /// GitHub's objections to single fields, one text each.
         fields: Vec<String>,
     },
-    /// A limit that it would take too long to wait for.
+    /// A rate limit with a wait that is too long.
     #[error("{what}: GitHub's rate limit is used up until {until}: {message}")]
     RateLimited {
         /// The request.
         what: String,
-        /// When to come back, by GitHub's clock.
+        /// The earliest time for a retry, by GitHub's clock.
         until: Timestamp,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
     },
-    /// The branch is no longer where it was expected.
+    /// The branch is no longer at the expected commit.
     #[error("{what}: the branch has moved: {message}")]
     Stale {
         /// The request.
         what: String,
-        /// GitHub's words.
+        /// GitHub's message.
         message: String,
     },
-    /// No connection, no answer in time, or an error of the server, as often as it was tried.
+    /// No connection, no response in time, or a server error in the last attempt.
     #[error("{what}: GitHub cannot be reached: {why}")]
     Unreachable {
         /// The request.
         what: String,
-        /// What happened last.
+        /// The last failure.
         why: String,
     },
     /// The overall deadline passed.
@@ -87,7 +87,7 @@ pub enum Error {
         /// The request.
         what: String,
     },
-    /// An answer that cannot be understood, or a setting under which nothing may be sent.
+    /// An unparsable response, or settings with which nothing may be sent.
     #[error("{what}: {why}")]
     Protocol {
         /// The request.
@@ -98,17 +98,17 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the token lacks the right: 401 or 403.
+    /// Whether the token lacks the permission: 401 or 403.
     pub fn is_permission(&self) -> bool {
         matches!(self, Self::Unauthorised { .. } | Self::Forbidden { .. })
     }
 
-    /// Whether it is not there, or not visible to the token.
+    /// Whether the resource does not exist or is not visible to the token.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether the same request may go through later: GitHub away, a limit, no time.
+    /// Whether a retry may succeed later: GitHub is unreachable, a rate limit, or a deadline.
     pub fn is_temporary(&self) -> bool {
         matches!(
             self,
@@ -116,7 +116,7 @@ impl Error {
         )
     }
 
-    /// The error for a status that is no success.
+    /// The error for an unsuccessful status.
     pub(super) fn of_answer(what: &str, status: u16, body: &str) -> Self {
         let what = what.to_owned();
         let Words { message, fields } = words(status, body);
@@ -142,7 +142,7 @@ impl Error {
         }
     }
 
-    /// The error for an answer of GraphQL, which has its errors in a body of status 200.
+    /// The error for a GraphQL response, which reports errors in a body with status 200.
     pub(super) fn of_graphql(what: &str, errors: &[GraphqlError]) -> Self {
         let what = what.to_owned();
         let messages: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
@@ -171,7 +171,7 @@ impl Error {
     }
 }
 
-/// One error of a GraphQL answer.
+/// One error of a GraphQL response.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct GraphqlError {
     #[serde(rename = "type")]
@@ -180,13 +180,13 @@ pub(super) struct GraphqlError {
     pub(super) message: String,
 }
 
-/// What GitHub says in the body of a refusal.
+/// The message in the body of a refusal.
 struct Words {
     message: String,
     fields: Vec<String>,
 }
 
-/// Longest text of GitHub's that is taken into an error, in characters.
+/// Maximum length in characters of a text of GitHub's in an error.
 const WORDS: usize = 500;
 
 fn words(status: u16, body: &str) -> Words {
@@ -211,7 +211,7 @@ fn words(status: u16, body: &str) -> Words {
     }
 }
 
-/// One entry of `errors`: a text, or an object of resource, field, code and sometimes a message.
+/// Formats one entry of `errors`: a text, or an object of resource, field, code and sometimes a message.
 fn field(error: &Value) -> String {
     let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     match error {
@@ -233,7 +233,7 @@ fn listed(fields: &[String]) -> String {
     }
 }
 
-/// On one line, and no longer than a person reads.
+/// Puts a text on one line and limits its length.
 pub(super) fn short(text: &str) -> String {
     let mut words = String::new();
     for word in text.split_whitespace() {

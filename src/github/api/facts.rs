@@ -1,4 +1,4 @@
-//! What is true of a repository: itself, who may do what, branches, references and commits.
+//! Properties of a repository: itself, people's permissions, branches, refs and commits.
 
 use super::call::Call;
 use super::client::Repo;
@@ -9,22 +9,22 @@ use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-/// What is kept as it is in one part of a path or in a query's value.
+/// The characters that are percent-encoded in one segment of a path or in a query value.
 const PART: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'~');
 
-/// The same with `/`, for names that have it in them.
+/// The same without `/`, for names that contain it.
 const NAME: &AsciiSet = &PART.remove(b'/');
 
-/// One part of a path, or a value of a query.
+/// Encodes one segment of a path, or a query value.
 pub(super) fn part(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 
-/// A name of a reference in a path.
+/// Encodes the name of a ref in a path.
 pub(super) fn name(text: &str) -> String {
     utf8_percent_encode(text, NAME).to_string()
 }
@@ -37,21 +37,21 @@ pub struct Facts {
     /// The default branch.
     #[serde(default)]
     pub default_branch: String,
-    /// Whether only some can see it.
+    /// Whether it is private.
     #[serde(default)]
     pub private: bool,
     /// Whether it is a fork.
     #[serde(default)]
     pub fork: bool,
-    /// Whether nothing can be written to it any more.
+    /// Whether it is archived, which makes it read-only.
     #[serde(default)]
     pub archived: bool,
-    /// What the token may do. GitHub often leaves it out for a job's token.
+    /// The permissions of the token. GitHub often leaves them out for a job's token.
     #[serde(default)]
     pub permissions: Option<Permissions>,
 }
 
-/// Rights of the token in a repository.
+/// Permissions in a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Permissions {
@@ -67,7 +67,7 @@ pub struct Permissions {
     pub admin: bool,
 }
 
-/// Who wrote something. GitHub has none for deleted accounts.
+/// The author of something. GitHub has none for deleted accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Author {
     /// The login.
@@ -78,7 +78,7 @@ pub struct Author {
 }
 
 impl Author {
-    /// Whether it is an app and no person.
+    /// Whether it is an app and not a person.
     pub fn is_bot(&self) -> bool {
         self.kind == "Bot" || self.login.ends_with("[bot]")
     }
@@ -89,11 +89,11 @@ impl Author {
 pub struct Branch {
     /// The commit at its head.
     pub sha: String,
-    /// Whether rules protect it.
+    /// Whether protection rules apply to it.
     pub protected: bool,
 }
 
-/// A commit as GitHub has it.
+/// A commit as GitHub returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitFacts {
     /// Its id.
@@ -104,7 +104,7 @@ pub struct CommitFacts {
     pub parents: Vec<String>,
     /// The whole message.
     pub message: String,
-    /// Whether its signature is verified, and GitHub's reason; `None` where GitHub does not say.
+    /// Whether its signature is verified, and GitHub's reason. `None` if GitHub does not say.
     pub verified: Option<(bool, String)>,
 }
 
@@ -159,18 +159,19 @@ struct RawAccess {
 }
 
 impl Repo {
-    /// The repository itself.
+    /// The properties of the repository.
     ///
     /// # Errors
-    /// See [`Error`]; `NotFound` also where the token may not see it.
+    /// See [`Error`]; `NotFound` also if the token may not read it.
     pub async fn facts(&self) -> Result<Facts, Error> {
         self.client.call(&Call::get(self.path(""))).await
     }
 
-    /// What somebody may do here. The most of what GitHub says of a role of one's own counts.
+    /// The access of a user to the repository. For a custom role, the highest permission that GitHub reports
+    /// counts.
     ///
     /// # Errors
-    /// See [`Error`]; a job's token needs `metadata: read` and is refused in some organisations.
+    /// See [`Error`]. A job's token needs `metadata: read` and is refused in some organisations.
     pub async fn access_of(&self, login: &str) -> Result<Access, Error> {
         let path = self.path(&format!("/collaborators/{}/permission", part(login)));
         match self.client.call::<RawAccess>(&Call::get(path)).await {
@@ -182,7 +183,7 @@ impl Repo {
         }
     }
 
-    /// A branch by its name without `refs/heads/`; `None` if there is none.
+    /// A branch by its name without `refs/heads/`, or `None` if it does not exist.
     ///
     /// # Errors
     /// See [`Error`].
@@ -195,7 +196,7 @@ impl Repo {
         }))
     }
 
-    /// What a reference points to; `full` begins with `refs/`. `None` if there is none.
+    /// The object id that a ref points to, or `None` if it does not exist. `full` starts with `refs/`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -206,8 +207,7 @@ impl Repo {
         Ok(raw.map(|raw| raw.object.sha))
     }
 
-    /// References whose full names begin with `prefix`, which begins with `refs/`, and what they point
-    /// to.
+    /// The refs whose full names start with `prefix`, which starts with `refs/`, and their object ids.
     ///
     /// # Errors
     /// See [`Error`].
@@ -221,8 +221,7 @@ impl Repo {
             .collect())
     }
 
-    /// Makes a reference; `full` begins with `refs/`. One that is there already is an
-    /// [`Error::Invalid`].
+    /// Creates a ref; `full` starts with `refs/`. If it already exists, the error is [`Error::Invalid`].
     ///
     /// # Errors
     /// See [`Error`].
@@ -232,7 +231,7 @@ impl Repo {
         self.client.answer(&call).await.map(|_| ())
     }
 
-    /// Removes a reference; `full` begins with `refs/`.
+    /// Deletes a ref; `full` starts with `refs/`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -261,7 +260,7 @@ impl Repo {
     }
 }
 
-/// "Not found" as no error.
+/// Turns "not found" into `None`.
 pub(super) fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
     match answer {
         Ok(value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! Whose token it is.
+//! The account that a token belongs to.
 
 use super::call::Call;
 use super::client::Client;
@@ -12,18 +12,17 @@ use serde_json::json;
 /// The login of a job's own token.
 const JOB: &str = "github-actions[bot]";
 
-/// Who Sprag is on GitHub.
+/// Sprag's account on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The login; of an app it ends with `[bot]`.
+    /// The login. That of an app ends with `[bot]`.
     pub login: String,
-    /// Whether GitHub would not say, so that it is taken for a job's own token.
+    /// Whether GitHub did not say, so that the token counts as a job's own.
     pub assumed: bool,
 }
 
 impl Identity {
-    /// Whether `author` is this identity. An app is nobody's namesake: a person cannot have `[bot]` in
-    /// a login.
+    /// Whether `author` is this account. A person cannot have `[bot]` in a login, so an app is unambiguous.
     pub fn is(&self, author: Option<&Author>) -> bool {
         author.is_some_and(|author| author.login.eq_ignore_ascii_case(&self.login))
     }
@@ -45,12 +44,12 @@ struct ViewerData {
 }
 
 impl Client {
-    /// Whose token this is. `GET /user` answers for people; tokens of an app's installation, a job's
-    /// among them, are refused there and asked for their `viewer` instead. Where neither tells, it is
-    /// taken for a job's own token.
+    /// Determines the account of the token. `GET /user` works for people. It refuses tokens of app
+    /// installations, including a job's, so these are asked for their `viewer`. If neither works, the token
+    /// counts as a job's own.
     ///
     /// # Errors
-    /// A token that is not accepted, or GitHub that cannot be reached.
+    /// The token is not accepted, or GitHub cannot be reached.
     pub async fn identity(&self) -> Result<Identity, Error> {
         if !self.inner.transport.is_installation_token() {
             match self.call::<Login>(&Call::get("/user".to_owned())).await {
@@ -85,7 +84,7 @@ impl Client {
     }
 }
 
-/// GraphQL names some apps without the `[bot]` that REST has in their comments.
+/// Adds `[bot]` to app names, which GraphQL sometimes leaves out but REST has in comments.
 fn with_bot(login: String) -> String {
     match login.ends_with("[bot]") {
         true => login,

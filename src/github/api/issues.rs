@@ -9,24 +9,24 @@ use hyper::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-/// An issue, or a pull request seen as one.
+/// An issue, or a pull request in its role as an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssueFacts {
     /// Its number.
     pub number: u64,
     /// Its title.
     pub title: String,
-    /// Its text; empty where there is none.
+    /// Its text, or empty if there is none.
     pub body: String,
     /// `open` or `closed`.
     pub state: String,
     /// The names of its labels.
     pub labels: Vec<String>,
-    /// Who opened it.
+    /// Its author.
     pub author: Option<Author>,
     /// Whether it is a pull request.
     pub is_pull: bool,
-    /// Its page.
+    /// The URL of its page.
     pub html_url: String,
 }
 
@@ -46,7 +46,7 @@ struct RawIssue {
     html_url: String,
 }
 
-/// GitHub's schema allows a plain name.
+/// GitHub's schema also allows a plain name.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Label {
@@ -64,7 +64,7 @@ pub(super) fn names(labels: Vec<Label>) -> Vec<String> {
 }
 
 impl Repo {
-    /// Writes the text of an issue anew.
+    /// Replaces the text of an issue.
     ///
     /// # Errors
     /// See [`Error`].

@@ -1,11 +1,10 @@
-//! GitHub's API: the calls that Sprag makes, in types of its own, with a retry policy of its own.
+//! GitHub's API: the calls that Sprag makes, with its own types and its own retry policy.
 //!
-//! The wire is octocrab over hyper and rustls. octocrab's own repetition is not compiled in: it
-//! repeats every method at once and reads no `retry-after`. Proxies and certificates are those of
-//! [`crate::http`].
+//! The transport is octocrab over hyper and rustls. octocrab's own retry feature is off: it repeats every
+//! method at once and does not read `retry-after`. Proxies and certificates are those of [`crate::http`].
 //!
-//! Everything runs on one tokio runtime: a client's connections belong to the runtime that made its
-//! first request.
+//! Everything runs on one tokio runtime: a client's connections belong to the runtime that made its first
+//! request.
 
 mod actions;
 mod call;

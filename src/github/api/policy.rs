@@ -1,8 +1,8 @@
-//! What follows from a request that was not answered as hoped: again, look first, or give up.
+//! The retry policy: what follows from a failed request, which is a retry, a check first, or giving up.
 //!
-//! The rules are GitHub's own advice for clients: obey `retry-after`, else wait for
-//! `x-ratelimit-reset` where nothing remains, else a minute; never repeat what was refused. What may
-//! have created something is repeated only after a look.
+//! The rules are GitHub's own advice for clients: obey `retry-after`, otherwise wait for `x-ratelimit-reset`
+//! if nothing remains, otherwise wait a minute; never repeat a refused request. A request that may have
+//! created something is repeated only after a check.
 
 use super::settings::Limits;
 use crate::domain::duration::millis;
@@ -10,18 +10,18 @@ use crate::domain::wait::{WaitPolicy, jittered_ms};
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// What a request does, which decides whether it may be sent twice.
+/// The effect of a request, which decides whether it may be sent twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Changes nothing.
     Read,
-    /// Leads to the same state however often it arrives.
+    /// Idempotent: leads to the same state however often it arrives.
     Change,
-    /// Makes something new each time that it arrives.
+    /// Creates something new each time it arrives.
     Create,
 }
 
-/// What an answer says of when to come back.
+/// The properties of a response that decide about a retry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Refusal {
     /// The status.
@@ -32,50 +32,50 @@ pub struct Refusal {
     pub remaining: Option<u64>,
     /// The header `x-ratelimit-reset`, in seconds since 1970 by GitHub's clock.
     pub reset: Option<i64>,
-    /// The header `date`, in seconds since 1970: GitHub's clock, against which `reset` is read.
+    /// The header `date`, in seconds since 1970: GitHub's clock, which `reset` refers to.
     pub date: Option<i64>,
-    /// Whether the text speaks of a rate limit.
+    /// Whether the text mentions a rate limit.
     pub says_limit: bool,
 }
 
 /// How a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// No connection was made, so that nothing was sent.
+    /// No connection was made, so nothing was sent.
     Unsent,
-    /// It may have arrived; the answer did not, or not whole.
+    /// The request may have arrived, but the response did not, or not completely.
     Lost,
-    /// It was answered, not with success.
+    /// The response was not a success.
     Answered(Refusal),
 }
 
 /// The situation at the time of the fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Now {
-    /// How often the request was sent, from 1.
+    /// The number of times the request was sent, from 1.
     pub sent: u32,
-    /// What is left until the overall deadline; `None` without one.
+    /// The time until the overall deadline, or `None` without one.
     pub left: Option<Duration>,
-    /// This machine's clock, used only where the answer bears no date.
+    /// This machine's clock, used only if the response has no date.
     pub clock: Timestamp,
     /// A random number from 0 to 1, which spreads the waits of several clients.
     pub jitter: f64,
 }
 
-/// What to do.
+/// The decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Send the same again after a wait.
+    /// Send the same request again after a wait.
     Again(Duration),
-    /// Wait, then look whether it has landed after all; repeat only if it has not.
+    /// Wait, then check whether the request has succeeded after all; repeat it only if not.
     Look(Duration),
-    /// Come back no earlier than this (by GitHub's clock), which is too late to wait for.
+    /// A limit until this time (by GitHub's clock), which is too late to wait for.
     Limited(Timestamp),
-    /// No repetition will or may help.
+    /// A retry does not help or is not allowed.
     GiveUp,
 }
 
-/// The wait where a limit is told without a time.
+/// The wait for a limit that comes without a time.
 const UNTOLD_WAIT: Duration = Duration::from_secs(60);
 
 /// Decides what follows from `fault`.
@@ -90,19 +90,19 @@ pub fn next(limits: &Limits, kind: Kind, fault: &Fault, now: &Now) -> Next {
 }
 
 impl Refusal {
-    /// Whether it is about how much was asked, not about what was asked: 429, or 403 with a time to
-    /// come back, nothing remaining, or the words of a limit.
+    /// Whether the number of requests was the problem: 429, or 403 with a time to retry, nothing remaining,
+    /// or a text about a limit.
     pub fn is_limit(&self) -> bool {
         let told = self.retry_after.is_some() || self.remaining == Some(0) || self.says_limit;
         self.status == 429 || (matches!(self.status, 200 | 403) && told)
     }
 
-    /// How long to wait, in GitHub's words.
+    /// The wait that the response asks for.
     fn wait(&self, now: &Now) -> Duration {
         let until_reset = || {
             let reset = self.reset.filter(|_| self.remaining == Some(0))?;
             let clock = self.date.unwrap_or_else(|| now.clock.as_second());
-            // A second more, since both are cut to whole seconds.
+            // One second more, because both times are truncated to seconds.
             let seconds = reset.saturating_sub(clock).saturating_add(1);
             Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
         };
@@ -111,9 +111,9 @@ impl Refusal {
     }
 }
 
-/// A limit has refused the request before it did anything, so every kind may be sent again.
+/// A limit refuses a request before it has any effect, so every kind may be sent again.
 fn limited(limits: &Limits, refusal: &Refusal, now: &Now) -> Next {
-    // A time to come back that has passed or is at once would make a burst of requests.
+    // A time in the past or the present would cause a burst of requests.
     let wait = refusal.wait(now).max(limits.first_wait);
     let fits = wait <= limits.longest_wait && now.left.is_none_or(|left| wait < left);
     if fits && now.sent < limits.attempts {
@@ -131,13 +131,13 @@ fn unclear(limits: &Limits, kind: Kind, now: &Now, told: Option<u64>) -> Next {
         (Kind::Read | Kind::Change, Some(wait)) => Next::Again(wait),
         (Kind::Read | Kind::Change, None) => Next::GiveUp,
         (Kind::Create, Some(wait)) => Next::Look(wait),
-        // Whether it has landed is worth knowing even where there is no time to repeat it.
+        // The check is worthwhile even if there is no time to repeat the request.
         (Kind::Create, None) => Next::Look(Duration::ZERO),
     }
 }
 
-/// The wait before a repetition, if there is one: grown by the common policy, with jitter, or what was
-/// told, which is never cut short.
+/// The wait before a retry, or `None` if there is no retry: by the common policy with jitter, or the
+/// requested time, which is never shortened.
 fn backed_off(limits: &Limits, now: &Now, told: Option<u64>) -> Option<Duration> {
     if now.sent >= limits.attempts {
         return None;

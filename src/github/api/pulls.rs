@@ -1,4 +1,4 @@
-//! Pull requests, their reviews and the comments on their lines.
+//! Pull requests, their reviews and line comments.
 
 use super::call::{Call, read};
 use super::client::Repo;
@@ -19,23 +19,23 @@ pub struct PullFacts {
     pub number: u64,
     /// Its title.
     pub title: String,
-    /// Its text; empty where there is none.
+    /// Its text, or empty if there is none.
     pub body: String,
     /// `open` or `closed`.
     pub state: String,
     /// Whether it is a draft.
     pub draft: bool,
-    /// Where its commits are.
+    /// The branch with its commits.
     pub head: PullEnd,
-    /// Where they are to go.
+    /// The branch that it is merged into.
     pub base: PullEnd,
-    /// Who opened it.
+    /// Its author.
     pub author: Option<Author>,
     /// The names of its labels.
     pub labels: Vec<String>,
-    /// Whether those who may push to the base may push to its head, if that is in a fork.
+    /// Whether people who may push to the base may also push to a head in a fork.
     pub maintainer_can_modify: bool,
-    /// Its page.
+    /// The URL of its page.
     pub html_url: String,
     /// Its id for GraphQL.
     pub node_id: String,
@@ -48,7 +48,7 @@ pub struct PullEnd {
     pub branch: String,
     /// The commit.
     pub sha: String,
-    /// `owner/name`; `None` where the fork was deleted.
+    /// `owner/name`, or `None` if the fork was deleted.
     pub repo: Option<String>,
 }
 
@@ -61,23 +61,23 @@ pub struct NewPull {
     pub body: String,
     /// The branch with the commits.
     pub head: String,
-    /// The branch that they are for.
+    /// The branch that they are merged into.
     pub base: String,
     /// Whether it is a draft.
     pub draft: bool,
 }
 
-/// A pull request that was opened, or found open.
+/// A pull request that was opened or was already open.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Pull {
     /// Its number.
     pub number: u64,
-    /// Its page.
+    /// The URL of its page.
     #[serde(default)]
     pub html_url: String,
 }
 
-/// What changes of a pull request; `None` stays as it is.
+/// Changes to a pull request. `None` keeps the present value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PullChange {
     /// The title.
@@ -102,10 +102,10 @@ pub struct Review {
     /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED` or `DISMISSED`.
     #[serde(default)]
     pub state: String,
-    /// Who wrote it.
+    /// Its author.
     #[serde(rename = "user")]
     pub author: Option<Author>,
-    /// The commit that it is about.
+    /// The commit that was reviewed.
     #[serde(default)]
     pub commit_id: Option<String>,
 }
@@ -113,11 +113,11 @@ pub struct Review {
 /// A review to post: a text, and comments on lines of the new files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewReview {
-    /// The commit that it is about.
+    /// The reviewed commit.
     pub commit_id: String,
     /// The text.
     pub body: String,
-    /// `COMMENT`: it neither approves nor requests changes.
+    /// `COMMENT`: neither approves nor requests changes.
     pub event: &'static str,
     /// The comments on lines that the diff shows.
     pub comments: Vec<NewLineComment>,
@@ -130,24 +130,24 @@ pub struct NewLineComment {
     pub path: String,
     /// The last line.
     pub line: u32,
-    /// `RIGHT`: the line is one of the new file.
+    /// `RIGHT`: the line is in the new file.
     pub side: &'static str,
-    /// The first line, where it is another one.
+    /// The first line of a range, or `None` for a single line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u32>,
-    /// As `side`, where there is a first line.
+    /// Like `side`, for the first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_side: Option<&'static str>,
     /// The text.
     pub body: String,
 }
 
-/// A comment of a review on a line.
+/// A line comment of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct ReviewComment {
     /// Its id.
     pub id: u64,
-    /// Its id in GraphQL.
+    /// Its GraphQL id.
     #[serde(default)]
     pub node_id: String,
     /// Its text.
@@ -156,19 +156,19 @@ pub struct ReviewComment {
     /// The file.
     #[serde(default)]
     pub path: String,
-    /// The line, if it still has one.
+    /// The line, if it still exists.
     #[serde(default)]
     pub line: Option<u32>,
-    /// The hunk of the diff that it is about.
+    /// The diff hunk that the comment is about.
     #[serde(default)]
     pub diff_hunk: String,
-    /// The head of the pull request when it was written.
+    /// The head of the pull request when the comment was written.
     #[serde(default)]
     pub original_commit_id: Option<String>,
-    /// The comment that it answers.
+    /// The comment that it replies to.
     #[serde(default)]
     pub in_reply_to_id: Option<u64>,
-    /// Who wrote it.
+    /// Its author.
     #[serde(rename = "user")]
     pub author: Option<Author>,
 }
@@ -256,7 +256,7 @@ impl Repo {
         Ok(raw.into())
     }
 
-    /// The open pull requests from a branch (`branch`, or `owner:branch` of a fork) to another.
+    /// The open pull requests from a branch (`branch`, or `owner:branch` of a fork) into another.
     ///
     /// # Errors
     /// See [`Error`].
@@ -272,7 +272,7 @@ impl Repo {
             .await
     }
 
-    /// Opens a pull request, or gives the one that is already open for these branches.
+    /// Opens a pull request, or returns the one that is already open for these branches.
     ///
     /// # Errors
     /// See [`Error`].
@@ -308,7 +308,7 @@ impl Repo {
         }
     }
 
-    /// REST cannot change it, so this is GraphQL.
+    /// Changes the draft state with GraphQL, because REST cannot.
     async fn set_draft(&self, number: u64, draft: bool) -> Result<(), Error> {
         let pull = self.pull(number).await?;
         if pull.draft == draft {
@@ -352,7 +352,7 @@ impl Repo {
             .await
     }
 
-    /// Posts a review. Its text begins with `marker`, by which it is found where the answer is lost.
+    /// Posts a review. Its text starts with `marker`, by which it is found if the response is lost.
     ///
     /// # Errors
     /// See [`Error`].

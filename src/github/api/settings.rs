@@ -1,37 +1,37 @@
-//! Where GitHub is, and how long and how often it is asked.
+//! The address of GitHub, and the limits of requests.
 
 use secrecy::SecretString;
 use std::time::Duration;
 
-/// Where GitHub is, and with what right.
+/// The address of GitHub, and the token.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The root of the REST API, as in `GITHUB_API_URL`: `https://api.github.com` or
     /// `https://HOST/api/v3`. Plain http only on a loopback address.
     pub api_url: String,
-    /// The token, sent to that address and nowhere else.
+    /// The token, which is sent only to that URL.
     pub token: SecretString,
-    /// How long and how often.
+    /// The limits of requests.
     pub limits: Limits,
 }
 
-/// How long and how often to try.
+/// Limits of time and attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For one request, from connecting to the last byte of the answer.
+    /// The time for one request, from connecting to the last byte of the response.
     pub request: Duration,
-    /// The longest single wait for GitHub; what would take longer is given up at once.
+    /// The longest single wait for GitHub. A longer one is given up at once.
     pub longest_wait: Duration,
-    /// The wait before the first repetition after a fault; it doubles from there.
+    /// The wait before the first retry after a fault. It doubles with each retry.
     pub first_wait: Duration,
-    /// How often a request is sent at most.
+    /// Maximum number of times that a request is sent.
     pub attempts: u32,
-    /// From one write to the next; GitHub advises a second.
+    /// The pause between two writes. GitHub advises one second.
     pub spacing: Duration,
 }
 
 impl Default for Limits {
-    /// 10 s a request, 60 s a wait, 4 attempts, 1 s between writes and before the first repetition.
+    /// 10 s per request, 60 s per wait, 4 attempts, 1 s between writes and before the first retry.
     fn default() -> Self {
         Self {
             request: Duration::from_secs(10),

@@ -1,4 +1,4 @@
-//! The client against a scripted server: the policy over the wire, lost answers, forged markers.
+//! Tests the client with a scripted server: the policy over the wire, lost responses, forged markers.
 
 mod server;
 mod wire;
@@ -23,7 +23,7 @@ fn comment(id: u64, login: &str, body: &str) -> Value {
     json!({ "id": id, "body": body, "html_url": "u", "user": { "login": login, "type": "Bot" }, "new": [] })
 }
 
-/// Comments that land; the first answers to writing one are as `faults` say.
+/// A server that stores comments. Its first responses to posting one follow `faults`.
 fn comments(mut there: Vec<Value>, mut faults: Vec<(bool, Say)>) -> Server {
     Server::start(move |asked| {
         if asked.method == "GET" {
@@ -165,7 +165,7 @@ fn annotation(number: u32) -> Annotation {
     }
 }
 
-/// Sends 1,234 annotations where the 13th request fails; gives the lines that arrived, and requests.
+/// Sends 1,234 annotations while the 13th request fails. Returns the lines that arrived and the requests.
 async fn annotate(lands: bool) -> (Vec<u64>, usize, usize) {
     let there: Arc<Mutex<Vec<u64>>> = Arc::default();
     let lines = Arc::clone(&there);
@@ -258,7 +258,7 @@ fn commit() -> CommitOnBranch {
     }
 }
 
-/// A branch that moves when a commit arrives; the first answer is `first`.
+/// A branch that moves when a commit arrives. The first response is `first`.
 fn branch(first: Option<Say>) -> Server {
     let mut head = "a".repeat(40);
     let mut first = first;

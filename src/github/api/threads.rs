@@ -1,4 +1,4 @@
-//! Threads on the lines of a pull request: told apart, answered, resolved, and the review asked for again.
+//! Review threads of a pull request: lists, answers and resolves them, and requests the review again.
 
 use super::call::{Call, read};
 use super::client::Repo;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Pages of threads that are read: GitHub gives a hundred at once.
+/// Maximum number of pages of threads that are read. GitHub returns a hundred threads per page.
 const PAGES: usize = 10;
 
 const THREADS: &str = "query($owner: String!, $name: String!, $number: Int!, $after: String) { \
@@ -25,7 +25,7 @@ const RESOLVE: &str = "mutation($thread: ID!) { resolveReviewThread(input: {thre
 /// A thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewThread {
-    /// Its id in GraphQL.
+    /// Its GraphQL id.
     pub id: String,
     /// The id of its first comment.
     pub first: u64,
@@ -41,7 +41,7 @@ struct Answer {
 }
 
 impl Repo {
-    /// All comments on lines of a pull request, oldest first.
+    /// All line comments of a pull request, oldest first.
     ///
     /// # Errors
     /// See [`Error`].
@@ -52,7 +52,7 @@ impl Repo {
             .await
     }
 
-    /// The threads of a pull request. REST does not know them, so this needs GraphQL.
+    /// The threads of a pull request. This needs GraphQL, because REST does not have them.
     ///
     /// # Errors
     /// See [`Error`].
@@ -99,8 +99,8 @@ impl Repo {
             .map(drop)
     }
 
-    /// Answers the thread that begins with this comment. The text begins with `marker`; a reply of
-    /// `identity` that begins so is replaced, so that there are never two.
+    /// Replies to the thread that starts with this comment. The text starts with `marker`. A reply by
+    /// `identity` that starts with it is replaced, so that there are never two.
     ///
     /// # Errors
     /// See [`Error`].
@@ -131,7 +131,7 @@ impl Repo {
         self.client.create(&call, own).await.map(drop)
     }
 
-    /// Asks somebody to review a pull request again.
+    /// Requests another review of a pull request from somebody.
     ///
     /// # Errors
     /// See [`Error`].

@@ -1,4 +1,5 @@
-//! One request and its answer: bounded in time and in size, the token only where it belongs.
+//! Sends one request and reads its response, within limits of time and size. The token goes only to the API's
+//! own host.
 
 use super::error::Error;
 use super::policy::Refusal;
@@ -19,13 +20,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// The most of an answer that is taken, in bytes.
+/// Maximum size in bytes of a response.
 pub(super) const MOST_BODY: usize = 16 << 20;
 
-/// How often a redirection is followed.
+/// Maximum number of redirections that are followed.
 const REDIRECTIONS: usize = 5;
 
-/// The wire, and what goes with every request.
+/// The connection, and the headers of every request.
 pub(super) struct Transport {
     crab: OnceLock<Octocrab>,
     connector: Connector,
@@ -35,27 +36,27 @@ pub(super) struct Transport {
     secret: SecretString,
 }
 
-/// A request as it goes out.
+/// A request to send.
 #[derive(Debug, Clone)]
 pub(super) struct Ask {
     pub(super) method: Method,
-    /// Below the API's root, with its query; beginning with `/`.
+    /// The path below the API's root, starting with `/`, with its query.
     pub(super) path: String,
     pub(super) body: Option<Vec<u8>>,
-    /// What of the answer's body is kept.
+    /// The part of the response's body that is kept.
     pub(super) keep: Keep,
 }
 
-/// What is kept of a body.
+/// The part of a body that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// All of it; more than [`MOST_BODY`] is an error.
+    /// The whole body. More than [`MOST_BODY`] is an error.
     Whole,
-    /// The last so many bytes.
+    /// The last bytes, up to this number.
     Tail(usize),
 }
 
-/// An answer, whatever its status.
+/// A response with any status.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -96,7 +97,7 @@ impl Transport {
         })
     }
 
-    /// Sends one request and reads its answer, following redirections; everything by `deadline`.
+    /// Sends one request, follows redirections and reads the response, all by `deadline`.
     pub(super) async fn send(
         &self,
         ask: &Ask,
@@ -143,7 +144,7 @@ impl Transport {
         )))
     }
 
-    /// Another host gets neither the token nor what was to be written.
+    /// Another host gets neither the token nor a write.
     fn may_follow(&self, ask: &Ask, to: &Uri) -> Result<(), TransportError> {
         let host = to.host().unwrap_or_default();
         let plain = to.scheme_str() != Some("https");
@@ -160,7 +161,7 @@ impl Transport {
         }
     }
 
-    /// Whether an address is of the API's own scheme, host and port.
+    /// Whether a URL has the API's own scheme, host and port.
     fn is_home(&self, to: &Uri) -> bool {
         to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
     }
@@ -188,7 +189,7 @@ impl Transport {
         }
     }
 
-    /// octocrab starts a task for its queue, so it is made inside of the runtime, by the first request.
+    /// octocrab starts a task for its queue, so the first request creates it inside the runtime.
     fn crab(&self) -> &Octocrab {
         self.crab.get_or_init(|| {
             let wire = Wire::builder(TokioExecutor::new()).build(self.connector.clone());
@@ -204,7 +205,7 @@ impl Transport {
 
     fn failed(&self, error: &(dyn StdError + 'static)) -> TransportError {
         let mut cause = error;
-        // What octocrab says of an error is a backtrace's beginning; its causes have the words.
+        // octocrab's own message starts a backtrace. The causes have the text.
         while let (Some(_), Some(next)) = (cause.downcast_ref::<octocrab::Error>(), cause.source())
         {
             cause = next;
@@ -218,7 +219,7 @@ impl Transport {
         }
     }
 
-    /// `text` without the token, should anybody have echoed it.
+    /// Removes the token from `text`, in case it was echoed.
     pub(super) fn without_token(&self, text: &str) -> String {
         match self.secret.expose_secret() {
             "" => text.to_owned(),
@@ -226,7 +227,7 @@ impl Transport {
         }
     }
 
-    /// Whether the token is one that GitHub makes for an installation of an app, a job's among them.
+    /// Whether the token belongs to an installation of an app. A job's token does.
     pub(super) fn is_installation_token(&self) -> bool {
         self.secret.expose_secret().starts_with("ghs_")
     }
@@ -235,7 +236,7 @@ impl Transport {
 type Body = http_body_util::combinators::BoxBody<hyper::body::Bytes, octocrab::Error>;
 type Response = hyper::Response<Body>;
 
-/// What is to be kept of a body; whoever reads it sets the limit of time.
+/// Reads the part of a body to keep. The caller sets the time limit.
 async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
     let most = match keep {
         Keep::Whole => MOST_BODY,
@@ -251,7 +252,7 @@ async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
     };
     while let Some(data) = body.chunk(Duration::MAX).await.map_err(broke_off)? {
         bytes.extend_from_slice(&data);
-        // Cut at twice the size, so that a long log is not moved about with every frame.
+        // Cut only at twice the size, so that a long log is not moved with every frame.
         if let Keep::Tail(most) = keep
             && bytes.len() > most.saturating_mul(2)
         {
@@ -264,14 +265,14 @@ async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
     Ok(bytes)
 }
 
-/// Leaves the last `most` bytes.
+/// Keeps the last `most` bytes.
 fn cut_front(bytes: &mut Vec<u8>, most: usize) {
     let surplus = bytes.len().saturating_sub(most);
     bytes.drain(..surplus);
 }
 
 impl Answer {
-    /// What the answer says of limits.
+    /// The response's headers and text about limits.
     pub(super) fn refusal(&self) -> Refusal {
         let text = |name: &str| self.headers.get(name).and_then(|value| value.to_str().ok());
         let date = text(DATE.as_str()).and_then(|date| rfc2822::parse(date).ok());
@@ -292,7 +293,7 @@ impl Answer {
         }
     }
 
-    /// Whether the answer is a page with another after it.
+    /// Whether another page follows.
     pub(super) fn has_next(&self) -> bool {
         let links = self.headers.get_all(LINK).iter();
         links
@@ -301,7 +302,7 @@ impl Answer {
     }
 }
 
-/// `https://api.github.com` has `/graphql` below it; a server of one's own has it beside `/api/v3`.
+/// `https://api.github.com` has `/graphql` below it. A private server has it beside `/api/v3`.
 fn graphql_address(root: &str) -> String {
     format!("{}/graphql", root.strip_suffix("/v3").unwrap_or(root))
 }
@@ -320,7 +321,7 @@ fn parsed(address: &str) -> Result<Uri, TransportError> {
         .map_err(|_| TransportError::Broken("the address is no URL".to_owned()))
 }
 
-/// Where a `location` leads, seen from `from`.
+/// The target of a `location` header, resolved against `from`.
 fn resolved(from: &Uri, location: &str) -> Result<Uri, TransportError> {
     let location = location.split('#').next().unwrap_or_default();
     if !location.starts_with('/') || location.starts_with("//") {
@@ -332,7 +333,7 @@ fn resolved(from: &Uri, location: &str) -> Result<Uri, TransportError> {
         .map_err(|_| TransportError::Broken("redirected to what is no URL".to_owned()))
 }
 
-/// The moment after `wait`, or far away.
+/// The moment after `wait`, or a distant one if that overflows.
 pub(super) fn after(wait: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(wait)

@@ -1,5 +1,4 @@
-//! The answers of a job in which no run starts: there is nothing to do, the request is refused, or it was a
-//! question.
+//! Answers for a job in which no run starts: nothing to do, a refusal, or the answer to a question.
 
 use crate::context::Context;
 use crate::domain::outcome::{Reason, RunStatus};
@@ -24,7 +23,7 @@ use std::time::{Duration, Instant};
 /// The time limit for reporting that a run cannot start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How a job ends in which no run begins.
+/// The end of a job in which no run starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// Its status.
@@ -33,14 +32,14 @@ pub struct Ended {
     pub reason: Reason,
     /// Why, in one sentence.
     pub why: String,
-    /// What a person can do about it.
+    /// What the user can do about it.
     pub remedy: Option<String>,
-    /// What could not be said on GitHub.
+    /// What could not be reported on GitHub.
     pub incidents: Vec<String>,
 }
 
 impl Ended {
-    /// Nothing is to be done.
+    /// There is nothing to do.
     pub fn nothing(why: impl Into<String>) -> Self {
         Self {
             status: RunStatus::NoWork,
@@ -51,7 +50,7 @@ impl Ended {
         }
     }
 
-    /// Somebody asked for what is not done.
+    /// The request is refused.
     pub fn refused(refusal: &Refusal) -> Self {
         Self {
             status: refusal.status(),
@@ -63,7 +62,7 @@ impl Ended {
     }
 }
 
-/// How the job ends after a decision against a run.
+/// The end of the job after a decision against a run.
 pub fn declined(declined: &Declined) -> Ended {
     match declined {
         Declined::Nothing { reason } => Ended::nothing(reason.clone()),
@@ -71,7 +70,7 @@ pub fn declined(declined: &Declined) -> Ended {
     }
 }
 
-/// Tells the step's job how it ended and says the exit code; `out` is the log.
+/// Reports the end to the job of the step and returns the exit code. `out` is the log.
 pub fn ended(context: &Context, ended: &Ended, out: &mut impl Write) -> u8 {
     let is_refusal = ended.reason != Reason::NoWork;
     let in_actions = context.in_actions();
@@ -98,7 +97,7 @@ fn note(ended: &Ended) -> Annotation {
     let lines = std::iter::once(&ended.why).chain(&ended.remedy);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     Annotation {
-        // What a stranger asks for must not look like a failure of the repository.
+        // A stranger's request must not look like a failure of the repository.
         level: match ended.status {
             RunStatus::NoWork => Level::Notice,
             _ => Level::Error,
@@ -138,28 +137,28 @@ fn to_the_job(context: &Context, ended: &Ended) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the answer to a request goes.
+/// The destination of the answer to a request.
 pub struct Told<'a> {
     /// The repository.
     pub repo: &'a Repo,
-    /// Whose token it is.
+    /// The account of the token.
     pub identity: Option<&'a Identity>,
     /// GitHub.
     pub place: &'a Place,
-    /// What gets a reaction.
+    /// What gets the reaction.
     pub react_to: Option<ReactTo>,
     /// The issue or pull request.
     pub number: Option<u64>,
     /// Sprag's comment there.
     pub comment: Option<Page>,
-    /// What its first line is to keep.
+    /// The state that the comment's first line keeps.
     pub state: State,
-    /// Whether nothing may be said on GitHub.
+    /// Whether nothing may be reported on GitHub.
     pub is_silent: bool,
 }
 
 impl Told<'_> {
-    /// Answers with a decision against a run, as far as the decision allows.
+    /// Reports a decision against a run, as far as the decision allows.
     pub async fn declined(&self, declined: &Declined) -> Ended {
         let mut ended = self::declined(declined);
         if let Declined::Refused(refusal) = declined {
@@ -180,7 +179,7 @@ impl Told<'_> {
         }
     }
 
-    /// Answers what needs no agent.
+    /// Answers a request that needs no agent.
     pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> Ended {
         let line = self.state.encode(&self.place.name);
         let context = ReportContext {
@@ -213,7 +212,7 @@ impl Told<'_> {
         ended
     }
 
-    /// Cancels the workflow runs whose check runs are open on the pull request's head.
+    /// Cancels the workflow runs that have an open check run on the pull request's head.
     async fn stop(&self, authorised: &Authorised) -> Ended {
         let Some(head) = &authorised.candidate.head_sha else {
             return Ended::nothing("no run is under way here");
@@ -231,7 +230,7 @@ impl Told<'_> {
         for run in &open {
             match self.repo.cancel_workflow_run(*run).await {
                 Ok(()) => stopped += 1,
-                // It has ended without a word, and left its check run open.
+                // The run has ended without closing its check run.
                 Err(Error::Conflict { .. }) => {}
                 Err(error) => return unasked("the run could not be cancelled", &error),
             }
@@ -353,7 +352,7 @@ fn unasked(what: &str, error: &Error) -> Ended {
     }
 }
 
-/// The workflow run of an address such as `https://github.com/o/r/actions/runs/1`.
+/// The id in a workflow run's URL, such as `https://github.com/o/r/actions/runs/1`.
 fn workflow_run(url: &str) -> Option<u64> {
     let (_, rest) = url.split_once("/actions/runs/")?;
     rest.split('/').next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! What must be asked of GitHub before an event is worked on.
+//! Fetches what must be known from GitHub before work on an event starts.
 
 use crate::context::Context;
 use crate::domain::trigger::authorise::{Facts, PullFacts};
@@ -11,33 +11,34 @@ use crate::domain::trigger::{Ask, job_log};
 use crate::github::api::{Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::request::{Page, RunRequest};
 
-/// How many failed jobs are looked at, and how much of each log.
+/// Maximum number of failed jobs, bytes read of each log, and bytes shown of it.
 const JOBS: usize = 5;
 const LOG_BYTES: usize = 256 << 10;
 const LOG_SHOWN: usize = 12_000;
 
-/// Who asks GitHub.
+/// Queries GitHub about an event.
 #[derive(Clone, Copy)]
 pub struct EventLookup<'a> {
     /// The repository.
     pub repo: &'a Repo,
-    /// Whose token it is, where that is known.
+    /// The account of the token, if known.
     pub identity: Option<&'a Identity>,
-    /// The name under which the run is told of.
+    /// The name under which the run is reported.
     pub name: &'a RunName,
 }
 
-/// What was found.
+/// The results of the queries.
 #[derive(Default)]
 pub struct Found {
-    /// What the decision needs.
+    /// The facts for the decision.
     pub facts: Facts,
     /// Sprag's own comment.
     pub comment: Option<Page>,
 }
 
 impl EventLookup<'_> {
-    /// Asks for what a candidate needs. What cannot be determined is left unknown: the decision judges that.
+    /// Fetches what a candidate needs. What cannot be determined stays unknown, and the decision takes that
+    /// into account.
     pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {
         let needs = candidate.needs;
         let number = candidate.number();
@@ -78,7 +79,7 @@ impl EventLookup<'_> {
         found
     }
 
-    /// Sprag's own comment on an issue or pull request, and what it keeps.
+    /// Sprag's own comment on an issue or pull request, and the state that it keeps.
     async fn own_comment(&self, number: u64) -> Result<Option<(Option<State>, Page)>, String> {
         let Some(identity) = self.identity else {
             return Err("could not determine the account that the token belongs to".to_owned());
@@ -97,7 +98,7 @@ impl EventLookup<'_> {
         }))
     }
 
-    /// Has a request go on with the comment that is there, and with what it keeps.
+    /// Adds the existing comment and its state to a request.
     pub async fn recall(&self, request: &mut RunRequest) {
         if let Some(number) = request.number
             && let Ok(Some((state, page))) = self.own_comment(number).await
@@ -107,7 +108,7 @@ impl EventLookup<'_> {
         }
     }
 
-    /// What the agent is to know of the place where it was asked. What cannot be read is a note.
+    /// What the agent needs to know about the issue or pull request. What cannot be read becomes a note.
     pub async fn context(&self, candidate: &Candidate, request: &mut RunRequest) -> words::Context {
         let mut context = words::Context::default();
         let mut note =
@@ -139,8 +140,8 @@ impl EventLookup<'_> {
         context
     }
 
-    /// Leaves out what belongs to threads of the review that are resolved by now. Where that cannot be told
-    /// nothing is left out.
+    /// Leaves out the comments of threads that are resolved by now. If that cannot be determined, nothing is
+    /// left out.
     pub async fn drop_resolved(
         &self,
         candidate: &Candidate,

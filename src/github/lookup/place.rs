@@ -1,4 +1,4 @@
-//! The branch that an event's work is done on, and how it is checked out.
+//! Determines the branch for an event's work, and checks it out.
 
 use crate::context::Context;
 use crate::domain::snapshot::RevId;
@@ -17,7 +17,7 @@ use crate::process::Cancel;
 use crate::report::markdown::ReportContext;
 use std::path::Path;
 
-/// The request of somebody's request, before it is known where its work goes.
+/// The run request for an authorised event, before its branch is known.
 pub fn request(
     actions: &ActionsEnvironment,
     authorised: &Authorised,
@@ -44,11 +44,11 @@ pub fn request(
     }
 }
 
-/// Settles the branch of a request: the one that is there, or a new one of Sprag's. A queue settles
-/// its own when it knows its plan.
+/// Sets the branch of a request: the existing one, or a new one of Sprag's. A queue sets its own branch once
+/// it knows its plan.
 ///
 /// # Errors
-/// When GitHub cannot be asked where a branch is.
+/// When GitHub cannot be asked for a branch.
 pub async fn branch_of(
     lookup: &EventLookup<'_>,
     authorised: &Authorised,
@@ -60,7 +60,7 @@ pub async fn branch_of(
     }
     let candidate = &authorised.candidate;
     let name = match (&authorised.branch, candidate.number(), ask) {
-        // A fork's branch may be called as one of this repository.
+        // A fork's branch may have the same name as one of this repository.
         (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
         (Some(name), ..) => name.clone(),
         (None, Some(number), _) => format!("sprag/issue-{number}"),
@@ -81,8 +81,7 @@ pub async fn branch_of(
     Ok(())
 }
 
-/// The request of a step that says itself what is to be done, on the branch that the workflow run is
-/// for.
+/// The run request for a step that configures its own work, on the branch of the workflow run.
 pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     let mut request = RunRequest::at(place);
     request.context.head = context.var("GITHUB_SHA").map(str::to_owned);
@@ -100,11 +99,11 @@ pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     request
 }
 
-/// The request of a step that says itself what is to be done, on the pull request that the event is
-/// about: its head branch and never the merge ref.
+/// The run request for a step that configures its own work, on the pull request of the event: on its head
+/// branch and never on the merge ref.
 ///
 /// # Errors
-/// An event that must not run anything.
+/// The event must not start a run.
 pub fn of_pull_event(
     event: &Event,
     place: &Place,
@@ -156,10 +155,10 @@ pub fn of_pull_event(
     Ok(Some(request))
 }
 
-/// Checks the branch out that the work is done on, unless it is.
+/// Checks out the branch for the work, unless it is checked out already.
 ///
 /// # Errors
-/// When the work tree is not clean, or the branch cannot be had.
+/// When the work tree is not clean, or the branch cannot be fetched.
 pub fn on_branch(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -189,10 +188,10 @@ pub fn on_branch(
     Ok(())
 }
 
-/// A file as a branch of the remote has it; `None` where it has none.
+/// The content of a file in a branch of the remote, or `None` if the branch does not have it.
 ///
 /// # Errors
-/// When the branch cannot be had.
+/// When the branch cannot be fetched.
 pub fn file_of_branch(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -222,10 +221,10 @@ pub fn file_of_branch(
         .map_err(|error| failed(&error))
 }
 
-/// The repository on GitHub, with the step's own token and nothing of what the checkout left.
+/// The repository on GitHub, with the step's own token and without any credentials of the checkout.
 ///
 /// # Errors
-/// An invalid address.
+/// An invalid URL.
 pub fn remote(
     context: &Context,
     actions: &ActionsEnvironment,

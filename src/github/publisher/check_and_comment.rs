@@ -1,5 +1,5 @@
-//! What is where on GitHub: the check run on the head that asked for the run, the final one on the head
-//! that was pushed, the comment, the reactions.
+//! What a run has on GitHub: the check run on the head that the request was for, the final one on the pushed
+//! head, the comment and the reactions.
 
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcome::{self, RunStatus, TaskEnd};
@@ -18,68 +18,68 @@ use crate::report::markdown::{self, ReportContext};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What a run has on GitHub, kept for a process that takes it up.
+/// What a run has on GitHub, stored for a process that resumes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Known {
-    /// The check run on the head that asked.
+    /// The check run on the head that the request was for.
     pub check: Option<Page>,
-    /// The check run on the head that was pushed.
+    /// The check run on the pushed head.
     pub final_check: Option<Page>,
     /// The comment.
     pub comment: Option<Page>,
-    /// Whether 👀 was said.
+    /// Whether the 👀 reaction was added.
     pub taken: bool,
 }
 
-/// The end of a run: what is known only then.
+/// Properties of the end of a run.
 pub struct End {
-    /// Workflows that were started for the pushed commits.
+    /// The workflows that were started for the pushed commits.
     pub dispatched: Vec<String>,
-    /// GitHub starts no workflow for the push, because it was made with the job's token.
+    /// Whether GitHub starts no workflow for the push, because the job's token made it.
     pub ci_will_not_start: bool,
-    /// The head that the pull request shows now, where the run has pushed one.
+    /// The new head of the pull request, if the run has pushed one.
     pub pushed: Option<String>,
-    /// When the process must have stopped publishing.
+    /// When publishing must have stopped.
     pub until: Instant,
     /// Whether that is so soon that the writes follow each other without a pause.
     pub hurried: bool,
 }
 
-/// What was published in the end.
+/// The final state of what was published.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
-    /// The page of the check run.
+    /// The URL of the check run.
     pub check_url: Option<String>,
-    /// The page of the comment.
+    /// The URL of the comment.
     pub comment_url: Option<String>,
-    /// Whether everything is where it should be.
+    /// Whether everything was published.
     pub complete: bool,
-    /// Whether annotations are on the check run, so that the log need not carry them.
+    /// Whether the check run has the annotations, so that the log need not contain them.
     pub annotated: bool,
-    /// What a person should know of how it went.
+    /// Messages for the user about problems.
     pub incidents: Vec<String>,
-    /// Requests that were sent.
+    /// The number of requests that were sent.
     pub requests: u64,
 }
 
-/// What is to be shown where, and what is there already.
+/// What to publish, and what exists already.
 pub struct CheckAndComment {
-    /// What the run was asked for: where it is told of, and what the texts say of it.
+    /// The request of the run: where it is reported, and the context of the texts.
     pub request: RunRequest,
-    /// The run, as its check runs name it.
+    /// The key of the run in its check runs.
     pub external_id: String,
-    /// What is there already.
+    /// What exists already.
     pub known: Known,
-    /// Whether an earlier process of the run may have left more than is known.
+    /// Whether an earlier process of the run may have created more than `known` contains.
     pub resumed: bool,
-    /// Told of every change of `known`.
+    /// Called with every change of `known`.
     pub keep: Box<dyn FnMut(&Known) + Send>,
     /// What could not be published.
     pub trouble: Trouble,
 }
 
-/// What kept the texts from where they belong, each said once.
+/// The problems with publishing, each reported once.
 #[derive(Debug, Clone, Default)]
 pub struct Trouble {
     no_checks: bool,
@@ -87,11 +87,11 @@ pub struct Trouble {
     incidents: Vec<String>,
     incomplete: bool,
     annotated: bool,
-    /// A request was given up before its answer: what it was to make may be there.
+    /// A request was abandoned before its response: what it creates may exist.
     unsure: bool,
-    /// What an earlier process may have left was looked for.
+    /// Whether the leftovers of an earlier process were searched for.
     looked: bool,
-    /// A check run that was over is at work again.
+    /// Whether a completed check run was reopened.
     reopened: bool,
     identity: Option<Identity>,
 }
@@ -107,7 +107,7 @@ impl Trouble {
 }
 
 impl CheckAndComment {
-    /// Shows where the run stands; the comment only if `comment`.
+    /// Publishes the present state of the run. The comment is updated only if `comment`.
     pub(crate) async fn show(&mut self, client: &Client, summary: &RunSummary, comment: bool) {
         let Some(repo) = self.repo(client) else {
             return;
@@ -129,7 +129,7 @@ impl CheckAndComment {
         self.trouble.unsure = false;
     }
 
-    /// Shows how the run ended, and leaves nothing open.
+    /// Publishes the end of the run, and leaves no check run open.
     pub(crate) async fn end(&mut self, client: &Client, summary: &RunSummary, end: &End) {
         let Some(repo) = self.repo(client) else {
             return;
@@ -137,7 +137,7 @@ impl CheckAndComment {
         let context = &mut self.request.context;
         context.dispatched.clone_from(&end.dispatched);
         context.ci_will_not_start = end.ci_will_not_start;
-        // What did not come through on the way is made up for now, or not to be had.
+        // Earlier failures are repaired now, unless they are permanent.
         self.trouble.incomplete = self.trouble.no_checks || self.trouble.no_comment;
         if self.trouble.unsure || (self.resumed && !self.trouble.looked) {
             self.find_again(client, &repo).await;
@@ -148,7 +148,7 @@ impl CheckAndComment {
         state.note_run(&summary.run_id);
         if end.pushed.is_some() {
             let tasks = summary.tasks.iter();
-            // What was done before by somebody else is none of Sprag's.
+            // Tasks that somebody else had done before do not count as Sprag's.
             let before = self.request.state.clone();
             let is_own = |task: &&TaskSummary| task.reason.is_some() || before.is_done(&task.title);
             let done = tasks.filter(|task| task.status == TaskEnd::Done);
@@ -168,7 +168,7 @@ impl CheckAndComment {
         self.react(&repo, reaction).await;
     }
 
-    /// What it all came to.
+    /// The final state of what was published.
     pub(crate) fn published(&mut self, client: &Client) -> Published {
         let mut incidents = std::mem::take(&mut self.trouble.incidents);
         incidents.extend(client.take_incidents());
@@ -184,7 +184,7 @@ impl CheckAndComment {
         }
     }
 
-    /// What the texts say and point to: the check run with the whole report, once there is one.
+    /// The context of the texts, including the URL of the check run with the full report, once it exists.
     fn context(&self) -> ReportContext {
         let url = |page: &Option<Page>| page.as_ref().map(|page| page.url.clone());
         let known = &self.known;
@@ -270,7 +270,7 @@ impl CheckAndComment {
         }
     }
 
-    /// A token that may not write checks is no accident: annotations and summary go to the log.
+    /// A token without the permission to write checks is expected: annotations and summary go to the log.
     fn no_check(&mut self, error: &Error) {
         let lasting = error.is_permission() || error.is_not_found();
         self.trouble.no_checks |= lasting;
@@ -324,7 +324,7 @@ impl CheckAndComment {
                 let made = repo
                     .create_comment(number, body, &marker, &identity)
                     .await?;
-                // Two runs that begin at once find nothing of each other: the first comment stays.
+                // Two runs that start at once do not see each other's comment. The first comment stays.
                 match repo.own_comment(number, &marker, &identity).await {
                     Ok(Some(first)) if first.id != made.id => {
                         repo.delete_comment(made.id).await?;
@@ -356,7 +356,7 @@ impl CheckAndComment {
         }
     }
 
-    /// A request that was given up may have been heard: a second check run would stay open.
+    /// Looks for what abandoned requests created: a second check run would stay open.
     async fn find_again(&mut self, client: &Client, repo: &Repo) {
         self.trouble.looked = true;
         if let (None, Some(head)) = (&self.known.check, &self.request.context.head)
@@ -380,8 +380,8 @@ impl CheckAndComment {
         there.into_iter().find(own)
     }
 
-    /// A pull request shows the checks of its head: what was pushed has a check run of its own with
-    /// the whole report, and the first one leads there.
+    /// Ends the check runs. A pull request shows the checks of its head, so the pushed commit gets its own
+    /// check run with the full report, and the first one links to it.
     async fn end_checks(&mut self, repo: &Repo, summary: &RunSummary, end: &End) {
         if self.trouble.no_checks || (self.request.context.head.is_none() && end.pushed.is_none()) {
             return;
@@ -420,7 +420,7 @@ impl CheckAndComment {
         }
     }
 
-    /// Ends the check run of the head that asked, or makes one that is over.
+    /// Completes the check run of the head that the request was for, or creates a completed one.
     async fn conclude(&mut self, repo: &Repo, summary: &RunSummary) {
         let new = self.concluded(summary);
         let ended = match &self.known.check {
@@ -491,7 +491,7 @@ fn page(check: &CheckRun) -> Page {
     }
 }
 
-/// What makes a check run of one that is there.
+/// The update that turns an existing check run into this one.
 fn ending(new: &NewCheckRun) -> CheckUpdate {
     CheckUpdate {
         status: Some(new.status),
@@ -510,7 +510,7 @@ fn plain_output(text: &CheckOutput) -> Output {
     }
 }
 
-/// What the run came to in a form that `sprag outcomes` reads, unseen below the text.
+/// Adds the result of the run below the text, invisibly, in the form that `sprag outcomes` reads.
 fn with_outcome(output: Output, summary: &RunSummary) -> Output {
     let marker = RunLine::of(summary).marker();
     let text = output.text.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A scripted HTTP server on loopback: every request is recorded and answered by a function.
+//! A scripted HTTP server on loopback. It records every request, and a function answers it.
 
 use super::super::{Client, Limits, Repo, Settings};
 use serde_json::Value;
@@ -23,15 +23,15 @@ impl Asked {
     }
 }
 
-/// What the server does with a request.
+/// How the server answers a request.
 pub enum Say {
-    /// Status, further header lines, body.
+    /// Status, additional header lines, body.
     Answer(u16, Vec<String>, String),
-    /// Closes the connection without a word.
+    /// Closes the connection without a response.
     HangUp,
-    /// Says nothing for as long as the client stays.
+    /// Sends nothing while the client stays connected.
     Silence,
-    /// The head of an answer, then a byte of the body now and then.
+    /// Sends the head of a response, then single bytes of the body.
     Drip,
 }
 
@@ -80,7 +80,7 @@ impl Server {
         self.client_with(limits())
     }
 
-    /// A client that notes its waits and does not wait.
+    /// A client that records its waits instead of waiting.
     pub fn client_with(&self, limits: Limits) -> Client {
         let client = Client::new(Settings {
             api_url: self.url.clone(),
@@ -129,7 +129,7 @@ fn serve(
             }
             Say::HangUp => return None,
             Say::Silence => {
-                // Returns when the client has closed its end.
+                // Returns when the client has closed the connection.
                 let _ = reader.read(&mut [0]);
                 return None;
             }

@@ -1,4 +1,4 @@
-//! Faults over the wire: statuses, limits, silence, redirections, addresses.
+//! Faults over the wire: statuses, limits, silence, redirections, URLs.
 
 use super::super::*;
 use super::server::{Say, Server, TOKEN, json as answer, limits, waits, with};
@@ -16,7 +16,7 @@ fn facts() -> Say {
     )
 }
 
-/// Answers as told, one request after another, then with the repository's facts.
+/// Gives the scripted responses one after another, then the repository's facts.
 fn script(mut says: Vec<Say>) -> Server {
     Server::start(move |_| match says.is_empty() {
         true => facts(),
@@ -91,7 +91,7 @@ async fn limits_are_waited_for_as_told_and_once() {
         (with(429, &["retry-after: 3"], json!({})), 3),
         (with(403, &["retry-after: 4"], secondary.clone()), 4),
         (answer(403, secondary), 60),
-        // The server's clock is years away from this machine's.
+        // The server's clock differs by years from this machine's.
         (
             with(
                 403,
