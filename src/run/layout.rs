@@ -133,6 +133,7 @@ pub enum RunFile<'a> {
 pub struct Entry {
     /// Path relative to the run directory.
     pub path: Cow<'static, str>,
+    /// How the file is stored.
     pub durability: Durability,
     /// When it is written.
     pub written: &'static str,

@@ -25,7 +25,12 @@ pub enum LockError {
     },
     /// The lock file could not be used.
     #[error("cannot lock {}: {source}", path.display())]
-    Io { path: PathBuf, source: io::Error },
+    Io {
+        /// The path of the lock file.
+        path: PathBuf,
+        /// The error from the system.
+        source: io::Error,
+    },
 }
 
 /// The lock of a repository, released on drop. The operating system releases it when the process dies.

@@ -19,6 +19,7 @@ pub const CHECK: &str = "merge";
 /// A conflicting merge while its conflicts are resolved in the work tree.
 #[derive(Debug)]
 pub struct Merging {
+    /// The head of the branch.
     pub ours: RevId,
     /// The commit that is merged into it.
     pub theirs: RevId,

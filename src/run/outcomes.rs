@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The results, and what could not be read.
 #[derive(Debug)]
 pub struct Gathered {
+    /// The collected results.
     pub outcomes: Outcomes,
     /// What is missing in the results, one line each.
     pub missing: Vec<String>,

@@ -23,7 +23,9 @@ const SHOWN: usize = 8;
 /// A run that was started on this machine.
 #[derive(Debug)]
 pub struct PastRun {
+    /// The run directory.
     pub dir: PathBuf,
+    /// What was fixed when the run started.
     pub manifest: Manifest,
 }
 

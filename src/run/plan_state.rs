@@ -31,6 +31,7 @@ pub struct PlanFile {
 pub struct PlanState {
     /// The plan as it was read.
     pub plan: Plan,
+    /// The file of the plan; `None` for a prompt.
     pub file: Option<PlanFile>,
     /// The status of every task, as it should be in the file.
     statuses: BTreeMap<TaskId, StatusUpdate>,

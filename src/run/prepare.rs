@@ -33,6 +33,7 @@ pub enum Source {
     Known {
         /// The file's resolved path.
         path: PathBuf,
+        /// The plan's content.
         content: Vec<u8>,
     },
 }
@@ -49,7 +50,9 @@ pub struct Before<'a> {
 /// Everything that a run needs, validated.
 #[derive(Debug)]
 pub struct Prepared {
+    /// The repository.
     pub real: Real,
+    /// The source of the plan.
     pub source: Source,
     /// The plan and its file.
     pub book: PlanState,

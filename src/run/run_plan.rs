@@ -15,6 +15,7 @@ pub struct RunPlan {
     pub done_before: BTreeSet<String>,
     /// Outcomes from an earlier process of this run.
     pub outcomes: BTreeMap<String, Outcome>,
+    /// When the run stops.
     pub rules: Rules,
     /// Run directories of other jobs, if this run integrates their results instead of running tasks.
     pub shards: Vec<String>,

@@ -43,7 +43,9 @@ const HEARTBEAT_EVERY: Duration = Duration::from_secs(60);
 
 /// What is fixed for the whole run.
 pub struct Setup {
+    /// The run's directory.
     pub run_dir: RunDir,
+    /// The run's id.
     pub run_id: String,
     /// The environment of Sprag's own process.
     pub env: Vec<(OsString, OsString)>,
@@ -51,6 +53,7 @@ pub struct Setup {
     pub network: Network,
     /// Whether Sprag runs as root.
     pub is_root: bool,
+    /// Whether this is a step of a GitHub Actions job.
     pub in_actions: bool,
     /// Triggered by signals and by the deadline.
     pub cancel: Cancel,

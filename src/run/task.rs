@@ -14,6 +14,7 @@ use crate::settings::TaskConfig;
 /// The start of a task.
 #[derive(Debug, Clone)]
 pub struct TaskStart {
+    /// The task's settings.
     pub config: TaskConfig,
     /// Its history, if an earlier process of this run started it.
     pub earlier: Vec<Record>,
@@ -23,6 +24,7 @@ pub struct TaskStart {
 
 /// A task in progress.
 pub struct TaskRun<'t> {
+    /// The task in the plan.
     pub task: &'t Task,
     /// Its settings, with the agent of the current role.
     pub config: TaskConfig,

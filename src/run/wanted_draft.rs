@@ -22,6 +22,8 @@ pub struct WantedDraft {
 pub struct Written {
     /// Its path, relative to the work tree if it lies there.
     pub path: String,
+    /// The title of the plan.
     pub title: String,
+    /// The number of its tasks.
     pub tasks: usize,
 }
