@@ -1,4 +1,4 @@
-//! What a plan says apart from the states that only Sprag writes.
+//! A plan's content apart from the states that only Sprag writes.
 
 use super::markdown::STATUS_KEY;
 use super::native::OWNED_KEYS;
@@ -8,12 +8,12 @@ use crate::yaml::{Entry, Node, Style, Value};
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// A rendering of a plan file that leaves out what only Sprag writes: states, attempts and times
-/// of tasks, the checkboxes of a checklist. Two files that differ in nothing else give equal
-/// bytes; any other difference of values, keys, their order or the Markdown text gives different
-/// ones. Comments, blanks and quotes that mean the same do not count in YAML and JSON.
+/// A rendering of a plan file without what only Sprag writes: states, attempts and times of tasks, and the
+/// checkboxes of a checklist. Two files that differ only in these give equal bytes; any other difference in
+/// values, keys, their order or the Markdown text gives different bytes. In YAML and JSON, comments,
+/// whitespace and equivalent quotes do not count.
 ///
-/// `None` when the file is no valid plan: then its bytes have to be compared as they are.
+/// Returns `None` when the file is not a valid plan: then the raw bytes must be compared.
 pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     parse(name, bytes).ok()?;
     let text = text_of(name, bytes).ok()?;
@@ -21,7 +21,7 @@ pub fn without_owned_keys(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     Some(render(&source, None).into_bytes())
 }
 
-/// As [`without_owned_keys`], but leaving out the states of some tasks alone, by their places.
+/// Like [`without_owned_keys`], but omits only the states of the tasks with the given indexes.
 pub(super) fn render(source: &Source<'_>, only: Option<&HashSet<usize>>) -> String {
     let mut out = format!("{:?}\n", source.format);
     let owned = owned_keys(source.format);
@@ -74,7 +74,7 @@ fn push_tasks(out: &mut String, format: PlanFormat, tasks: &Node, only: Option<&
     out.push_str("]\n");
 }
 
-/// The steps of a task of rmplan, of which only Sprag says that they are done.
+/// Renders the steps of an rmplan task without their `done` flags, which only Sprag sets.
 fn push_steps(out: &mut String, steps: &Node) {
     out.push_str("steps[");
     for step in steps.items() {
@@ -85,7 +85,7 @@ fn push_steps(out: &mut String, steps: &Node) {
     out.push(']');
 }
 
-/// What a step says, but whether it is done.
+/// The text of a step, without its `done` flag.
 pub(super) fn step_words(step: &Node) -> String {
     let mut out = String::new();
     match &step.value {
@@ -120,7 +120,7 @@ fn push_entry(out: &mut String, entry: &Entry) {
 fn push_node(out: &mut String, node: &Node) {
     match &node.value {
         _ if node.is_null() => out.push('~'),
-        // `3` and `"3"` are different values, but a quoted text and a block may be the same.
+        // `3` and `"3"` are different values, but a quoted text and a block may be equal.
         Value::Scalar { text, style } => {
             let sign = if *style == Style::Plain { 'p' } else { 't' };
             let _ = write!(out, "{sign}{text:?}");

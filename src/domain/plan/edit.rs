@@ -1,8 +1,8 @@
-//! One key of a mapping set in a text, everything else left as it is.
+//! Sets one key of a mapping in a text and leaves everything else unchanged.
 
 use crate::yaml::{Entry, Node, Style, Value};
 
-/// A range of a text and what takes its place.
+/// A range of a text and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Splice {
     pub start: usize,
@@ -20,8 +20,7 @@ impl Splice {
     }
 }
 
-/// The text with all splices made, those at one place in the order given; `None` where two of them
-/// overlap.
+/// Applies all splices, those at the same place in the given order. Returns `None` if two of them overlap.
 pub(super) fn applied(text: &str, mut splices: Vec<Splice>) -> Option<String> {
     splices.sort_by_key(|splice| splice.start);
     let added: usize = splices.iter().map(|splice| splice.new.len()).sum();
@@ -36,7 +35,7 @@ pub(super) fn applied(text: &str, mut splices: Vec<Splice>) -> Option<String> {
     Some(out)
 }
 
-/// The text with `key` of `map` set to `rendered`, as [`key_splice`] does it.
+/// The text with `key` of `map` set to `rendered`, as by [`key_splice`].
 pub(super) fn set_key(
     text: &str,
     map: &Node,
@@ -47,9 +46,9 @@ pub(super) fn set_key(
     applied(text, vec![key_splice(text, map, key, rendered, json)?])
 }
 
-/// Sets `key` of `map` to `rendered`, or is `None` where the text is written in a way that this
-/// does not cover. `map` is a mapping of the tree of `text`; `rendered` is a plain word, a number, a
-/// quoted text or a `{ … }`.
+/// The splice that sets `key` of `map` to `rendered`, or `None` if the text is written in an unsupported way.
+/// `map` is a mapping of the tree of `text`; `rendered` is a plain word, a number, a quoted text or a `{ …
+/// }`.
 pub(super) fn key_splice(
     text: &str,
     map: &Node,
@@ -118,8 +117,8 @@ fn insert_in_flow(text: &str, map: &Node, direct: &[&Entry], pair: &str) -> Opti
     Some(Splice::new(end, end, &format!("{separator}{pair}")))
 }
 
-/// After the line of an entry whose end is certain, best of all one of our own; else before the
-/// first key.
+/// Inserts after the line of an entry whose end is certain, preferably one of Sprag's own keys; otherwise
+/// before the first key.
 fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<Splice> {
     const NEIGHBOURS: [&str; 5] = ["attempts", "status", "done", "title", "id"];
     let ends_surely = |entry: &&&Entry| end_of(text, entry).is_some();
@@ -154,7 +153,7 @@ fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<Splice> 
     Some(Splice::new(text.len(), text.len(), &inserted))
 }
 
-/// Where an entry ends, when it is not a block whose end depends on what follows.
+/// The end of an entry, unless it is a block whose end depends on what follows.
 fn end_of(text: &str, entry: &Entry) -> Option<usize> {
     let value = &entry.value;
     let is_certain = match &value.value {
@@ -172,7 +171,7 @@ fn end_of(text: &str, entry: &Entry) -> Option<usize> {
     is_certain.then_some(end.max(entry.key_span.end))
 }
 
-/// The line break that the text uses just before `offset`, or first of all.
+/// The last line break before `offset`, or else the first of the text.
 pub(super) fn line_break(text: &str, offset: usize) -> &'static str {
     let before = &text[..offset.min(text.len())];
     let newline = before.rfind('\n').or_else(|| text.find('\n'));
@@ -201,7 +200,7 @@ fn as_json(rendered: &str) -> String {
     }
 }
 
-/// The text with a range replaced.
+/// Replaces a range of the text.
 pub(super) fn spliced(text: &str, start: usize, end: usize, new: &str) -> String {
     let mut spliced = String::with_capacity(text.len() + new.len());
     spliced.push_str(&text[..start]);

@@ -1,4 +1,4 @@
-//! Plans of other tools, as their files are.
+//! Plans in the file formats of other tools.
 
 use super::graph::derived_title;
 use super::markdown::outline::{split_acceptance, tidy};
@@ -9,7 +9,7 @@ use crate::settings;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Value, read};
 
-/// The keys that are read of each format, besides `setup` and the settings.
+/// The keys that are read in each format, besides `setup` and the settings.
 const RMPLAN_KEYS: &[&str] = &[
     "id",
     "title",
@@ -182,7 +182,7 @@ pub(super) fn read_story(
     Ok((plan, vec![draft]))
 }
 
-/// The states of rafa, the one to write first.
+/// The status words of rafa; the first word for a status is the one that is written.
 pub(super) const RAFA_WORDS: &[(&str, TaskStatus)] = &[
     ("pending", TaskStatus::Pending),
     ("in_progress", TaskStatus::InProgress),
@@ -190,7 +190,7 @@ pub(super) const RAFA_WORDS: &[(&str, TaskStatus)] = &[
     ("failed", TaskStatus::Failed),
 ];
 
-/// The states of ai-sdlc, the one to write first.
+/// The status words of ai-sdlc; the first word for a status is the one that is written.
 pub(super) const STORY_WORDS: &[(&str, TaskStatus)] = &[
     ("ready", TaskStatus::Pending),
     ("backlog", TaskStatus::Pending),
@@ -217,8 +217,8 @@ fn root_of<'a>(source: &'a Source<'_>) -> Result<&'a Node, Fault> {
     source.root.as_ref().ok_or_else(empty)
 }
 
-/// A plan with its title, its `setup`, and the settings that the tree carries under our names. What
-/// the format itself has a meaning for is no setting.
+/// A plan with its title, its `setup`, and the settings that the tree sets under Sprag's names. A key that
+/// has a meaning in the format itself is not a setting.
 pub(super) fn plan_from(
     source: &Source<'_>,
     root: &Node,
@@ -240,7 +240,7 @@ pub(super) fn plan_from(
     Ok(plan)
 }
 
-/// The keys of a plan and of its tasks that mean nothing here, in one warning at the first of them.
+/// One warning, at the first occurrence, about all keys of a plan and its tasks that have no meaning here.
 pub(super) fn ignored(root: &Node, of_plan: &[&str], of_tasks: &[&str]) -> Option<Fault> {
     let is_setting =
         |key: &str| key == "setup" || settings::NAMES.iter().any(|(name, _)| *name == key);
@@ -291,7 +291,7 @@ fn optional_text(node: &Node, key: &str) -> Result<Option<String>, Fault> {
         .filter(|text| !text.is_empty()))
 }
 
-/// The value of a key that is not merged in from elsewhere.
+/// The value of a key that is not a merged one.
 fn direct<'a>(node: &'a Node, key: &str) -> Option<&'a Node> {
     let entry = node.entry(key).filter(|entry| !entry.merged)?;
     (!entry.value.is_null()).then_some(&entry.value)

@@ -1,4 +1,4 @@
-//! Ids and dependencies: given out, looked up, checked.
+//! Assigns ids, and resolves and checks dependencies.
 
 use super::native::{Draft, one_line};
 use super::{Task, TaskId};
@@ -6,11 +6,11 @@ use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use std::collections::{HashMap, HashSet};
 
-/// The longest title that is made from a description, in characters.
+/// The maximum length of a title derived from a description, in characters.
 const MAX_DERIVED_TITLE: usize = 72;
 
-/// The ids of the drafts: given ones checked, the others `t1`, `t2` … by position, counting on
-/// where such an id is taken.
+/// The ids of the drafts: given ids are checked; the others become `t1`, `t2` … by position, skipping ids
+/// that are taken.
 pub(super) fn ids(drafts: &[Draft]) -> Result<Vec<TaskId>, Fault> {
     let mut first_line = HashMap::new();
     let mut given = Vec::with_capacity(drafts.len());
@@ -43,7 +43,7 @@ pub(super) fn ids(drafts: &[Draft]) -> Result<Vec<TaskId>, Fault> {
     Ok(numbered.collect())
 }
 
-/// Tasks with ids, known dependencies and no cycle.
+/// Completes the tasks: they have ids, and known dependencies without a cycle.
 pub(super) fn finish(drafts: Vec<Draft>) -> Result<Vec<Task>, Fault> {
     let ids = ids(&drafts)?;
     let index: HashMap<&str, usize> = ids
@@ -116,7 +116,7 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
     })
 }
 
-/// A title from the first line of longer text.
+/// Derives a title from the first line of a longer text.
 pub(super) fn derived_title(line: &str) -> String {
     let line = one_line(line);
     if line.chars().count() <= MAX_DERIVED_TITLE {
@@ -128,7 +128,7 @@ pub(super) fn derived_title(line: &str) -> String {
         .collect()
 }
 
-/// Walks the dependencies depth first, without recursion: plans may be long chains.
+/// Searches for cycles depth first, without recursion, because a plan may be a long chain.
 fn refuse_cycles(edges: &[Vec<usize>], drafts: &[Draft], ids: &[TaskId]) -> Result<(), Fault> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -167,7 +167,7 @@ fn refuse_cycles(edges: &[Vec<usize>], drafts: &[Draft], ids: &[TaskId]) -> Resu
     Ok(())
 }
 
-/// Names the cycle from its first task in the file on, at that task's dependency.
+/// Reports the cycle, starting with its first task in the file, at that task's dependency.
 fn cycle_fault(cycle: &[usize], drafts: &[Draft], ids: &[TaskId]) -> Fault {
     let first = (0..cycle.len())
         .min_by_key(|&place| cycle[place])

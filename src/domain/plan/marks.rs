@@ -1,4 +1,5 @@
-//! Marks on the parts of tasks that only Sprag sets: steps of rmplan that are done, and the boxes below a task.
+//! The completion marks on parts of tasks that only Sprag sets: completed steps of rmplan, and the boxes
+//! below a task.
 
 use super::edit::{Splice, applied, key_splice};
 use super::markdown::boxes::mark;
@@ -8,9 +9,9 @@ use super::{PlanFormat, TaskId, canonical, text_of};
 use crate::yaml::{Node, Value};
 use std::collections::{HashMap, HashSet};
 
-/// The text of a plan in which the parts of tasks are marked as in `before`, but for those of the tasks
-/// `except`. A part is known by its task and its words; one that is new is not marked. A text that cannot be read, or
-/// edited with certainty, stays as it is.
+/// Resets the marks on parts of tasks to those in `before`, except for the tasks in `except`. A part is
+/// identified by its task and its text; a new part is not marked. A text that cannot be read or edited with
+/// certainty is returned unchanged.
 pub fn with_marks_of(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> String {
     marked(name, text, before, except).unwrap_or_else(|| text.to_owned())
 }
@@ -41,7 +42,7 @@ fn marked(name: &str, text: &str, before: &str, except: &HashSet<&TaskId>) -> Op
     is_same.then(|| format!("{start}{edited}"))
 }
 
-/// The task, its words, and how many parts of the same words come before it.
+/// The task, the part's text, and the number of earlier parts with the same text.
 type Key<'a> = (&'a TaskId, String, usize);
 
 struct Part<'a> {
@@ -51,7 +52,7 @@ struct Part<'a> {
 }
 
 enum Place<'a> {
-    /// Where the box begins and ends.
+    /// The start and end offsets of the box.
     Box(usize, usize),
     Step(&'a Node),
 }

@@ -1,11 +1,11 @@
-//! A plan's tasks in groups that do not depend on each other, for as many jobs side by side.
+//! Groups a plan's tasks so that parallel jobs can work on groups that do not depend on each other.
 
 use super::{Plan, TaskId, TaskStatus, selection};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// The most rows: GitHub starts no more jobs for one matrix.
+/// The maximum number of rows, which is GitHub's limit on the jobs of one matrix.
 pub const MAX_ROWS: usize = 256;
 
 /// The `strategy.matrix` of a job.
@@ -15,23 +15,23 @@ pub struct Matrix {
     pub include: Vec<Row>,
 }
 
-/// What one job works on.
+/// The tasks of one job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// The id of its first task, which no other row has.
+    /// The id of its first task, which is unique among the rows.
     pub name: String,
-    /// The ids of its tasks in the order in which they are done, separated by spaces.
+    /// The ids of its tasks in the order of their execution, separated by spaces.
     pub tasks: String,
 }
 
-/// The tasks that are not done, in groups of which none depends on another: one for each connected
-/// component of the dependencies among them, packed into at most `shards` rows.
+/// Groups the open tasks so that no group depends on another: one group per connected component of their
+/// dependencies, packed into at most `shards` rows.
 pub fn matrix(plan: &Plan, shards: Option<usize>) -> Matrix {
     let order: Vec<&TaskId> = undone(plan);
     let place: HashMap<&TaskId, usize> = order.iter().copied().zip(0..).collect();
     let mut groups = components(plan, &order, &place);
     let most = shards.unwrap_or(MAX_ROWS).clamp(1, MAX_ROWS);
-    // The largest first, each into the smallest row: no row has much more than another.
+    // Largest first, each into the row with the fewest tasks, so that the rows have similar sizes.
     groups.sort_by_key(|group| Reverse(group.len()));
     let mut rows: Vec<Vec<usize>> = Vec::new();
     for group in groups {
@@ -55,7 +55,7 @@ pub fn matrix(plan: &Plan, shards: Option<usize>) -> Matrix {
     }
 }
 
-/// The tasks that are left, dependencies first.
+/// The tasks that are not done, dependencies first.
 fn undone(plan: &Plan) -> Vec<&TaskId> {
     let order = selection(plan, &[]).unwrap_or_default();
     let left = order
@@ -64,7 +64,7 @@ fn undone(plan: &Plan) -> Vec<&TaskId> {
     left.map(|task| &task.id).collect()
 }
 
-/// The places of connected tasks, each component in order.
+/// The indexes of connected tasks, each component in order.
 fn components(plan: &Plan, order: &[&TaskId], place: &HashMap<&TaskId, usize>) -> Vec<Vec<usize>> {
     let mut root: Vec<usize> = (0..order.len()).collect();
     for task in &plan.tasks {
@@ -84,7 +84,7 @@ fn components(plan: &Plan, order: &[&TaskId], place: &HashMap<&TaskId, usize>) -
     groups
 }
 
-/// The first place of a component, with the way to it made short.
+/// The first index of a component, with path compression.
 fn find(root: &mut [usize], mut at: usize) -> usize {
     while root[at] != at {
         root[at] = root[root[at]];

@@ -1,8 +1,8 @@
-//! Plans: what is to be done, task by task, from files in any of the formats people have.
+//! Plans: the tasks to do, read from files in any of several formats.
 //!
-//! [`parse`] reads a plan, [`set_statuses`] writes states of tasks back without touching anything
-//! else of the text, [`without_owned_keys`] tells whether two texts differ in more than such
-//! states, and [`selection`] puts the tasks in order.
+//! [`parse`] reads a plan, [`set_statuses`] writes task states back without changing the rest of the text,
+//! [`without_owned_keys`] shows whether two texts differ in more than such states, and [`selection`] orders
+//! the tasks.
 
 mod canonical;
 mod edit;
@@ -34,50 +34,49 @@ use serde::{Deserialize, Serialize};
 use source::Source;
 use std::fmt;
 
-/// The largest plan or configuration file that is read, in bytes: 1 MiB.
+/// The maximum size of a plan or configuration file, in bytes: 1 MiB.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 
-/// The longest task id, in characters.
+/// The maximum length of a task id, in characters.
 pub const MAX_ID_LENGTH: usize = 64;
 
-/// Why a plan cannot be used: the first error, at its place.
+/// Why a plan is invalid: the first error, with its position.
 pub type PlanError = Located;
 
-/// What is to be done.
+/// The tasks to do, and what applies to all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The plan's own id, where it has one: other plans of a queue may depend on it.
+    /// The plan's own id, if it has one: other plans of a queue may depend on it.
     pub id: Option<String>,
-    /// Its title; the file's name without its ending where none is given.
+    /// Its title; the file's name without its extension if none is given.
     pub title: String,
-    /// What it is for, in a sentence; given to the agent with every task. Empty when not given.
+    /// Its purpose in one sentence, given to the agent with every task. Empty if not given.
     pub goal: String,
-    /// More about it, given to the agent too. Empty when not given.
+    /// Further details, also given to the agent. Empty if not given.
     pub details: String,
-    /// What the plan overrides of the configuration.
+    /// The settings that override the configuration.
     pub settings: Settings,
     /// Commands that run once before the first turn.
     pub setup: Vec<String>,
-    /// Its place in a queue.
+    /// Its priority in a queue.
     pub priority: Option<Priority>,
-    /// Plans of a queue that must be done first: names of files without ending, or ids.
+    /// The plans of a queue that must be done first: file names without extension, or ids.
     pub depends_on: Vec<String>,
-    /// The tasks in the file's order, at least one. Ids are unique, dependencies exist and have
-    /// no cycle.
+    /// The tasks in the file's order, at least one. Ids are unique; dependencies exist and have no cycle.
     pub tasks: Vec<Task>,
-    /// How the file is written.
+    /// The format of the file.
     pub format: PlanFormat,
 }
 
 impl Plan {
-    /// Gives the tasks a status of which `is_meant` says so.
+    /// Sets the status of the tasks for which `is_meant` returns true.
     pub fn set_status(&mut self, status: TaskStatus, is_meant: impl Fn(&Task) -> bool) {
         for task in self.tasks.iter_mut().filter(|task| is_meant(task)) {
             task.status = status;
         }
     }
 
-    /// The plan's texts as a plan file, without settings: what an issue says configures nothing.
+    /// The plan's texts as a plan file, without settings: the text of an issue must not configure anything.
     pub fn texts(&self) -> String {
         let task = |task: &Task| {
             let mut entry = serde_json::json!({
@@ -103,7 +102,7 @@ impl Plan {
     }
 }
 
-/// JSON with escapes for the characters that JSON may have and YAML may not, by which it is read.
+/// JSON with escapes for the characters that JSON allows and YAML does not, because a YAML parser reads it.
 fn written_out(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -122,23 +121,23 @@ fn written_out(json: &str) -> String {
 pub struct Task {
     /// Unique in the plan.
     pub id: TaskId,
-    /// One line; the beginning of the description where none is given.
+    /// One line; derived from the description if none is given.
     pub title: String,
-    /// What is to be done. Empty when the title says it all.
+    /// The work to do. Empty if the title says everything.
     pub description: String,
     /// What must hold afterwards.
     pub acceptance: Vec<String>,
     /// Tasks that must be done first.
     pub depends_on: Vec<TaskId>,
-    /// What the task overrides of plan and configuration.
+    /// The settings that override the plan's and the configuration's.
     pub settings: Settings,
-    /// How far it is, as the file says.
+    /// Its status according to the file.
     pub status: TaskStatus,
-    /// Attempts made, as the file says.
+    /// The number of attempts according to the file.
     pub attempts: Option<u32>,
-    /// When it was done, as the file says.
+    /// When it was done, according to the file.
     pub completed_at: Option<String>,
-    /// The line of the file on which it begins, from 1.
+    /// The line of the file on which it starts, from 1.
     pub line: usize,
 }
 
@@ -148,10 +147,10 @@ pub struct Task {
 pub struct TaskId(String);
 
 impl TaskId {
-    /// Checks an id.
+    /// Validates an id.
     ///
     /// # Errors
-    /// What an id must be, as a fragment that follows "must be".
+    /// The requirement that the text violates, as a fragment that follows "must be".
     pub fn new(text: &str) -> Result<Self, &'static str> {
         let letters = text
             .bytes()
@@ -198,14 +197,14 @@ impl std::str::FromStr for TaskId {
     }
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// Begun by a run that has not ended it.
+    /// Started by a run that has not finished it.
     InProgress,
     /// Done and committed.
     Done,
@@ -237,29 +236,29 @@ impl TaskStatus {
     }
 }
 
-/// A plan's place in a queue.
+/// A plan's priority in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// After the others.
     Low,
-    /// Where none is given.
+    /// The default.
     Medium,
     /// Before the others.
     High,
 }
 
-/// How a plan file is written.
+/// The format of a plan file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanFormat {
-    /// A list `tasks` with states of its own: YAML, JSON, or a Markdown file's front matter.
+    /// A list `tasks` with its own states: YAML, JSON, or the front matter of a Markdown file.
     Sprag,
     /// Markdown whose top-level checkboxes are the tasks.
     Checklist,
-    /// A `tasks.md` of spec-kit and its like: checkboxes with ids under headings that are phases.
+    /// A `tasks.md` as spec-kit writes it: checkboxes with ids, under headings that are phases.
     TaskList,
-    /// Markdown whose `##` headings are the tasks; their states are in the front matter.
+    /// Markdown whose `##` headings are the tasks; the front matter contains their states.
     Headings,
     /// A plan of rmplan or tim: `tasks[].done`, `steps`.
     Rmplan,
@@ -269,12 +268,12 @@ pub enum PlanFormat {
     Story,
 }
 
-/// Reads a plan. The name's ending chooses between YAML, Markdown and JSON; where it is none of
-/// these the text does. The dialect (our own or that of another tool) follows from the keys.
+/// Reads a plan. The file extension selects YAML, Markdown or JSON; with any other extension, the text
+/// decides. The dialect (Sprag's own or another tool's) follows from the keys.
 ///
 /// # Errors
-/// The first error with its place. A plan that is read has at least one task, unique ids, known
-/// dependencies without a cycle, and every value in range.
+/// The first error, with its position. A plan that is returned has at least one task, unique ids, known
+/// dependencies without a cycle, and only values in range.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Parsed<Plan>, PlanError> {
     let text = text_of(name, bytes)?;
     let mut warnings = Vec::new();
@@ -292,7 +291,7 @@ pub fn parse(name: &str, bytes: &[u8]) -> Result<Parsed<Plan>, PlanError> {
     })
 }
 
-/// Whether a file of this many bytes is read at all: for whoever reads files, before doing so.
+/// Checks that a file of this size may be read, before it is read.
 ///
 /// # Errors
 /// When it is larger than [`MAX_FILE_BYTES`].
@@ -348,7 +347,7 @@ fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result
     Ok(plan)
 }
 
-/// A plan without tasks yet.
+/// A plan that has no tasks yet.
 fn empty_plan(format: PlanFormat) -> Plan {
     Plan {
         id: None,

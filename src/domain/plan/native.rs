@@ -1,4 +1,4 @@
-//! Our own keys: of a plan, and of the tasks in its list.
+//! Sprag's own keys: those of a plan, and those of the tasks in its list.
 
 use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskStatus, empty_plan};
@@ -8,7 +8,7 @@ use crate::suggest;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Entry, Node, Style, Value, read};
 
-/// A task as it was read, before ids are given out and dependencies are looked up.
+/// A task as it was read, before ids are assigned and dependencies are resolved.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub at: Option<Position>,
@@ -23,7 +23,7 @@ pub(super) struct Draft {
     pub completed_at: Option<String>,
 }
 
-/// Keys that a plan has besides the settings.
+/// The keys of a plan that are not settings.
 pub(crate) const PLAN_KEYS: &[&str] = &[
     "id",
     "title",
@@ -35,7 +35,7 @@ pub(crate) const PLAN_KEYS: &[&str] = &[
     "tasks",
 ];
 
-/// Keys that a task has besides the settings.
+/// The keys of a task that are not settings.
 pub(super) const TASK_KEYS: &[&str] = &[
     "id",
     "title",
@@ -87,7 +87,7 @@ pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     Ok((plan, drafts))
 }
 
-/// The keys of a plan. `others` are keys that are known but mean nothing here.
+/// Reads the keys of a plan. `others` are keys that are known but have no meaning here.
 pub(super) fn read_plan_keys(plan: &mut Plan, root: &Node, others: &[&str]) -> Result<(), Fault> {
     for entry in root.entries() {
         let (key, value) = (entry.key.as_str(), &entry.value);
@@ -114,7 +114,7 @@ pub(super) fn read_plan_keys(plan: &mut Plan, root: &Node, others: &[&str]) -> R
     Ok(())
 }
 
-/// The tasks of a tree's list.
+/// The items of the tree's task list.
 pub(super) fn task_nodes(root: &Node) -> Result<&[Node], Fault> {
     let Some(entry) = root.entry("tasks") else {
         return Err(Fault::new(
@@ -132,7 +132,7 @@ pub(super) fn task_nodes(root: &Node) -> Result<&[Node], Fault> {
     }
 }
 
-/// A task's mapping, written out at its place so that its state can be written to it.
+/// The entries of a task's mapping, which must be written at its own place so that its state can be updated.
 pub(super) fn task_entries(node: &Node) -> Result<&[Entry], Fault> {
     let expected = "a mapping with a `title` or a `description`";
     let Value::Map { entries, .. } = &node.value else {
@@ -199,7 +199,7 @@ pub(super) fn read_attempts(key: &str, node: &Node) -> Result<u32, Fault> {
     u32::try_from(number).map_err(|_| read::unexpected(key, "a whole number", node))
 }
 
-/// A value that Sprag writes must stand at its place in one piece.
+/// Checks that a value that Sprag writes stands in one piece at its own place.
 pub(super) fn owned<'a>(key: &str, node: &'a Node) -> Result<&'a Node, Fault> {
     let in_place = node.own
         && !matches!(
@@ -237,7 +237,7 @@ fn unknown_key(entry: &Entry, whole: &str, keys: &[&'static str]) -> Fault {
     Fault::new(entry.key_at, message)
 }
 
-/// A title on one line, whatever the text was wrapped like.
+/// A title on one line, however its text was wrapped.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

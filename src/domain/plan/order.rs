@@ -5,19 +5,18 @@ use crate::suggest::did_you_mean;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-/// A task was asked for that the plan does not have.
+/// The selection names a task that the plan does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the plan has no task `{id}`{suggestion}")]
 pub struct UnknownTask {
-    /// What was asked for.
+    /// The requested id.
     pub id: TaskId,
-    /// ` (did you mean …?)`, or nothing.
+    /// ` (did you mean …?)`, or empty.
     pub suggestion: String,
 }
 
-/// The tasks to do, dependencies first and otherwise in the file's order: of all tasks that could
-/// come next, the first in the file does. With `only`, just these; their dependencies are not
-/// added.
+/// The tasks to do: dependencies first, otherwise in the file's order. Of the tasks that could come next, the
+/// first one in the file does. With `only`, just those tasks; their dependencies are not added.
 ///
 /// # Errors
 /// When `only` names a task that does not exist.

@@ -1,4 +1,4 @@
-//! A task's state written into the plan's text.
+//! Writes a task's state into the plan's text.
 
 use super::edit::{Splice, applied, key_splice, line_break, set_key, spliced};
 use super::foreign::{RAFA_WORDS, STORY_WORDS};
@@ -14,26 +14,26 @@ use std::collections::{HashMap, HashSet};
 /// A task's new state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusUpdate {
-    /// How far it is.
+    /// The new status.
     pub status: TaskStatus,
-    /// Attempts made; `None` leaves what the file says.
+    /// The number of attempts; `None` keeps the file's value.
     pub attempts: Option<u32>,
-    /// When it was done; `None` leaves what the file says.
+    /// When it was done; `None` keeps the file's value.
     pub completed_at: Option<String>,
 }
 
-/// The text of a plan with a task's state set, and nothing else changed: comments, indentation,
-/// quotes, line breaks and all other keys stay. What the file already says is not written again.
+/// Sets a task's state in the text of a plan and changes nothing else: comments, indentation, quotes, line
+/// breaks and all other keys stay. A value that the file already has is not written again.
 ///
-/// Not every format can hold everything. Checklists, task lists and rmplan know done and not done, rafa
-/// has no blocked (it becomes failed) and no time, ai-sdlc no failed (it becomes blocked), no
-/// attempts and no time. With a task that is done, the steps of rmplan are done and the boxes of a
-/// story's tasks and of a task's parts are checked; those of acceptance criteria never are.
+/// Not every format can represent every state. Checklists, task lists and rmplan know only done and not done.
+/// rafa has no blocked status (failed is written instead) and no time. ai-sdlc has no failed status (blocked
+/// is written instead), no attempts and no time. When a task is done, its rmplan steps are marked done, and
+/// the boxes of a story's tasks and of a task's parts are checked; those of acceptance criteria never are.
 ///
 /// # Errors
-/// When the text is no valid plan, has no such task, or is written in a way that cannot be edited
-/// with certainty: the result is read again, and is only given out when the state is there and
-/// everything else is as before.
+/// When the text is not a valid plan, has no such task, or is written in a way that cannot be edited with
+/// certainty. The result is parsed again, and is returned only if the state is there and everything else is
+/// unchanged.
 pub fn set_status(
     name: &str,
     text: &str,
@@ -43,10 +43,11 @@ pub fn set_status(
     set_statuses(name, text, &[(task, update)])
 }
 
-/// As [`set_status`], for any number of tasks, each named once. The text is read as often as for one.
+/// Like [`set_status`], for any number of tasks, each named once. The text is parsed as often as for one
+/// task.
 ///
 /// # Errors
-/// As [`set_status`].
+/// As for [`set_status`].
 pub fn set_statuses(
     name: &str,
     text: &str,
@@ -82,7 +83,7 @@ pub fn set_statuses(
     }
 }
 
-/// A text with what it says.
+/// A text and its parsed plan.
 pub(super) struct Read<'a> {
     pub source: Source<'a>,
     pub plan: Plan,
@@ -113,7 +114,7 @@ fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {
     Fault::new(at, message)
 }
 
-/// Sets the task as it should read afterwards, as far as its format can hold the update.
+/// Sets the state that the task should have afterwards, as far as its format can represent the update.
 fn set(task: &mut Task, format: PlanFormat, update: &StatusUpdate) {
     task.status = match (format, update.status) {
         (PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Rmplan, status) => match status
@@ -138,7 +139,7 @@ fn set(task: &mut Task, format: PlanFormat, update: &StatusUpdate) {
     }
 }
 
-/// The edited text; `None` where it cannot be edited.
+/// The edited text; `None` if it cannot be edited.
 fn edited(
     name: &str,
     before: &Read<'_>,
@@ -162,7 +163,7 @@ fn edited(
                     splices.push(Splice::new(item.mark.start, item.mark.end, mark));
                 }
             }
-            // Each state may have to be made a place first, so one is set after the other.
+            // A state may need its place to be created first, so the states are set one at a time.
             PlanFormat::Headings => {
                 for (key, value) in pairs {
                     headings = set_heading_state(name, &headings, new.id.as_str(), key, &value)?;
@@ -190,7 +191,7 @@ fn edited(
     }
 }
 
-/// Marks the steps of a task of rmplan as done. A step that is a mere text has no place for it.
+/// Marks the steps of an rmplan task as done. A step that is only a text has no place for the mark.
 fn steps_done(source: &Source<'_>, task: &Node, json: bool) -> Option<Vec<Splice>> {
     let steps = task.get("steps").map(Node::items).unwrap_or_default();
     let is_open = |step: &&Node| {
@@ -201,7 +202,7 @@ fn steps_done(source: &Source<'_>, task: &Node, json: bool) -> Option<Vec<Splice
     steps.iter().filter(is_open).map(done).collect()
 }
 
-/// Checks the boxes of the parts of tasks that are done.
+/// Checks the boxes of the parts of completed tasks.
 fn parts_done(source: &Source<'_>, changed: &HashSet<usize>, expected: &Plan) -> Vec<Splice> {
     let is_done = |place: &usize| expected.tasks[*place].status == TaskStatus::Done;
     let boxes = source.task_boxes().into_iter();
@@ -212,7 +213,7 @@ fn parts_done(source: &Source<'_>, changed: &HashSet<usize>, expected: &Plan) ->
         .collect()
 }
 
-/// The keys to be set, in their order.
+/// The keys to set, in order.
 fn pairs(old: &Task, new: &Task, format: PlanFormat) -> Vec<(&'static str, String)> {
     let mut pairs = Vec::new();
     if old.status != new.status {
@@ -244,7 +245,7 @@ fn status_pair(format: PlanFormat, status: TaskStatus) -> (&'static str, String)
     }
 }
 
-/// Sets a part of a heading's state in the front matter, which is made where there is none.
+/// Sets a part of a heading's state in the front matter, which is created if it does not exist.
 fn set_heading_state(name: &str, text: &str, id: &str, key: &str, value: &str) -> Option<String> {
     let source = Source::open(name, text).ok()?;
     let state = if key == "status" {
@@ -315,7 +316,7 @@ fn set_listed_state(
     }
 }
 
-/// A time as a scalar that needs no quotes, or in quotes.
+/// A time as a scalar, quoted if necessary.
 fn as_scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
         && text.contains('-')
@@ -330,7 +331,7 @@ fn as_scalar(text: &str) -> String {
     }
 }
 
-/// Whether the edited text reads as expected, and says the same as before in all other parts.
+/// Whether the edited text parses to the expected plan and is otherwise unchanged.
 fn holds(
     name: &str,
     before: &Read<'_>,
@@ -343,14 +344,14 @@ fn holds(
     };
     for (place, (task, known)) in after.plan.tasks.iter_mut().zip(&expected.tasks).enumerate() {
         task.line = known.line;
-        // They say less or more with what is done. That their text stays is told from the renderings.
+        // Their parsed text depends on what is done. The renderings show that the source text is unchanged.
         if changed.contains(&place) {
             task.title.clone_from(&known.title);
             task.description.clone_from(&known.description);
         }
     }
     let only = match expected.format {
-        // The states of headings are compared as the plan's tasks.
+        // The states of headings are compared through the plan's tasks.
         PlanFormat::Headings => None,
         _ => Some(changed),
     };

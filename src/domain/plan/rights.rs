@@ -1,11 +1,11 @@
-//! What of a plan decides what is run, beside what is only told.
+//! Whether a change to a plan affects what runs.
 
 use crate::plan::{Plan, parse};
 use crate::settings::Settings;
 use std::collections::BTreeMap;
 
-/// Whether a plan says the same as before of commands, agents, checks and limits, for the whole plan and for every
-/// task. A new task may say nothing of them. A text that is no plan runs nothing.
+/// Whether a plan keeps its commands, agents, checks and limits, for the whole plan and for every task. A new
+/// task must not set any. A text that is not a plan runs nothing.
 pub fn keeps_settings(name: &str, before: &str, after: &[u8]) -> bool {
     let (Ok(before), Ok(after)) = (parse(name, before.as_bytes()), parse(name, after)) else {
         return true;

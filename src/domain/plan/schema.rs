@@ -1,7 +1,7 @@
 //! JSON Schemas of plan and configuration files, for editors and for `sprag schema`.
 //!
-//! They describe our own keys, from the same table that the readers follow. What only the whole
-//! plan shows (ids, dependencies) is not in them.
+//! They describe Sprag's own keys, generated from the table that the readers use. Constraints across the
+//! whole plan (ids, dependencies) are not included.
 
 use super::{MAX_ID_LENGTH, Priority, TaskStatus};
 use crate::settings::kind::{Choice, Kind, texts_schema};
@@ -155,7 +155,7 @@ fn add_settings(properties: &mut Map<String, Json>, wanted: impl Fn(&Key) -> boo
     }
 }
 
-/// A schema with a description, accepting `null` as "not given".
+/// A schema with a description that also accepts `null`, meaning "not given".
 fn described(schema: Json, help: &str) -> Json {
     json!({"description": help, "anyOf": [schema, {"type": "null"}]})
 }

@@ -1,4 +1,4 @@
-//! A plan's text taken apart: its tree, its Markdown body, and which format it is.
+//! A plan's text, split into its tree and its Markdown body, with its format.
 
 use super::PlanFormat;
 use super::markdown::boxes::{self, Mark};
@@ -7,7 +7,7 @@ use super::task_list::is_task_list;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{self, Node, Value};
 
-/// What kind of text holds the plan.
+/// The syntax of the text that contains the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     Yaml,
@@ -15,16 +15,16 @@ pub(super) enum Container {
     Markdown,
 }
 
-/// A text with its tree. Offsets in the tree are offsets in `text`.
+/// A text and its tree. Offsets in the tree are offsets in `text`.
 pub(super) struct Source<'a> {
     pub text: &'a str,
     pub container: Container,
     pub format: PlanFormat,
-    /// The tree of the file, or of the front matter.
+    /// The tree of the file or of its front matter.
     pub root: Option<Node>,
-    /// Where the front matter's closing line begins, if there is front matter.
+    /// The offset of the front matter's closing line, if there is front matter.
     pub front_end: Option<usize>,
-    /// Where the Markdown body begins; the text's end when there is none.
+    /// The offset of the Markdown body; the end of the text if there is none.
     pub body_start: usize,
     /// The body's structure.
     pub outline: Outline,
@@ -70,7 +70,7 @@ impl<'a> Source<'a> {
         &self.text[self.body_start..]
     }
 
-    /// The checkboxes of the body that only Sprag sets, each with the place of its task, in their order.
+    /// The checkboxes of the body that only Sprag sets, in order, each with the index of its task.
     pub fn task_boxes(&self) -> Vec<(usize, Mark)> {
         let items = &self.outline.items;
         let marks = || boxes::marks(self.body(), self.body_start).into_iter();
@@ -95,7 +95,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether a box is the one of the task at this place, and not of a part of it.
+    /// Whether a box is the task's own, rather than that of one of its parts.
     pub fn is_own_box(&self, place: usize, mark: &Mark) -> bool {
         let own = self.outline.items.get(place);
         self.format != PlanFormat::Story
@@ -137,7 +137,7 @@ fn container(name: &str, text: &str) -> Container {
     }
 }
 
-/// Where the front matter's closing line begins, and where the body after it does.
+/// The offsets of the front matter's closing line and of the body after it.
 fn front_matter(text: &str) -> Result<Option<(usize, usize)>, Fault> {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
@@ -155,8 +155,8 @@ fn front_matter(text: &str) -> Result<Option<(usize, usize)>, Fault> {
     Err(Fault::new(Position::START, message))
 }
 
-/// Some tools name a Markdown file with front matter `.yml`. What follows the front matter tells
-/// it from a second YAML document, which is an error.
+/// Whether a `.yml` file is really Markdown with front matter, as some tools name it. The text after the
+/// front matter distinguishes it from a second YAML document, which is an error.
 fn is_front_matter_with_text(text: &str) -> bool {
     let Ok(Some((_, body))) = front_matter(text) else {
         return false;

@@ -1,8 +1,9 @@
-//! Task lists of spec-kit and its like: checkboxes with ids, under headings that are phases.
+//! Task lists as spec-kit writes them: checkboxes with ids, under headings that are phases.
 //!
-//! A phase needs the phases before it; the phases of user stories need only those before the first of
-//! them, and not one another. Within a phase a task needs those before it; one that is marked `[P]` needs
-//! none of its phase. A task that says `(depends on T012, T013)` needs these instead.
+//! A phase depends on the phases before it; the phases of user stories depend only on those before the first
+//! user story, and not on each other. Within a phase, a task depends on the tasks before it, but a task
+//! marked `[P]` depends on none of its phase. A task that says `(depends on T012, T013)` depends on these
+//! instead.
 
 use super::foreign::{ignored, plan_from};
 use super::markdown::{checklist, without};
@@ -13,13 +14,13 @@ use crate::text_error::{Fault, Position};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The most tasks that one list is taken for: each may depend on all of the phase before it.
+/// The maximum number of tasks in a list, because each may depend on the whole phase before it.
 const MAX_TASKS: usize = 1000;
 
-/// The keys of the front matter that are known, besides `setup` and the settings.
+/// The known keys of the front matter, besides `setup` and the settings.
 const KEYS: &[&str] = &["title", "description"];
 
-/// What a task's line begins with: `T012 [P] [US1] Create the model in src/model.py`.
+/// The beginning of a task's line: `T012 [P] [US1] Create the model in src/model.py`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Label<'a> {
     pub id: &'a str,
@@ -28,7 +29,7 @@ pub(super) struct Label<'a> {
     pub title: &'a str,
 }
 
-/// The label of a line that begins with an id of spec-kit, `T` and at least three digits.
+/// The label of a line that starts with a spec-kit id: `T` and at least three digits.
 pub(super) fn label(line: &str) -> Option<Label<'_>> {
     labelled(line, |id| {
         let number = id.strip_prefix('T')?;
@@ -39,7 +40,7 @@ pub(super) fn label(line: &str) -> Option<Label<'_>> {
     })
 }
 
-/// The label of a line that begins with a number, such as `2.` or `1.3`.
+/// The label of a line that starts with a number such as `2.` or `1.3`.
 fn numbered(line: &str) -> Option<Label<'_>> {
     labelled(line, |id| {
         let id = id.trim_end_matches('.');
@@ -67,7 +68,7 @@ fn labelled<'a>(line: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -> Op
     (!label.title.is_empty()).then_some(label)
 }
 
-/// A `[P]` or `[US1]` at the beginning, and what follows.
+/// A `[P]` or `[US1]` at the beginning, and the text after it.
 fn marker(text: &str) -> Option<(&str, &str)> {
     let (marker, rest) = text.strip_prefix('[')?.split_once(']')?;
     let is_marker = marker == "P" || is_story(marker);
@@ -79,8 +80,8 @@ fn is_story(marker: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a checklist is such a list, by the line of its first task. Plain numbers count only in a file
-/// that is named `tasks.md`.
+/// Whether a checklist is such a task list, judging by the line of its first task. Plain numbers count only
+/// in a file named `tasks.md`.
 pub(super) fn is_task_list(name: &str, first: &str) -> bool {
     let is_named = name.rsplit(['/', '\\']).next() == Some("tasks.md");
     label(first).is_some() || (is_named && numbered(first).is_some())
@@ -140,7 +141,7 @@ pub(super) fn read(
     Ok((plan, drafts))
 }
 
-/// Takes the label out of the title. Says whether the task belongs to a user story.
+/// Removes the label from the title. Returns whether the task belongs to a user story.
 fn take_label(draft: &mut Draft, is_parallel: &mut Vec<bool>) -> bool {
     let title = draft.title.clone();
     let known = label(&title).or_else(|| numbered(&title));
@@ -162,7 +163,7 @@ struct Phase {
     tasks: Range<usize>,
 }
 
-/// Gives the tasks their dependencies. Lists without any spec-kit id have an order and no dependencies.
+/// Adds the dependencies. Lists without spec-kit ids have an order but no dependencies.
 fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
     let has_ids = |draft: &Draft| {
         let id = draft.id.as_ref().map_or("", |(id, _)| id.as_str());
@@ -178,7 +179,7 @@ fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
     let mut shared: BTreeSet<usize> = BTreeSet::new();
     let mut stories: BTreeSet<usize> = BTreeSet::new();
     for phase in phases {
-        // The stories themselves need what is shared before them.
+        // The stories themselves depend on the shared phases before them.
         let needed = match phase.is_story || stories.is_empty() {
             true => shared.clone(),
             false => stories.clone(),
@@ -193,7 +194,7 @@ fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
     }
 }
 
-/// The tasks of a phase on which none of its other tasks depends.
+/// Returns the tasks of a phase on which no other task of the phase depends.
 fn within_phase(
     drafts: &mut [Draft],
     ids: &[Option<String>],

@@ -1,17 +1,17 @@
-//! The task of an agent that resolves the conflicts of a merge.
+//! The task of an agent that resolves merge conflicts.
 
 use std::fmt::Write as _;
 
-/// What the agent is told of a merge that conflicts.
+/// A merge with conflicts, as the agent's task describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MergeText<'a> {
-    /// The branch and the commit that it is at.
+    /// The current branch and its commit.
     pub ours: (&'a str, &'a str),
     /// The branch that is merged into it, and its commit.
     pub theirs: (&'a str, &'a str),
-    /// The commit at which both parted.
+    /// The commit from which both branches diverged.
     pub fork: &'a str,
-    /// The files that conflict, each with what the two sides did to it.
+    /// The files with conflicts, each with the changes of both sides.
     pub files: &'a [(String, String)],
 }
 

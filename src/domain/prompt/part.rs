@@ -1,4 +1,4 @@
-//! What the agent is told of its part where a task has several phases.
+//! The section of the prompt that describes the agent's part when a task has several phases.
 
 use super::{finding_list, titled};
 use crate::attempt::Grounds;
@@ -7,36 +7,36 @@ use crate::checks::verdict::MAX_EXCERPT;
 use crate::review::{self, Finding};
 use crate::text::{count, fenced, one_line};
 
-/// Files that a reviewer is told of by name.
+/// The maximum number of files that a reviewer's prompt lists.
 const FILES: usize = 200;
 const MAX_PATH: usize = 200;
 const MAX_ANSWER: usize = 4_000;
 const MAX_HOOK: usize = 4_000;
 
-/// What the agent has to do for the task.
+/// The agent's part of the task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// All of it.
+    /// To do the task.
     #[default]
     Implement,
-    /// The tests of what is done.
+    /// To write tests for the completed work.
     Test,
-    /// To judge what is done.
+    /// To review the work.
     Review(ReviewPart<'a>),
-    /// To fix what was found.
+    /// To fix the findings.
     Fix(FixPart<'a>),
-    /// Tests that fail.
+    /// To write failing tests.
     Red,
-    /// To make them pass; how they fail.
+    /// To make the tests pass; the text shows how they fail.
     Green(&'a str),
-    /// To improve what passes.
+    /// To improve the work while the tests pass.
     Refactor,
 }
 
-/// What a reviewer judges.
+/// The change that a reviewer judges.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewPart<'a> {
-    /// The change as a patch, within its budget.
+    /// The change as a patch, within its size limit.
     pub diff: &'a str,
     /// Whether the patch was cut.
     pub is_cut: bool,
@@ -44,32 +44,32 @@ pub struct ReviewPart<'a> {
     pub files: &'a [String],
     /// Names of the checks.
     pub checks: Vec<&'a str>,
-    /// What the checks made of it; `None` where they have not been run.
+    /// Why the checks found it acceptable; `None` if they have not run.
     pub grounds: Option<Grounds>,
-    /// What the reviews before have found.
+    /// The findings of the earlier reviews.
     pub findings: &'a [Finding],
-    /// What the fixer said of it.
+    /// The fixer's answer to them.
     pub answer: Option<&'a str>,
-    /// Which review it is, and how many there may be.
+    /// The number of the review, and the maximum number.
     pub round: (u32, u32),
-    /// What the change is compared with, where it is committed already and nobody goes on with it.
+    /// The base of the comparison, when the change is already committed and the run only reviews it.
     pub compared_with: Option<&'a str>,
 }
 
-/// What a fixer has to fix.
+/// What a fixer must fix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FixPart<'a> {
-    /// What the reviews have found.
+    /// The findings of the reviews.
     pub findings: &'a [Finding],
     /// The reviewer's message.
     pub review: &'a str,
-    /// What a commit hook wrote when it refused what the reviewer had accepted.
+    /// The commit hook's output, when it rejected the work that the reviewer accepted.
     pub hook: Option<&'a str>,
-    /// How the checks failed on it.
+    /// The output of the failed checks.
     pub failing: &'a str,
 }
 
-/// The rules of a reviewer, in the place of those of everybody else.
+/// The rules for a reviewer, in place of those for the other roles.
 pub(super) const REVIEWERS_RULES: &str = "\
 ## Rules
 
@@ -119,7 +119,7 @@ const REFACTOR: &str = "\
 
 The task is done and every check passes. Improve the code of this task where that is worth it, without a change of what it does. The checks run when you end, and if they fail, your changes are undone. If nothing is worth improving, change nothing and say so.";
 
-/// How a reviewer suggests a change, where a person may take it with one click.
+/// How a reviewer suggests a change that a person can apply with one click.
 const SUGGESTIONS: &str = "\
 Where other text for a few lines puts a finding right, name these lines as `path:first-last`, and write a block below the finding that has the new text of exactly these lines and of no other:
 

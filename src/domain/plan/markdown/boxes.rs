@@ -1,4 +1,4 @@
-//! Checkboxes at any depth of a Markdown text, and what they stand for.
+//! The checkboxes at every depth of a Markdown text, and their meaning.
 
 use super::outline::{Item, Outline, is_acceptance, level_of, options};
 use super::title_and_id;
@@ -13,13 +13,13 @@ pub(in crate::plan) struct Mark {
     /// The `[ ]`.
     pub span: Range<usize>,
     pub checked: bool,
-    /// Whether it lists an acceptance criterion.
+    /// Whether it is an acceptance criterion.
     pub is_criterion: bool,
-    /// Whether it stands under a heading that announces tasks.
+    /// Whether it is under a heading that announces tasks.
     pub is_under_tasks: bool,
 }
 
-/// What a section of the text is about.
+/// The subject of a section.
 #[derive(Clone, Copy, PartialEq)]
 enum Section {
     Tasks,
@@ -44,7 +44,7 @@ impl Section {
     }
 }
 
-/// All checkboxes of `body`, which begins at `base` of the file, in their order.
+/// All checkboxes of `body`, which starts at offset `base` of the file, in order.
 pub(in crate::plan) fn marks(body: &str, base: usize) -> Vec<Mark> {
     let mut found = Vec::new();
     let mut sections: Vec<(u8, Section)> = Vec::new();
@@ -83,18 +83,18 @@ pub(in crate::plan) fn marks(body: &str, base: usize) -> Vec<Mark> {
     found
 }
 
-/// A top-level checkbox that stands for a task.
+/// A top-level checkbox that represents a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkbox<'a> {
-    /// The line after the box, without an id that it ends or begins with.
+    /// The line after the box, without an id at its start or end.
     pub title: &'a str,
     /// Whether it is checked.
     pub checked: bool,
     place: Range<usize>,
 }
 
-/// The top-level checkboxes of a Markdown text, in their order. Criteria, and what stands in code or
-/// quotes, are none.
+/// The top-level checkboxes of a Markdown text, in order. Acceptance criteria, and boxes in code or quotes,
+/// are excluded.
 pub fn checkboxes(text: &str) -> Vec<Checkbox<'_>> {
     let outline = Outline::of(text, 0);
     let line = |item: &Item| text[item.mark.end..].lines().next().unwrap_or_default();
@@ -113,7 +113,7 @@ pub fn checkboxes(text: &str) -> Vec<Checkbox<'_>> {
     items.map(checkbox).collect()
 }
 
-/// The text with some of its checkboxes checked, every other byte as it is.
+/// The text with some of its checkboxes checked; every other byte is unchanged.
 pub fn with_checked<'a>(
     text: &'a str,
     wanted: impl IntoIterator<Item = &'a Checkbox<'a>>,
@@ -126,7 +126,7 @@ pub fn with_checked<'a>(
     applied(text, open.map(check).collect()).unwrap_or_else(|| text.to_owned())
 }
 
-/// A checkbox as it is written.
+/// The text of a checkbox.
 pub(in crate::plan) fn mark(checked: bool) -> &'static str {
     if checked { "[x]" } else { "[ ]" }
 }

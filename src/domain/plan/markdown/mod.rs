@@ -1,4 +1,4 @@
-//! Plans in Markdown: a checklist, or headings.
+//! Plans in Markdown: checklists, or headings.
 
 pub(super) mod boxes;
 pub(super) mod outline;
@@ -14,7 +14,7 @@ use outline::{Heading, Item, dedent, split_acceptance, tidy};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// The key of the front matter that keeps the states of tasks that are headings.
+/// The front matter key that stores the states of heading tasks.
 pub(super) const STATUS_KEY: &str = "status";
 
 pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
@@ -50,8 +50,7 @@ pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     Ok((plan, drafts))
 }
 
-/// The states of tasks that are headings: `status: { t1: done, t2: { status: failed, attempts:
-/// 2 } }`.
+/// Reads the states of heading tasks: `status: { t1: done, t2: { status: failed, attempts: 2 } }`.
 pub(super) fn take_status(
     source: &Source<'_>,
     ids: &[TaskId],
@@ -109,7 +108,7 @@ fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The top-level checkboxes as tasks, each with the place that it takes in the text.
+/// The top-level checkboxes as tasks, each with its range in the text.
 pub(super) fn checklist(source: &Source<'_>) -> (Vec<Draft>, Vec<Range<usize>>) {
     let mut lines = Lines::new(source.text);
     let drafts = source.outline.items.iter().map(|item| {
@@ -165,7 +164,7 @@ fn draft(at: Position, title: &str, text: &str) -> Draft {
     }
 }
 
-/// A title may end in the task's id: `Serve the report {#endpoint}`.
+/// Splits off a task id at the end of a title: `Serve the report {#endpoint}`.
 pub(super) fn title_and_id(title: &str) -> (&str, Option<&str>) {
     let marked = title
         .strip_suffix('}')
@@ -176,7 +175,7 @@ pub(super) fn title_and_id(title: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The body without tasks and headline.
+/// The body without the tasks and the headline.
 pub(super) fn without(
     source: &Source<'_>,
     tasks: Vec<Range<usize>>,
@@ -197,7 +196,7 @@ pub(super) fn without(
     tidy(&rest)
 }
 
-/// Positions of ascending offsets, each line counted once.
+/// Converts ascending offsets to positions, counting each line once.
 struct Lines<'a> {
     text: &'a str,
     line: usize,

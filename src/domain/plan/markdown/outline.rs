@@ -1,14 +1,14 @@
-//! The structure of a Markdown text as far as plans use it. Code fences, quotes and HTML are
-//! told apart by a real parser.
+//! The parts of a Markdown text's structure that plans use. A Markdown parser recognises code fences, quotes
+//! and HTML.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
-/// Headings and top-level checkboxes of a text, with offsets from the beginning of the file.
+/// Headings and top-level checkboxes of a text, with offsets from the start of the file.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Outline {
     pub headings: Vec<Heading>,
-    /// Top-level checkboxes, except those that list acceptance criteria.
+    /// Top-level checkboxes, except acceptance criteria.
     pub items: Vec<Item>,
 }
 
@@ -30,7 +30,7 @@ pub(in crate::plan) struct Item {
 }
 
 impl Outline {
-    /// The outline of `body`, which begins at `base` of the file.
+    /// The outline of `body`, which starts at offset `base` of the file.
     pub fn of(body: &str, base: usize) -> Self {
         let shifted = |range: Range<usize>| range.start + base..range.end + base;
         let mut outline = Self::default();
@@ -106,8 +106,8 @@ pub(super) fn is_acceptance(text: &str) -> bool {
     )
 }
 
-/// Takes the acceptance criteria out of a text: the items of the list that follows a line or an
-/// item "Acceptance", or of all lists under a heading of that name. What is left is tidied.
+/// Extracts the acceptance criteria from a text: the items of the list after a line or an item "Acceptance",
+/// or of all lists under a heading of that name. The remaining text is tidied.
 pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
     let mut taker = Taker::default();
     for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
@@ -130,11 +130,11 @@ pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
 struct Taker {
     criteria: Vec<String>,
     removed: Vec<Range<usize>>,
-    /// A section under a heading: its level and where it begins.
+    /// The level and start offset of a section under such a heading.
     section: Option<(u8, usize)>,
-    /// Where the line or item begins that says that the next list has the criteria.
+    /// The start offset of the line or item that announces the list of criteria.
     announced: Option<usize>,
-    /// Depth of lists within the list of criteria; 0 outside.
+    /// The depth of lists within the list of criteria; 0 outside it.
     in_list: usize,
     list_start: usize,
     block: String,
@@ -174,7 +174,7 @@ impl Taker {
                 self.start_block(range.start);
                 self.item_begins = true;
             }
-            // The first paragraph of an item begins where its bullet does.
+            // The first paragraph of an item starts at its bullet.
             Event::Start(Tag::Paragraph) if self.item_begins => self.item_begins = false,
             Event::Start(Tag::Paragraph | Tag::CodeBlock(_) | Tag::BlockQuote(_)) => {
                 self.start_block(range.start);
@@ -215,7 +215,7 @@ impl Taker {
     }
 }
 
-/// A list item's text without bullet and checkbox.
+/// A list item's text without its bullet and checkbox.
 fn criterion(item: &str) -> String {
     let text = item.trim_start();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -228,13 +228,13 @@ fn criterion(item: &str) -> String {
     tidy(&dedent_rest(unchecked.unwrap_or(text).trim_start()))
 }
 
-/// The text with its first line as it is and the indentation that all other lines share removed.
+/// Removes the indentation that all lines after the first share; the first line stays as it is.
 pub(in crate::plan) fn dedent_rest(text: &str) -> String {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     format!("{first}\n{}", dedent(rest))
 }
 
-/// The text without the indentation that all its lines share.
+/// Removes the indentation that all lines share.
 pub(in crate::plan) fn dedent(text: &str) -> String {
     let blank = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
@@ -243,7 +243,7 @@ pub(in crate::plan) fn dedent(text: &str) -> String {
     text.lines().map(cut).collect::<Vec<_>>().join("\n")
 }
 
-/// The text without blank lines around it, with `\n` line ends and never two blank lines.
+/// The text without surrounding blank lines, with `\n` line ends and never two blank lines in a row.
 pub(in crate::plan) fn tidy(text: &str) -> String {
     let mut tidied = String::with_capacity(text.len());
     let mut blanks = 0;

@@ -400,7 +400,7 @@ proptest::proptest! {
             text = text.replace('\n', "\r\n");
         }
         if front.contains("status") && is_checklist {
-            // The states of a checklist are its boxes.
+            // A checklist stores its states in its boxes.
             proptest::prop_assert!(parse("p.md", text.as_bytes()).is_err());
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Tests of reading, of patching, and of what two plans have in common.
+//! Tests of reading, of patching, and of comparing two plans.
 
 mod formats;
 mod order;

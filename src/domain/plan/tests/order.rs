@@ -86,7 +86,7 @@ proptest! {
     #[test]
     fn dependencies_come_first_and_the_order_is_the_least(edges in proptest::collection::vec((0_usize..12, 0_usize..12), 0..30)) {
         let mut plan = empty_plan(PlanFormat::Sprag);
-        // Edges lead from one shuffled place to a later one, so there is no cycle.
+        // Each edge leads from an earlier shuffled place to a later one, so there is no cycle.
         let shuffled = |n: usize| n * 5 % 12;
         plan.tasks = (0..12).map(|n| Task {
             depends_on: edges.iter().filter(|(a, b)| a < b && shuffled(*b) == n).map(|(a, _)| id(&format!("a{}", shuffled(*a)))).collect(),

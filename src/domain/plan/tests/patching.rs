@@ -211,7 +211,7 @@ fn an_uncertain_edit_is_refused_rather_than_tried() {
     }
 }
 
-/// A task's keys in one of the ways people write them.
+/// A task's keys in one of the styles that people use.
 fn task_text(style: usize, indent: usize, keys: &[String], comment: &str, nl: &str) -> String {
     let pad = " ".repeat(indent);
     match style {
@@ -298,7 +298,7 @@ proptest! {
         expected.line = after.tasks[task].line;
         prop_assert_eq!(&after.tasks[task], &expected);
 
-        // Lines are kept but for those of the task's own keys and, in flow style, those they join.
+        // Lines are kept, except those of the task's own keys and, in flow style, lines that join them.
         let mut rest = patched.split('\n').map(|line| line.trim_end_matches(','));
         for line in text.split('\n') {
             let is_touched = line.contains("status:") || line.contains("attempts:") || line.contains(&format!("id: {task_id}"));
