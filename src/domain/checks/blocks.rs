@@ -1,15 +1,15 @@
-//! Where in an output the failures stand.
+//! Finds the failures in an output.
 
 use super::tools;
 use crate::pattern::Pattern;
 use std::ops::Range;
 
-/// Most lines of one failure.
+/// The maximum length of one failure, in lines.
 const SECTION: usize = 60;
-/// Most lines after a mention of an error that stands alone.
+/// The maximum number of lines after a standalone mention of an error.
 const MENTION: usize = 8;
 
-/// A line that speaks of a failure wherever it stands.
+/// A line that reports a failure wherever it stands.
 static MENTIONED: Pattern = Pattern::new(
     r"(?x)
       \b(?:FAIL|FAILED|FAILURE|FAILURES)\b
@@ -39,7 +39,7 @@ static END: Pattern = Pattern::new(
     )",
 );
 
-/// The ranges of lines that belong to failures, in order, none overlapping.
+/// The line ranges of the failures, in order and without overlap.
 pub(super) fn find<S: AsRef<str>>(lines: &[S]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -66,7 +66,7 @@ pub(super) fn find<S: AsRef<str>>(lines: &[S]) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a line by itself speaks of a failure.
+/// Whether a line by itself reports a failure.
 pub(super) fn is_mention(line: &str) -> bool {
     MENTIONED.is_match(line) && !HARMLESS.is_match(line)
 }
@@ -78,7 +78,7 @@ fn end_of<S: AsRef<str>>(lines: &[S], start: usize, reach: usize) -> usize {
         let line = line.as_ref();
         if line.trim().is_empty() {
             blanks += 1;
-            // A mention is a paragraph; a section may have several.
+            // A mention is one paragraph; a section may have several.
             if blanks == 2 || reach == MENTION {
                 break;
             }

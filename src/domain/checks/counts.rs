@@ -1,10 +1,10 @@
-//! How many tests passed and failed, as the test tools themselves say it.
+//! The numbers of passed and failed tests, as the test tools report them.
 
 use super::tools::TABLE;
 use crate::text;
 use serde::{Deserialize, Serialize};
 
-/// Numbers of tests. `None` means that the output does not tell, which is never the same as zero.
+/// Numbers of tests. `None` means that the output does not state the number, which is never the same as zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counts {
     /// Tests that passed.
@@ -14,7 +14,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Both numbers known.
+    /// Both numbers are known.
     pub const fn of(passed: u64, failed: u64) -> Self {
         Self {
             passed: Some(passed),
@@ -22,15 +22,15 @@ impl Counts {
         }
     }
 
-    /// Neither number known.
+    /// Neither number is known.
     pub const UNKNOWN: Self = Self {
         passed: None,
         failed: None,
     };
 }
 
-/// The numbers in a check's output. Several summaries of one tool are added up; two tools that say
-/// different things, or a tool that contradicts itself, leave the numbers unknown.
+/// The numbers in a check's output. Several summaries of one tool are added up. If two tools report different
+/// numbers, or a tool contradicts itself, the numbers are unknown.
 pub fn counts(output: &str) -> Counts {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
@@ -45,7 +45,7 @@ pub fn counts(output: &str) -> Counts {
     }
 }
 
-/// A running sum of several summaries; anything that overflows or contradicts makes it unknown.
+/// A running sum of several summaries. An overflow or a contradiction makes it unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     pub(super) seen: bool,
@@ -66,8 +66,8 @@ impl Tally {
         }
     }
 
-    /// Adds a summary that says how many tests there are, and of these what failed and what neither
-    /// passed nor failed.
+    /// Adds a summary that states the total number of tests, the number that failed, and the number that
+    /// neither passed nor failed.
     pub(super) fn add_of_total(
         &mut self,
         total: Option<u64>,
@@ -85,7 +85,7 @@ impl Tally {
         self.broken |= contradicted;
     }
 
-    /// `None` when the tool was not seen at all.
+    /// The numbers; `None` if the tool's output was not found.
     pub(super) fn finish(self) -> Option<Counts> {
         self.seen.then(|| {
             if self.broken {
@@ -97,7 +97,7 @@ impl Tally {
     }
 }
 
-/// A number of words such as `3 failed`, wherever they stand in a summary line.
+/// The sum of the numbers before any of these words, such as `3 failed`, anywhere in a summary line.
 pub(super) fn worded(line: &str, words: &[&str]) -> Option<u64> {
     let mut sum = 0u64;
     let tokens: Vec<&str> = line
@@ -115,7 +115,7 @@ pub(super) fn worded(line: &str, words: &[&str]) -> Option<u64> {
     Some(sum)
 }
 
-/// The sum of the numbers that stand after these keys in `failures=1, expected failures=2`.
+/// The sum of the numbers after these keys, as in `failures=1, expected failures=2`.
 pub(super) fn keyed(detail: &str, keys: &[&str]) -> Option<u64> {
     let pairs = detail.split(", ").filter_map(|pair| pair.split_once('='));
     pairs
@@ -125,8 +125,8 @@ pub(super) fn keyed(detail: &str, keys: &[&str]) -> Option<u64> {
         })
 }
 
-/// Tools that count files and the tests in them. A file that failed without a failed test was not
-/// counted at all, so the number of failures is then unknown.
+/// The numbers of a tool that counts files and the tests in them. If a file failed without a failed test, its
+/// tests were not counted, so the number of failures is unknown.
 pub(super) fn suites(
     lines: &[&str],
     files: &str,
@@ -160,14 +160,14 @@ fn begins_with_count(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The numbers added up; unknown where one of them is, or where they are too many.
+/// The sum; `None` if a number is unknown or the sum overflows.
 pub(super) fn sum(numbers: &[Option<u64>]) -> Option<u64> {
     numbers
         .iter()
         .try_fold(0u64, |sum, number| sum.checked_add((*number)?))
 }
 
-/// A number that is left out where it is 0.
+/// A number that the tool omits when it is 0.
 pub(super) fn optional_number(digits: &str) -> Option<u64> {
     if digits.is_empty() {
         Some(0)

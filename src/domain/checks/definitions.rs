@@ -1,8 +1,8 @@
-//! Which files decide what a check does: the programs and scripts of the work tree that its command
-//! names, what these name in turn, and what the programs that it runs are known to read.
+//! The files that decide what a check does: the programs and scripts of the work tree that its command names,
+//! the ones that these name in turn, and the files that the programs it runs are known to read.
 //!
-//! Who changes one of these files may make a check pass without doing the work. So it is told from the
-//! state on which the task started, never from what an agent has made of it.
+//! A change to one of these files may make a check pass without doing the work. The files are therefore
+//! determined from the state at the start of the task, never from what an agent left.
 
 mod families;
 mod part;
@@ -19,52 +19,52 @@ use families::FAMILIES;
 use std::collections::BTreeSet;
 use table::Added;
 
-/// What lies at a path of the state on which the task started.
+/// The entry at a path at the start of the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A file.
     File {
-        /// Whether it may be run.
+        /// Whether the file is executable.
         executable: bool,
     },
     /// A directory.
     Directory,
-    /// A symbolic link, with what it holds.
+    /// A symbolic link, with its target.
     Link(String),
 }
 
-/// The state on which the task started. Paths are relative to the top of the work tree.
+/// The state at the start of the task. Paths are relative to the top of the work tree.
 pub trait Start {
-    /// What lies at a path; links are not followed.
+    /// The entry at a path; links are not followed.
     fn entry(&self, path: &str) -> Option<Entry>;
-    /// The content of a file, as far as it is text of a bounded size.
+    /// The content of a file, if it is text within a size limit.
     fn read(&self, path: &str) -> Option<String>;
-    /// Whether any file is one of tests.
+    /// Whether there are any test files.
     fn has_tests(&self) -> bool;
 }
 
-/// What a path is to the checks.
+/// How a path affects the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A test: what it holds decides, and a new one adds to what was decided before.
+    /// A test: its content decides the result, and a new one adds to the existing tests.
     Test,
     /// Part of how a check is defined.
     Definition(Part),
 }
 
-/// What a set of checks is defined by.
+/// The files that define a set of checks.
 #[derive(Debug, Default)]
 pub struct Definitions {
     families: BTreeSet<usize>,
-    /// Programs, scripts and configuration files of the work tree, and links on the way to them.
+    /// Programs, scripts and configuration files of the work tree, and links on the paths to them.
     named: BTreeSet<String>,
     /// Programs that a package manager has installed in the work tree.
     installed: BTreeSet<String>,
-    /// Files that would be run in the place of a module that is installed.
+    /// Files that would run instead of an installed module.
     shadows: BTreeSet<String>,
-    /// Directories and files that a test runner is given.
+    /// Directories and files that a command passes to a test runner.
     tests: BTreeSet<String>,
-    /// Names of test files that the project has chosen.
+    /// Names of test files that the project configures.
     test_names: BTreeSet<String>,
 }
 
@@ -72,12 +72,12 @@ impl Definitions {
     /// Directories in which package managers install programs, relative to the top of a package.
     pub const INSTALLED: &'static [&'static str] = table::INSTALLED;
 
-    /// What these command lines are defined by, run in the top of the work tree.
+    /// The definitions of these command lines, which run at the top of the work tree.
     pub fn of<'a>(commands: impl IntoIterator<Item = &'a str>, start: &dyn Start) -> Self {
         walk::definitions(commands, start)
     }
 
-    /// What a path that existed at the start is to the checks.
+    /// How a path that existed at the start affects the checks.
     pub fn of_old(&self, path: &str) -> Option<Role> {
         if self.named.contains(path) {
             return Some(
@@ -87,15 +87,15 @@ impl Definitions {
         }
         let is_own_test = self.is_test(path);
         match self.listed(path) {
-            // Tests inside of a source file are a part of it; a file of tests is one as a whole.
+            // Tests inside a source file are a part of it; a file of tests is a test as a whole.
             Some(file) if file.part == Part::RustTests && is_own_test => Some(Role::Test),
             Some(file) => Some(Role::Definition(file.part)),
             None => is_own_test.then_some(Role::Test),
         }
     }
 
-    /// What a new path is to the checks. A definition is one only where something was decided before
-    /// that it may change.
+    /// How a new path affects the checks. It is a definition only if it may override an existing definition
+    /// or leave out existing tests.
     pub fn of_new(&self, path: &str, start: &dyn Start) -> Option<Role> {
         let shadows = self.shadows.contains(path) && start.has_tests();
         let replaces = self
@@ -107,13 +107,13 @@ impl Definitions {
         }
     }
 
-    /// Programs and scripts of the work tree that the checks run, those included that a package manager has
+    /// The programs and scripts of the work tree that the checks run, including those that a package manager
     /// installed there.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.named.iter().chain(&self.installed).map(String::as_str)
     }
 
-    /// Names of the ecosystems of which a program is run.
+    /// The names of the ecosystems whose programs the checks run.
     pub fn families(&self) -> Vec<&'static str> {
         let families = self.families.iter().filter_map(|at| FAMILIES.get(*at));
         families.map(|family| family.name).collect()
@@ -167,7 +167,7 @@ fn joined(dir: &str, name: &str) -> String {
     }
 }
 
-/// Whether a row of the table names a path.
+/// Whether a name from the table matches a path.
 fn names_path(name: &str, path: &str) -> bool {
     if let Some(dir) = name.strip_suffix('/') {
         return path.starts_with(name) || path.contains(&format!("/{dir}/"));
@@ -180,7 +180,7 @@ fn names_path(name: &str, path: &str) -> bool {
     path.get(start..).is_some_and(|end| fits(name, end))
 }
 
-/// Whether a text fits a pattern in which `*` stands for anything.
+/// Whether a text matches a pattern in which `*` stands for any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Places in the code that a check's output speaks of.
+//! The code locations that a check's output names.
 //!
-//! Each tool has its own small parser over plain text; [`parse_in`] runs those of the tools whose
-//! output it is and keeps, for every line, what the most specific one made of it.
+//! Each tool has its own small parser of plain text. [`parse_in`] runs the parsers of the tools that printed
+//! the output, and keeps the result of the most specific parser for each line.
 
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::matcher::Matcher;
@@ -14,21 +14,22 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Most diagnostics that are kept of one output.
+/// The maximum number of diagnostics kept from one output.
 pub const MAX_DIAGNOSTICS: usize = 1_000;
 
-/// Longest beginning of a line that a pattern looks at, in bytes.
+/// The part of a line that patterns examine, in bytes from its start.
 const MAX_LINE: usize = 16 << 10;
 
 const MAX_MESSAGE: usize = 2_000;
 const MAX_MESSAGE_LINES: usize = 20;
 
-/// Diagnostics that keep their details, and how much of them, in characters and lines.
+/// The number of diagnostics that keep their details, and the size limits of the details in characters and
+/// lines.
 const DETAILED: usize = 200;
 const MAX_DETAILS: usize = 4_000;
 const MAX_DETAIL_LINES: usize = 60;
 
-/// How serious a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -43,63 +44,62 @@ pub enum Severity {
     Note,
 }
 
-/// One message about a place in the code.
+/// One message about a code location.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Relative to the root, with `/`, without `..`. `None` when the tool named no file or one
-    /// outside the root. Go's tests print a file's bare name, and that is what stands here.
+    /// Relative to the root, with `/` and without `..`. `None` if the tool named no file, or one outside the
+    /// root. For Go tests, this is the bare file name, because they print no more.
     pub path: Option<String>,
-    /// First line, from 1. `None` whenever `path` is.
+    /// The first line, from 1. `None` whenever `path` is.
     pub line: Option<u32>,
-    /// Column in that line, from 1, as the tool counts it.
+    /// The column in that line, from 1, as the tool counts it.
     pub column: Option<u32>,
-    /// Last line, where the tool tells it; never before `line`.
+    /// The last line, if the tool states it; never before `line`.
     pub end_line: Option<u32>,
-    /// Column of the end in the last line, where the tool tells it.
+    /// The end column in the last line, if the tool states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
     /// How serious it is.
     pub severity: Severity,
-    /// The tool's code of the message: `E0308`, `TS2322`, `clippy::needless_return`.
+    /// The tool's code for the message: `E0308`, `TS2322`, `clippy::needless_return`.
     pub code: Option<String>,
-    /// The message without place and code, at most 20 lines and 2,000 characters.
+    /// The message without location and code, at most 20 lines and 2,000 characters.
     pub message: String,
-    /// What else the tool prints about it, such as the source around it or its notes: lines of the
-    /// output as they are, bounded.
+    /// What else the tool prints about it, such as source lines or notes: unchanged lines of the output,
+    /// within a size limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// The name of the tool that said it.
+    /// The name of the tool that reported it.
     pub source: Cow<'static, str>,
 }
 
-/// The diagnostics in `output`, every path in it taken as relative or dropped.
-/// See [`parse_in`].
+/// The diagnostics in `output`. Absolute paths are dropped. See [`parse_in`].
 pub fn parse(output: &str) -> Vec<Diagnostic> {
     parse_in(output, "")
 }
 
-/// The diagnostics in `output`, errors first and otherwise in its order, without repetitions, at
-/// most [`MAX_DIAGNOSTICS`]. A path under the directory `root` is made relative to it; a path that
-/// leads elsewhere is dropped together with its line.
+/// The diagnostics in `output`: errors first, otherwise in order, without duplicates, at most
+/// [`MAX_DIAGNOSTICS`]. A path under the directory `root` is made relative to it; any other path is dropped
+/// together with its line.
 pub fn parse_in(output: &str, root: &str) -> Vec<Diagnostic> {
     parse_with(output, root, &[])
 }
 
-/// As [`parse_in`]; what `matchers` say of a line counts more than what Sprag makes of it.
+/// Like [`parse_in`]; the results of `matchers` take precedence over those of Sprag's own parsers.
 pub fn parse_with(output: &str, root: &str, matchers: &[Matcher]) -> Vec<Diagnostic> {
     read(&text::plain(output), root, matchers).diagnostics
 }
 
-/// What an output says about the code and its tests.
+/// The diagnostics and failed tests that an output reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// As [`parse_in`] has them.
+    /// As [`parse_in`] returns them.
     pub diagnostics: Vec<Diagnostic>,
-    /// The tests that failed, in the order of their ids.
+    /// The failed tests, ordered by id.
     pub failing_tests: Vec<FailingTest>,
 }
 
-/// What `plain`, an output without escape sequences, says.
+/// Reads `plain`, an output without escape sequences.
 pub(super) fn read(plain: &str, root: &str, matchers: &[Matcher]) -> Reading {
     let whole: Vec<&str> = plain.lines().collect();
     let lines: Vec<&str> = whole.iter().map(|line| beginning(line)).collect();
@@ -118,12 +118,12 @@ pub(super) fn read(plain: &str, root: &str, matchers: &[Matcher]) -> Reading {
     sink.finish(&whole)
 }
 
-/// An output, line by line.
+/// The lines of an output.
 #[derive(Clone, Copy)]
 pub(super) struct Output<'a> {
     /// The lines as they are.
     pub(super) whole: &'a [&'a str],
-    /// At most the first 16 KiB of each, which is what patterns look at.
+    /// At most the first 16 KiB of each line, which patterns examine.
     pub(super) lines: &'a [&'a str],
 }
 
@@ -138,13 +138,13 @@ pub(super) fn below<'a>(
     following.take_while(|line| belongs(line)).collect()
 }
 
-/// What a parser found, before it is put in order.
+/// A parser's finding, before sorting.
 pub(super) struct Found {
-    /// Index of the line of output that names the place.
+    /// The index of the output line that names the location.
     at: usize,
-    /// Tells several findings of that line apart; 0 where there can be but one.
+    /// Distinguishes several findings on that line; 0 if there can be only one.
     part: usize,
-    /// The failing test that it is about, as it is named there.
+    /// The name of the failed test that it is about, as the output has it there.
     test: Option<String>,
     /// The lines that belong to it.
     lines: Range<usize>,
@@ -152,13 +152,13 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Tells it apart from the others of its line.
+    /// Distinguishes this finding from the others on its line.
     pub(super) fn part(&mut self, part: usize) -> &mut Self {
         self.part = part;
         self
     }
 
-    /// Says where it ends. Ends before the beginning are dropped.
+    /// Sets the end. An end before the start is dropped.
     pub(super) fn until(&mut self, line: Option<u32>, column: Option<u32>) -> &mut Self {
         let found = &mut self.diagnostic;
         found.end_line = line.filter(|end| found.line.is_some_and(|line| *end >= line));
@@ -168,25 +168,25 @@ impl Found {
         self
     }
 
-    /// The line of output that names its place.
+    /// The index of the output line that names its location.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// Says which failing test it is about.
+    /// Sets the failed test that it is about.
     pub(super) fn about(&mut self, test: &str) -> &mut Self {
         self.test = Some(test.to_owned());
         self
     }
 
-    /// Says which lines of the output belong to it.
+    /// Sets the output lines that belong to it.
     pub(super) fn lines(&mut self, lines: Range<usize>) -> &mut Self {
         self.lines = lines;
         self
     }
 }
 
-/// A place as a tool prints it.
+/// A location as a tool prints it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place<'a> {
     pub(super) path: &'a str,
@@ -201,7 +201,7 @@ impl<'a> Place<'a> {
         Self { path, line, column }
     }
 
-    /// The groups 1 to 3 of a match: path, line and column.
+    /// Groups 1 to 3 of a match: path, line and column.
     pub(super) fn of(found: &Captures<'a>) -> Self {
         Self {
             path: group(found, 1),
@@ -211,16 +211,16 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Where the readers of the tools put what they find.
+/// Collects the findings of the tools' parsers.
 pub(super) struct Sink<'a> {
     pub(super) root: &'a str,
-    /// The tool that reads.
+    /// The tool whose parser runs.
     pub(super) source: &'static str,
     pub(super) found: Vec<Found>,
     pub(super) tests: Vec<FailingTest>,
     /// Lines that belong to a finding above or below them.
     claimed: BTreeSet<usize>,
-    /// Takes what is refused, so that a caller need not ask.
+    /// Receives rejected findings, so that callers need not check.
     refused: Found,
 }
 
@@ -248,18 +248,18 @@ impl Sink<'_> {
         path::relative(path, self.root)
     }
 
-    /// Keeps parsers that come later from taking a line for a message of its own.
+    /// Prevents later parsers from reading this line as a separate message.
     pub(super) fn claim(&mut self, at: usize) {
         self.claimed.insert(at);
     }
 
-    /// Adds an error; [`Sink::push`] takes the other fields.
+    /// Adds an error; use [`Sink::push`] to set the other fields.
     pub(super) fn error(&mut self, at: usize, place: Place<'_>, message: &str) -> &mut Found {
         self.push(at, place, Severity::Error, None, message)
     }
 
-    /// Adds what is said about a failing test. [`Sink::test`] says that it failed: a place alone
-    /// need not be one of a test.
+    /// Adds a message about a failed test. Only [`Sink::test`] records that the test failed, because a
+    /// location alone need not belong to a test.
     pub(super) fn failure(
         &mut self,
         at: usize,
@@ -275,7 +275,7 @@ impl Sink<'_> {
             .about(test)
     }
 
-    /// Adds a failing test together with what is said about it.
+    /// Adds a failed test together with a message about it.
     pub(super) fn failing(
         &mut self,
         at: usize,
@@ -287,13 +287,13 @@ impl Sink<'_> {
         self.failure(at, place, test, message)
     }
 
-    /// Adds a failing test of which the output has said or will say more, or nothing.
+    /// Adds a failed test. Its message may come before, later or not at all.
     pub(super) fn test(&mut self, name: &str) {
         self.test_in(name, "");
     }
 
-    /// As [`Sink::test`], for a tool that names its tests by places, which move: `title` says which
-    /// test it is in every run.
+    /// Like [`Sink::test`], for a tool that names tests by locations, which change: `title` identifies the
+    /// test in every run.
     pub(super) fn titled_test(&mut self, name: &str, title: &str) {
         let before = self.tests.len();
         self.test(name);
@@ -303,7 +303,7 @@ impl Sink<'_> {
         }
     }
 
-    /// As [`Sink::test`], with the file that it is in.
+    /// Like [`Sink::test`], with the test's file.
     pub(super) fn test_in(&mut self, name: &str, file: &str) {
         if self.tests.len() < MAX_FAILING_TESTS {
             let test = FailingTest::named(name);
@@ -313,7 +313,7 @@ impl Sink<'_> {
         }
     }
 
-    /// What was said so far about failing tests.
+    /// The messages about failed tests so far.
     pub(super) fn told(&self) -> Told {
         Told::of(&self.found)
     }
@@ -354,7 +354,7 @@ impl Sink<'_> {
         self.found.last_mut().unwrap_or(&mut self.refused)
     }
 
-    /// What was found, in order. `lines` are those of the output.
+    /// The sorted findings. `lines` are those of the output.
     pub(super) fn finish(mut self, lines: &[&str]) -> Reading {
         // The sort is stable, so of two findings on one line the earlier parser's comes first.
         self.found.sort_by_key(|found| (found.at, found.part));
@@ -382,7 +382,7 @@ impl Sink<'_> {
     }
 }
 
-/// Findings about failing tests, by the last part of the name that each has there.
+/// The findings about failed tests, keyed by the last part of the test's name.
 pub(super) struct Told(BTreeMap<String, Vec<(String, usize)>>);
 
 impl Told {
@@ -398,7 +398,7 @@ impl Told {
         told
     }
 
-    /// Whether something was said about a test of this name.
+    /// Whether there is a finding about a test with this name.
     pub(super) fn tells_of(&self, test: &str) -> bool {
         let name = plain_name(test);
         let same = self.0.get(last_part(&name)).into_iter().flatten();
@@ -406,8 +406,8 @@ impl Told {
             .any(|(shown, _)| is_same_test(&name, shown))
     }
 
-    /// Takes what was said about a test: in its own file before anything else. Each finding is of
-    /// one test.
+    /// Removes and returns the finding about a test, preferring one in the test's own file. Each finding
+    /// belongs to one test.
     fn take<'a>(&mut self, test: &FailingTest, found: &'a [Found]) -> Option<&'a Found> {
         let name = plain_name(&test.name);
         let of_key = self.0.get_mut(last_part(&name))?;
@@ -422,7 +422,7 @@ impl Told {
     }
 }
 
-/// `tests` with the places and messages of what was found about them.
+/// `tests`, with the locations and messages of the findings about them.
 fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
     let mut told = Told::of(found);
     let placed = tests.into_iter().map(|test| {
@@ -442,7 +442,7 @@ fn placed(tests: Vec<FailingTest>, found: &[Found]) -> Vec<FailingTest> {
     failing_test::distinct(placed.collect())
 }
 
-/// What the parts of a test's name may be separated by.
+/// The separators between the parts of a test's name.
 const SEPARATORS: [char; 5] = [' ', '.', ':', '#', '/'];
 
 fn plain_name(name: &str) -> String {
@@ -454,8 +454,8 @@ fn last_part(name: &str) -> &str {
     name.rsplit(SEPARATORS).next().unwrap_or(name)
 }
 
-/// Whether `shown`, the name in what is said about a failure, is that of the test `name`, which may
-/// begin with its file or suite. Both are plain.
+/// Whether `shown`, the name in a message about a failure, is the test `name`, which may start with its file
+/// or suite. Both are normalised.
 fn is_same_test(name: &str, shown: &str) -> bool {
     let before = name.strip_suffix(shown);
     !shown.is_empty()

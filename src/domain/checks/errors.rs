@@ -1,18 +1,17 @@
-//! A failure in a line or two.
+//! Summarises a failure in a line or two.
 
 use super::diagnostic::{self, Diagnostic, Severity};
 use super::{blocks, failing_test};
 use crate::pattern::Pattern;
 use crate::text;
 
-/// The first `n` errors of `output`, each on one line of at most `max_chars` characters: its
-/// diagnostics, else the names of failing tests, else lines that speak of a failure, else the last
-/// line.
+/// The first `n` errors of `output`, each on one line of at most `max_chars` characters: its diagnostics,
+/// otherwise the names of failed tests, otherwise lines that report a failure, otherwise the last line.
 pub fn first_errors(output: &str, n: usize, max_chars: usize) -> Vec<String> {
     first_errors_of(&diagnostic::parse(output), output, n, max_chars)
 }
 
-/// As [`first_errors`], with the diagnostics that were already read from `output`.
+/// Like [`first_errors`], with diagnostics that were already read from `output`.
 pub fn first_errors_of(
     diagnostics: &[Diagnostic],
     output: &str,

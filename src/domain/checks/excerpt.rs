@@ -1,4 +1,4 @@
-//! The part of a failing output that is worth an agent's time, within a budget of characters.
+//! The most useful part of a failing output, within a limit in characters.
 
 use super::verdict::CheckOutcome;
 use super::{blocks, failing_test, fold};
@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// What a notice of a cut costs at most, its newline included.
+/// The maximum length of a notice about omitted lines, including its newline.
 const NOTICE: usize = 48;
-/// Below this nothing but the end of the output is worth showing.
+/// Below this limit, only the end of the output is shown.
 const TINY: usize = 600;
-/// Longest line that is shown whole, in characters.
+/// The maximum length of a line that is shown in full, in characters.
 const MAX_LINE: usize = 600;
 
-/// How a list of failing tests begins.
+/// The beginning of a list of failed tests.
 const LIST: &str = "Failing tests (";
 
 /// One failing check, for a prompt or a report.
@@ -22,15 +22,15 @@ const LIST: &str = "Failing tests (";
 pub struct FailingCheck<'a> {
     /// The check's name.
     pub name: &'a str,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: &'a CheckOutcome,
     /// What it printed.
     pub output: &'a str,
 }
 
-/// At most `budget` characters of `output`: the names of all failing tests (or, where they are too
-/// many, of their files), the failures themselves, above all the first and the last, and the last
-/// lines. Repetitions are folded, and every cut leaves a notice of its size.
+/// At most `budget` characters of `output`: the names of all failed tests (or of their files, if there are
+/// too many), the failures themselves, above all the first and the last, and the last lines. Repetitions are
+/// folded, and every cut leaves a notice of its size.
 pub fn excerpt(output: &str, budget: usize) -> String {
     let plain = text::plain(output);
     let trimmed = plain.trim_end();
@@ -51,9 +51,8 @@ pub fn excerpt(output: &str, budget: usize) -> String {
     text::cap_chars(&(head + &body), budget).into_owned()
 }
 
-/// The excerpts of several failing checks, each under a heading that tells its name and how it
-/// ended, together at most `budget` characters. A check that needs less than its share leaves the
-/// rest to the others.
+/// The excerpts of several failed checks, each under a heading with its name and outcome, together at most
+/// `budget` characters. What one check does not need of its share goes to the others.
 pub fn excerpts(checks: &[FailingCheck<'_>], budget: usize) -> String {
     let headings: Vec<String> = checks
         .iter()
@@ -87,7 +86,8 @@ pub fn excerpts(checks: &[FailingCheck<'_>], budget: usize) -> String {
     text::cap_chars(&whole, budget).into_owned()
 }
 
-/// `total` divided so that no need is overfilled and what one leaves goes to the others evenly.
+/// Divides `total` among the needs. No share exceeds its need, and what one leaves over goes evenly to the
+/// others.
 fn shared(needs: &[usize], total: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|index| needs.get(*index).copied());
@@ -117,7 +117,7 @@ fn tail_only(text: &str, budget: usize) -> String {
     format!("…{tail}")
 }
 
-/// The list at the head of an output that is itself an excerpt, and what follows it.
+/// The list of tests at the start of an output that is itself an excerpt, and the lines after it.
 fn own_list<'a, 'b>(lines: &'b [&'a str]) -> (&'b [&'a str], &'b [&'a str]) {
     let begins = lines
         .first()
@@ -134,8 +134,8 @@ fn own_list<'a, 'b>(lines: &'b [&'a str]) -> (&'b [&'a str], &'b [&'a str]) {
     }
 }
 
-/// A list that was made before is kept as it is where it fits: the output below it has already
-/// lost what it was made from.
+/// An existing list is kept if it fits, because the output below it no longer contains all the failures that
+/// it was made from.
 fn names_within(listed: &[&str], body: &[&str], budget: usize) -> String {
     let before: usize = listed.iter().map(|line| cost(line)).sum();
     if !listed.is_empty() && before < budget {
@@ -154,7 +154,7 @@ fn names_within(listed: &[&str], body: &[&str], budget: usize) -> String {
     name_list(&failing, budget)
 }
 
-/// The failing tests one by one, else counted by file, else as many as fit.
+/// The failed tests one by one, or counted by file, or as many as fit.
 fn name_list(failing: &BTreeSet<String>, budget: usize) -> String {
     if failing.is_empty() {
         return String::new();
@@ -189,7 +189,7 @@ fn name_list(failing: &BTreeSet<String>, budget: usize) -> String {
     list + "\n"
 }
 
-/// The file, module or suite that a test's name begins with.
+/// The file, module or suite at the start of a test's name.
 fn group_of(name: &str) -> &str {
     let cut = [" › ", " > "]
         .iter()
@@ -207,7 +207,7 @@ fn group_of(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Lines of an output that are to be shown, chosen until the budget is spent.
+/// The output lines selected for the excerpt, chosen until the budget is spent.
 struct Selection<'a> {
     lines: &'a [Cow<'a, str>],
     keep: Vec<bool>,
@@ -223,13 +223,13 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The order is that of importance; what is kept is shown in the order of the output.
+    /// Lines are chosen in order of importance and shown in the order of the output.
     fn fill(mut self, name_failures: bool) -> Self {
         let budget = self.left;
         let count = self.lines.len();
         let blocks = blocks::find(self.lines);
         self.take_last(count, budget / 3);
-        // The last failure is often above a long summary that the lines so far are made of.
+        // The last failure is often above a long summary, which fills the lines chosen so far.
         let hidden = blocks.iter().rev().find(|block| !self.shows(block));
         if let Some(last) = hidden {
             self.take_first(last.clone(), budget / 4);
@@ -258,12 +258,12 @@ impl<'a> Selection<'a> {
             .is_some_and(|lines| lines.iter().all(|kept| *kept))
     }
 
-    /// Keeps lines of `range` from its start while they cost at most `limit`, and tells the cost.
+    /// Keeps lines from the start of `range` while they cost at most `limit`, and returns the cost.
     fn take_first(&mut self, range: Range<usize>, limit: usize) -> usize {
         self.take(range, limit)
     }
 
-    /// Keeps the lines before `end` from the last one upwards.
+    /// Keeps lines before `end`, from the last one upwards.
     fn take_last(&mut self, end: usize, limit: usize) -> usize {
         self.take((0..end).rev(), limit)
     }
@@ -279,7 +279,7 @@ impl<'a> Selection<'a> {
             if *kept {
                 continue;
             }
-            // Each run of kept lines may need a notice on either side of it.
+            // Each run of kept lines may need a notice on both sides.
             let price = cost(line) + if opened { 0 } else { 2 * NOTICE };
             if spent + price > limit {
                 break;

@@ -1,4 +1,4 @@
-//! The tests that failed, as values that can be compared between runs.
+//! The failed tests, as values that can be compared between runs.
 
 use super::diagnostic::{self, Place};
 use super::{normalise, path};
@@ -6,32 +6,32 @@ use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Longest name that is kept, in characters.
+/// The maximum length of a test's name, in characters.
 const MAX_NAME: usize = 300;
 
-/// Most failing tests that are kept of one output or report.
+/// The maximum number of failed tests kept from one output or report.
 pub const MAX_FAILING_TESTS: usize = 10_000;
 
-/// One test that failed, or one file of tests that could not be started.
+/// A test that failed, or a file of tests that could not start.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FailingTest {
-    /// Equal for the same test in two runs of the same check, and different for two tests of one
-    /// run: the name without what changes from run to run (temporary paths, process ids, line
-    /// numbers). It says nothing across checks, whose tools name tests in different ways.
+    /// Equal for the same test in two runs of the same check, and different for two tests of one run: the
+    /// name without the parts that change from run to run (temporary paths, process ids, line numbers). It
+    /// cannot be compared across checks, because their tools name tests differently.
     pub id: String,
     /// The test as its tool names it.
     pub name: String,
-    /// The file of the failing assertion, or of the test where the assertion is not told; relative
-    /// to the root, with `/`.
+    /// The file of the failed assertion, or of the test if the assertion is unknown; relative to the root,
+    /// with `/`.
     pub file: Option<String>,
     /// The line in `file`, from 1.
     pub line: Option<u32>,
-    /// What its tool says about the failure; empty where it says nothing.
+    /// The tool's message about the failure; empty if there is none.
     pub message: String,
 }
 
 impl FailingTest {
-    /// A test of this name, without a place. `None` for an empty name.
+    /// A test with this name and no location. `None` for an empty name.
     pub fn named(name: &str) -> Option<Self> {
         let name = text::one_line(name, MAX_NAME);
         (!name.is_empty()).then(|| Self {
@@ -43,23 +43,22 @@ impl FailingTest {
         })
     }
 
-    /// The same test at a place; one outside of the root is no place.
+    /// The same test with a location; a location outside the root is dropped.
     pub(super) fn at(self, place: Place<'_>, root: &str) -> Self {
         let file = path::relative(place.path, root);
         let line = diagnostic::number(place.line).filter(|_| file.is_some());
         Self { file, line, ..self }
     }
 
-    /// The same test with what is said about it.
+    /// The same test with a message.
     pub(super) fn saying(self, message: &str) -> Self {
         let message = diagnostic::bounded(message);
         Self { message, ..self }
     }
 }
 
-/// The tests (and files of tests that could not even start) that `output` reports as failed, each
-/// named as its tool names it. Empty when the output has no form that is known. Paths in it are taken
-/// as relative or dropped.
+/// The tests, and files of tests that could not start, that `output` reports as failed, named as their tool
+/// names them. Empty if the output has no known form. Absolute paths are dropped.
 pub fn failing_tests(output: &str) -> Vec<FailingTest> {
     diagnostic::read(&text::plain(output), "", &[]).failing_tests
 }
@@ -70,7 +69,7 @@ pub(super) fn names_in(lines: &[&str]) -> BTreeSet<String> {
     tests.into_iter().map(|test| test.name).collect()
 }
 
-/// `tests` in the order of their ids, each id once: of two values for one test the placed one stays.
+/// `tests` ordered by id, without duplicates: of two values for one test, the one with a location is kept.
 pub(super) fn distinct(mut tests: Vec<FailingTest>) -> Vec<FailingTest> {
     let unplaced = |test: &FailingTest| (test.file.is_none(), test.line.is_none());
     tests.sort_by(|a, b| a.id.cmp(&b.id).then(unplaced(a).cmp(&unplaced(b))));

@@ -1,16 +1,16 @@
-//! Whether a failure is the same as one before.
+//! Compares a failure with an earlier one.
 
 use super::verdict::CheckOutcome;
 use super::{FailingCheck, blocks, failing_test, normalise};
 use crate::text;
 use std::collections::BTreeSet;
 
-/// Lines of an output without a known form that count, from its beginning and from its end.
+/// The number of lines that count at each end of an output without a known form.
 const SIDE: usize = 2_000;
 
-/// One value for the failures of several checks: two runs of the same failing checks on the same
-/// code give the same value, and another failing test or another asserted value gives another.
-/// 32 hexadecimal digits.
+/// One fingerprint for the failures of several checks: two runs of the same failing checks on the same code
+/// have the same fingerprint, and a different failed test or asserted value changes it. 32 hexadecimal
+/// digits.
 pub fn fingerprint(checks: &[FailingCheck<'_>]) -> String {
     let each: Vec<String> = checks
         .iter()
@@ -19,9 +19,9 @@ pub fn fingerprint(checks: &[FailingCheck<'_>]) -> String {
     combined(each.iter().map(String::as_str))
 }
 
-/// The value for one failing check. Ids, times, durations, addresses, temporary paths, line
-/// numbers and the order of lines do not count. Where failing tests can be told, their names and
-/// what is said about them count; else the whole output.
+/// The fingerprint of one failed check. Ids, times, durations, addresses, temporary paths, line numbers and
+/// the order of lines do not count. If the failed tests are known, their names and messages count; otherwise
+/// the whole output does.
 pub fn check_fingerprint(name: &str, outcome: &CheckOutcome, output: &str) -> String {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
@@ -50,7 +50,7 @@ pub fn check_fingerprint(name: &str, outcome: &CheckOutcome, output: &str) -> St
     digest(&hasher)
 }
 
-/// One value for the values of several checks, in their order.
+/// One fingerprint for the fingerprints of several checks, in order.
 pub fn combined<'a>(each: impl Iterator<Item = &'a str>) -> String {
     let mut hasher = blake3::Hasher::new();
     each.for_each(|one| field(&mut hasher, one));
@@ -70,7 +70,7 @@ fn sides<'a>(lines: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
         .copied()
 }
 
-/// How the check ended, without the times in it.
+/// How the check ended, without durations.
 fn kind(outcome: &CheckOutcome) -> String {
     match outcome {
         CheckOutcome::Passed => "passed".to_owned(),
@@ -83,7 +83,7 @@ fn kind(outcome: &CheckOutcome) -> String {
     }
 }
 
-/// Length first, so that no two lists of fields read alike.
+/// The length comes first, so that different lists of fields never hash the same bytes.
 fn field(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());

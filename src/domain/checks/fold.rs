@@ -1,14 +1,14 @@
-//! Repetitions folded and overlong lines shortened, so that a budget is spent on what differs.
+//! Folds repetitions and shortens long lines, so that the character limit is spent on differences.
 
 use crate::pattern::Pattern;
 use crate::text::grouped;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Longest repeated block that is looked for, in lines.
+/// The maximum length of a repeated block that is detected, in lines.
 const MAX_PERIOD: usize = 12;
-/// `lines` with repeated lines and blocks, runtime frames and the middles of very long lines
-/// replaced by a notice of what was there. A line is very long beyond `longest` characters.
+/// `lines`, with repeated lines and blocks, runtime frames and the middles of very long lines replaced by
+/// notices. A line is very long if it exceeds `longest` characters.
 pub(super) fn fold<'a>(lines: &[&'a str], longest: usize) -> Vec<Cow<'a, str>> {
     let mut folded: Vec<Cow<'a, str>> = Vec::new();
     let mut at = 0;
@@ -24,10 +24,10 @@ pub(super) fn fold<'a>(lines: &[&'a str], longest: usize) -> Vec<Cow<'a, str>> {
     folded
 }
 
-/// The lines to be shown, what is said of the others, and where the folded part ends.
+/// The lines to show, the notice about the others, and the end of the folded part.
 type Folded = (Range<usize>, Option<String>, usize);
 
-/// Frames of a runtime, when there is more than one.
+/// Folds frames of a runtime, if there is more than one.
 fn frames(lines: &[&str], at: usize) -> Option<Folded> {
     let rest = lines.get(at..)?;
     let count = rest
@@ -39,7 +39,7 @@ fn frames(lines: &[&str], at: usize) -> Option<Folded> {
     pays.then_some((at..at, Some(notice), at + count))
 }
 
-/// The shortest block at `at` whose repetition takes more room than a notice of it.
+/// The shortest block at `at` whose repetition is longer than a notice about it.
 fn repetition(lines: &[&str], at: usize) -> Option<Folded> {
     (1..=MAX_PERIOD).find_map(|period| {
         let block = lines.get(at..at + period)?;

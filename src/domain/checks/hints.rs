@@ -1,16 +1,15 @@
-//! Advice for failures whose cause is known.
+//! Advice for failures with a known cause.
 
 use super::tools::TABLE;
 use crate::pattern::{Pattern, group};
 use crate::text;
 
-/// Most hints that are given.
+/// The maximum number of hints.
 const MAX_HINTS: usize = 5;
 const MAX_HINT: usize = 300;
 
-/// At most five pieces of advice on what `output` shows, the most specific first, none twice:
-/// missing dependencies, compile errors that draw others after them, missing files and commands, a
-/// full disk, memory, time, ports in use.
+/// At most five distinct hints about the failures in `output`, the most specific first: missing dependencies,
+/// compile errors that cause others, missing files and commands, a full disk, memory, time, ports in use.
 pub fn hints(output: &str) -> Vec<String> {
     let plain = text::plain(output);
     let mut hints = Hints(Vec::new());

@@ -1,7 +1,7 @@
 //! JUnit XML, as the test tools of many languages write it.
 //!
-//! The reader goes through the text once, keeps no tree, and knows no entity but the five of XML
-//! itself: neither nesting nor a declared entity can make it take more than the text is long.
+//! The reader makes one pass over the text, keeps no tree, and resolves only the five entities of XML itself.
+//! Neither nesting nor declared entities can make it use more resources than the length of the text warrants.
 
 use super::counts::Counts;
 use super::diagnostic::{self, Diagnostic, MAX_DIAGNOSTICS, Place, Severity, Sink};
@@ -13,10 +13,10 @@ use crate::text;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 
-/// The largest report that is read, in bytes: 8 MiB.
+/// The maximum size of a report that is read in full, in bytes: 8 MiB.
 pub const MAX_REPORT_BYTES: usize = 8 << 20;
 
-/// Most of a failure's text, and of a name, that is kept, in bytes.
+/// The maximum lengths of a failure's text and of a name, in bytes.
 const MAX_BODY: usize = 16 << 10;
 const MAX_NAME: usize = 500;
 
@@ -24,7 +24,7 @@ static PLACED: Pattern = Pattern::new(
     r#"(?:^|[\s("'`])((?:file://)?(?:[A-Za-z]:)?[^\s:()<>"'`]+\.[A-Za-z]\w{0,9}):(\d{1,7})(?::(\d{1,6}))?(?:[:)\s,"'`]|$)"#,
 );
 
-/// What a report says.
+/// The content of a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// One for each failing test, at most [`MAX_DIAGNOSTICS`].
@@ -37,12 +37,12 @@ pub struct Report {
     pub failed: u64,
     /// Tests that were skipped.
     pub skipped: u64,
-    /// Why the report could not be read to its end.
+    /// Why the report could not be read completely.
     pub problem: Option<String>,
 }
 
-/// Reads a report as far as it can be read. Of one larger than [`MAX_REPORT_BYTES`] only the
-/// beginning is read, and what is not UTF-8 is replaced. Paths below `root` are made relative.
+/// Reads a report as far as possible. Of a report larger than [`MAX_REPORT_BYTES`], only the beginning is
+/// read; invalid UTF-8 is replaced. Paths below `root` are made relative.
 pub fn read(xml: &[u8], root: &str) -> Report {
     let mut report = Report::default();
     let whole = xml.len() <= MAX_REPORT_BYTES;
@@ -81,7 +81,7 @@ pub fn read(xml: &[u8], root: &str) -> Report {
 }
 
 impl Report {
-    /// The numbers of tests; unknown where the report has no test at all.
+    /// The numbers of tests; unknown if the report contains no test.
     pub fn counts(&self) -> Counts {
         if self.passed + self.failed + self.skipped == 0 {
             Counts::UNKNOWN
@@ -90,7 +90,7 @@ impl Report {
         }
     }
 
-    /// Adds what another report of the same check says.
+    /// Adds the content of another report of the same check.
     pub fn join(&mut self, other: Self) {
         self.passed = self.passed.saturating_add(other.passed);
         self.failed = self.failed.saturating_add(other.failed);
@@ -103,7 +103,7 @@ impl Report {
     }
 }
 
-/// A test while it is read.
+/// A test that is being read.
 #[derive(Default)]
 struct Case {
     name: String,
@@ -125,7 +125,7 @@ struct State<'a> {
     numbers: [u64; 3],
     suites: bool,
     case: Option<Case>,
-    /// Whether the text that comes is a failure's.
+    /// Whether the current text belongs to a failure.
     in_failure: bool,
 }
 
@@ -269,8 +269,8 @@ impl Case {
         Some(test.at(place, root).saying(&failure.said()))
     }
 
-    /// Where the failure's text says that it failed, else where the report says that the test
-    /// begins.
+    /// The location of the failure according to its text, otherwise the start of the test according to the
+    /// report.
     fn place<'a>(&'a self, body: &'a str, root: &str) -> Option<Place<'a>> {
         let own = Place {
             path: &self.file,
@@ -281,7 +281,7 @@ impl Case {
     }
 }
 
-/// The first place in a failure's text that lies in the project.
+/// The first location in a failure's text that is inside the project.
 fn placed<'b>(body: &'b str, root: &str) -> Option<Place<'b>> {
     body.lines()
         .map(diagnostic::beginning)
@@ -323,7 +323,7 @@ fn attribute(tag: &BytesStart<'_>, name: &str, limit: usize) -> String {
     plain.map_or_else(|_| raw.to_owned(), |text| text.into_owned())
 }
 
-/// What a reference stands for, where XML itself says so.
+/// The character of a reference that XML itself defines.
 fn character(reference: &BytesRef<'_>) -> Option<char> {
     match &**reference {
         "lt" => Some('<'),
@@ -335,7 +335,7 @@ fn character(reference: &BytesRef<'_>) -> Option<char> {
     }
 }
 
-/// At most `limit` bytes of the beginning of `text`.
+/// At most the first `limit` bytes of `text`.
 fn start(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }

@@ -1,5 +1,5 @@
-//! Problem matchers, in the JSON that GitHub Actions takes: patterns by which a repository says
-//! where the messages of its own tools name their places.
+//! Problem matchers in the JSON format of GitHub Actions: patterns by which a repository describes where the
+//! messages of its own tools name locations.
 
 mod ecma;
 
@@ -11,13 +11,13 @@ use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 use std::fmt;
 
-/// The largest file of problem matchers that is read, in bytes: 256 KiB.
+/// The maximum size of a file of problem matchers, in bytes: 256 KiB.
 pub const MAX_MATCHER_BYTES: usize = 256 << 10;
 
-/// Most matchers of one file, and most patterns of one matcher.
+/// The maximum number of matchers in a file, and of patterns in a matcher.
 const MAX_MATCHERS: usize = 50;
 const MAX_PATTERNS: usize = 16;
-/// Longest regular expression in bytes, and what it may take compiled.
+/// The maximum length of a regular expression, and its maximum compiled size, in bytes.
 const MAX_REGEXP: usize = 4_000;
 const MAX_COMPILED: usize = 1 << 20;
 
@@ -29,16 +29,16 @@ pub struct Matcher {
     last: Line,
 }
 
-/// The matchers of a file that can be used, and a warning for each that cannot.
+/// The usable matchers of a file, and a warning for each unusable one.
 #[derive(Debug, Clone, Default)]
 pub struct Matchers {
     /// In the file's order.
     pub matchers: Vec<Matcher>,
-    /// Each names the file and the matcher.
+    /// Each warning names the file and the matcher.
     pub warnings: Vec<String>,
 }
 
-/// What one line must look like.
+/// The pattern for one line.
 #[derive(Debug, Clone)]
 struct Line {
     regex: Regex,
@@ -81,7 +81,7 @@ struct PatternText {
     repeats: bool,
 }
 
-/// Reads a file of problem matchers. A file that cannot be read gives a warning and no matcher.
+/// Reads a file of problem matchers. An unreadable file gives a warning and no matcher.
 pub fn read_matchers(name: &str, bytes: &[u8]) -> Matchers {
     let mut read = Matchers::default();
     let file = if bytes.len() > MAX_MATCHER_BYTES {
@@ -162,9 +162,10 @@ impl Matcher {
         })
     }
 
-    /// Adds what the matcher finds, each at its last line.
+    /// Adds the findings of the matcher, each at its last line.
     pub(super) fn parse(&self, lines: &[&str], sink: &mut Sink<'_>) {
-        // What the first patterns took from the lines just above, by the last of these patterns.
+        // For each of the first patterns, the captures of a match that ends on the line just above with that
+        // pattern.
         let mut begun: Vec<Option<Taken<'_>>> = vec![None; self.first.len()];
         let mut found = 0;
         for (at, line) in lines.iter().enumerate() {
@@ -255,7 +256,7 @@ impl Groups {
     }
 }
 
-/// What the groups of the lines so far hold.
+/// The captured groups of the lines so far.
 #[derive(Debug, Clone, Copy)]
 struct Taken<'t> {
     file: &'t str,
@@ -297,7 +298,7 @@ fn of_group<'t>(found: &Captures<'t>, group: Option<usize>) -> Option<&'t str> {
     found.get(group?).map(|part| part.as_str())
 }
 
-/// `file` as it is seen from the directory of the file `from`, such as that of a project file.
+/// `file` relative to the directory of the file `from`, such as a project file.
 fn beside(from: &str, file: &str) -> String {
     let (from, file) = (from.replace('\\', "/"), file.replace('\\', "/"));
     let Some((directory, _)) = from.rsplit_once('/').filter(|_| path::is_relative(&file)) else {
@@ -325,7 +326,7 @@ fn severity(word: &str) -> Option<Severity> {
     }
 }
 
-/// Why a regular expression cannot be used, on one line.
+/// Why a regular expression is unusable, on one line.
 fn unusable(regexp: &str, error: &impl fmt::Display) -> String {
     let said = error.to_string();
     let why = said

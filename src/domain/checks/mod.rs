@@ -1,6 +1,5 @@
-//! What the output of a check means: the places in the code and the tests that it names, its
-//! numbers, whether it is the same failure as before, and the part of it that is worth an agent's
-//! time.
+//! Interprets the output of a check: the code locations and tests that it names, its numbers, whether it is
+//! the same failure as before, and the part that is most useful to an agent.
 
 mod blocks;
 pub mod counts;

@@ -1,14 +1,14 @@
-//! What two runs of the same failure may differ in.
+//! Removes the differences between two runs of the same failure.
 
 use crate::pattern::{Pattern, group};
 use std::borrow::Cow;
 
-/// `line` without what changes from run to run: ids, times, durations, addresses, temporary paths,
-/// ports, line numbers. `None` when the line says nothing about the failure at all (progress,
-/// passing tests, frames of the runtime).
+/// `line` without the parts that change from run to run: ids, times, durations, addresses, temporary paths,
+/// ports, line numbers. `None` if the line says nothing about the failure (progress, passing tests, runtime
+/// frames).
 ///
-/// On a line that compares values, bare numbers, dates and hexadecimal text are left as they are:
-/// there they are what the test is about.
+/// On a line that compares values, bare numbers, dates and hexadecimal text stay, because they are what the
+/// test is about.
 pub(super) fn line(line: &str) -> Option<String> {
     static NOISE: Pattern = Pattern::new(
         r"(?x)^\s*(?:
@@ -41,8 +41,8 @@ pub(super) fn line(line: &str) -> Option<String> {
     (!folded.is_empty()).then_some(folded)
 }
 
-/// The name of a test without what changes from run to run. Dates and numbers in it stay: they tell
-/// the cases of one test apart.
+/// The name of a test without the parts that change from run to run. Dates and numbers stay, because they
+/// distinguish the cases of one test.
 pub(super) fn name(name: &str) -> String {
     let text = volatile_ids(name);
     let text = places(&text);
@@ -61,7 +61,7 @@ fn is_comparison(line: &str) -> bool {
     COMPARES.is_match(line)
 }
 
-/// What is random wherever it stands.
+/// Parts that are random wherever they occur.
 fn volatile_ids(line: &str) -> String {
     static UUID: Pattern =
         Pattern::new(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b");
@@ -100,8 +100,8 @@ fn volatile_ids(line: &str) -> String {
     SEED.replace_all(&text, "$1$2<seed>").into_owned()
 }
 
-/// Only the file's name tells anything of a path in a temporary directory; directly below the
-/// directory the name itself is the random part.
+/// Of a path in a temporary directory, only the file's name is kept; directly below the directory, the name
+/// itself is the random part.
 fn temporary(below: &str) -> String {
     let mut parts = below.trim_start_matches('/').rsplitn(2, '/');
     match (parts.next(), parts.next()) {
@@ -110,7 +110,7 @@ fn temporary(below: &str) -> String {
     }
 }
 
-/// Times whose context says that they are about the run and not about the code.
+/// Times whose context shows that they are about the run rather than the code.
 fn times_in_context(line: &str) -> Cow<'_, str> {
     static STAMP: Pattern = Pattern::new(
         r"^(\s*\[?)(?:\d{4}[-/]\d{2}[-/]\d{2}[T ])?\d{2}:\d{2}:\d{2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\b",
@@ -162,7 +162,7 @@ fn bare_values(line: &str) -> Cow<'_, str> {
     Cow::Owned(PORT.replace_all(&text, "$1 <port>").into_owned())
 }
 
-/// Places move when code above them changes; the failure stays the same.
+/// Line numbers, which change when code above them changes although the failure is the same.
 fn places(line: &str) -> Cow<'_, str> {
     static PLACE: Pattern = Pattern::new(r"(\.[A-Za-z]\w{0,9})(?::\d+(?::\d+)?\b|\(\d+,\d+\))");
     static LINE: Pattern = Pattern::new(r"\b((?i:line)) \d+\b");
@@ -174,7 +174,7 @@ fn places(line: &str) -> Cow<'_, str> {
     Cow::Owned(OFFSET.replace_all(&text, "").into_owned())
 }
 
-/// Both digits and letters, so neither a number nor a word.
+/// Whether a text has both digits and letters, so that it is neither a number nor a word.
 fn is_mixed(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit()) && text.contains(|c: char| c.is_ascii_alphabetic())
 }

@@ -1,6 +1,6 @@
-//! Which paths a diagnostic may name.
+//! Restricts the paths that a diagnostic may name.
 
-/// `path` relative to `root`, or `None` when it is not plainly a file below it.
+/// `path` relative to `root`, or `None` if it is not clearly a file below it.
 pub(super) fn relative(path: &str, root: &str) -> Option<String> {
     let path = path.trim().replace('\\', "/");
     let root = root.replace('\\', "/");
@@ -25,7 +25,7 @@ pub(super) fn relative(path: &str, root: &str) -> Option<String> {
     fits.then(|| parts.join("/"))
 }
 
-/// Whether a path with `/` only is neither absolute nor a URL.
+/// Whether a path with only `/` separators is neither absolute nor a URL.
 pub(super) fn is_relative(path: &str) -> bool {
     !is_absolute(path)
 }

@@ -1,4 +1,4 @@
-//! What outputs mean, tool by tool and for each question.
+//! Tests of the interpretation of outputs, by tool and by question.
 
 mod counts;
 mod diagnostics;

@@ -1,9 +1,8 @@
-//! Which changed files are tests that were there before: an agent may make a check pass by
-//! weakening what it checks.
+//! Recognises test files: an agent may make a check pass by weakening its tests.
 
 use crate::pattern::Pattern;
 
-/// Directories and file names that hold tests in the usual toolchains.
+/// Test directories and file names of the common toolchains.
 static TEST_PATH: Pattern = Pattern::new(
     r"(?x)
         (?:^|/)(?:tests?|__tests__|spec|specs|testdata|__snapshots__)/
@@ -18,13 +17,13 @@ static TEST_PATH: Pattern = Pattern::new(
         ",
 );
 
-/// Whether a path is one of tests, by the conventions of the usual toolchains.
+/// Whether a path is a test by the conventions of the common toolchains.
 pub fn is_test(path: &str) -> bool {
     TEST_PATH.is_match(path)
 }
 
-/// Whether a new test file, by its text, may decide what the tests beside it do: it has what test runners
-/// call before all tests, or ends the process.
+/// Whether a new test file may control the tests beside it: its text contains something that test runners
+/// call before all tests, or it ends the process.
 pub fn may_rule_others(path: &str, text: &str) -> bool {
     static RULES: Pattern = Pattern::new(
         r"(?x)

@@ -1,5 +1,5 @@
-//! Whether a test runner ended before its tests had: the code under test may end the whole process, and
-//! then an exit code of 0 says nothing.
+//! Recognises a test runner that ended before its tests: code under test may exit the whole process, and then
+//! an exit code of 0 proves nothing.
 
 use super::definitions::commands;
 use super::tools::TABLE;
@@ -8,8 +8,8 @@ use crate::text;
 use regex::{Regex, RegexBuilder};
 use std::sync::LazyLock;
 
-/// Whether `output`, all that a check printed that `sh -e -c run` ran and that ended with exit code 0, tells of
-/// tests that were begun and not ended, or is missing what the test runner always says at its end.
+/// Whether a check's complete `output` shows tests that started and did not end, or lacks the line that the
+/// test runner always prints at its end. `run` is its command for `sh -e -c`, which exited with 0.
 pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
     static AROUND: LazyLock<Vec<(Regex, Regex)>> = LazyLock::new(|| {
         let multi_line = |text: &str| RegexBuilder::new(text).multi_line(true).build().ok();
@@ -26,7 +26,7 @@ pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
     if AROUND.iter().any(is_open) {
         return true;
     }
-    // What is sent elsewhere is not seen here.
+    // Redirected output is not visible here.
     if run.contains('>') {
         return false;
     }

@@ -1,4 +1,4 @@
-//! Checks, their results, and what they add up to.
+//! Checks, their results, and the verdict over all results.
 
 mod cannot_start;
 
@@ -42,74 +42,74 @@ impl CheckKind {
     }
 }
 
-/// A command of the project that decides whether a tree is good.
+/// A command of the project that judges a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Check {
-    /// For people, logs and reports.
+    /// The name for logs and reports.
     pub name: String,
-    /// Run by `sh -e -c` in the work tree.
+    /// The command, which `sh -e -c` runs in the work tree.
     pub run: String,
     /// Its kind.
     pub kind: CheckKind,
-    /// Limit of one run, in milliseconds.
+    /// The time limit of one run, in milliseconds.
     pub timeout_ms: u64,
-    /// Glob of the JUnit XML reports that it writes, relative to the work tree.
+    /// A glob for the JUnit XML reports that it writes, relative to the work tree.
     #[serde(default)]
     pub junit: Option<String>,
-    /// File of problem matchers for its output, relative to the work tree.
+    /// The file of problem matchers for its output, relative to the work tree.
     #[serde(default)]
     pub problem_matcher: Option<String>,
 }
 
-/// What a run of a check left besides its exit code.
+/// The evidence that a run of a check leaves besides its exit code.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// What it printed.
     pub output: &'a str,
-    /// Whether that is all that it printed.
+    /// Whether `output` is complete.
     pub is_whole: bool,
-    /// What its JUnit XML reports say, where it names any and wrote them.
+    /// The content of its JUnit XML reports, if it declares any and wrote them.
     pub report: Option<&'a Report>,
-    /// Problem matchers for its output.
+    /// The problem matchers for its output.
     pub matchers: &'a [Matcher],
     /// The work tree: paths below it are made relative.
     pub root: &'a str,
 }
 
-/// How one check ended.
+/// How a check ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// Exit code 0.
     Passed,
-    /// Another exit code, or 0 where tests were begun and their end is missing.
+    /// Another exit code, or 0 although the tests started and did not finish.
     Failed {
         /// The exit code.
         exit: i32,
     },
-    /// Ended by a signal that was not ours.
+    /// It was ended by a signal that Sprag did not send.
     Signalled {
         /// The signal's number.
         signal: i32,
     },
-    /// Its own limit ran out and it was killed.
+    /// It was killed when its own time limit ran out.
     TimedOut {
         /// The limit, in milliseconds.
         after_ms: u64,
     },
-    /// It could not be started at all.
+    /// It could not start.
     NotStarted {
         /// The program that is missing or cannot be run.
         #[serde(default)]
         program: String,
-        /// What went wrong.
+        /// The error.
         why: String,
     },
-    /// A cancel, a deadline or a budget ended it: it says nothing about the tree.
+    /// A cancellation, a deadline or a budget ended it: the result says nothing about the tree.
     Aborted,
-    /// It was not run.
+    /// It did not run.
     Skipped {
-        /// Why not, such as `build failed`.
+        /// The reason, such as `build failed`.
         because: String,
     },
 }
@@ -132,11 +132,11 @@ impl fmt::Display for CheckOutcome {
     }
 }
 
-/// What is said of a check that ended before its tests had.
+/// The message for a check that ended before its tests did.
 const UNFINISHED: &str =
     "failed: it ended with exit code 0 before its test runner had told the result of the tests";
 
-/// One run of one check, with what its output says. The output itself is in the log.
+/// One run of one check, with its interpreted output. The output itself is in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// The check's name.
@@ -146,30 +146,29 @@ pub struct CheckResult {
     /// How it ended.
     #[serde(flatten)]
     pub outcome: CheckOutcome,
-    /// Tests that passed and failed, as far as the output tells.
+    /// The numbers of passed and failed tests, as far as the output states them.
     pub counts: Counts,
-    /// How long it ran, in milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Its log, relative to the run directory.
+    /// The path of its log, relative to the run directory.
     pub log: Option<String>,
-    /// Places in the code that it speaks of. Empty when it passed.
+    /// The code locations that it names. Empty if it passed.
     pub diagnostics: Vec<Diagnostic>,
-    /// The tests that failed, as far as its reports or its output tell, in the order of their ids.
+    /// The failed tests, as far as its reports or output name them, ordered by id.
     pub failing_tests: Vec<FailingTest>,
-    /// The part of the output for a prompt, at most [`MAX_EXCERPT`] characters. Empty when it
-    /// passed.
+    /// The part of the output for a prompt, at most [`MAX_EXCERPT`] characters. Empty if it passed.
     pub excerpt: String,
     /// Its first errors, one line each.
     pub errors: Vec<String>,
-    /// The failure's own fingerprint; `None` when there is no failure.
+    /// The fingerprint of the failure; `None` if there is no failure.
     pub fingerprint: Option<String>,
 }
 
-/// Most characters of failing output that a prompt shows.
+/// The maximum length of failing output in a prompt, in characters.
 pub const MAX_EXCERPT: usize = 8_000;
-/// Errors of an attempt that its history keeps.
+/// The number of errors that the history of an attempt keeps.
 pub const HISTORY_ERRORS: usize = 2;
-/// Longest error that a history keeps, in characters.
+/// The maximum length of an error in a history, in characters.
 pub const MAX_ERROR: usize = 160;
 
 /// A failing test's id with its file and line.
@@ -178,8 +177,8 @@ fn place(test: &FailingTest) -> Option<(String, (String, u32))> {
 }
 
 impl CheckResult {
-    /// What a run of `check` that ended with `outcome` and printed `output` means. Paths below
-    /// `root` (the work tree) are made relative.
+    /// Interprets a run of `check` that ended with `outcome` and printed `output`. Paths below `root` (the
+    /// work tree) are made relative.
     pub fn read(
         check: &Check,
         outcome: CheckOutcome,
@@ -197,8 +196,9 @@ impl CheckResult {
         Self::of_evidence(check, outcome, &evidence, elapsed_ms)
     }
 
-    /// As [`CheckResult::read`], with reports and problem matchers. The exit code decides whether the check
-    /// failed, and whether the tests came to their end where it is 0; a report's numbers and names count more than those of the output.
+    /// Like [`CheckResult::read`], with reports and problem matchers. The exit code decides whether the check
+    /// failed; with exit code 0, the tests must also have finished. Numbers and names in a report take
+    /// precedence over those in the output.
     pub fn of_evidence(
         check: &Check,
         outcome: CheckOutcome,
@@ -247,8 +247,8 @@ impl CheckResult {
         }
     }
 
-    /// The failure, as far as other runs of the check are compared with it; `None` for a check that
-    /// did not fail.
+    /// The failure, reduced to what is compared with other runs of the check; `None` for a check that did not
+    /// fail.
     pub fn failed_check(&self) -> Option<FailedCheck> {
         let named = u64::try_from(self.failing_tests.len()).ok();
         self.outcome.is_failure().then(|| FailedCheck {
@@ -262,7 +262,7 @@ impl CheckResult {
         })
     }
 
-    /// The check and the program without which it cannot start.
+    /// The check and the missing program, if the check could not start.
     fn cannot_start(&self) -> Option<(String, String)> {
         match &self.outcome {
             CheckOutcome::NotStarted { program, .. } => Some((self.name.clone(), program.clone())),
@@ -285,8 +285,8 @@ impl CheckResult {
 }
 
 impl Evidence<'_> {
-    /// The diagnostics of the output, then those of the report whose place the output does not name;
-    /// the failing tests of the report where it has any, else those of the output.
+    /// The diagnostics of the output, followed by those of the report whose location the output does not
+    /// name; and the failed tests of the report if it has any, otherwise those of the output.
     fn read(&self) -> (Vec<Diagnostic>, Vec<FailingTest>) {
         let plain = text::plain(self.output);
         let reading = diagnostic::read(&plain, self.root, self.matchers);
@@ -318,7 +318,7 @@ impl Evidence<'_> {
 }
 
 impl CheckOutcome {
-    /// Whether it speaks against the tree: neither passed nor skipped nor aborted.
+    /// Whether the outcome counts against the tree: neither passed, skipped nor aborted.
     pub fn is_failure(&self) -> bool {
         match self {
             Self::Failed { .. }
@@ -329,7 +329,7 @@ impl CheckOutcome {
         }
     }
 
-    /// Whether its own limit ran out.
+    /// Whether the check's own time limit ran out.
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }
@@ -345,7 +345,7 @@ fn errors(outcome: &CheckOutcome, diagnostics: &[Diagnostic], output: &str) -> V
     errors
 }
 
-/// What the results of all checks add up to.
+/// The verdict over the results of all checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
@@ -357,10 +357,10 @@ pub enum Verdict {
         fingerprint: String,
         /// Whether a check of kind build is among them.
         build: bool,
-        /// The failing tests, as far as they can be told.
+        /// The failed tests, as far as they are known.
         tests: BTreeSet<String>,
     },
-    /// A check could not be started, which says nothing about the tree.
+    /// A check could not start, which says nothing about the tree.
     CannotStart {
         /// The check.
         check: String,
@@ -369,18 +369,18 @@ pub enum Verdict {
     },
     /// No check failed and at least one ran out of time.
     TimedOut {
-        /// The checks that did.
+        /// The checks that ran out of time.
         checks: Vec<String>,
     },
-    /// The checks were not all run to their end, so nothing is known.
+    /// Not all checks ran to their end, so nothing is known.
     Aborted,
-    /// There is no check.
+    /// No check is configured.
     NotRun,
 }
 
-/// The verdict over all results: aborted before not started, not started before failed, failed before
-/// timed out, timed out before passed. A check that was skipped without a failure that explains it leaves the tree unverified,
-/// which is never a pass.
+/// The verdict over all results, in order of precedence: aborted, cannot start, failed, timed out, passed. A
+/// check that was skipped without a failure that explains it leaves the tree unverified, which is never a
+/// pass.
 pub fn verdict(results: &[CheckResult]) -> Verdict {
     let any = |is: fn(&CheckOutcome) -> bool| results.iter().any(|result| is(&result.outcome));
     let failed: Vec<&CheckResult> = results
@@ -417,8 +417,8 @@ pub fn verdict(results: &[CheckResult]) -> Verdict {
     }
 }
 
-/// What the failing checks among `results` printed, for a prompt: each under its own heading, all
-/// together at most `budget` characters. Empty when none failed.
+/// The output of the failed checks among `results`, for a prompt: each under its own heading, together at
+/// most `budget` characters. Empty if none failed.
 pub fn failing_output(results: &[CheckResult], budget: usize) -> String {
     let failing: Vec<FailingCheck<'_>> = results
         .iter()
@@ -433,8 +433,7 @@ pub fn failing_output(results: &[CheckResult], budget: usize) -> String {
 }
 
 impl Verdict {
-    /// The word for an attempt that ended with this verdict; `None` when it says nothing about the
-    /// attempt.
+    /// The attempt outcome that this verdict stands for; `None` if it says nothing about the attempt.
     pub fn outcome(&self) -> Option<AttemptOutcome> {
         match self {
             Self::Passed => Some(AttemptOutcome::Passed),
@@ -457,7 +456,7 @@ pub fn ordered(checks: &[Check]) -> Vec<&Check> {
     first
 }
 
-/// What became of an attempt, in one word.
+/// The result of an attempt, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptOutcome {
@@ -471,14 +470,14 @@ pub enum AttemptOutcome {
     Passed,
     /// A check or the turn ran out of time.
     TimedOut,
-    /// The agent's process died.
+    /// The agent's process crashed.
     AgentCrashed,
     /// A commit hook refused the verified work.
     CommitRejected,
 }
 
 impl AttemptOutcome {
-    /// The word, as prompts and reports have it.
+    /// The word used in prompts and reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FailedTests => "failed_tests",
@@ -498,25 +497,25 @@ impl fmt::Display for AttemptOutcome {
     }
 }
 
-/// One attempt of a task, as its history keeps it.
+/// One attempt of a task, as its history records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
     /// Its number, from 1.
     pub attempt: u32,
     /// The files it changed.
     pub changes: Vec<String>,
-    /// What became of it.
+    /// Its result.
     pub outcome: AttemptOutcome,
     /// Its first errors, one line each.
     pub errors: Vec<String>,
-    /// The phase in which it was, where the task has several.
+    /// Its phase, if the task has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseName>,
 }
 
 impl HistoryEntry {
-    /// The entry of an attempt that was verified: the first errors of its failing checks, one of
-    /// each before a second of any. `None` when the verification came to no verdict.
+    /// The entry of a verified attempt: the first errors of its failed checks, one of each check before a
+    /// second of any. `None` if the verification gave no verdict.
     pub fn verified(attempt: u32, changes: Vec<String>, results: &[CheckResult]) -> Option<Self> {
         let outcome = verdict(results).outcome()?;
         let mut errors: Vec<String> = Vec::new();

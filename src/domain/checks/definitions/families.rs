@@ -1,4 +1,4 @@
-//! The ecosystems. One row is one.
+//! The ecosystems, one per row.
 
 use super::part::Part;
 use super::table::{Added, Family, File};
@@ -37,7 +37,7 @@ const fn partly(name: &'static str, part: Part) -> File {
     }
 }
 
-/// All of a `package.json` but dependencies and what describes the package.
+/// The keys of a `package.json` that decide nothing: dependencies and descriptions of the package.
 const PACKAGE_JSON: Part = Part::Json(&[
     "author",
     "bin",
@@ -81,7 +81,7 @@ const PACKAGE_JSON: Part = Part::Json(&[
     "version",
 ]);
 
-/// All of a `Cargo.toml` but dependencies, features and what describes the package.
+/// The keys of a `Cargo.toml` that decide nothing: dependencies, features and descriptions of the package.
 const CARGO_TOML: Part = Part::Toml(&[
     "badges",
     "build-dependencies",
@@ -114,7 +114,7 @@ const CARGO_TOML: Part = Part::Toml(&[
     "workspace.package",
 ]);
 
-/// The tools' sections of a `pyproject.toml`.
+/// The sections of a `pyproject.toml` that decide nothing, which leaves those of the tools.
 const PYPROJECT: Part = Part::Toml(&[
     "build-system",
     "dependency-groups",

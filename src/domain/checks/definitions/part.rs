@@ -1,39 +1,39 @@
-//! Which part of a file decides what a check does, and a file in which that part is as it was before.
+//! The part of a file that decides what a check does, and how to restore that part.
 
 use crate::pattern::Pattern;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The part of a file that decides.
+/// The part of a file that decides what a check does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
     Whole,
-    /// A JSON object but for these keys, which are paths joined by dots; `*` stands for any key.
+    /// A JSON object except for these keys, which are paths joined by dots; `*` stands for any key.
     Json(&'static [&'static str]),
-    /// As [`Part::Json`], in TOML.
+    /// Like [`Part::Json`], for TOML.
     Toml(&'static [&'static str]),
-    /// Sections of an INI file but those with these names, or with one of them and a dot or a colon
-    /// in front.
+    /// The sections of an INI file, except those with one of these names or with such a name followed by a
+    /// dot or a colon.
     Ini(&'static [&'static str]),
-    /// All of a `go.mod` but what it requires.
+    /// A `go.mod` except for its requirements.
     GoMod,
-    /// The modules of a Rust source file that are compiled for tests only.
+    /// The modules of a Rust source file that are compiled only for tests.
     RustTests,
 }
 
-/// A file as it is for a check that is defined as before.
+/// A file whose deciding part is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restored {
-    /// The old file.
+    /// The new file with the deciding part of the old one.
     Old,
     /// The new file with the part that decides as it was in the old one.
     Mixed(String),
 }
 
 impl Part {
-    /// What the file is with this part put back; `None` where the part is the same in both. A file
-    /// that cannot be read as what it should be decides as a whole.
+    /// The file with this part restored; `None` if the part is the same in both. A file that does not parse
+    /// counts as a whole.
     pub fn restored(self, old: &str, new: &str) -> Option<Restored> {
         if old == new {
             return None;
@@ -78,7 +78,7 @@ fn toml(text: &str) -> Option<Value> {
     ::toml::from_str(text).ok()
 }
 
-/// The old value with what is free as in the new one; `None` where nothing else differs.
+/// The old value with the free keys as in the new one; `None` if nothing else differs.
 fn mix_values(old: &Value, new: &Value, free: &[&str]) -> Option<Value> {
     let mut mixed = old.clone();
     for path in free {
@@ -88,7 +88,7 @@ fn mix_values(old: &Value, new: &Value, free: &[&str]) -> Option<Value> {
     (!same(&mixed, new)).then_some(mixed)
 }
 
-/// An empty table is as good as none.
+/// An empty table equals a missing one.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -115,7 +115,7 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
         "*" => {
             let new = from.and_then(Value::as_object).into_iter();
             let new = new.flat_map(Map::keys).cloned();
-            // A default stands for what is on unless something else is said.
+            // `default` stands for the features that are on unless something else is specified.
             let all = map.keys().cloned().chain(new);
             all.filter(|name| name != "default").collect()
         }
@@ -166,7 +166,7 @@ fn mix_sections(old: &Sections, new: &Sections, is_free: impl Fn(&str) -> bool) 
     Some(kept.chain(taken).map(|(_, text)| text.as_str()).collect())
 }
 
-/// The sections of an INI file with their headers; what stands above the first has no name.
+/// The sections of an INI file with their headers; the text above the first header has no name.
 fn ini(text: &str) -> Sections {
     let mut sections: Sections = vec![(String::new(), String::new())];
     for line in text.lines() {
@@ -182,7 +182,7 @@ fn ini(text: &str) -> Sections {
     sections
 }
 
-/// The directives of a `go.mod`, a block as one.
+/// The directives of a `go.mod`; a block counts as one.
 fn go_mod(text: &str) -> Sections {
     let mut sections = Sections::new();
     let mut is_open = false;
@@ -206,18 +206,18 @@ fn go_mod(text: &str) -> Sections {
     sections
 }
 
-/// The first lines of a module for tests, at the top level of a file.
+/// The first lines of a test module at the top level of a file.
 static TEST_MODULE: Pattern = Pattern::new(
     r"(?m)^#\[cfg\((?:test|all\(test\b[^\n]*)\)\]\s*\n(?:#\[[^\n]*\n|//[^\n]*\n)*(?:pub(?:\([a-z]+\))? )?mod (\w+)\s*(\{|;)",
 );
 
-/// A module for tests: its name, and where it begins and ends in the text.
+/// The test modules: the name and the range of each.
 fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     let found = TEST_MODULE.captures_iter(text).filter_map(|found| {
         let all = found.get(0)?;
         let end = match found.get(2)?.as_str() {
             ";" => all.end(),
-            // As the formatter writes it: the brace that closes it is the first at the margin.
+            // This relies on formatted code: the closing brace is the first one at the margin.
             _ => match text.get(all.end()..)?.find("\n}") {
                 Some(at) => all.end() + at + 2,
                 None => text.len(),
@@ -228,8 +228,8 @@ fn test_modules(text: &str) -> Vec<(String, std::ops::Range<usize>)> {
     found.collect()
 }
 
-/// The text without conditions that it has beyond the old one and that leave a module or the whole file out
-/// of a build for tests.
+/// The text without conditions that the old text does not have and that exclude a module or the whole file
+/// from a test build.
 fn without_new_gates(old: &str, new: &str) -> String {
     static GATES: [Pattern; 2] = [
         Pattern::new(r"(?m)^[ \t]*#!\[cfg\([^\n]*\)\][ \t]*\n"),
@@ -258,7 +258,7 @@ fn rust_tests(old: &str, new: &str) -> Option<String> {
     let mut mixed = new.to_owned();
     let mut differs = gated != new;
     let mut missing = String::new();
-    // From the end, so that the places of those in front stay.
+    // In reverse order, so that earlier ranges stay valid.
     for (name, range) in before.iter().rev() {
         let text = old.get(range.clone()).unwrap_or_default();
         let now = after.iter().rev().find(|(other, _)| other == name);
@@ -280,7 +280,7 @@ fn rust_tests(old: &str, new: &str) -> Option<String> {
     differs.then_some(mixed)
 }
 
-/// `mixed` with the text at `place` of `new` replaced: it is the last such text.
+/// Replaces the last occurrence in `mixed` of the text at `place` of `new`.
 fn replaced(mixed: &str, new: &str, place: &std::ops::Range<usize>, text: &str) -> String {
     let there = new.get(place.clone()).unwrap_or_default();
     match mixed.rfind(there) {

@@ -1,5 +1,6 @@
-//! The commands of a shell text, of a makefile, or of any script, as far as that shows without running
-//! them. Rather one too many than one too few: what is found is only ever compared and put back.
+//! The commands of a shell text, a makefile or a script, as far as they can be recognised without running
+//! them. It is better to find one too many than one too few, because the files found are only compared and
+//! restored.
 
 use crate::pattern::Pattern;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
         match (c, quote) {
             (c, Some(open)) if c == open => quote = None,
             ('\\', Some('"') | None) => word.extend(chars.next()),
-            // A substitution inside of quotes is a command as well.
+            // A substitution inside quotes is a command too.
             ('(', Some('"')) if word.ends_with('$') => {
                 quote = None;
                 word.pop();
@@ -53,13 +54,13 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Whether a word sets a variable for the command that follows: `NAME=value`.
+/// Whether a word sets a variable for the command after it: `NAME=value`.
 pub fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The words of a script in whatever language.
+/// The words of a script in any language.
 pub fn words(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| !(c.is_alphanumeric() || "./_-@".contains(c));
     text.split(is_end).filter(|word| !word.is_empty())
@@ -67,7 +68,7 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
 
 static VARIABLE: Pattern = Pattern::new(r"\$[({](\w+)[)}]");
 
-/// The commands that a makefile, or a file of recipes like it, runs for these goals.
+/// The commands that a makefile or a similar recipe file runs for these goals.
 pub fn recipes(text: &str, goals: &[&str]) -> String {
     let text = text.replace("\\\n", " ");
     let (mut rules, mut variables) = (BTreeMap::new(), BTreeMap::new());
@@ -147,5 +148,6 @@ fn expanded(text: &str, variables: &BTreeMap<String, String>) -> String {
     text
 }
 
-/// Variables that name each other would make a text of any length.
+/// The maximum length of an expanded text, because variables that refer to each other would expand without
+/// end.
 const MAX_EXPANDED: usize = 1 << 18;

@@ -1,42 +1,42 @@
-//! What is told of the programs of checks, and which programs run others.
+//! The tables of known programs, and of the programs that run others.
 
 use super::part::Part;
 
 /// Programs that read the same files.
 #[derive(Debug)]
 pub struct Family {
-    /// What it is called in tests.
+    /// The name, for tests.
     pub name: &'static str,
-    /// Programs that belong to it, without a directory; `*` stands for anything.
+    /// The programs of the family, without a directory; `*` stands for any text.
     pub programs: &'static [&'static str],
-    /// What they read besides the work itself.
+    /// The files that they read besides the work itself.
     pub files: &'static [File],
 }
 
 /// Files that decide what a check does.
 #[derive(Debug)]
 pub struct File {
-    /// A name, or the end of a path; `*` stands for anything but a slash. With a final slash all
-    /// that lies below.
+    /// A name, or the end of a path; `*` stands for any text without a slash. A final slash means everything
+    /// below the directory.
     pub name: &'static str,
-    /// Which part of its content decides.
+    /// The part of its content that decides.
     pub part: Part,
-    /// When a new one takes the place of something that decided before.
+    /// When a new file overrides an existing definition.
     pub added: Added,
 }
 
-/// When a file that was not there before changes what a check does.
+/// When a new file changes what a check does.
 #[derive(Debug, Clone, Copy)]
 pub enum Added {
-    /// Never: nothing was decided before it.
+    /// Never: it overrides nothing.
     Never,
-    /// Where there were tests, which it may leave out.
+    /// If there were tests, which it may leave out.
     WithTests,
-    /// Where one of these was there, beside it or at the top of the work tree.
+    /// If one of these existed, beside it, one directory up, or at the top of the work tree.
     Beside(&'static [&'static str]),
 }
 
-/// Test runners: every file that their command names is a test, every directory holds tests.
+/// Test runners: every file that their command names is a test, and every directory contains tests.
 pub const RUNNERS: &[&str] = &[
     "ava",
     "bats",
@@ -59,7 +59,7 @@ pub const RUNNERS: &[&str] = &[
     "vitest",
 ];
 
-/// Programs that run the script that they are given.
+/// Programs that run the script in their arguments.
 pub const INTERPRETERS: &[&str] = &[
     "Rscript",
     "babel-node",
@@ -86,8 +86,8 @@ pub const INTERPRETERS: &[&str] = &[
 /// Shells.
 pub const SHELLS: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
 
-/// Where package managers install programs in a work tree.
+/// Directories in which package managers install programs in a work tree.
 pub const INSTALLED: &[&str] = &[".venv/bin", "node_modules/.bin", "vendor/bin", "venv/bin"];
 
-/// What runs the scripts of a `package.json`.
+/// Programs that run the scripts of a `package.json`.
 pub const PACKAGE_MANAGERS: &[&str] = &["bun", "npm", "pnpm", "yarn"];

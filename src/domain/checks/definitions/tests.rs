@@ -2,7 +2,7 @@ use super::{Definitions, Entry, Part, Role, Start, fits, names_path};
 use crate::checks::tests_changed::is_test;
 use std::collections::BTreeMap;
 
-/// Files by path; a content that begins with `->` is a link, one that begins with `#!` can be run.
+/// Files by path. Content that starts with `->` is a link; content that starts with `#!` is executable.
 struct Tree(BTreeMap<&'static str, &'static str>);
 
 impl Start for Tree {
@@ -74,12 +74,12 @@ fn programs_and_scripts_of_the_work_tree_that_a_command_names_decide() {
         ("./check.sh", "tools/run.py", true),
         ("./check.sh", "tools/deep.sh", true),
         ("./check.sh", "src/a.py", false),
-        // A script that a script runs is the work itself, unless its name says that it checks.
+        // A script that another script runs is the work itself, unless its name says that it checks.
         ("./check.sh", "slug.sh", false),
         ("./check.sh", "app.py", false),
         ("./check.sh", "run", false),
         ("sh slug.sh", "slug.sh", true),
-        // What is only parsed is not run.
+        // A file that is only parsed does not run.
         ("sh -n slug.sh", "slug.sh", false),
         ("bash -en ./slug.sh", "slug.sh", false),
         ("python3 -m py_compile app.py", "app.py", false),

@@ -1,4 +1,4 @@
-//! What command lines name, followed through scripts, recipes and the scripts of a `package.json`.
+//! Follows the names in command lines through scripts, recipes and the scripts of a `package.json`.
 
 use super::families::FAMILIES;
 use super::shell::{self, is_assignment};
@@ -8,11 +8,11 @@ use crate::checks::tests_changed::is_test;
 use crate::pattern::Pattern;
 use std::collections::BTreeSet;
 
-/// Scripts that name scripts are followed so far.
+/// The maximum depth to which scripts that name scripts are followed.
 const MAX_DEPTH: u32 = 8;
 
-/// Words in the path of a script that say that it decides. A script that another script runs may just as
-/// well be the work itself: `test.sh` that runs `slug.sh`.
+/// Words in a script's path that mark it as a check. A script that another script runs may otherwise be the
+/// work itself: `test.sh` that runs `slug.sh`.
 const WORDS_OF_CHECKS: &[&str] = &[
     "assert",
     "assertions",
@@ -43,19 +43,19 @@ const WORDS_OF_CHECKS: &[&str] = &[
     "verify",
 ];
 
-/// Links that a path may lead through.
+/// The maximum number of links in a path.
 const MAX_LINKS: u32 = 40;
 
-/// Directories that hold the work itself by convention.
+/// Directories that conventionally contain the work itself.
 const PRODUCT_DIRECTORIES: &[&str] = &["", "app", "bin", "lib", "packages", "pkg", "src"];
 
-/// Words after which a command follows.
+/// Words that precede a command.
 const BEFORE_A_COMMAND: &[&str] = &[
     "!", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nice", "nohup", "sudo",
     "then", "time", "timeout", "until", "while", "xargs", "xvfb-run", "{",
 ];
 
-/// What these command lines are defined by.
+/// The definitions of these command lines.
 pub(super) fn definitions<'a>(
     commands: impl IntoIterator<Item = &'a str>,
     start: &dyn Start,
@@ -72,13 +72,13 @@ pub(super) fn definitions<'a>(
     walk.found
 }
 
-/// Where a command runs, and where the script is that it is in.
+/// The directory in which a command runs, and the directory of the script that contains it.
 #[derive(Debug, Clone, Default)]
 struct Place {
     dir: String,
     script_dir: String,
     depth: u32,
-    /// Whether a script of the work tree runs what is run here.
+    /// Whether a script of the work tree runs this command.
     in_script: bool,
 }
 
@@ -101,7 +101,7 @@ impl Place {
 struct Walk<'a> {
     start: &'a dyn Start,
     found: Definitions,
-    /// Texts that were followed already, with their directory and whether a script runs them.
+    /// Texts already followed, with their directory and whether a script runs them.
     seen: BTreeSet<(String, bool, String)>,
 }
 
@@ -159,8 +159,9 @@ impl Walk<'_> {
         }
     }
 
-    /// What a package manager has installed under this name, here or above: it is in front of what the machine
-    /// has for whoever runs the scripts of a package or works in a virtual environment.
+    /// Records the programs that a package manager installed under this name, here or in a parent directory.
+    /// They take precedence over the machine's programs when scripts of a package run or a virtual
+    /// environment is active.
     fn installed(&mut self, place: &Place, word: &str) {
         if word.contains('/') || !word.starts_with(|c: char| c.is_ascii_alphanumeric()) {
             return;
@@ -180,7 +181,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Follows what a program is known to do with its arguments; `false` for one that is not known.
+    /// Follows the known effects of a program's arguments; returns `false` for an unknown program.
     fn program(&mut self, name: &str, rest: &[String], place: &Place) -> bool {
         let known = self.family_of(name);
         if only_parses(name, rest) {
@@ -229,7 +230,7 @@ impl Walk<'_> {
         !found.is_empty()
     }
 
-    /// Files that an option names.
+    /// Records the files that options name.
     fn option_files(&mut self, rest: &[String], place: &Place) {
         let mut after_option = false;
         for word in rest {
@@ -272,7 +273,7 @@ impl Walk<'_> {
         self.option_files(&before, place);
     }
 
-    /// A module that Python runs may be one of the work tree.
+    /// Records a Python module that is run, if it belongs to the work tree.
     fn module(&mut self, module: &str, place: &Place) {
         let path = module.replace('.', "/");
         for end in [".py", "/__main__.py", "/__init__.py"] {
@@ -286,7 +287,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a test runner is given: files and directories of tests, and configuration.
+    /// Records the arguments of a test runner: files and directories of tests, and configuration.
     fn runner(&mut self, rest: &[String], place: &Place) {
         self.option_files(rest, place);
         for word in rest {
@@ -295,7 +296,7 @@ impl Walk<'_> {
                 .filter(|_| word.starts_with('-'))
                 .map_or(word.as_str(), |it| it.1);
             let word = word.split("::").next().unwrap_or_default();
-            // Of a pattern, the directory in which it is looked for.
+            // Of a pattern, the directory that it searches.
             let plain = word.split(['*', '?', '[', '{']).next().unwrap_or_default();
             let word = match plain.len() == word.len() {
                 true => word,
@@ -412,7 +413,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A file of settings, which begins with a dot, decides whoever reads it in.
+    /// Records a settings file, whose name starts with a dot and which affects every script that sources it.
     fn sourced(&mut self, place: &Place, word: Option<&String>) {
         match word.and_then(|word| self.resolve(place, word)) {
             Some((path, Entry::File { .. })) if base(&path).starts_with('.') => {
@@ -432,7 +433,7 @@ impl Walk<'_> {
         self.script_in(path, place, false);
     }
 
-    /// Takes a script in, and what it runs.
+    /// Records a script and what it runs.
     fn script_in(&mut self, path: String, place: &Place, is_shell: bool) {
         if place.in_script && !says_that_it_checks(&path) {
             return;
@@ -477,7 +478,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What pytest is told of where tests are and how they are called.
+    /// Reads pytest's settings for the locations and names of tests.
     fn read_test_settings(&mut self) {
         if !self.found.families().contains(&"Python") {
             return;
@@ -505,9 +506,9 @@ impl Walk<'_> {
         }
     }
 
-    /// What a word of a command names in the work tree. The links on the way are named as well.
+    /// The entry of the work tree that a word of a command names. Links on the way are recorded too.
     fn resolve(&mut self, place: &Place, word: &str) -> Option<(String, Entry)> {
-        // What stands behind a variable is looked for where it most likely is.
+        // A path after a variable is resolved at its most likely location.
         let word = match word.rfind(['$', '}', ')']) {
             Some(at) => word.get(at..)?.split_once('/')?.1,
             None => word,
@@ -572,7 +573,7 @@ fn is_command_option(word: &str) -> bool {
     short.is_some_and(|letters| letters.ends_with('c'))
 }
 
-/// Whether an interpreter reads a file without running it, which then decides nothing: `sh -n x.sh`.
+/// Whether an interpreter only parses a file, which then decides nothing: `sh -n x.sh`.
 fn only_parses(name: &str, rest: &[String]) -> bool {
     let mut options = rest.iter().take_while(|word| word.starts_with('-'));
     let letter = match name {

@@ -1,10 +1,10 @@
-//! ECMAScript regular expressions in the syntax of the `regex` crate.
+//! Translates ECMAScript regular expressions to the syntax of the `regex` crate.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// `source` with what both write differently rewritten. What the crate does not have (look-around,
-/// back references) stays, so that compiling it says so.
+/// `source` with the constructs rewritten that both write differently. Constructs that the crate lacks
+/// (look-around, back references) stay, so that compilation reports them.
 pub(super) fn translated(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut chars = source.chars().peekable();
@@ -26,7 +26,8 @@ pub(super) fn translated(source: &str) -> String {
     text
 }
 
-/// The beginning of a class; whether it goes on. `[]` is nothing and `[^]` anything.
+/// Translates the beginning of a class and returns whether it continues. `[]` matches nothing and `[^]`
+/// anything.
 fn class(chars: &mut Peekable<Chars<'_>>, text: &mut String) -> bool {
     let negated = chars.next_if_eq(&'^').is_some();
     if chars.next_if_eq(&']').is_some() {
@@ -72,7 +73,7 @@ fn escape(chars: &mut Peekable<Chars<'_>>, in_class: bool, text: &mut String) {
     }
 }
 
-/// Whether what follows a brace makes it a count.
+/// Whether the text after a brace makes it a quantifier.
 fn is_quantifier(mut rest: Peekable<Chars<'_>>) -> bool {
     let mut digits = 0;
     while rest.next_if(char::is_ascii_digit).is_some() {

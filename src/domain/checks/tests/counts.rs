@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const UNKNOWN: Counts = Counts::UNKNOWN;
 
-/// A summary that tells only how many tests failed.
+/// A summary that states only the number of failed tests.
 const fn failed_of_unknown(failed: u64) -> Counts {
     Counts {
         passed: None,
@@ -11,7 +11,7 @@ const fn failed_of_unknown(failed: u64) -> Counts {
     }
 }
 
-/// What is printed, by the name of the tool.
+/// The printed summaries, by the name of the tool.
 const SUMMARIES: &[(&str, &str, Counts)] = &[
     (
         "cargo",

@@ -1,7 +1,7 @@
 use crate::checks::diagnostic::*;
 use proptest::prelude::*;
 
-/// `path:line:column severity code source | message`, for tables that can be read.
+/// `path:line:column severity code source | message`, for readable tables.
 pub(super) fn shown(output: &str) -> Vec<String> {
     shown_of(parse_in(output, "/proj"))
 }

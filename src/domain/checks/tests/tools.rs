@@ -82,7 +82,7 @@ collect2: error: ld returned 1 exit status
     );
 }
 
-/// What all forms of ESLint say of the same two files.
+/// The diagnostics that every ESLint format gives for the same two files.
 const ESLINT: [&str; 4] = [
     "src/a.js:1:17 Error semi eslint | Missing semicolon",
     "src/a.js:2:30 Error no-undef eslint | 'nothing' is not defined",

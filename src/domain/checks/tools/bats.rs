@@ -1,4 +1,4 @@
-//! bats in its form for people; its other form is TAP.
+//! bats in its human-readable format; its other format is TAP.
 
 use super::tap::BATS_PLACE;
 use super::{Tool, ToolKind};
@@ -16,7 +16,7 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-/// The next test, above whose name its progress was.
+/// The start of the next test, whose progress line was printed above its name.
 static POINT: Pattern = Pattern::new(r"\d+/\d+ (?:✓|✗|-) ");
 
 const REACH: usize = 20;

@@ -1,5 +1,4 @@
-//! `cargo test`, and the panics of Rust tests and programs in the form of Rust 1.73 and later and in
-//! the one before.
+//! `cargo test`, and panics of Rust tests and programs in the formats before and since Rust 1.73.
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};
@@ -35,7 +34,7 @@ const MESSAGE_LINES: usize = 30;
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     panics(output.lines, sink);
     quiet(output.lines, sink);
-    // nextest prints the output of each test, and names the tests itself.
+    // nextest prints the output of each test and names the tests itself.
     if !super::nextest::is_in(output.lines) {
         names(output.lines, sink);
     }
@@ -156,7 +155,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
             begun += 1;
         }
     }
-    // A test binary that died has begun and never told its result.
+    // A test binary that started and reported no result has crashed.
     tally.break_if(begun > ended);
     tally.finish()
 }

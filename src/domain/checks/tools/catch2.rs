@@ -24,7 +24,7 @@ const RULE: &str =
     "-------------------------------------------------------------------------------";
 const MESSAGE_LINES: usize = 20;
 
-/// A test case and its sections stand between two rules, and below them what failed in it.
+/// A test case and its sections are between two rules, and its failures are below them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^(\S.*?)(?::(\d+)|\((\d+)\)): FAILED:$");
     let lines = output.lines;

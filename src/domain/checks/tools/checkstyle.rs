@@ -1,4 +1,4 @@
-//! Checkstyle in its plain form.
+//! Checkstyle in its plain format.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};

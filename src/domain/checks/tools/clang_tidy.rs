@@ -1,4 +1,4 @@
-//! clang-tidy. Its messages have the form of a compiler's with the check's name at their end.
+//! clang-tidy. Its messages have the format of a compiler's, with the check's name at the end.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};

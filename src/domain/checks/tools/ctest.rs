@@ -1,4 +1,4 @@
-//! CTest. It tells no place: the programs that it runs do.
+//! CTest. It names no locations: the programs that it runs do.
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};

@@ -21,8 +21,8 @@ pub(super) const TOOL: Tool = Tool {
 
 const REACH: usize = 60;
 
-/// The place is the first frame in the project, else where the test begins. The list of failures at the end
-/// says nothing new.
+/// The location is the first frame in the project, otherwise the start of the test. The list of failures at
+/// the end adds nothing.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^(\S.*) => (\S+?):(\d+):(\d+)$");
     static FRAME: Pattern = Pattern::new(r"^\s+at (?:.+ \()?(file://\S+?):(\d+):(\d+)\)?$");

@@ -22,7 +22,7 @@ static FAILED: Pattern = Pattern::new(r"^  Failed (\S.*?) \[[^\]]+\]$");
 
 const REACH: usize = 80;
 
-/// The place is the first frame of the stack trace that lies in the project.
+/// The location is the first frame of the stack trace that is in the project.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static NEXT: Pattern = Pattern::new(r"^(?:  (?:Failed|Passed|Skipped) \S|(?:Failed|Passed)! )");
     static FRAME: Pattern = Pattern::new(r"^\s+at .+ in (.+\.(?:cs|fs|vb)):line (\d+)$");

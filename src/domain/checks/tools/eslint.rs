@@ -1,4 +1,4 @@
-//! ESLint: its forms `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
+//! ESLint: its formats `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{self, Output, Place, Severity, Sink};
@@ -20,7 +20,7 @@ pub(super) const TOOL: Tool = Tool {
 };
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    // The form `json` is one line as long as the output; it is never matched by a pattern.
+    // The format `json` is a single line as long as the output; patterns never match it.
     parse_json(output.whole, sink);
     parse(output.lines, sink);
 }
@@ -70,7 +70,7 @@ fn push(at: usize, place: Place<'_>, word: &str, rule: &str, text: &str, sink: &
     sink.push(at, place, severity, Some(rule), text);
 }
 
-/// Whether a line may be the path above the rows about it.
+/// Whether a line may be the path above the rows about a file.
 fn is_heading(line: &str) -> bool {
     !line.is_empty() && line.len() < 1_000 && !line.starts_with(char::is_whitespace)
 }

@@ -28,8 +28,7 @@ static FAILED: Pattern =
 
 const REACH: usize = 60;
 
-/// The place is the deepest frame of the project that the stack trace names, else where the test
-/// begins.
+/// The location is the deepest frame of the project in the stack trace, otherwise the start of the test.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static BEGIN: Pattern = Pattern::new(r"^     (\S+\.exs?):(\d+)$");
     static FRAME: Pattern = Pattern::new(r"^       (?:\([^)]+\) )?(\S+\.exs?):(\d+): ");

@@ -1,4 +1,4 @@
-//! gcc, clang and the linkers behind them.
+//! gcc, clang and the linkers that they call.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};
@@ -23,7 +23,7 @@ static MESSAGE: Pattern = Pattern::new(
 static FLAG: Pattern = Pattern::new(r"^(.+?) \[-W(?:error(?:=|,-W))?([\w+=-]+)\]$");
 static INCLUDED: Pattern =
     Pattern::new(r"^(?:In file included from|\s+from) (\S[^:]*):(\d{1,7})(?::(\d{1,6}))?[:,]$");
-/// Where a template was used: not a message of its own.
+/// The place where a template was used: not a message of its own.
 static USED: Pattern = Pattern::new(
     r"^((?:[A-Za-z]:[\\/])?[^:]+):(\d{1,7})(?::(\d{1,6}))?:   (?:required (?:from|by)|recursively required|in .*expansion of) ?",
 );
@@ -36,9 +36,10 @@ static LINKER: Pattern = Pattern::new(
 static REFERENCED: Pattern =
     Pattern::new(r"^>>> referenced by (?:.* \()?([^\s():]+):(\d{1,7})\)?$");
 
-/// Notes of one message that are kept with it.
+/// The maximum number of notes kept with a message.
 const NOTES: usize = 6;
-/// How far above a message its way of inclusion or use may begin, and below it its notes end.
+/// How many lines above a message its include or template trace may start, and how many lines below it its
+/// notes may end.
 const REACH: usize = 60;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
@@ -64,7 +65,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// A message of the compiler with the notes that belong to it. A note on its own is left to others.
+/// Reads a compiler message with its notes. A note without a message is left to other parsers.
 fn message(lines: &[&str], at: usize, found: &regex::Captures<'_>, sink: &mut Sink<'_>) {
     let place = Place::of(found);
     let severity = match group(found, 4) {
@@ -120,8 +121,8 @@ fn with_notes(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) -> Str
     text
 }
 
-/// For a message about a file outside of the project: the nearest place above it inside from
-/// which that file was included or a template in it used.
+/// For a message about a file outside the project: the nearest location above it, inside the project, that
+/// included the file or used a template in it.
 fn reached_from<'a>(lines: &[&'a str], at: usize, sink: &Sink<'_>) -> Option<Place<'a>> {
     let above = lines.get(at.saturating_sub(REACH)..at)?;
     above
@@ -144,7 +145,7 @@ fn linker(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) {
     sink.error(at, place.unwrap_or_default(), text);
 }
 
-/// Endings of files that C compilers are given or that these include.
+/// Extensions of files that C compilers compile or that these include.
 const ENDINGS: [&str; 24] = [
     "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp", "tcc",
     "tpp", "m", "mm", "s", "cu", "cuh", "y", "l", "def", "cppm",
@@ -156,7 +157,7 @@ fn is_source(path: &str) -> bool {
         Some((stem, ending)) => {
             !stem.is_empty() && ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
         }
-        // The headers of the C++ library have no ending.
+        // The headers of the C++ library have no extension.
         None => path.contains("/include/"),
     }
 }

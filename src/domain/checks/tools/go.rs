@@ -10,7 +10,7 @@ pub(super) const TOOL: Tool = Tool {
     name: "go",
     kind: ToolKind::Tests,
     signs: &[
-        // What ends with the name of a linter is golangci-lint's.
+        // A line that ends with the name of a linter belongs to golangci-lint.
         r"^(?:vet: )?(?:[A-Za-z]:)?[^\s:]+\.go:\d+:\d+: (?:.*[^)\n]|.*[^ \n]\([^()\n]*\)|.*\([^()\n]*[^a-z0-9()\n][^()\n]*\)|.*\)\))$",
         r"^\s*--- (?:FAIL|PASS|SKIP): ",
         r"^(?:FAIL|ok  )\t",
@@ -101,8 +101,8 @@ fn hint(line: &str) -> Option<String> {
     ))
 }
 
-/// go test has no summary: with `-v` the top-level tests are counted, without it the passed ones
-/// are not shown.
+/// go test prints no summary. With `-v`, the top-level tests are counted; without it, passed tests are not
+/// shown.
 fn counts(lines: &[&str]) -> Option<Counts> {
     static PACKAGE: Pattern = Pattern::new(r"^(ok  |FAIL)\t\S+");
     static PLAIN_END: Pattern = Pattern::new(r"^(?:PASS|FAIL)$");
@@ -121,7 +121,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
     if packages == 0 && (ends == 0 || runs + passed + failed == 0) {
         return None;
     }
-    // A package that failed to build or panicked has failed without a failed test.
+    // A package that failed to build, or panicked, failed without a failed test.
     let uncounted = failed_packages > 0 && failed == 0;
     Some(Counts {
         passed: (runs > 0).then_some(passed),

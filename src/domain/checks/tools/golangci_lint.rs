@@ -1,4 +1,4 @@
-//! golangci-lint, in its text form.
+//! golangci-lint in its text format.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink, below};
@@ -13,7 +13,7 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-/// The linter's name is the code; below stand the line of the source and a mark.
+/// The linter's name is the code; the source line and a marker follow.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FOUND: Pattern =
         Pattern::new(r"^((?:[A-Za-z]:)?[^\s:]+\.go):(\d+)(?::(\d+))?: (.+) \(([a-z][a-z0-9]*)\)$");

@@ -22,8 +22,8 @@ pub(super) const TOOL: Tool = Tool {
 
 const MESSAGE_LINES: usize = 20;
 
-/// Each failed assertion stands between the lines that begin and end its test. A test that begins
-/// and never ends took the program with it.
+/// Each failed assertion is between the lines that start and end its test. A test that starts and never ends
+/// crashed the program.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static RUN: Pattern = Pattern::new(r"^\[ RUN      \] (\S+)$");
     static ENDED: Pattern = Pattern::new(r"^\[ *(OK|FAILED|SKIPPED) *\] ([^\s,]+)");
@@ -76,7 +76,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
             }
         }
     }
-    // A program that died has begun and never told its result.
+    // A program that started and reported no result has crashed.
     tally.break_if(begun > ended);
     tally.finish()
 }

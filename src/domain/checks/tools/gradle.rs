@@ -18,8 +18,8 @@ static FAILED: Pattern = Pattern::new(r"^(\S+ > .+?) FAILED$");
 
 const REACH: usize = 60;
 
-/// The place is that in the test's own class, which the stack trace names with its package and its short
-/// form without.
+/// The location is the one in the test's own class. The stack trace names it with its package, the short form
+/// without.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static SHORT: Pattern =
         Pattern::new(r"^    (\S+) at ([\w$]+\.(?:java|kt|scala|groovy)):(\d+)$");

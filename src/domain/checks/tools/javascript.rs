@@ -1,10 +1,10 @@
-//! What jest, vitest, mocha and node's own test runner have in common: frames and the lines between
-//! the header of a failure and its first frame.
+//! The common parts of jest, vitest, mocha and Node's own test runner: frames, and the lines between a
+//! failure's header and its first frame.
 
 use crate::checks::diagnostic::{Place, Sink};
 use crate::pattern::{Pattern, group};
 
-/// A failure's header in any of these tools: it ends the failure above it.
+/// The header of a failure in any of these tools; it ends the failure above it.
 static HEADERS: [Pattern; 4] = [
     Pattern::new(r"^  ● (.+)$"),
     Pattern::new(r"^ FAIL  (.+)$"),
@@ -26,20 +26,20 @@ static SYNTAX: Pattern =
 const MESSAGE_LINES: usize = 12;
 const REACH: usize = 60;
 
-/// What a failure has below its header.
+/// The lines of a failure below its header.
 #[derive(Default)]
 pub(super) struct Below<'a> {
     /// The lines of its message.
     pub(super) message: Vec<&'a str>,
     /// The first frame inside the project, and the line that names it.
     pub(super) frame: Option<(usize, Place<'a>)>,
-    /// A place that the message itself names, with what it says there: a file could not be parsed.
+    /// A location that the message itself names, with its message: a file could not be parsed.
     pub(super) syntax: Option<(Place<'a>, String)>,
-    /// The line after its last one.
+    /// The index of the line after the failure.
     pub(super) end: usize,
 }
 
-/// Reads what stands below line `header`, up to the next failure.
+/// Reads the lines below the line `header`, up to the next failure.
 pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Below<'a> {
     let mut read = Below {
         end: header + 1,
@@ -77,8 +77,7 @@ pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Be
     read
 }
 
-/// Adds the failure `test`, whose header is line `header`; `file` is that of its tests, where it is
-/// known.
+/// Adds the failure of `test`, whose header is the line `header`; `file` is the test's file, if known.
 pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sink: &mut Sink<'_>) {
     let read = below(lines, header, sink);
     let range = header..read.end;
@@ -102,7 +101,7 @@ pub(super) fn is_own(path: &str, sink: &Sink<'_>) -> bool {
     !path.starts_with("node:") && relative.is_some_and(|path| !path.contains("node_modules/"))
 }
 
-/// A line of the code that jest and vitest show around the failure.
+/// Whether a line is source code that jest or vitest shows around the failure.
 fn is_source(line: &str) -> bool {
     let line = line.trim_start_matches(['>', ' ']);
     line.trim_start_matches(|c: char| c.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! The console launcher of JUnit.
+//! The JUnit console launcher.
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally};

@@ -1,9 +1,9 @@
-//! Stack traces of the Java virtual machine, which tell a package and the bare name of a file.
+//! Stack traces of the Java virtual machine, which name a package and a bare file name.
 
 use crate::pattern::{Pattern, group};
 
-/// Where a stack trace is in the class of the test that failed: the package as directories with the file,
-/// and the line. `class` may leave out its package.
+/// The location at which a stack trace enters the failed test's class: the file, with the package as
+/// directories, and the line. `class` may omit its package.
 pub(super) fn place(trace: &[&str], class: &str) -> Option<(String, String)> {
     static FRAME: Pattern = Pattern::new(
         r"^\s+at (?:[^\s(]*/)?((?:[\w$]+\.)*)([\w$]+)\.[\w$<>]+\(([\w$]+\.(?:java|kt|scala|groovy)):(\d+)\)$",

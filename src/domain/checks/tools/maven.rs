@@ -23,7 +23,7 @@ static FAILED: Pattern = Pattern::new(r"^\[ERROR\] (\S+?\.\S+) .*<<< (?:FAILURE|
 
 const REACH: usize = 60;
 
-/// The place is that in the test's own class, which the stack trace names with its package.
+/// The location is the one in the test's own class, which the stack trace names with its package.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     for (at, line) in lines.iter().enumerate() {
@@ -42,7 +42,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// The class of `com.example.CalcTest.adds(int)[1]`, and of `adds(com.example.CalcTest)` as it was named before.
+/// The class in `com.example.CalcTest.adds(int)[1]`, or in the older format `adds(com.example.CalcTest)`.
 fn class_of(name: &str) -> &str {
     let (before, inside) = name.split_once(['(', '[']).unwrap_or((name, ""));
     match before.rsplit_once('.') {

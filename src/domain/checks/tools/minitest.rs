@@ -22,7 +22,7 @@ pub(super) const TOOL: Tool = Tool {
 
 const REACH: usize = 40;
 
-/// A failed assertion has its place behind the test's name, an error in the frames below it.
+/// A failed assertion has its location after the test's name; an error has it in the frames below.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^([A-Z]\S*#test_\S+?)(?: \[(\S+):(\d+)\])?:$");
     static FRAME: Pattern = Pattern::new(r"^\s+(\S+?):(\d+):in .+$");

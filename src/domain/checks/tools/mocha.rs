@@ -20,7 +20,7 @@ pub(super) const TOOL: Tool = Tool {
 static FAILING: Pattern = Pattern::new(r"^  \d+ failing$");
 static HEADER: Pattern = Pattern::new(r"^  \d+\) (.+)$");
 
-/// The failures below `N failing`; the same headers above it only list them.
+/// Reads the failures below `N failing`; the same headers above it only list them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     let start = lines.iter().position(|line| FAILING.is_match(line));

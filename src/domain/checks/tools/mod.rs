@@ -1,5 +1,5 @@
-//! What each tool prints, one file a tool: how its output is recognised, the places and failing
-//! tests it names, its numbers, and what helps against its failures. [`TABLE`] lists them all.
+//! The known tools, one file per tool: how to recognise its output, the locations and failed tests that it
+//! names, its numbers, and advice about its failures. [`TABLE`] lists them all.
 
 mod bats;
 mod cargo_test;
@@ -51,40 +51,39 @@ use super::diagnostic::{Output, Sink};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 use std::sync::LazyLock;
 
-/// What kind of tool it is.
+/// The kind of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolKind {
     /// It runs tests.
     Tests,
     /// It compiles or runs code.
     Code,
-    /// It looks for mistakes without running anything.
+    /// It finds mistakes without running anything.
     Lint,
 }
 
-/// One tool. What it does not have stays as in [`Tool::NOTHING`].
+/// A tool. The parts that it lacks are those of [`Tool::NOTHING`].
 pub(super) struct Tool {
-    /// As people call it; the source of its diagnostics.
+    /// Its common name; the source of its diagnostics.
     pub(super) name: &'static str,
     pub(super) kind: ToolKind,
-    /// Regular expressions of which one fits a line of every output of this tool, and none a line
-    /// of another tool's. `^` and `$` are the ends of a line.
+    /// Regular expressions. One of them matches a line in every output of this tool, and none matches a line
+    /// of another tool. `^` and `$` match at line ends.
     pub(super) signs: &'static [&'static str],
-    /// Adds what an output with one of these signs says.
+    /// Adds the findings of an output that has one of these signs.
     pub(super) read: fn(Output<'_>, &mut Sink<'_>),
-    /// The numbers of tests; `None` where no summary of this tool is in the lines.
+    /// The numbers of tests; `None` if the lines contain no summary of this tool.
     pub(super) counts: fn(&[&str]) -> Option<Counts>,
-    /// Regular expressions of a line that stands before the tests of every run, and of one that stands
-    /// after them.
+    /// Regular expressions for a line before the tests of every run, and for a line after them.
     pub(super) around: Option<(&'static str, &'static str)>,
-    /// Regular expressions of the lines above everything that is said about one failure.
+    /// Regular expressions for the first line of everything about one failure.
     pub(super) headers: &'static [&'static str],
-    /// What would help against the failure that a line speaks of.
+    /// Advice about the failure that a line reports.
     pub(super) hint: fn(&str) -> Option<String>,
 }
 
-/// The tools in the order in which they read: where two name a place on one line of output, what
-/// the first says counts.
+/// The tools in the order in which they read. If two of them find a location on the same line, the first one
+/// wins.
 pub(super) const TABLE: &[Tool] = &[
     eslint::TOOL,
     shellcheck::TOOL,
@@ -129,7 +128,7 @@ pub(super) const TABLE: &[Tool] = &[
 ];
 
 impl Tool {
-    /// A tool that says nothing.
+    /// A tool that reads nothing.
     const NOTHING: Self = Self {
         name: "",
         kind: ToolKind::Code,
@@ -142,12 +141,12 @@ impl Tool {
     };
 }
 
-/// The name and kind of every tool whose output is understood, in the order of the table.
+/// The name and kind of every known tool, in the order of the table.
 pub fn tools() -> impl Iterator<Item = (&'static str, ToolKind)> {
     TABLE.iter().map(|tool| (tool.name, tool.kind))
 }
 
-/// The tools of which `plain` has a sign.
+/// The tools whose signs `plain` contains.
 pub(super) fn seen_in(plain: &str) -> impl Iterator<Item = &'static Tool> {
     static SIGNS: LazyLock<Option<RegexSet>> = LazyLock::new(|| set(|tool| tool.signs));
     let matched = SIGNS.as_ref().map(|set| set.matches(plain));

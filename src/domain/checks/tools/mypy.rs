@@ -21,7 +21,7 @@ static MESSAGE: Pattern = Pattern::new(
 );
 static CODE: Pattern = Pattern::new(r"^(.*\S)\s+\[([a-z][a-z0-9-]*)\]$");
 
-/// Lines that the form `--pretty` breaks one message into.
+/// The maximum number of lines into which `--pretty` wraps a message.
 const WRAPPED: usize = 6;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
@@ -51,7 +51,8 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// The whole message, and the line after it. It goes on only where a line with its code follows.
+/// The complete message, and the index of the line after it. It continues only if a line with its code
+/// follows.
 fn unwrapped(lines: &[&str], at: usize, first: &str) -> (String, usize) {
     let more = below(lines, at, WRAPPED, |line| {
         !line.starts_with(' ') && !MESSAGE.is_match(line)

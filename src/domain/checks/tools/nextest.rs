@@ -23,12 +23,12 @@ static FAILED: Pattern = Pattern::new(
     r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S+ .+)$",
 );
 
-/// Whether nextest names failed tests in `lines`.
+/// Whether `lines` contain failed tests named by nextest.
 pub(super) fn is_in(lines: &[&str]) -> bool {
     lines.iter().any(|line| FAILED.is_match(line))
 }
 
-/// The panics are read with those of `cargo test`.
+/// The parser of `cargo test` reads the panics.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     for line in output.lines {
         if let Some(found) = FAILED.captures(line) {
@@ -56,7 +56,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
 }
 
 fn failed_in_nextest(rest: &str) -> Option<u64> {
-    // The parenthesis after the passed ones says how many of them were slow or flaky.
+    // The parenthesis after the passed tests says how many of them were slow or flaky.
     let rest = rest
         .strip_prefix(" (")
         .and_then(|it| it.split_once(')'))

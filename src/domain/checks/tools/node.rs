@@ -1,4 +1,4 @@
-//! Node.js: its own test runner in the form `spec`, and modules that are missing.
+//! Node.js: its own test runner in the format `spec`, and missing modules.
 
 use super::javascript;
 use super::{Tool, ToolKind};

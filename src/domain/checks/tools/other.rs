@@ -1,4 +1,4 @@
-//! `file:line:column: message`, which gcc began and many tools print.
+//! `file:line:column: message`, the format of gcc and many other tools.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};
@@ -19,7 +19,7 @@ static PLACED: Pattern = Pattern::new(
 static NUMBERED: Pattern = Pattern::new(r"^([A-Z]{1,5}\d{2,5}):? (.+)$");
 static BRACKETED: Pattern = Pattern::new(r"^(.+?)\s+\[([A-Za-z][\w-]*)\]$");
 
-/// Endings of host names, after which a number is a port.
+/// Top-level domains, after which a number is a port.
 const HOSTS: [&str; 9] = [
     "com",
     "org",
@@ -49,7 +49,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// A line with neither a severity nor a column is far more often a log line than a diagnostic.
+/// A line with neither a severity nor a column is much more likely a log line than a diagnostic.
 fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
     match word.to_ascii_lowercase().as_str() {
         "error" | "fatal error" => Some(Severity::Error),
@@ -60,7 +60,7 @@ fn severity(word: &str, place: Place<'_>) -> Option<Severity> {
     }
 }
 
-/// Whether a path is one of a file and not of a host.
+/// Whether a path names a file rather than a host.
 pub(in crate::checks) fn is_file(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     if matches!(name, "Makefile" | "Dockerfile" | "makefile" | "GNUmakefile") {
@@ -78,7 +78,7 @@ pub(in crate::checks) fn is_file(path: &str) -> bool {
     written && !stem.is_empty() && !host
 }
 
-/// The code of a linter before its message (`E501 line too long`) or after it (`… [arg-type]`).
+/// Splits off a linter's code before its message (`E501 line too long`) or after it (`… [arg-type]`).
 fn coded(message: &str) -> (Option<&str>, &str) {
     if let Some(found) = NUMBERED.captures(message) {
         (

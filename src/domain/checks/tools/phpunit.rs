@@ -26,7 +26,7 @@ pub(super) const TOOL: Tool = Tool {
 
 const REACH: usize = 60;
 
-/// The frames below a failure have the innermost first; those of libraries are in `vendor/`.
+/// The innermost frame comes first below a failure; frames of libraries are in `vendor/`.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern = Pattern::new(r"^\d+\) (\S+::\S+(?: with data set .+)?)$");
     static FRAME: Pattern = Pattern::new(r"^(\S+\.php):(\d+)$");

@@ -18,7 +18,7 @@ pub(super) const TOOL: Tool = Tool {
 
 const MORE: usize = 20;
 
-/// A message goes on in lines that are indented further, and its rule is in parentheses at its end.
+/// A message continues on lines with deeper indentation, and ends with its rule in parentheses.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static MESSAGE: Pattern =
         Pattern::new(r"^\s+(\S.*?\.pyi?):(\d+):(\d+) - (error|warning|information): (.+)$");
@@ -49,7 +49,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// It is indented by spaces that do not break.
+/// The indentation consists of non-breaking spaces.
 fn is_deeper(line: &str) -> bool {
     line.chars().take_while(|c| c.is_whitespace()).count() >= 4
 }

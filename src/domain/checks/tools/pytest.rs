@@ -45,7 +45,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     names(output.lines, sink);
 }
 
-/// One failure of pytest as far as it has been read.
+/// A pytest failure that is being read.
 #[derive(Default)]
 struct Failure<'a> {
     name: &'a str,
@@ -56,7 +56,7 @@ struct Failure<'a> {
 }
 
 impl<'a> Failure<'a> {
-    /// A later frame wins, unless it lies outside of the project.
+    /// A later frame replaces an earlier one, unless it is outside the project.
     fn frame(&mut self, at: usize, place: Place<'a>, exception: &'a str, sink: &Sink<'_>) {
         if self.place.is_none() || sink.relative(place.path).is_some() {
             self.place = Some((at, place));
@@ -84,7 +84,7 @@ impl<'a> Failure<'a> {
     }
 }
 
-/// The name of a test without the parameters of its subtest, which the short summary has elsewhere.
+/// The name of a test without the parameters of its subtest, which the short summary prints elsewhere.
 fn without_subtest(name: &str) -> &str {
     let cut = name.find(" (").or_else(|| name.find(" ["));
     cut.and_then(|cut| name.get(..cut)).unwrap_or(name)
@@ -125,8 +125,8 @@ fn sections(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-/// The tests of the short summary or of the list of `-v`, else those of the sections. A test of
-/// which no section tells a place, as with `--tb=no`, has at least its file.
+/// Adds the tests of the short summary or of the `-v` list, otherwise those of the sections. A test without a
+/// location in any section, as with `--tb=no`, has at least its file.
 fn names(lines: &[&str], sink: &mut Sink<'_>) {
     let before = sink.tests.len();
     let told = sink.told();
@@ -156,7 +156,7 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-/// A failure that `--tb=line` tells on a line of its own, with the line of output.
+/// A failure that `--tb=line` prints on a single line, with the index of that line.
 struct Raised {
     at: usize,
     file: String,
@@ -164,7 +164,7 @@ struct Raised {
     message: String,
 }
 
-/// The failures that are told on one line and belong to no section.
+/// The failures that are printed on a single line and belong to no section.
 fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
     let known: BTreeSet<usize> = sink.found.iter().map(Found::at).collect();
     let begin = lines.iter().position(|line| BEGIN.is_match(line));
@@ -183,7 +183,7 @@ fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<Raised> {
         .collect()
 }
 
-/// The line of output and of `file` where a failure was told, else the line `at` of the summary and
+/// The output line and the line of `file` of an earlier failure, otherwise the line `at` of the summary and
 /// no line of the file.
 fn told_before(raised: &mut Vec<Raised>, at: usize, file: &str, said: &str) -> (usize, String) {
     let start = said.trim_end_matches("...");

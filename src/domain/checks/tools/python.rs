@@ -19,7 +19,7 @@ pub(super) static EXCEPTION: Pattern = Pattern::new(
     r"^((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Warning|Failure|Iteration))(?:: (.*))?$",
 );
 
-/// The places of tracebacks, each at the last frame inside the project.
+/// Adds the locations of tracebacks, each at the last frame inside the project.
 pub(super) fn tracebacks(lines: &[&str], sink: &mut Sink<'_>) {
     let mut last: Option<(usize, Place<'_>)> = None;
     for (at, line) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! RSpec, and Ruby files that cannot be loaded.
+//! RSpec, and Ruby files that cannot load.
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::{Counts, Tally, optional_number};
@@ -20,7 +20,7 @@ static LISTED: Pattern = Pattern::new(r"^rspec (\S+:\d+|\S+\[[\d:]+\]) # (.+)$")
 
 const REACH: usize = 60;
 
-/// The failures, and below them the list of how each is run alone.
+/// Reads the failures, and the list below them of the commands that rerun each one.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static HEADER: Pattern = Pattern::new(r"^  \d+\) (.+)$");
     let lines = output.lines;
@@ -44,7 +44,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// What was expected, and the first frame inside the project.
+/// Reads the expectation and the first frame inside the project.
 fn failure(lines: &[&str], header: usize, title: &str, name: &str, sink: &mut Sink<'_>) {
     static FRAME: Pattern = Pattern::new(r"^\s+# (\S+?):(\d+)(?::in .*)?$");
     let below = lines.iter().skip(header + 1).take(REACH);

@@ -25,7 +25,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let Some(found) = OFFENSE.captures(line) else {
             continue;
         };
-        // Every offense makes RuboCop fail, whatever its severity.
+        // Every offense fails RuboCop, whatever its severity.
         let severity = match group(&found, 4) {
             "I" => Severity::Note,
             _ => Severity::Error,

@@ -1,4 +1,4 @@
-//! ruff: `check` in its full and its concise form, and `format --check`.
+//! ruff: `check` in its full and concise formats, and `format --check`.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};

@@ -1,4 +1,4 @@
-//! rustc, clippy and cargo in their form for people.
+//! rustc, clippy and cargo in their human-readable formats.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};
@@ -24,7 +24,7 @@ static SUMMARY: Pattern = Pattern::new(
     r"^(?:could not compile|aborting due to|test failed, to rerun|test run failed|doctest failed|\d+ targets? failed|build failed|process didn't exit|`.+` \(.+\) generated \d+ warning|\d+ warnings? emitted)",
 );
 
-/// How far below its header a message may name its place.
+/// The maximum number of lines between a message's header and its location.
 const PLACE_WITHIN: usize = 4;
 const BLOCK: usize = 60;
 
@@ -65,7 +65,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// Whether a message without a place is one of its own, not a summary of others.
+/// Whether a message without a location is a message of its own rather than a summary of others.
 fn is_unplaced(severity: Severity, from_cargo: bool, message: &str) -> bool {
     severity == Severity::Error && from_cargo && !SUMMARY.is_match(message)
 }

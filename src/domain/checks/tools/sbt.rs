@@ -24,7 +24,7 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-/// ScalaTest tells the bare name of the file, munit its path.
+/// ScalaTest prints the bare file name, munit its path.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static SUITE: Pattern = Pattern::new(r"^\[info\] ([A-Z]\w*):$");
     static FAILED: Pattern = Pattern::new(r"^\[info\] +(?:- )?(\S.*?) \*\*\* FAILED \*\*\*");

@@ -1,4 +1,4 @@
-//! ShellCheck: its forms `tty` and `gcc`.
+//! ShellCheck: its formats `tty` and `gcc`.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink, number};

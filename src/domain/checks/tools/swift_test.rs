@@ -52,7 +52,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// `-[Tests.CalcTests testAdds]`, as on macOS, as elsewhere: `CalcTests.testAdds`.
+/// Converts the macOS name `-[Tests.CalcTests testAdds]` to the name used elsewhere: `CalcTests.testAdds`.
 fn plain(name: &str) -> String {
     let inner = name.strip_prefix("-[").and_then(|it| it.strip_suffix(']'));
     let parts = inner.and_then(|inner| inner.split_once(' '));
@@ -62,14 +62,14 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The test of Swift Testing that has failed; the whole run, of which a line of the same form tells, is none.
+/// The failed test of Swift Testing; the line about the whole run has the same format and is excluded.
 fn ended(line: &str) -> Option<&str> {
     static ENDED: Pattern = Pattern::new(r"^✘ Test (.+) failed after [\d.]+ seconds with ");
     let test = ENDED.captures(line)?.get(1)?.as_str();
     (!test.starts_with("run with ")).then_some(test)
 }
 
-/// Of XCTest the sum stands last, after those of the suites; Swift Testing says how many ran in all.
+/// XCTest prints the total last, after those of the suites; Swift Testing prints how many tests ran in all.
 fn counts(lines: &[&str]) -> Option<Counts> {
     static EXECUTED: Pattern = Pattern::new(
         r"^\s*Executed (\d+) tests?, with (?:(\d+) tests? skipped and )?(\d+) failures?",

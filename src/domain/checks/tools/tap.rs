@@ -1,4 +1,4 @@
-//! The Test Anything Protocol: `prove`, tap for Node.js, `node --test` in that form.
+//! The Test Anything Protocol: `prove`, tap for Node.js, and `node --test` in that format.
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
@@ -22,27 +22,27 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-/// Where bats says that a test failed.
+/// The location of a failed test, as bats prints it.
 pub(super) static BATS_PLACE: Pattern =
     Pattern::new(r"^(?:# +| +)\(?(?:from function .+ )?in (?:test )?file (.+?), line (\d+)[,)]");
 
-/// Where the modules of Perl say that a test failed.
+/// The location of a failed test, as Perl's modules print it.
 static PERL_PLACE: Pattern =
     Pattern::new(r"^\s*#\s+(?:Failed test '.*' )?at (\S.*?) line (\d+)\.$");
 static PERL_FAILED: Pattern = Pattern::new(r"^\s*#   Failed test '(.*)'$");
-/// Where the block below a test of node says that it failed, or where the test begins.
+/// The location of a failed test, or of its start, in the block below a Node test.
 static LOCATION: Pattern =
     Pattern::new(r"^\s+(?:location: |at .*\()'?(?:file://)?([^'()]+?):(\d+):(\d+)'?\)?$");
 
-/// Lines of the block below a test of node that say nothing about its failure.
+/// Lines of the block below a Node test that say nothing about its failure.
 static HEADING: Pattern = Pattern::new(
     r"^(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|stack: .*|Subtest: .*)$",
 );
 
 const REACH: usize = 40;
 
-/// Tests are failed by lines of standard output; what Perl's modules say about them comes by
-/// standard error, which may stand anywhere, and without the lines where `prove` hides them.
+/// Lines on standard output report failed tests. The messages of Perl's modules about them are on standard
+/// error: they may appear anywhere, and without those lines when `prove` hides them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static POINT: Pattern =
         Pattern::new(r"^\s*not ok \d+(?: -)? ([^#]+?)(?:\s+# time=.*| in \d+(?:ms|sec))?$");
@@ -69,7 +69,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// A failed test with the comments and the block below it.
+/// Reads a failed test with the comments and the block below it.
 fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
     let below = below(lines, at, REACH, |line| {
         let text = line.trim_start();
@@ -123,7 +123,7 @@ fn counts(lines: &[&str]) -> Option<Counts> {
             }
         }
     }
-    // node's runner counts its nested tests in a summary of its own.
+    // Node's runner counts its nested tests in a summary of its own.
     let summarised = lines.iter().any(|line| line.starts_with("# pass "));
     if summarised || (plans == 0 && !(version && points > 0)) {
         return None;

@@ -1,5 +1,5 @@
-//! Each sample is an output as a tool prints it, below a head that says where it is from and what it
-//! must be read as. `SPRAG_WRITE_SAMPLES=1` writes the heads anew; read them before you keep them.
+//! Each sample is a tool's real output, below a header with its source and its expected interpretation.
+//! `SPRAG_WRITE_SAMPLES=1` regenerates the headers; review them before you commit them.
 
 use super::{TABLE, ToolKind, is_header, seen_in, set, tools};
 use crate::checks::counts::{Counts, counts};
@@ -19,7 +19,7 @@ struct Sample {
     output: String,
 }
 
-/// Whether the heads and the table are to be written instead of compared.
+/// Whether to write the headers and the table instead of comparing them.
 #[expect(
     clippy::disallowed_methods,
     reason = "the program itself never reads it"
@@ -55,7 +55,7 @@ fn reading(sample: &Sample) -> Reading {
     diagnostic::read(&text::plain(&sample.output), "/proj", &[])
 }
 
-/// The head that the reading of a sample amounts to.
+/// The header for the interpretation of a sample.
 fn head(sample: &Sample) -> String {
     let seen: Vec<&str> = seen_in(&text::plain(&sample.output))
         .map(|tool| tool.name)
@@ -139,7 +139,7 @@ fn every_sample_says_where_it_is_from_and_every_tool_has_one() {
     assert_eq!(without, [""; 0], "without a sample");
 }
 
-/// The table of `docs/verification.md`, in the order of the alphabet.
+/// The table in `docs/verification.md`, in alphabetical order.
 fn table() -> String {
     let mut rows: Vec<String> = TABLE
         .iter()
@@ -174,8 +174,8 @@ fn the_documents_list_every_tool() {
     }
 }
 
-/// Failing tests in the samples: all, those with a file and a line, and those of which a diagnostic
-/// has the name or the line.
+/// Counts the failed tests in the samples: all, those with a file and a line, and those whose name or line a
+/// diagnostic has.
 #[test]
 fn failing_tests_of_the_samples_are_named_and_placed() {
     let (mut all, mut placed, mut told) = (0, 0, 0);

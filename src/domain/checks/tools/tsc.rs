@@ -1,4 +1,4 @@
-//! The TypeScript compiler, plain and pretty; C# and F# print the plain form too.
+//! The TypeScript compiler in its plain and pretty formats; C# and F# compilers print the plain one too.
 
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Output, Place, Severity, Sink};
@@ -52,7 +52,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// The compiler indents the further lines of a message by two spaces.
+/// The compiler indents the continuation lines of a message by two spaces.
 fn is_continued(line: &str) -> bool {
     line.starts_with("  ") && !line.trim().is_empty() && !line.trim_start().starts_with('~')
 }

@@ -1,4 +1,4 @@
-//! unittest, the test runner of Python's library.
+//! unittest, the test runner of Python's standard library.
 
 use super::python::{EXCEPTION, FRAME};
 use super::{Tool, ToolKind};
@@ -25,7 +25,7 @@ static RULE: Pattern = Pattern::new(r"^={70}$");
 static LINE: Pattern = Pattern::new(r"^-{70}$");
 static HEADER: Pattern = Pattern::new(r"^(?:FAIL|ERROR): (\S+)(?: \((\S+)\))?(.*)$");
 
-/// How far below its header a failure reaches.
+/// The maximum number of lines of a failure below its header.
 const REACH: usize = 200;
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
@@ -35,7 +35,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let header = HEADER.captures(line).filter(|_| RULE.is_match(rule));
         let Some(found) = header else { continue };
         let (test, class, sub) = (group(&found, 1), group(&found, 2), group(&found, 3));
-        // Since Python 3.11 the name in parentheses is the whole one.
+        // Since Python 3.11, the name in parentheses is the full one.
         let whole = class.is_empty() || class.rsplit('.').next() == Some(test);
         let name = match (class, whole) {
             ("", _) => test.to_owned(),
@@ -48,7 +48,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     }
 }
 
-/// The last frame inside the project, and the exception with the lines of its message.
+/// Reads the last frame inside the project, and the exception with the lines of its message.
 fn failure(lines: &[&str], header: usize, name: &str, sink: &mut Sink<'_>) {
     let below = lines.iter().enumerate().skip(header + 1).take(REACH);
     let mut rules = 0;

@@ -19,7 +19,7 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-/// `file:line:test:FAIL: message`; the verbose runner of fixtures has the test in front.
+/// `file:line:test:FAIL: message`; the verbose fixture runner prints the test first.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     static FAILED: Pattern =
         Pattern::new(r"^(TEST\(.+?\))?((?:[A-Za-z]:)?[^:]+):(\d+):([^:]*):FAIL(?:: (.*))?$");

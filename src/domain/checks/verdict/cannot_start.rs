@@ -1,16 +1,16 @@
-//! Whether a check failed because a program is missing: then it says nothing about the tree, and no
-//! agent can mend it.
+//! Recognises a check that failed because a program is missing. Such a failure says nothing about the tree,
+//! and no agent can fix it.
 
 use super::CheckOutcome;
 use crate::checks::counts::{Counts, counts};
 use crate::pattern::{Pattern, group};
 use crate::text;
 
-/// Lines at the end of an output in which the missing program is looked for.
+/// The number of lines at the end of an output that are searched for the missing program.
 const LAST_LINES: usize = 20;
 
-/// How a check that was run by `sh -c run` really ended: exit codes 126 and 127, and the words of
-/// module runners, tell that it never started. A check that counts tests has started.
+/// The real outcome of a check that ran as `sh -c run`: exit codes 126 and 127, and messages of module
+/// runners, show that it never started. A check whose output has test counts did start.
 pub(super) fn read(run: &str, outcome: CheckOutcome, output: &str) -> CheckOutcome {
     let CheckOutcome::Failed { exit } = outcome else {
         return match outcome {
@@ -41,7 +41,7 @@ pub(super) fn read(run: &str, outcome: CheckOutcome, output: &str) -> CheckOutco
     }
 }
 
-/// A program that a module runner does not have.
+/// A program that a module runner does not find.
 fn missing_runner(line: &str) -> Option<String> {
     static PYTHON: Pattern =
         Pattern::new(r"^(?:\S*/)?python[\d.]*(?:\.exe)?: No module named (\S+)$");
@@ -60,7 +60,7 @@ fn shell_says(line: &str, exit: i32) -> Option<String> {
         Pattern::new(r"^(?:\S+: )?(?:line \d+: )?([^\s:]+): command not found$"),
         // dash, ash
         Pattern::new(r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): not found$"),
-        // env, the interpreter that a script names
+        // env, and the interpreter that a script names
         Pattern::new(r"^(?:\S*/)?env: ['‘’`]?([^'‘’`]+?)['‘’`]?: No such file or directory$"),
         Pattern::new(
             r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:cannot execute: )?(?:required file not found|bad interpreter.*|No such file or directory)$",

@@ -32,7 +32,7 @@ fn outcome_of(results: &[CheckResult]) -> (Option<&'static str>, &'static str) {
     (verdict.outcome().map(AttemptOutcome::as_str), name)
 }
 
-/// Results, the word for the attempt, the verdict.
+/// The results, the word for the attempt, and the verdict.
 type Row = (Vec<CheckResult>, (Option<&'static str>, &'static str));
 
 #[test]
