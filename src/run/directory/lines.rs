@@ -1,4 +1,4 @@
-//! Files of JSON lines, of which the last may be torn.
+//! Files of JSON lines whose last line may be incomplete.
 
 use crate::report::append::no_follow;
 use anyhow::Context as _;
@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Every line but a last one that is torn; none where there is no file.
+/// All lines without an incomplete last one; none if there is no file.
 pub(super) fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -38,7 +38,7 @@ pub(super) fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow:
     Ok(values)
 }
 
-/// Cuts off a torn last line, which a killed run was writing or a full disk cut short.
+/// Cuts off an incomplete last line, left by a killed run or a full disk.
 pub(super) fn end_torn_line(path: &Path) -> io::Result<()> {
     let opened = OpenOptions::new()
         .read(true)
@@ -58,7 +58,7 @@ pub(super) fn end_torn_line(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Where the last whole line ends, looked for from the end: such a file can be large.
+/// Where the last complete line ends. Searches from the end, because such a file can be large.
 pub(super) fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
     let mut window = 64 << 10;
     loop {
@@ -73,7 +73,7 @@ pub(super) fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
     }
 }
 
-/// Where the last whole line of `tail` ends; `None` when more must be seen to tell.
+/// Where the last complete line of `tail` ends; `None` if more of the file is needed to decide.
 fn whole_in(tail: &[u8], is_all: bool) -> Option<usize> {
     let line_end = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|at| at + 1);
     let beginning = is_all.then_some(0);
@@ -83,8 +83,8 @@ fn whole_in(tail: &[u8], is_all: bool) -> Option<usize> {
     Some(if is_whole { end } else { start })
 }
 
-/// Whether a last line was not written to its end. After a loss of power the end may be there and
-/// what is before it not.
+/// Whether a last line is incomplete. After a loss of power, its end may be on disk and its start may
+/// not.
 fn is_torn(line: &[u8]) -> bool {
     line.last() != Some(&b'\n') || !is_json(line)
 }

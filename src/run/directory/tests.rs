@@ -91,8 +91,8 @@ fn a_history_cut_at_any_byte_of_its_last_two_records_is_read_up_to_there() {
 }
 
 proptest::proptest! {
-    /// However a file of records is cut off, and whatever bytes the cut-off part was replaced
-    /// by, the records before it are read, and the next one follows them.
+    /// A file of records may be cut at any byte and continued with any bytes: the complete records are
+    /// read, and the next one follows them.
     #[test]
     fn a_history_cut_anywhere_is_read_up_to_there_and_continued(
         tasks in proptest::collection::vec("[a-z\u{e9}\n\"]{0,40}", 1..6),

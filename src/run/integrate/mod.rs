@@ -1,5 +1,5 @@
-//! The work of several jobs on one plan, brought together: the commits of each shard are put on top of those
-//! before and verified there.
+//! Integrates the work of several jobs on one plan: the commits of each shard are rebased onto the
+//! shards before it and verified there.
 
 mod shards;
 
@@ -18,10 +18,10 @@ use crate::run::steps::{Before, Moved, NotMoved, completed_at, move_and_verify_w
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Brings the shards together and says how each task ended.
+/// Integrates the shards and returns the outcome of each task.
 ///
 /// # Errors
-/// Only when the run's own state cannot be read or written.
+/// When the run's own state cannot be read or written.
 pub(crate) async fn integrate(
     context: &Context,
     parts: &mut Parts<'_>,
@@ -49,30 +49,30 @@ pub(crate) async fn integrate(
     Ok(outcomes)
 }
 
-/// An integration as far as it has come.
+/// The state of an integration in progress.
 struct Integration<'i, 'e> {
     parts: &'i mut Parts<'e>,
     plan: &'i RunPlan,
     outcomes: BTreeMap<String, Outcome>,
-    /// What failed before any shard was taken.
+    /// Checks that failed before any shard was integrated.
     before: Before,
-    /// The task and the shard that last changed a file here.
+    /// The task and the shard that last changed a file in this integration.
     origins: BTreeMap<String, (String, String)>,
 }
 
-/// A shard on top of what is here, before it is verified.
+/// A shard rebased onto the current branch, before verification.
 struct Picked {
     head: RevId,
-    /// The commits as they are here, by task.
+    /// The rebased commits, by task.
     commits: BTreeMap<String, Vec<(RevId, Work)>>,
-    /// Tasks that did not come through.
+    /// Tasks that were not integrated.
     undone: BTreeMap<String, Outcome>,
-    /// The tests that fail on it, each with whom that is to be blamed on.
+    /// Tests that fail on it, each with what caused the failure.
     failing: Vec<BlamedTest>,
 }
 
 impl Integration<'_, '_> {
-    /// Takes a shard in. Says what asked the run to stop, if anything did.
+    /// Integrates a shard. Returns why the run should stop, if it should.
     async fn take(&mut self, shard: &Shard) -> anyhow::Result<Option<Interruption>> {
         if let Some(by) = self.parts.setup.interruption() {
             return Ok(Some(by));
@@ -110,8 +110,8 @@ impl Integration<'_, '_> {
         Ok(None)
     }
 
-    /// Puts the commits of a shard on top of what is here, in memory. A task whose commit does not fit is left
-    /// out, with all that depends on it.
+    /// Rebases the commits of a shard in memory. A task with a conflict is left out, with all tasks that
+    /// depend on it.
     fn pick(&self, shard: &Shard, base: &RevId) -> Picked {
         let mut picked = Picked {
             head: base.clone(),
@@ -151,7 +151,7 @@ impl Integration<'_, '_> {
         picked
     }
 
-    /// Why a task is not taken, whatever its commits are.
+    /// Why a task is not integrated, independently of its commits. `None`: it can be.
     fn not_takeable(&self, shard: &Shard, task: &Brought, picked: &Picked) -> Option<Outcome> {
         if task.end != TaskEnd::Done {
             return Some(in_shard(task.end, task.reason, task.message.clone()));
@@ -194,7 +194,7 @@ impl Integration<'_, '_> {
         in_shard(TaskEnd::Blocked, Reason::Conflict, why)
     }
 
-    /// Moves the branch to the head of what was picked, once all checks of what is done by then pass there.
+    /// Moves the branch to the rebased head if the checks of all tasks done so far pass there.
     async fn verify(&mut self, head: &RevId, brings: &[&Brought]) -> anyhow::Result<Moved> {
         let brought: BTreeSet<&str> = brings.iter().map(|task| task.id.as_str()).collect();
         let is_done = |id: &str| {
@@ -211,7 +211,7 @@ impl Integration<'_, '_> {
         move_and_verify_with_reruns(setup, tree, memory, emit, place, &checks).await
     }
 
-    /// Tells the end of a task and what of it is in the branch.
+    /// Emits the end of a task and its commits on the branch.
     fn end(&mut self, shard: &Shard, task: &Brought, picked: &Picked) {
         let Some((planned, config)) = self.task(&task.id) else {
             return;
@@ -246,7 +246,7 @@ impl Integration<'_, '_> {
             .accounts
             .changed_files
             .extend(changed_files.iter().cloned());
-        // What a task that was to be taken fails on here is told instead of what it failed on there.
+        // Test failures of this integration replace those of the shard's own run.
         let brought = match task.end == TaskEnd::Done && !picked.failing.is_empty() {
             true => &Brought {
                 failing_tests: picked.failing.clone(),
@@ -282,12 +282,12 @@ impl Integration<'_, '_> {
         self.parts.tree.plan.set(&task.id, update);
     }
 
-    /// Tasks that the run was stopped before.
+    /// Ends the remaining tasks of a run that was stopped.
     fn stop(&mut self, by: Interruption) {
         self.end_others(&by.outcome());
     }
 
-    /// Tasks that nobody brought.
+    /// Ends the tasks that no shard contains.
     fn end_missing(&mut self) {
         let why = "no shard brought it; it can be run again".to_owned();
         self.end_others(&in_shard(TaskEnd::Pending, Reason::MissingShard, why));
@@ -337,7 +337,7 @@ fn in_shard(end: TaskEnd, reason: Reason, message: String) -> Outcome {
     }
 }
 
-/// How a task ended whose work is in the branch and passed the checks there, if it has any.
+/// The outcome of a task whose work is on the branch and passed its checks there, if it has any.
 fn done(
     task: &Brought,
     last: Option<&(RevId, Work)>,
@@ -373,7 +373,7 @@ fn done(
     }
 }
 
-/// How the tasks of a shard end on top of which the checks do not pass.
+/// The outcome of a shard's tasks if the checks do not pass on them.
 fn not_taken(shard: &str, failed: &NotMoved) -> Outcome {
     match failed {
         NotMoved::Fails(failing) => in_shard(

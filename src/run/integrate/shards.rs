@@ -1,5 +1,5 @@
-//! What other jobs made of the tasks of a plan, read as what it is: input from jobs that ran foreign
-//! code. A shard is the directory of a run, with its commits in a bundle, or a branch.
+//! Reads the shards of a plan. They are untrusted, because their jobs ran foreign code. A shard is a run
+//! directory with its commits in a bundle, or a branch.
 
 use crate::commit_policy::{Held, Messages, Policy, violations};
 use crate::context::Context;
@@ -23,16 +23,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What one job brings.
+/// The result of one job.
 #[derive(Debug)]
 pub(super) struct Shard {
-    /// What it is called in messages.
+    /// The name in messages.
     pub(super) name: String,
     /// Its tasks, in the order of the run.
     pub(super) tasks: Vec<Brought>,
-    /// Its commits, oldest first, with harmless messages.
+    /// Its commits, oldest first, with cleaned messages.
     pub(super) commits: Vec<Work>,
-    /// Why nothing of it is taken, line by line.
+    /// Why none of it is integrated, one reason per line.
     pub(super) refused: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Brought {
     pub(super) attempts: u32,
     pub(super) failing_tests: Vec<BlamedTest>,
     pub(super) elapsed_ms: u64,
-    /// What its turns cost there, as far as that is known.
+    /// Usage of its turns in that job, as far as known.
     pub(super) usage: Usage,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Work {
     pub(super) files: Vec<String>,
 }
 
-/// Where a shard is.
+/// The location of a shard.
 enum Place {
     Directory(PathBuf),
     Branch(RevId),
@@ -72,7 +72,7 @@ pub(super) struct Reader<'r, 'e> {
     context: &'r Context,
     parts: &'r mut Parts<'e>,
     configs: HashMap<&'r str, (usize, &'r TaskConfig)>,
-    /// The remote that branches are fetched from, in a job.
+    /// The remote to fetch branches from, in a job.
     remote: Option<Remote>,
 }
 
@@ -89,8 +89,8 @@ impl<'r, 'e> Reader<'r, 'e> {
         }
     }
 
-    /// All shards that can be read, in the order of their first tasks. What cannot be read is warned of. A
-    /// task that several shards have is taken from one in which it is done, else from the first.
+    /// All readable shards, in the order of their first tasks. Unreadable ones cause warnings. A task in
+    /// several shards is taken from one in which it is done, else from the first.
     pub(super) fn read(mut self, named: &[String]) -> Vec<Shard> {
         let mut shards = Vec::new();
         for name in named {
@@ -130,7 +130,8 @@ impl<'r, 'e> Reader<'r, 'e> {
         shards
     }
 
-    /// The places that a name stands for: a run's directory or id, a directory that holds such, or a branch.
+    /// The locations that a name refers to: a run directory or id, a directory of run directories, or a
+    /// branch.
     fn places(&mut self, name: &str) -> Vec<(String, Place)> {
         let path = self.context.cwd.join(name);
         if path.is_dir() {
@@ -199,7 +200,7 @@ impl<'r, 'e> Reader<'r, 'e> {
         Ok(shard)
     }
 
-    /// A branch tells which tasks have commits, and nothing of the others.
+    /// Reads a branch. It shows only the tasks that have commits.
     fn of_branch(&mut self, name: &str, tip: &RevId) -> Result<Shard, String> {
         let repo = &self.parts.tree.repo;
         let base = repo.base().ok_or("the checkout has no commit")?;
@@ -242,7 +243,7 @@ impl<'r, 'e> Reader<'r, 'e> {
         Ok(())
     }
 
-    /// Takes commits in, once they are found to be what such commits may be.
+    /// Adds commits to a shard after the policy has been applied to them.
     fn take(
         &self,
         shard: &mut Shard,
@@ -272,7 +273,8 @@ impl<'r, 'e> Reader<'r, 'e> {
             let known = tasks.into_iter().find(|id| self.place(id).is_some());
             match known {
                 Some(task) => of_tasks.push((commit.id.clone(), task, subject, files)),
-                // What the run of a shard says in the plan is said again here, once for all.
+                // A commit that only changes the plan's status is skipped, because this run writes the
+                // status itself.
                 None if files.is_empty() => {}
                 None => shard.refused.push(format!(
                     "commit {} names no task of the plan that is left",
@@ -283,7 +285,7 @@ impl<'r, 'e> Reader<'r, 'e> {
         shard
             .refused
             .extend(self.violations(&line, &of_tasks, plan, messages));
-        // What is refused is not looked at again.
+        // Refused commits are not used, so they need no new messages.
         let made = match shard.refused.is_empty() {
             true => {
                 repo.reword(start, &clean)
@@ -311,7 +313,7 @@ impl<'r, 'e> Reader<'r, 'e> {
         Ok(())
     }
 
-    /// What is wrong with the commits, each by the rules of its task.
+    /// Violations in the commits, each according to the settings of its task.
     fn violations(
         &self,
         line: &CommitLine,
@@ -376,7 +378,7 @@ impl<'r, 'e> Reader<'r, 'e> {
     }
 }
 
-/// A run's directory, or the directories in one that is none: artifacts of several jobs lie side by side.
+/// The run directory, or else the subdirectories, because artifacts of several jobs lie side by side.
 fn directories(path: &Path) -> Vec<PathBuf> {
     let below = || -> Vec<PathBuf> {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -397,7 +399,7 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// A task that came to an end; `None` for one that was not reached.
+/// A finished task; `None` for one that was not reached.
 fn brought(task: &TaskSummary) -> Option<Brought> {
     Some(Brought {
         id: task.id.clone(),

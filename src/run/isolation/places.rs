@@ -1,4 +1,4 @@
-//! Which places of this machine the children of a run may write, and which they may not.
+//! The paths on this machine that the children of a run may or may not write.
 
 use super::{Scope, TEMPORARY};
 use crate::agents::{Agent, CLIS, CliAgent};
@@ -12,13 +12,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The variable that names the file with the event of a job, which the runner has written.
+/// The variable that names the file with a job's event, which the runner has written.
 const EVENT: &str = "GITHUB_EVENT_PATH";
 
-/// The directories in which a runner keeps these files.
+/// The directories in which a runner keeps its command files.
 const RUNNER_DIRECTORIES: &[&str] = &["_runner_file_commands", "file_commands"];
 
-/// Sockets of programs that start processes for whoever asks.
+/// Sockets of programs that start processes on request.
 const SOCKETS: &[&str] = &[
     "/run/docker.sock",
     "/run/containerd/containerd.sock",
@@ -27,7 +27,7 @@ const SOCKETS: &[&str] = &[
     "/run/dbus/system_bus_socket",
 ];
 
-/// The same, in the user's own runtime directory.
+/// Such sockets in the user's runtime directory.
 const USER_SOCKETS: &[&str] = &[
     "docker.sock",
     "podman/podman.sock",
@@ -35,33 +35,33 @@ const USER_SOCKETS: &[&str] = &[
     "systemd/private",
 ];
 
-/// Where everybody keeps temporary files.
+/// Shared directories for temporary files.
 const TEMPORARY_PLACES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
-/// Directories of the system: what lies in one of them is no neighbour of a work tree there.
+/// System directories. Other entries in them are not neighbours of a work tree there.
 const SYSTEM: &[&str] = &[
     "/", "/boot", "/dev", "/etc", "/home", "/mnt", "/opt", "/proc", "/root", "/run", "/srv",
     "/sys", "/usr", "/var", "/Users",
 ];
 
-/// What does not depend on the level.
+/// The paths that do not depend on the level.
 pub(super) struct Prepared {
     pub(super) around: Surroundings,
-    /// The directory for temporary files that is the run's own, in the strict form.
+    /// The run's own directory for temporary files, in the strict form.
     pub(super) temporary: Option<TempDir>,
     pub(super) agent: Vec<PathBuf>,
     pub(super) check: Vec<PathBuf>,
     pub(super) setup: Vec<PathBuf>,
-    /// What the settings name.
+    /// The directories in the setting `sandbox_write`.
     pub(super) named: Vec<PathBuf>,
-    /// Directories that are missing and have to be there before a child starts.
+    /// Missing directories that must exist before a child starts.
     pub(super) missing: Vec<PathBuf>,
 }
 
-/// Finds the places.
+/// Determines the paths.
 ///
 /// # Errors
-/// When no directory for temporary files can be made.
+/// When no directory for temporary files can be created.
 pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Prepared> {
     let context = scope.context;
     let home = context.path_var("HOME").filter(|home| home.is_absolute());
@@ -120,7 +120,8 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
     base.filter(|path| path.is_absolute())
 }
 
-/// The directories of an agent's own. Which agent a command starts is not known, so it gets what is there.
+/// The directories of an agent. A command may start any agent, so it gets the existing directories of
+/// all.
 fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<Place> {
     match agent {
         Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&context.env, home),
@@ -133,7 +134,7 @@ fn own_places(agent: &Agent, context: &Context, home: Option<&Path>) -> Vec<Plac
     }
 }
 
-/// The places that the settings name.
+/// The directories in the setting `sandbox_write`.
 fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
     let named = scope.run.settings.sandbox_write.iter();
     let absolute = |text: &String| match (text.strip_prefix('~'), home) {
@@ -145,7 +146,7 @@ fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
     named.map(|path| resolved(&path)).collect()
 }
 
-/// The places that exist or are to be made, without links; `missing` gets the latter.
+/// The paths that exist or will be created, with links resolved. Those to create are added to `missing`.
 fn found(places: Vec<Place>, missing: &mut Vec<PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
@@ -161,8 +162,8 @@ fn found(places: Vec<Place>, missing: &mut Vec<PathBuf>) -> Vec<PathBuf> {
     found
 }
 
-/// What is everybody's in the open form: directories for temporary files, the one in which the work tree
-/// lies, and what the system has for the user's session.
+/// Paths that everybody may write in the open form: directories for temporary files, the parent
+/// directory of the work tree, and the runtime directory of the user's session.
 fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
     let home = context.path_var("HOME");
     let is_home = |path: &Path| Some(path) == home.as_deref() || is_a_home(path);
@@ -174,7 +175,8 @@ fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
     all.extend(beside);
     all.push(runtime_directory(context));
     if !context.is_root {
-        // A user's processes make namespaces and adjust themselves there; root could adjust the kernel.
+        // A user's processes need it to create namespaces and adjust themselves. Root could change the
+        // kernel's settings.
         all.push("/proc".into());
     }
     let mut all: Vec<PathBuf> = all.iter().map(|path| resolved(path)).collect();
@@ -184,7 +186,7 @@ fn shared(context: &Context, work_tree: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whether a directory is, or holds, the home of a user of this machine, or is one of the system's.
+/// Whether a path is or contains a user's home directory, or is a system directory.
 fn is_a_home(path: &Path) -> bool {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let mut homes = users.lines().filter_map(|line| line.split(':').nth(5));
@@ -194,7 +196,7 @@ fn is_a_home(path: &Path) -> bool {
     holds_one || is_among_homes || SYSTEM.iter().any(|it| Path::new(it) == path)
 }
 
-/// Whether no repository but this one lies in a directory.
+/// Whether a directory contains no repository but this one.
 fn is_of_one_project(path: &Path, work_tree: &Path) -> bool {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let others = entries.map(|entry| entry.path());
@@ -209,7 +211,7 @@ fn runtime_directory(context: &Context) -> PathBuf {
     runtime.unwrap_or_else(|| format!("/run/user/{user}").into())
 }
 
-/// What no child may write, wherever it lies, but in the work tree itself and in what is shared.
+/// The paths that no child may write, except inside the work tree and in shared directories.
 fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
     let (context, work_tree) = (scope.context, scope.real.work_tree());
     let mut all = vec![runs_of(context, work_tree), context.state_home()];
@@ -237,12 +239,13 @@ fn protected(scope: &Scope<'_>, shared: &[PathBuf]) -> Vec<PathBuf> {
     all
 }
 
-/// Whether a directory is one that everybody writes, or one of these lies in it.
+/// Whether a path is a shared directory or contains one.
 fn is_shared(path: &Path, shared: &[PathBuf]) -> bool {
     shared.iter().any(|place| place.starts_with(path))
 }
 
-/// The files by which a job speaks to its runner, or the directory of the runner's in which they lie.
+/// The files through which a job communicates with its runner, or the runner's directory that contains
+/// them.
 fn runner_files(context: &Context) -> Vec<PathBuf> {
     let names = runner_files::VARIABLES.iter().chain([&EVENT]);
     let named = names.filter_map(|name| context.path_var(name));
@@ -257,7 +260,7 @@ fn runner_files(context: &Context) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What is the runner's in a directory that it shares with everybody.
+/// The runner's own entries in a shared directory.
 fn runner_entries(directory: &Path) -> Vec<PathBuf> {
     let is_the_runners = |name: &str| {
         name.starts_with('_') || name.starts_with("git-credentials-") || name.ends_with(".sh")

@@ -1,4 +1,4 @@
-//! How an agent's turn ended, whichever agent it was.
+//! The end of a turn, for every kind of agent.
 
 use crate::domain::agent::AgentReport;
 use crate::domain::assess::TurnExit;
@@ -6,25 +6,24 @@ use crate::domain::builtin::session::Telemetry;
 use crate::gateway::TurnCost;
 use crate::process::CancelReason;
 
-/// How an agent's turn ended.
+/// The end of an agent's turn.
 #[derive(Debug)]
 pub struct AgentEnd {
     /// How the process ended.
     pub exit: TurnExit,
     /// The signal or deadline that ended it.
     pub cancelled: Option<CancelReason>,
-    /// What the agent said.
+    /// The agent's report.
     pub report: AgentReport,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// Whether an earlier session was to be continued.
+    /// Whether the turn was meant to continue an earlier session.
     pub resumed: bool,
-    /// The session of the built-in agent in numbers.
+    /// Telemetry of the built-in agent's session.
     pub builtin: Option<Telemetry>,
-    /// What the agent has spent by way of the gateway.
+    /// The cost of the turn according to the gateway.
     pub by_gateway: TurnCost,
-    /// Files that configure the agent, which it changed although they were only lent to it. Its changes
-    /// of them are gone.
+    /// Replaced configuration files that the agent changed. Its changes to them are discarded.
     pub changed_configuration: Vec<String>,
 }
 
@@ -43,8 +42,8 @@ impl AgentEnd {
         }
     }
 
-    /// Whether the agent seems not to have found the session that it was to continue. It is so if
-    /// nothing changed either.
+    /// Whether the agent seems not to have found the session to continue. True only if nothing changed
+    /// either.
     pub fn may_have_lost_its_session(&self) -> bool {
         let refused = self
             .report

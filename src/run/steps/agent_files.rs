@@ -1,4 +1,4 @@
-//! A turn during which the files that configure the agent are those of the base.
+//! Replaces the agent's configuration files with those of the base during a turn.
 
 use crate::domain::builtin::trajectory::TurnName;
 use crate::git::{Replaced, SwapError, display_path};
@@ -10,11 +10,11 @@ use crate::run::steps::prompt::Prompt;
 use crate::run::task::TaskRun;
 use anyhow::Context as _;
 
-/// Calls the agent while the files that configure it are those that the run takes them from, and puts
-/// the work's own back.
+/// Runs the agent with the configuration files that the run prescribes, and restores the work's own
+/// files afterwards.
 ///
 /// # Errors
-/// When the run's own state cannot be written, or the work's own files cannot be put back.
+/// When the run's own state cannot be written, or the work's own files cannot be restored.
 pub(crate) async fn run_agent_with_its_files(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -23,7 +23,7 @@ pub(crate) async fn run_agent_with_its_files(
 ) -> anyhow::Result<AgentEnd> {
     let replaced = match replace(parts) {
         Ok(replaced) => replaced,
-        // An agent that would work by the configuration of a stranger is not started.
+        // Do not start an agent that would read a stranger's configuration.
         Err(error) => {
             parts
                 .tree
@@ -45,7 +45,7 @@ pub(crate) async fn run_agent_with_its_files(
     Ok(ended)
 }
 
-/// `None` where every such file is as it should be already.
+/// `None` if no file needs to be replaced.
 fn replace(parts: &mut Parts<'_>) -> Result<Option<Replaced>, SwapError> {
     let AgentFiles::From {
         commit,

@@ -1,4 +1,4 @@
-//! The agent's process: its environment, its output, its end.
+//! Runs the agent's process: its environment, its output, its end.
 
 use crate::agents::command::{TurnFacts, turn_env};
 use crate::agents::{
@@ -30,10 +30,10 @@ use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// How much of the end of a final message's file is read.
+/// How many bytes at the end of a file with a final message are read.
 const FINAL_FILE_TAIL: u64 = 1 << 20;
 
-/// Calls the agent of the task with a prompt.
+/// Runs the agent of the task with a prompt.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -52,7 +52,7 @@ pub(crate) async fn run_agent(
         .prefix("turn-")
         .tempdir_in(parts.setup.run_dir.folder(Folder::State))?;
     if let Cow::Owned(_) = parts.setup.redactor.redact(&prompt.text) {
-        // The file that is kept has no secret; the agent is told what its task says.
+        // Secrets are redacted in the saved file, but the agent gets its task unchanged.
         prompt.file = scratch.path().join("prompt.md");
         fs::write(&prompt.file, &prompt.text)?;
     }
@@ -83,7 +83,7 @@ pub(crate) async fn run_agent(
             .cost_left(&parts.setup.config, run.journal.state.spend),
         may_write: run.journal.state.role() != Role::Reviewer,
         own_sandbox: match parts.setup.isolation.line().level >= Level::Files {
-            // A child that is confined like this may mount nothing, which an agent's own sandbox needs.
+            // A child at this level may not mount anything, which an agent's own sandbox needs.
             true => OwnSandbox::Off,
             false => OwnSandbox::On,
         },
@@ -137,7 +137,7 @@ pub(crate) async fn run_agent(
     })
 }
 
-/// Warns of processes that the agent left behind, and of what the sandbox kept it from.
+/// Warns of processes that the agent left behind and of writes that the sandbox refused.
 fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if !ended.leaked.is_empty() {
         let left = ended.leaked.iter();
@@ -154,7 +154,7 @@ fn tell_of_leftovers(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     parts.setup.tell_denied(&mut parts.emit);
 }
 
-/// What the agent's reader makes of everything that it has printed and of how it ended.
+/// The reader's report on the agent's output and its exit status.
 fn report_of(heard: Heard, how: &Invocation, ended: &Ended) -> AgentReport {
     let (final_file, final_file_cut) = match &how.final_message_file {
         Some(path) => read_end(path),
@@ -180,8 +180,8 @@ fn report_of(heard: Heard, how: &Invocation, ended: &Ended) -> AgentReport {
     report
 }
 
-/// Tells what the gateway has to say of a turn. An agent that met a limit there has not failed: what it did
-/// until then counts, and the limit ends the task where more would be needed.
+/// Applies what the gateway reports about a turn. An agent that met a limit there has not failed: its
+/// work so far counts, and the limit ends the task if it needs more.
 fn heed_gateway(
     emit: &mut Emitter<'_>,
     cost: &TurnCost,
@@ -205,7 +205,7 @@ fn heed_gateway(
     }
 }
 
-/// How the turn is started, with the files written that it takes.
+/// The command line of the turn. Writes the files that it needs.
 fn prepared(agent: &CliAgent, request: &TurnRequest<'_>) -> std::io::Result<Invocation> {
     let how = agent.invocation(request);
     for (path, content) in &how.files {
@@ -214,7 +214,7 @@ fn prepared(agent: &CliAgent, request: &TurnRequest<'_>) -> std::io::Result<Invo
     Ok(how)
 }
 
-/// The allow-listed environment, the agent's login, and nothing of the runner's.
+/// The allow-listed environment and the agent's login, without the runner's variables.
 fn agent_environment(
     setup: &Setup,
     emit: &mut Emitter<'_>,
@@ -272,7 +272,7 @@ fn agent_spec(
     }
 }
 
-/// Runs the process and hands its lines to the parser and its events on.
+/// Runs the process, passes its lines to the reader and emits the events.
 async fn drive(
     setup: &Setup,
     emit: &mut Emitter<'_>,
@@ -295,7 +295,7 @@ async fn drive(
     Ok((ended, heard))
 }
 
-/// The end of a file that is no link, and whether its beginning is missing.
+/// The end of a regular file, and whether its start is missing.
 fn read_end(path: &Path) -> (Option<Vec<u8>>, bool) {
     let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
     if !is_file {
@@ -317,8 +317,8 @@ fn read_end(path: &Path) -> (Option<Vec<u8>>, bool) {
     }
 }
 
-/// How the process's end reads in the domain. A command runs in a shell, which reports the signal
-/// that ended it as 128 and its number.
+/// The exit status as a value of the domain. A shell reports a signal that killed its command as 128
+/// plus the signal's number.
 fn turn_exit(exit: &Exit, agent: &CliAgent) -> TurnExit {
     let in_shell = agent.command().is_some();
     match exit {

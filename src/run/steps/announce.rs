@@ -1,4 +1,4 @@
-//! Says what comes next before it happens.
+//! Emits what comes next before it happens.
 
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Last, Step, TurnPurpose};
@@ -10,7 +10,7 @@ use crate::domain::text::first_line;
 use crate::run::emitter::Emitter;
 use crate::run::task::TaskRun;
 
-/// Places the following events and says when the work takes another way than the straight one.
+/// Sets the context of the following events, and announces nudges, retries, waits and a cancellation.
 pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
     let state = &run.journal.state;
     let (attempt, turn) = match step {
@@ -21,7 +21,7 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
         Step::RunAgent { key, .. } => key.name,
         _ => state.key.and_then(|key| key.name),
     };
-    // What is scheduled belongs to the attempt that made it necessary.
+    // An announcement belongs to the attempt that caused it.
     emit.at(
         Some(run.task.id.as_str()),
         Some(state.attempt()),
@@ -44,7 +44,7 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
 
 fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
     let state = &run.journal.state;
-    // A turn that is only taken up again was announced when it was decided.
+    // A repeated turn after a resume or a wait was announced when it was decided.
     if matches!(state.last, Last::Resumed(_) | Last::Waited) {
         return None;
     }
@@ -110,8 +110,8 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
     }
 }
 
-/// How many nudges there can be when this one is given: a turn that claims something is nudged only
-/// once, any other until the budget of the task is spent.
+/// The number of possible nudges. A turn that claims a result is nudged only once, any other until the
+/// budget of its phase is spent.
 fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32) -> u32 {
     let last = match &run.journal.state.last {
         Last::Turn(turn) => Some(turn.assessment.kind),

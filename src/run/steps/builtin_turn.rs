@@ -1,4 +1,4 @@
-//! A turn of the built-in agent, which is no process.
+//! A turn of the built-in agent, which runs inside this process.
 
 use crate::agents::builtin::{self, Builtin, Ended, Turn};
 use crate::domain::assess::TurnExit;
@@ -24,13 +24,13 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The longest that a model's server may be silent within a response.
+/// How long a model's server may be silent within a response.
 const LONGEST_SILENCE: Duration = Duration::from_secs(5 * 60);
 
-/// Lets the built-in agent work. Its trajectory is the turn's transcript.
+/// Runs the built-in agent. Its trajectory is the transcript of the turn.
 ///
 /// # Errors
-/// When the transcript cannot be made.
+/// When the transcript cannot be created.
 pub(crate) async fn run_builtin(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -51,7 +51,7 @@ pub(crate) async fn run_builtin(
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
     let longest_wait = parts.setup.longest_wait();
     let exempt = parts.tree.exempt();
-    // A snapshot was taken just before, so this is free.
+    // A snapshot was taken just before, so this reuses it.
     let mut seen = parts.tree.repo.last_snapshot(&exempt).ok();
     let (repo, recorder) = (&mut parts.tree.repo, &mut parts.recorder);
     let told = RefCell::new((Heartbeat::new(), &mut parts.emit));
@@ -122,8 +122,8 @@ pub(crate) async fn run_builtin(
     })
 }
 
-/// The allow-listed environment. Keys of models are not in it, whoever asks for them: the agent's
-/// commands have no use for them.
+/// The allow-listed environment without the keys of models, even if `agent_env` names them: the agent's
+/// commands do not need them.
 fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsString, OsString)> {
     let mut env = parts
         .setup
@@ -138,7 +138,7 @@ fn write(log: &mut Log, line: &Line) -> io::Result<()> {
     log.write_all(&text)
 }
 
-/// The files that are not what they were in the snapshot before, which this one takes the place of.
+/// The files that changed since the previous snapshot. `now` replaces that snapshot.
 fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -> Vec<String> {
     let Some(now) = now else { return Vec::new() };
     let changed = match seen.as_deref() {
@@ -149,7 +149,7 @@ fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -
     changed.iter().map(|path| display_path(path)).collect()
 }
 
-/// How a session's end reads as that of a process.
+/// The end of a session as the exit status of a process.
 fn turn_exit(ended: &Ended, after_ms: u64) -> TurnExit {
     let is_complete = ended.telemetry.completion_kind == CompletionKind::CompleteUnverified;
     match ended.exit {

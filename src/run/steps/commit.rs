@@ -1,4 +1,4 @@
-//! One commit: the verified tree and the plan's status, made by Sprag.
+//! Makes one commit from the verified tree and the plan's status.
 
 use crate::checks::permit_unchecked;
 use crate::commit_policy::{Held, Messages, Policy, violations};
@@ -31,10 +31,10 @@ use std::sync::Arc;
 
 const UNREAD: &str = "the state of the repository could not be read";
 
-/// Commits the tree as it stands, on these grounds.
+/// Commits the current tree, on these grounds.
 ///
 /// # Errors
-/// When the run's own state cannot be written, or the machine takes no more.
+/// When the run's own state cannot be written, or the machine is out of resources such as disk space.
 pub async fn commit(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -45,8 +45,8 @@ pub async fn commit(
 ) -> anyhow::Result<Observation> {
     let observation = match try_commit(setup, tree, accounts, emit, run, grounds).await {
         Ok(observation) => observation,
-        // Nothing that an agent could do about it, and the work is good: the run stops here and
-        // goes on here, on whichever side of the commit point it stopped.
+        // The work is good and an agent cannot fix the machine: the run stops here. When it resumes, it
+        // continues from here, whether or not the commit was made.
         Err(error) if machine_fault(&error).is_some() => return Err(error),
         Err(error) => match violation(&error) {
             Some(what) => Observation::Violated { what },
@@ -73,15 +73,15 @@ async fn try_commit(
     run: &mut TaskRun<'_>,
     grounds: Grounds,
 ) -> anyhow::Result<Observation> {
-    // What somebody whom Sprag has not started changed since is not in it: what is staged is compared
-    // with what this snapshot read, from the staged blobs themselves.
+    // A process that Sprag did not start may have changed files since. Its changes are not committed,
+    // because the staged blobs are compared with what this snapshot read.
     let (raw, state) = tree.last_snapshot(emit);
     let raw = raw.ok_or_else(|| match state {
-        // As a cause of its own, so that a full disk is known for one.
+        // As a cause of its own, so that a full disk is recognised.
         Snapshot::Unknown { why } => anyhow!(why).context(UNREAD),
         Snapshot::Known(_) => anyhow!(UNREAD),
     })?;
-    // Checks may change files that are committed, too.
+    // Checks may change files that are then committed.
     let has_commits = !run.agent_commits.is_empty();
     Forbidden::unless_empty(secrets_in(setup, tree, &raw, has_commits))?;
     Forbidden::unless_empty(merge_problem(tree, &raw))?;
@@ -125,15 +125,15 @@ async fn try_commit(
     })
 }
 
-/// What keeps the tree from being the result of the merge that it is to be, whatever the checks say.
+/// Why the tree is not a valid result of the current merge, regardless of the checks.
 fn merge_problem(tree: &WorkTree, raw: &RawSnapshot) -> Vec<String> {
     let merging = tree.merging.as_ref();
     let problem = merging.and_then(|it| it.problem(&tree.repo, raw));
     problem.into_iter().collect()
 }
 
-/// The last of the agent's own commits where they become one of Sprag's: as the settings say, or since
-/// one of them is not what Sprag could have made, which is told.
+/// The last of the agent's own commits if Sprag squashes them: because of the settings, or with a
+/// warning because one of them violates the policy.
 fn own_commits_to_squash(
     setup: &Setup,
     tree: &WorkTree,
@@ -173,9 +173,9 @@ fn own_commits_to_squash(
     Some(head)
 }
 
-/// The agent's own commits hold everything already, or the plan is elsewhere and nothing is
-/// left: the task is done without a commit of Sprag's. Commits that were to become one and come to
-/// nothing leave the branch.
+/// The agent's own commits contain everything, or the plan is outside the repository and nothing is left
+/// to commit: the task is done without a commit by Sprag. Commits to squash that change nothing in total
+/// are left out of the branch.
 fn nothing_to_commit(
     tree: &mut WorkTree,
     accounts: &mut Accounts,
@@ -194,7 +194,7 @@ fn nothing_to_commit(
     Ok(Observation::Committed { commit: None })
 }
 
-/// The bookkeeping after the commit point.
+/// The bookkeeping after the commit has landed.
 fn landed(
     tree: &mut WorkTree,
     accounts: &mut Accounts,
@@ -205,8 +205,8 @@ fn landed(
     tree.plan.saved();
     carry_verdict(tree, accounts, run);
     accounts.changed_files.extend(files.iter().cloned());
-    // What is said of the commit is what can be read back of it. Its parent may be a commit of
-    // the agent's, so that is not all that the task changed.
+    // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
+    // they may not be all that the task changed.
     let files = tree
         .repo
         .read_back(&intent.commit)
@@ -225,7 +225,7 @@ fn mark_done(tree: &mut WorkTree, run: &TaskRun<'_>) -> anyhow::Result<()> {
     tree.plan.save_outside()
 }
 
-/// What the checks said of the tree holds for the commit of it too.
+/// Reuses the verdict on the tree for the commit of the same tree.
 fn carry_verdict(tree: &mut WorkTree, accounts: &mut Accounts, run: &TaskRun<'_>) {
     let exempt = tree.exempt();
     let Ok(now) = tree.repo.snapshot(&exempt) else {
@@ -247,7 +247,7 @@ fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
 }
 
 fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&RevId>) -> String {
-    // Where others have the last word, that of those who did the work counts.
+    // If other roles had the last turn, use the message of those who did the work.
     let said = match run.keeps_messages() {
         true => run.journal.state.suggestion.as_deref(),
         false => run.final_message.as_deref(),
@@ -278,8 +278,7 @@ fn message(setup: &Setup, tree: &WorkTree, run: &TaskRun<'_>, squashed: Option<&
     setup.redactor.redact(&message).into_owned()
 }
 
-/// Finds out, after a crash, whether the commit that was about to land did; if so the task is
-/// done.
+/// After a crash, determines whether the commit that was about to land did. If so, the task is done.
 ///
 /// # Errors
 /// When the run's own state cannot be read or written.
@@ -301,7 +300,7 @@ pub(crate) fn recover_commit(
         return Ok(());
     }
     let files = run.journal.state.changes.clone();
-    // The plan that was committed says so, and when it was done.
+    // The committed plan may contain the status and the time already.
     if !tree.plan.is_done(&run.task.id) {
         mark_done(tree, run)?;
     }
@@ -311,7 +310,7 @@ pub(crate) fn recover_commit(
     })
 }
 
-/// Now, to the second, in UTC.
+/// The current time in UTC, rounded to seconds.
 pub(crate) fn completed_at() -> String {
     let now = jiff::Timestamp::now();
     let rounded = now.round(jiff::Unit::Second).unwrap_or(now);

@@ -1,4 +1,4 @@
-//! Has the agent draft a plan: turns that change nothing, and one file that Sprag writes.
+//! Lets the agent draft a plan: turns whose changes are undone, and one file that Sprag writes.
 
 use crate::domain::assess::{AssessmentKind, TurnFacts, assess};
 use crate::domain::builtin::trajectory::TurnName;
@@ -32,16 +32,16 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// What a draft is called in messages about it.
+/// The file name of a draft in messages.
 const NAME: &str = "plan.yaml";
 
-/// Where a plan is written to whose place nobody names: the first of these that is there, or else the first.
+/// Directories for a plan without a given path: the first that exists, else the first.
 const DIRECTORIES: [&str; 2] = [".sprag/plans", "plans"];
 
-/// No larger plan is read.
+/// The largest plan, in bytes, that is read.
 const PLAN_LIMIT: u64 = 1 << 20;
 
-/// Has a plan drafted, checks it and writes it.
+/// Lets the agent draft a plan, validates it and writes it.
 ///
 /// # Errors
 /// When the run's own state or the plan cannot be written.
@@ -65,7 +65,7 @@ pub async fn draft_plan(
     Ok(outcome)
 }
 
-/// Asks for drafts until one is valid.
+/// Requests drafts until one is valid.
 async fn drafted(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -112,21 +112,21 @@ async fn drafted(
     Ok(Err(last))
 }
 
-/// What came of one turn.
+/// The result of one turn.
 enum Turn {
     Draft(Box<Draft>),
-    /// There is no valid plan in it; and how the task ends where no further turn follows.
+    /// The turn gave no valid plan. The outcome applies if no further turn follows.
     Invalid(Problem, Outcome),
     Ended(Outcome),
 }
 
-/// An error that passes.
+/// A transient error.
 struct Transient {
     why: String,
     retry_after_ms: Option<u64>,
 }
 
-/// A turn, again after a wait for as long as errors come that pass, as in every run.
+/// A turn, repeated after a wait as long as errors are transient, as in every run.
 async fn lasting_turn(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -282,7 +282,7 @@ async fn turn(
     }))
 }
 
-/// How the turns are named to the agent and in the events.
+/// The purpose of the turns, for the agent and in events.
 const PURPOSE: &str = "plan";
 
 /// The draft in the final message, or else in a file that the agent has written.
@@ -309,7 +309,7 @@ fn drafts_of(
     })
 }
 
-/// Takes back what the agent did to the repository, and says so.
+/// Undoes the agent's changes to the repository, with a warning.
 fn undo(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -346,7 +346,7 @@ fn undo(
     Ok(())
 }
 
-/// Writes the plan, and commits it where that was asked for.
+/// Writes the plan and commits it if requested.
 fn keep(
     parts: &mut Parts<'_>,
     draft: &Draft,
@@ -385,7 +385,7 @@ fn keep(
     Ok(commit)
 }
 
-/// A file that is not there yet, named after the plan.
+/// The path of a new file, named after the plan.
 fn new_file(work_tree: &Path, title: &str) -> PathBuf {
     let there = DIRECTORIES.iter().map(|name| work_tree.join(name));
     let directory = there.clone().find(|path| path.is_dir());
@@ -399,7 +399,7 @@ fn new_file(work_tree: &Path, title: &str) -> PathBuf {
         .unwrap_or(directory)
 }
 
-/// Commits the plan's file and nothing else. The landing writes it into the work tree.
+/// Commits only the plan's file. Landing the commit writes the file into the work tree.
 fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<RevId> {
     let in_tree = path
         .strip_prefix(parts.tree.repo.real().work_tree())
@@ -411,7 +411,7 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
         path: in_tree.clone(),
         content: draft.text.clone().into_bytes(),
     };
-    // Nothing but the plan is in it, which no agent writes by itself.
+    // The commit contains only the plan, which Sprag writes, so no path is protected.
     let nothing = ProtectedPaths::default();
     let (permit, policy) = ((Committable::plan_only(), &*raw), (&parts.setup, &nothing));
     let tree = &mut parts.tree;

@@ -1,4 +1,4 @@
-//! The end of a task: what failed is kept as a patch, HEAD only ever moves by verified work.
+//! The end of a task: failed work is saved as a patch, and HEAD only moves to verified work.
 
 use crate::domain::attempt::{Blame, BlamedTest, TaskState};
 use crate::domain::checks::verdict::{AttemptOutcome, HistoryEntry};
@@ -48,7 +48,7 @@ pub fn finish_task(
         }
         _ => finish_undone(setup, tree, emit, run, outcome),
     };
-    // Told first: a run that dies in between tells it once more rather than never.
+    // The event comes first: a run that dies in between reports the end again instead of never.
     let told = (ended.patch.is_some(), ended.changed_files.clone());
     emit.emit(EventKind::TaskEnded(Box::new(ended)));
     emit.all_kept()?;
@@ -86,7 +86,7 @@ fn finish_done(
             tree.plan.save_outside()?;
         }
     }
-    // So that they are known whichever process it was that committed them.
+    // Independent of which process of the run committed them.
     accounts
         .changed_files
         .extend(run.journal.state.changes.iter().cloned());
@@ -105,14 +105,14 @@ fn finish_undone(
     }
     name_submodules(tree, emit);
     let patch = save_patch(setup, tree, emit, run);
-    // A merge is made anew from its two sides, which the branch is put back for.
+    // A merge is made anew from its two sides, so the tree is restored for moving the branch back.
     if tree.merging.is_some() {
         restore(tree, emit);
     }
     ended(tree, emit, run, outcome, patch)
 }
 
-/// Commits of the agent's own that no verified commit took up leave the branch; they stay reachable.
+/// Removes the agent's own unverified commits from the branch. They stay reachable under a reference.
 fn take_back_head(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
     match tree
         .repo
@@ -121,8 +121,8 @@ fn take_back_head(setup: &Setup, tree: &mut WorkTree, emit: &mut Emitter<'_>, ru
     {
         Ok(None) => {}
         Ok(Some(kept)) => {
-            // HEAD and refs are not those of the turn's beginning any more: a turn that is
-            // taken up is judged from here.
+            // HEAD and refs differ from those at the start of the turn, so a resumed turn must not be
+            // compared with them.
             setup.run_dir.remove(RunFile::TurnMark);
             emit.warn(format!(
                 "the branch is back where the task began; the agent's commits are kept under {kept}"
@@ -158,7 +158,7 @@ fn save_patch(
     }
 }
 
-/// What the work changes of the branch, as a patch.
+/// The changes of the work relative to the branch, as a patch.
 fn patch_of(tree: &WorkTree, raw: &RawSnapshot) -> anyhow::Result<Vec<u8>> {
     let Some(merging) = &tree.merging else {
         return Ok(tree.repo.patch(raw)?);
@@ -168,8 +168,8 @@ fn patch_of(tree: &WorkTree, raw: &RawSnapshot) -> anyhow::Result<Vec<u8>> {
     Ok(tree.repo.patch_between(&merging.ours, &now)?)
 }
 
-/// Gives the patch of an earlier end of the task a name of its own: its work may be nowhere else once it has left the
-/// tree. One that holds the same is of this end, in a process that has died.
+/// Renames a patch from an earlier end of the task, because it may be the only copy of that work. A
+/// patch with the same content is from this end, in a process that died.
 fn keep_earlier(setup: &Setup, task: &str, patch: &[u8]) -> anyhow::Result<()> {
     let Some(earlier) = setup.run_dir.read(RunFile::Patch(task)) else {
         return Ok(());
@@ -185,7 +185,7 @@ fn keep_earlier(setup: &Setup, task: &str, patch: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The patch; what would tell secrets is masked in it, and then it may not apply.
+/// The patch with secrets masked. A masked patch may not apply.
 fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec<u8> {
     let detector = setup.detector.as_ref();
     let seen = detector.and_then(|detector| detector.find(&mut patch.as_slice()).ok());
@@ -204,7 +204,7 @@ fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec
     if !holds_one(&masked) {
         return masked;
     }
-    // What was written so that it is not masked goes by its whole lines, or with all others.
+    // Secrets that masking misses: replace their whole lines, or else the whole patch.
     let mut lines = Vec::with_capacity(masked.len());
     for line in masked.split_inclusive(|byte| *byte == b'\n') {
         match holds_one(line) {
@@ -218,10 +218,9 @@ fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec
     }
 }
 
-/// Makes room for the next task after one that failed after so many attempts, when there is to be
-/// one: its work, of which these files are `(saved as a patch, changed)`, leaves the tree. It comes after the end of
-/// the task is recorded, so that a run that dies on the way does it over again. Work that could
-/// not be saved is never removed, nor is what somebody else has put there.
+/// After a failed task, restores the tree for the next one, if there is one. `saved` says whether the
+/// work is saved as a patch; `files` are the changed files. This happens after the end of the task is
+/// recorded, so that a resumed run repeats it. Unsaved work and files of other people are never removed.
 pub fn make_room(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -297,7 +296,7 @@ fn ended(
     }
 }
 
-/// The value that a task gave which is done.
+/// The structured output of a task that is done.
 fn structured_output(state: &TaskState, outcome: &Outcome) -> Option<serde_json::Value> {
     let given = state.output.as_ref()?.value();
     given
@@ -305,7 +304,7 @@ fn structured_output(state: &TaskState, outcome: &Outcome) -> Option<serde_json:
         .cloned()
 }
 
-/// The tests that failed last. A task that passed has only flaky ones to tell of.
+/// The tests that failed last. For a task that passed, only the flaky ones.
 fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
     let failed = state
         .last_failure
@@ -322,7 +321,7 @@ fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
     blamed
 }
 
-/// What the attempts came to, the last one included when nothing was verified in it.
+/// The history of attempts, including the last one if it ended without a verification.
 fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
     let mut history = state.history.clone();
     let idle = matches!(outcome, Outcome::NoProgress { .. } | Outcome::PlanningOnly);
@@ -342,8 +341,8 @@ fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
     history
 }
 
-/// Whether the task's last word is a changed tree. A pre-flight stop means that the last attempt
-/// changed nothing. What a turn that was cut short has left is seen only in the snapshot `now`.
+/// Whether the task leaves a changed tree. A preflight stop means that the last attempt changed nothing.
+/// The changes of an interrupted turn are visible only in the snapshot `now`.
 fn changes_made(state: &TaskState, now: &Snapshot, outcome: &Outcome) -> bool {
     match outcome {
         Outcome::NoProgress { .. } | Outcome::PlanningOnly | Outcome::AlreadySatisfied { .. } => {

@@ -1,4 +1,4 @@
-//! How far a long turn has come, told once in a while, so that nobody takes it for one that hangs.
+//! Reports the progress of a long turn at intervals, so that it does not seem to hang.
 
 use crate::domain::agent::{AgentEvent, Usage};
 use crate::domain::duration::millis;
@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// What an agent's events have told of its turn so far.
+/// The progress of a turn according to its events.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     began: Instant,
@@ -18,7 +18,7 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// A turn that begins now.
+    /// The progress of a turn that starts now.
     pub(super) fn new() -> Self {
         Self {
             began: Instant::now(),
@@ -28,7 +28,7 @@ impl Heartbeat {
         }
     }
 
-    /// Takes in what the agent said or did.
+    /// Updates the progress with an event.
     pub(super) fn note(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ToolCall { name, summary, .. } => {
@@ -42,7 +42,7 @@ impl Heartbeat {
         }
     }
 
-    /// How far the turn has come.
+    /// The progress as an event.
     pub(super) fn beat(&self) -> EventKind {
         let changed = u32::try_from(self.changed.len()).unwrap_or(u32::MAX);
         EventKind::TurnProgress(Box::new(TurnProgress {
@@ -54,7 +54,7 @@ impl Heartbeat {
     }
 }
 
-/// Waits for `work`, and calls `beat` whenever `every` has passed until then.
+/// Waits for `work` and meanwhile calls `beat` at every interval of `every`.
 pub(super) async fn beating<T>(
     work: impl Future<Output = T>,
     every: Duration,

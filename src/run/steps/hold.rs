@@ -1,5 +1,5 @@
-//! Changes of protected paths are taken out of the work and kept as a patch, so that the rest of it is not
-//! lost with them.
+//! Removes changes of protected paths from the work and saves them as a patch, so that the rest of the
+//! work is not lost.
 
 use crate::commit_policy::entries::is_protected;
 use crate::domain::settings::{AgentCommits, OnProtected};
@@ -11,9 +11,9 @@ use crate::run::task::TaskRun;
 use crate::run::work_tree::{Seen, head_of};
 use std::collections::BTreeSet;
 
-/// Takes changes of protected paths out of the work of a turn where there is other work besides, and says
-/// what is left. Where nothing else was done, or they cannot be taken out, everything stays as it is: then
-/// it is a violation. `number` is the one of the turn's files.
+/// Removes changes of protected paths from the work of a turn if there are other changes. Returns the
+/// new state. If there is no other work, or they cannot be removed, everything stays, which is a
+/// violation. `number` is the one in the names of the turn's files.
 pub(crate) fn hold_protected(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -70,7 +70,7 @@ fn taken_out(
     Ok(())
 }
 
-/// Whether commits of the agent's own are to be kept: what they change is not taken out of them.
+/// Whether the agent's own commits are kept: changes inside them are not removed.
 fn has_own_commits(parts: &Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> bool {
     run.config.settings.agent_commits == AgentCommits::Accept
         && head_of(raw) != parts.tree.repo.base()

@@ -1,4 +1,4 @@
-//! The repository's own hooks, as they stood when the run began.
+//! Runs the repository's own hooks, as they were when the run started.
 
 use crate::domain::attempt::Observation;
 use crate::git::{Hook, RawSnapshot, Staged};
@@ -10,24 +10,24 @@ use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use std::time::Duration;
 
-/// The longest that a commit hook may run.
+/// The timeout of a commit hook.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// How much of the beginning and the end of a hook's output is kept.
+/// How many bytes of the start and of the end of a hook's output are kept.
 const HOOK_OUTPUT: usize = 16 << 10;
 
-/// What a hook made of a commit.
+/// The result of the hooks for a commit.
 pub(crate) enum Hooked {
-    /// It agrees, with this message.
+    /// They accept the commit, with this message.
     Agreed(String),
     /// There is no commit.
     Ended(Observation),
 }
 
-/// Asks pre-commit and commit-msg.
+/// Runs pre-commit and commit-msg.
 ///
 /// # Errors
-/// When a hook cannot be made ready or the run's own state cannot be written.
+/// When a hook cannot be prepared or the run's own state cannot be written.
 pub(crate) async fn ask_hooks(
     setup: &Setup,
     tree: &mut WorkTree,

@@ -1,5 +1,5 @@
-//! What every commit of Sprag's has in common: it is staged, made under an identity and landed, and
-//! what it could not hold is named.
+//! The steps that all of Sprag's commits share: staging, the identity, landing, and warnings about what
+//! a commit cannot contain.
 
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
@@ -15,16 +15,16 @@ use crate::run::setup::Setup;
 use crate::run::steps::policy::of_staged;
 use crate::run::work_tree::WorkTree;
 
-/// The policy does not allow what was to be committed: not a fault of the commit, but a violation.
+/// The policy forbids what was staged. This is a violation and not a failed commit.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub(crate) struct Forbidden(Vec<String>);
 
 impl Forbidden {
-    /// Passes where nothing was found.
+    /// Passes if nothing was found.
     ///
     /// # Errors
-    /// What was found.
+    /// The findings.
     pub(crate) fn unless_empty(found: Vec<String>) -> Result<(), Self> {
         match found.is_empty() {
             true => Ok(()),
@@ -33,7 +33,7 @@ impl Forbidden {
     }
 }
 
-/// What an error on the way to a commit says of a violation; `None` where it is another one.
+/// The message if an error on the way to a commit is a violation; `None` for other errors.
 pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
     let is_forbidden = error.downcast_ref::<Forbidden>().is_some();
     let is_unlike = matches!(
@@ -43,12 +43,12 @@ pub(crate) fn violation(error: &anyhow::Error) -> Option<String> {
     (is_forbidden || is_unlike).then(|| format!("{error:#}"))
 }
 
-/// Stages what the permit is good for, and judges it; `None` where that is nothing. What is staged decides,
-/// whatever was seen of the work tree before. Where the conflicts of a merge were resolved, its two sides are the
-/// parents.
+/// Stages the tree of the permit and applies the policy to it; `None` if there is nothing to commit. The
+/// staged content decides, regardless of earlier views of the work tree. A merge commit has both sides
+/// as parents.
 ///
 /// # Errors
-/// When it cannot be staged, the permit is for another tree, or the policy does not allow what is staged.
+/// When staging fails, the permit is for another tree, or the policy forbids the staged changes.
 pub(crate) fn stage(
     tree: &mut WorkTree,
     (permit, raw): (Committable, &RawSnapshot),
@@ -78,7 +78,7 @@ pub(crate) fn stage(
 /// Moves the branch to a commit that was made.
 ///
 /// # Errors
-/// When the branch does not take it.
+/// When the branch cannot be moved.
 pub(crate) fn land(
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
@@ -91,7 +91,7 @@ pub(crate) fn land(
     Ok(())
 }
 
-/// Changes that no commit of this repository can hold.
+/// Warns of changes that no commit of this repository can contain.
 pub(crate) fn name_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
     let dirty = tree.repo.dirty_submodules();
     if !dirty.is_empty() {
@@ -102,7 +102,7 @@ pub(crate) fn name_submodules(tree: &WorkTree, emit: &mut Emitter<'_>) {
     }
 }
 
-/// Afterwards the tree is clean, but for what is named here.
+/// Warns of changes that remain in the tree after a commit.
 pub(crate) fn name_leftovers(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     name_submodules(tree, emit);
     let (Some(raw), _) = tree.last_snapshot(emit) else {
@@ -125,7 +125,7 @@ pub(crate) fn name_leftovers(tree: &mut WorkTree, emit: &mut Emitter<'_>) {
     }
 }
 
-/// The plan's short name: its id, or its file's name without the ending.
+/// The plan's short name: its id, or its file's name without the extension.
 pub(crate) fn plan_name(state: &PlanState) -> String {
     let file = state.file.as_ref().and_then(|file| file.path.file_stem());
     let stem = file.map(|stem| stem.to_string_lossy().into_owned());
@@ -140,7 +140,7 @@ pub(crate) fn plan_name(state: &PlanState) -> String {
         .collect()
 }
 
-/// Whose name the commits have: the bot's in a job of GitHub Actions, else what git is configured for.
+/// The identity of commits: the bot's in GitHub Actions, else the one configured in git.
 pub(crate) fn identity(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>) -> Identity {
     let identity = identity_of_commits(setup.in_actions, &tree.repo);
     if identity == nobody() {

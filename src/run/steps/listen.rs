@@ -1,5 +1,5 @@
-//! Listening to an agent while its turn runs: what it prints goes to the transcript, to the parser
-//! and, within bounds, into the events.
+//! Processes an agent's output during its turn: all of it goes to the transcript and the reader, a
+//! bounded part becomes events.
 
 use crate::agents::TurnReader;
 use crate::domain::agent::AgentEvent;
@@ -11,11 +11,11 @@ use crate::run::steps::heartbeat::Heartbeat;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::io::Write as _;
 
-/// The longest line of an agent's protocol that is read whole.
+/// The longest line, in bytes, of an agent's protocol that is read whole.
 const LONGEST_LINE: usize = 16 << 20;
-/// How much of the end of stderr is kept for an agent's error.
+/// How many bytes at the end of stderr are kept for an agent's error.
 const STDERR_TAIL: usize = 16 << 10;
-/// What becomes events of a turn: of the agent's protocol, and of lines that are not of it.
+/// The limits on events of a turn: for the agent's protocol, and for other lines.
 const PROTOCOL: Allowance = Allowance {
     events: 50_000,
     bytes: 32 << 20,
@@ -25,7 +25,7 @@ const RAW: Allowance = Allowance {
     bytes: 4 << 20,
 };
 
-/// Hears one turn of an agent.
+/// Processes the output of one turn.
 pub(super) struct Listener<'l, 'e> {
     log: Option<Log>,
     lost: Option<String>,
@@ -34,10 +34,10 @@ pub(super) struct Listener<'l, 'e> {
     teller: Teller<'l, 'e>,
 }
 
-/// What is known of the turn once it is over.
+/// The results once the turn is over.
 pub(super) struct Heard {
     pub(super) reader: Box<dyn TurnReader>,
-    /// The end of what it wrote to stderr, as plain text.
+    /// The end of its stderr, as plain text.
     pub(super) stderr: String,
     /// Why the transcript is incomplete.
     pub(super) lost: Option<String>,
@@ -61,7 +61,7 @@ impl<'l, 'e> Listener<'l, 'e> {
         }
     }
 
-    /// Takes output in as it arrives.
+    /// Processes a chunk of output.
     pub(super) fn hear(&mut self, stream: StreamKind, chunk: &[u8]) {
         if let Some(log) = &mut self.log
             && let Err(error) = log.write_all(chunk)
@@ -78,7 +78,7 @@ impl<'l, 'e> Listener<'l, 'e> {
     fn stdout(&mut self, mut chunk: &[u8]) {
         let teller = &mut self.teller;
         while !chunk.is_empty() {
-            // Once raw lines are told no more, there is no need to look at them one by one.
+            // Once no more raw lines become events, they need not be split one by one.
             if teller.raw.is_used_up() && self.lines.is_at_line_start() {
                 let (plain, rest) = chunk.split_at(plain_lines(chunk));
                 teller.pass_over(plain);
@@ -95,13 +95,13 @@ impl<'l, 'e> Listener<'l, 'e> {
         }
     }
 
-    /// Tells how far the turn has come.
+    /// Emits the progress of the turn.
     pub(super) fn beat(&mut self) {
         let beat = self.teller.heartbeat.beat();
         self.teller.emit.emit(beat);
     }
 
-    /// Ends listening.
+    /// Processes the end of the output.
     pub(super) fn finish(mut self) -> Heard {
         let mut teller = self.teller;
         self.lines.finish(|line| teller.line(&line));
@@ -118,21 +118,21 @@ impl<'l, 'e> Listener<'l, 'e> {
     }
 }
 
-/// Length of the whole lines at the beginning of `chunk` in which there is no `{`: none of them is
-/// of an agent's protocol.
+/// The length of the complete lines at the start of `chunk` that contain no `{`. None of them belongs to
+/// an agent's protocol.
 fn plain_lines(chunk: &[u8]) -> usize {
     let plain = memchr(b'{', chunk).map_or(chunk, |at| &chunk[..at]);
     memrchr(b'\n', plain).map_or(0, |end| end + 1)
 }
 
-/// Makes events of lines until there are too many.
+/// Makes events of lines up to the limits.
 struct Teller<'l, 'e> {
     reader: Box<dyn TurnReader>,
     heartbeat: Heartbeat,
     emit: &'l mut Emitter<'e>,
     protocol: Allowance,
     raw: Allowance,
-    /// Events that were not told, or the lines they would have been made of.
+    /// The number of events that were dropped, or of lines that would have become events.
     untold: u64,
 }
 
@@ -172,7 +172,7 @@ impl Teller<'_, '_> {
     }
 }
 
-/// How many more events of a kind there may be in a turn, and how large all of them.
+/// How many more events of a kind a turn may have, and their total size.
 #[derive(Debug, Clone, Copy)]
 struct Allowance {
     events: u32,
@@ -180,7 +180,7 @@ struct Allowance {
 }
 
 impl Allowance {
-    /// Whether there may be an event of this size. After the first that may not be there is none.
+    /// Whether an event of this size is allowed. After the first refusal, no event is.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self
             .events
@@ -198,7 +198,7 @@ impl Allowance {
     }
 }
 
-/// About how many bytes of text an event holds.
+/// The approximate size of an event's text, in bytes.
 fn size(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::SessionStarted { session_id } => session_id.len(),

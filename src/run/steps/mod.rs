@@ -1,5 +1,5 @@
-//! Step → effect → observation: one file for each thing that a run does to the world. A step takes
-//! only those parts of a run that it uses.
+//! Step → effect → observation, with one file per kind of step. A step takes only the parts of a run
+//! that it uses.
 
 mod agent_end;
 mod agent_files;
@@ -52,10 +52,10 @@ use crate::run::parts::Parts;
 use crate::run::setup::Setup;
 use crate::run::task::TaskRun;
 
-/// Performs one step and says what came of it.
+/// Performs one step and returns the observation.
 ///
 /// # Errors
-/// Only what makes it impossible to go on at all: the run's own state cannot be written.
+/// When the run cannot continue at all because its own state cannot be written.
 pub async fn perform(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
@@ -84,7 +84,8 @@ pub async fn perform(
     }
 }
 
-/// What came of children, or what they did that no task may do. A run that is stopped says that as a warning.
+/// Replaces the observation with the violations of children that have ended. For an interrupted step
+/// they become warnings.
 fn unless_violated(setup: &Setup, emit: &mut Emitter<'_>, observation: Observation) -> Observation {
     let violations = setup.violations();
     match observation {

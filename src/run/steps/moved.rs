@@ -1,4 +1,4 @@
-//! Commits that are in the repository already, taken for the branch once the checks pass on them.
+//! Moves the branch to existing commits once the checks pass on them.
 
 use crate::checks::Verification;
 use crate::domain::attempt::{BlamedTest, FailedCheck, ProofResult, Proofs};
@@ -15,12 +15,12 @@ use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::fmt;
 
-/// Failing tests that one message names.
+/// How many failing tests one message names.
 const NAMED: usize = 8;
 
-/// What became of commits that were to be taken.
+/// The result of trying to move the branch to commits.
 pub enum Moved {
-    /// The branch is at them. Tests that fail there failed before in the same way, and `known_failures` takes that.
+    /// The branch is at the commits. Only known failures occur there, which `known_failures` accepts.
     There(Vec<BlamedTest>),
     /// The branch is where it was.
     Back(NotMoved),
@@ -30,17 +30,17 @@ pub enum Moved {
 pub enum NotMoved {
     /// Checks fail on the commits.
     Fails(Failing),
-    /// The run was asked to stop.
+    /// The run was stopped.
     Stopped,
     /// The repository cannot be moved there or back.
     Impossible(String),
 }
 
-/// Checks that fail on commits, and whom that is to be blamed on.
+/// Checks that fail on the commits, and what caused the failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failing {
     checks: Vec<String>,
-    /// The tests that fail, as far as they can be told.
+    /// The failing tests, as far as they are known.
     pub tests: Vec<BlamedTest>,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Display for Failing {
     }
 }
 
-/// What the checks say of the tree that commits are put on, found out where a check fails on them.
+/// Results of the checks on the tree before the move, determined when a check fails after it.
 #[derive(Debug)]
 pub struct Before {
     tree: TreeId,
@@ -69,7 +69,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Of this tree nothing is known yet.
+    /// No results are known for this tree yet.
     pub fn at(tree: TreeId) -> Self {
         Self {
             tree,
@@ -77,7 +77,7 @@ impl Before {
         }
     }
 
-    /// What these checks say of it; `None` when the run was stopped.
+    /// The result of these checks on the tree; `None` if the run was stopped.
     async fn look_up(
         &mut self,
         setup: &Setup,
@@ -98,8 +98,8 @@ impl Before {
     }
 }
 
-/// Brings branch, index and work tree to `to` and verifies it there by every set of `checks`. Where they do not
-/// pass, the branch is put back. What fails is compared with what failed `before` as the settings say.
+/// Moves branch, index and work tree to `to` and runs every set of `checks` there. If they do not pass,
+/// moves back. Failures are compared with those `before`, as the settings say.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -123,7 +123,7 @@ pub async fn move_and_verify(
     Ok(moved)
 }
 
-/// The same, where checks that fail are run again as often as the settings say.
+/// As [`move_and_verify`], but repeats failing checks as often as the settings say.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -151,8 +151,8 @@ pub async fn move_and_verify_with_reruns(
     }
 }
 
-/// Runs every set of checks on the tree as it stands. What the checks change is undone: what is taken is
-/// what was committed.
+/// Runs every set of checks on the current tree. Changes that the checks make are undone, because the
+/// commits are accepted as they are.
 async fn verify_moved(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -205,8 +205,8 @@ async fn verify_moved(
     Ok(Moved::There(known))
 }
 
-/// Whether nothing fails but what failed before, and the settings take that. A failed build skips the other checks, so
-/// that nothing is known of them.
+/// Whether only known failures occur and the settings accept them. After a failed build, nothing is
+/// known about the other checks, because they were skipped.
 fn is_tolerated(
     config: &TaskConfig,
     verification: &Verification,

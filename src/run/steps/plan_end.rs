@@ -11,10 +11,10 @@ use crate::run::setup::Setup;
 use crate::run::steps::landing::{identity, land, plan_name, stage};
 use crate::run::work_tree::{WorkTree, head_of};
 
-/// The commit that records what no task's commit has: at most one, at the end of the plan.
+/// Commits the statuses that no task's commit contains: at most one commit, at the end of the plan.
 ///
 /// # Errors
-/// When it cannot be made; the plan's file is then as it was.
+/// When it cannot be made. The plan file is then unchanged.
 pub fn record_plan_end(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -32,7 +32,7 @@ pub fn record_plan_end(
         return Ok(());
     }
     let plan = tree.plan.content(None)?;
-    // Nothing but the plan is in it, which is judged by what it says.
+    // The commit contains only the plan, whose content the policy judges, so no path is protected.
     let nothing = ProtectedPaths::default();
     let (permit, policy) = ((Committable::plan_only(), raw.as_ref()), (setup, &nothing));
     let Some(staged) = stage(tree, permit, policy, plan, head_of(&raw))? else {

@@ -1,4 +1,4 @@
-//! The plan file is Sprag's: what a turn changed in it alone is no change, and is put right.
+//! The plan file during a turn. A turn that changes only the plan changes nothing: the plan is restored.
 
 use crate::domain::snapshot::Snapshot;
 use crate::run::directory::write_atomically;
@@ -7,10 +7,10 @@ use crate::run::work_tree::{Seen, WorkTree};
 use std::fs::{self, Permissions};
 use std::path::{Path, PathBuf};
 
-/// No larger plan was read at the start.
+/// The largest plan that can have been read at the start, in bytes.
 const PLAN_LIMIT: u64 = 1 << 20;
 
-/// The plan file of the work tree as it is before a turn.
+/// The plan file in the work tree before a turn.
 #[derive(Debug)]
 pub struct PlanBefore {
     path: PathBuf,
@@ -20,8 +20,8 @@ pub struct PlanBefore {
 }
 
 impl PlanBefore {
-    /// Keeps it; `None` where there is none in the work tree. A turn that is taken up after a crash has
-    /// it as the last commit has.
+    /// Reads the plan file; `None` if the plan does not lie in the work tree. For a turn that is resumed
+    /// after a crash, reads it from the last commit.
     pub fn read(tree: &WorkTree, is_taken_up: bool) -> Option<Self> {
         let file = tree.plan.file.as_ref()?;
         let in_tree = file.in_tree.clone()?;
@@ -39,8 +39,8 @@ impl PlanBefore {
         })
     }
 
-    /// Puts the plan file right after a turn that began at `before` and ended as `seen`, and says how
-    /// it ended then. Where the turn changed more than the plan, its words for the plan stay.
+    /// Restores the plan file after a turn that started at `before` and ended as `seen`. Returns the new
+    /// state. If the turn changed other files, too, its version of the plan stays.
     pub fn put_right(
         &self,
         tree: &mut WorkTree,
@@ -78,7 +78,8 @@ impl PlanBefore {
         Ok(())
     }
 
-    /// Whether every directory above is one of the work tree, and no link that leads out of it.
+    /// Whether all parent directories are real directories of the work tree, so that no link leads
+    /// outside.
     fn is_in_reach(&self, tree: &WorkTree) -> bool {
         let top = tree.repo.real().work_tree();
         let is_dir = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());

@@ -1,4 +1,5 @@
-//! What an agent leaves behind, judged by the policy: the work of a turn, its own commits, and what is staged.
+//! Applies the policy to the results of an agent: the work of a turn, its own commits, and what is
+//! staged.
 
 use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, judge_text};
 use crate::domain::protected_paths::ProtectedPaths;
@@ -11,7 +12,7 @@ use std::io::Read as _;
 
 const CHUNK: usize = 64 * 1024;
 const FILE: u32 = 0o100_644;
-/// No larger plan was read at the start.
+/// The largest plan that can have been read at the start, in bytes.
 const PLAN_LIMIT: u64 = 1 << 20;
 
 /// The rules of a run.
@@ -35,8 +36,8 @@ pub(crate) fn rules<'a>(
     }
 }
 
-/// What the work changes that it may not, as it lies in the work tree. `nested` are the untracked repositories
-/// that were in it before: no commit has a new one, but whoever reads a protected directory reads it there.
+/// Forbidden changes in the work tree. `nested` are the untracked repositories that existed before. No
+/// commit contains a new one, but programs that read a protected directory would find it there.
 pub(crate) fn of_work_paths(
     setup: &Setup,
     tree: &WorkTree,
@@ -68,7 +69,8 @@ fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
         changes: all.map(|change| (change.path.as_slice(), change)).collect(),
     };
     let mut entries = raw.changed_paths();
-    // Comments of the plan are no change of it, and are committed all the same.
+    // Changed comments do not count as a change of the plan, but they are committed and may contain
+    // secrets.
     if let Some(plan) = rules.plan.as_ref().filter(|_| rules.secrets.is_some())
         && !work.changes.contains_key(plan.path)
     {
@@ -82,7 +84,7 @@ fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
     judge(&entries, rules, &work)
 }
 
-/// What is wrong with what is staged, read from the staged objects.
+/// Violations in what is staged, read from the staged objects.
 pub(crate) fn of_staged(
     setup: &Setup,
     tree: &WorkTree,
@@ -93,7 +95,7 @@ pub(crate) fn of_staged(
     judge(staged.changed(), &rules(setup, tree, protected), &objects)
 }
 
-/// Where secrets are in the work tree, and in commits of the agent's own where it may have made such.
+/// The locations of secrets in the work tree and, with `has_commits`, in the agent's own commits.
 pub(crate) fn secrets_in(
     setup: &Setup,
     tree: &WorkTree,
@@ -111,7 +113,7 @@ pub(crate) fn secrets_in(
     findings.secret_lines()
 }
 
-/// What is not in the last of the commits any more is in their history.
+/// Secrets in each commit, because the history keeps what the last commit no longer contains.
 fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Findings {
     let mut findings = Findings::default();
     let (Some(detector), Ok(commits)) = (&setup.detector, tree.repo.commits_after_base(head))
@@ -132,7 +134,7 @@ fn secrets_in_commits(setup: &Setup, tree: &WorkTree, head: &RevId) -> Findings 
     findings
 }
 
-/// The protected paths that a commit of the agent's own changes.
+/// The protected paths that one of the agent's own commits changes.
 pub(crate) fn of_own_commit(
     setup: &Setup,
     tree: &WorkTree,
@@ -146,14 +148,14 @@ pub(crate) fn of_own_commit(
     judge(changed, &rules, &Objects(&tree.repo)).path_lines()
 }
 
-/// Files as they lie in the work tree.
+/// Files in the work tree.
 struct Work<'a> {
     repo: &'a Repo,
     changes: HashMap<&'a [u8], &'a Change>,
 }
 
 impl Contents for Work<'_> {
-    /// What cannot be read cannot be committed either.
+    /// An unreadable file counts as read, because it cannot be committed either.
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
         let Some(change) = self.changes.get(entry.path.as_slice()) else {
             sink(
@@ -183,7 +185,7 @@ impl Contents for Work<'_> {
     }
 }
 
-/// Files as the object store has them.
+/// Files in the object store.
 struct Objects<'a>(&'a Repo);
 
 impl Contents for Objects<'_> {

@@ -1,4 +1,4 @@
-//! The prompt of a turn, made of the plan and of what has happened.
+//! Makes the prompt of a turn from the plan and the history.
 
 use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
 use crate::domain::checks::verdict::HistoryEntry;
@@ -18,22 +18,22 @@ use crate::run::task::TaskRun;
 use crate::run::work_tree::changed_paths;
 use std::path::PathBuf;
 
-/// How much of the work a reviewer is shown as a patch.
+/// The longest patch, in bytes, that a reviewer sees.
 const DIFF_BYTES: usize = 60_000;
 
-/// A prompt that is kept in the run directory.
+/// A prompt that is saved in the run directory.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    /// The number under which the turn's files are kept.
+    /// The number of the turn's files.
     pub(crate) number: u32,
-    /// Its file, relative to the run directory.
+    /// The path of its file, relative to the run directory.
     pub(crate) name: String,
-    /// Its file.
+    /// The absolute path of its file.
     pub(crate) file: PathBuf,
     pub(crate) text: String,
 }
 
-/// The prompt that a task begins with. `reviewed` is what a run is compared with that only reviews; the diff is
+/// The first prompt of a task, for display. In a review-only run `reviewed` is the base; the diff is
 /// left out.
 pub fn first_prompt(
     state: &PlanState,
@@ -52,10 +52,10 @@ pub fn first_prompt(
     prompt(&input(state, task, (instructions, ""), (part, purpose)))
 }
 
-/// Makes the prompt of a turn and keeps it.
+/// Makes and saves the prompt of a turn.
 ///
 /// # Errors
-/// When it cannot be kept.
+/// When it cannot be saved.
 pub(crate) fn write_prompt(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -77,10 +77,10 @@ pub(crate) fn write_prompt(
     keep_prompt(parts, text)
 }
 
-/// Keeps the text of a turn's prompt, under the next number of the run.
+/// Saves the prompt of a turn under the run's next number.
 ///
 /// # Errors
-/// When it cannot be kept.
+/// When it cannot be saved.
 pub(crate) fn keep_prompt(parts: &mut Parts<'_>, text: String) -> anyhow::Result<Prompt> {
     parts.accounts.turns += 1;
     let number = parts.accounts.turns;
@@ -170,17 +170,17 @@ fn input<'a>(
     }
 }
 
-/// What a reviewer is shown of the work.
+/// The part of the work that a reviewer sees.
 #[derive(Debug, Default)]
 struct Diff {
     text: String,
     is_cut: bool,
     files: Vec<String>,
-    /// What it is compared with, where it is only reviewed.
+    /// The base of the comparison, in a review-only run.
     compared_with: Option<String>,
 }
 
-/// The work of the task, or the change that is only reviewed, as a patch within its budget.
+/// The work of the task, or the change under review, as a patch up to the size limit.
 fn diff(parts: &mut Parts<'_>) -> Diff {
     let (patch, files) = match &parts.setup.reviewed {
         Some(change) => {
@@ -220,7 +220,7 @@ fn diff(parts: &mut Parts<'_>) -> Diff {
     }
 }
 
-/// What the agent has to do in this phase.
+/// The agent's part in this phase.
 fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
     let state = &run.journal.state;
     let failing = || {
@@ -315,7 +315,7 @@ fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What a nudge shows of a tree in which nothing happened.
+/// The status in a nudge after a turn without changes.
 fn unchanged_status(current: Option<&Snapshot>, changes: &[String]) -> String {
     let head = match current {
         Some(Snapshot::Known(known)) => match &known.head {

@@ -1,4 +1,4 @@
-//! Further runs of the checks that tell what a verdict is worth.
+//! Runs the checks again to find out what a verdict is worth.
 
 use crate::checks::Verification;
 use crate::domain::attempt::{
@@ -20,11 +20,10 @@ use crate::settings::TaskConfig;
 use anyhow::Context;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runs the checks on the tree that a proof is about, brings the work tree back, and says what that
-/// proves.
+/// Runs the checks on the tree that a proof is about, restores the work tree, and returns the result.
 ///
 /// # Errors
-/// When the run's own state cannot be written, or the work tree cannot be brought back.
+/// When the run's own state cannot be written, or the work tree cannot be restored.
 pub async fn prove(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -35,7 +34,7 @@ pub async fn prove(
 ) -> anyhow::Result<Observation> {
     let began = begin(emit, proof);
     let fingerprint = tree.last_snapshot(emit).1.tree().cloned();
-    // What a merge starts from has conflict markers, which is no baseline.
+    // A merge starts from a tree with conflict markers, which cannot be a baseline.
     let known = known_baseline(memory, run, proof).filter(|_| tree.merging.is_none());
     let result = match known {
         Some(known) => Some(known),
@@ -62,7 +61,7 @@ pub async fn prove(
     })))
 }
 
-/// Tells that a proof begins; returns when.
+/// Emits the start of a proof. Returns its time on the run's clock.
 fn begin(emit: &mut Emitter<'_>, proof: Proof) -> u64 {
     let began = emit.elapsed_ms();
     emit.proving(Some(proof));
@@ -70,7 +69,7 @@ fn begin(emit: &mut Emitter<'_>, proof: Proof) -> u64 {
     began
 }
 
-/// What is told of a proof.
+/// The event line of a proof.
 fn line_of(proof: Proof, result: &ProofResult, attempt: u32, elapsed_ms: u64) -> ProofLine {
     ProofLine {
         proof,
@@ -81,14 +80,14 @@ fn line_of(proof: Proof, result: &ProofResult, attempt: u32, elapsed_ms: u64) ->
     }
 }
 
-/// What the task before, or this one, has already heard of the task's start.
+/// The result on the tree at the start of the task, if this task or an earlier one ran the checks on it.
 fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Option<ProofResult> {
     let start = run.journal.state.task_start.as_ref()?.tree()?;
     let known = memory.recall(start, &run.config);
     known.filter(|_| proof == Proof::Baseline).map(result_of)
 }
 
-/// Whatever is remembered of the tree, the checks run. `None` when the run was stopped.
+/// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
 async fn on_its_tree(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -132,7 +131,7 @@ async fn on_its_tree(
     }
 }
 
-/// What the checks of these settings say of the tree that commits were put on, `None` when the run was stopped.
+/// The result of these checks on the tree before a move to commits; `None` if the run was stopped.
 ///
 /// # Errors
 /// As [`prove`].
@@ -170,11 +169,11 @@ pub(crate) async fn baseline_of_commits(
     Ok(result)
 }
 
-/// Paths that lie in the work tree and that neither its tree nor the other has.
+/// Paths in the work tree that neither its tree nor the other tree contains.
 type Away = BTreeSet<Vec<u8>>;
 
-/// Runs the checks with another tree in the place of the work, and brings the work back. Also returns what they left. The
-/// inner error says why they were not run.
+/// Runs the checks on another tree in place of the work, then restores the work. Also returns the state
+/// that the checks left. The inner error says why they did not run.
 async fn in_its_place(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -199,7 +198,7 @@ async fn in_its_place(
         (Some(Ok(_)), Proof::Flake) => tree.settle(Some(raw), emit).1,
         _ => before.clone(),
     };
-    // Whatever came of it, the work is there again.
+    // The work is restored in every case.
     let exempt = tree.exempt();
     let back = tree.repo.change().swap_back(&exempt);
     back.context("`sprag run --resume` tries again to bring the work back")?;
@@ -211,7 +210,7 @@ async fn in_its_place(
     })
 }
 
-/// Only what the base has can be put in the place of the work.
+/// Why there is no tree to prove against: only committed content can replace the work.
 fn cannot_prove(run: &TaskRun<'_>) -> Option<String> {
     match &run.journal.state.task_start {
         Some(Snapshot::Known(start)) if !start.dirty => None,
@@ -260,8 +259,8 @@ fn tree_of(
     })
 }
 
-/// New tests may need what the change makes of the definitions, and the old ones do not need them. A
-/// module of Rust is named by the file that it belongs to, and stays.
+/// New tests to leave out, because they may need changed definitions, which the old tests do not need.
+/// Rust files stay, because other files declare them as modules.
 fn new_tests_left_out(tests: &TestChanges) -> Vec<String> {
     let is_apart = |path: &&String| !tests.definitions.is_empty() && !path.ends_with(".rs");
     tests.added.iter().filter(is_apart).cloned().collect()

@@ -1,5 +1,5 @@
-//! The run's commits on their state to the remote: pushed with a lease, put on top of what somebody else
-//! has pushed meanwhile and verified there again, or kept where nothing else is possible.
+//! Pushes the run's commits with a lease. If the branch has moved, rebases and verifies them again. If
+//! that fails, keeps them elsewhere.
 
 use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
@@ -18,28 +18,28 @@ use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 use std::time::Duration;
 
-/// How often the work is put on top of a branch that has moved.
+/// How often the work is rebased onto a branch that has moved.
 const REBASES: u32 = 3;
 
-/// What is to be pushed where.
+/// A push of the run's commits.
 pub struct PushRequest<'a> {
-    /// The repository on the server.
+    /// The remote repository.
     pub remote: &'a Remote,
-    /// The branch there.
+    /// The branch on the remote.
     pub branch: BranchName,
-    /// Where it was when the run began; `None` where it was not there.
+    /// Its commit at the start of the run; `None` if it did not exist.
     pub expected: Option<RevId>,
-    /// The commit that the run began from.
+    /// The commit that the run started from.
     pub start: RevId,
-    /// The checks that must pass on top of somebody else's commits.
+    /// The checks that must pass on top of other people's commits.
     pub checks: &'a [TaskConfig],
-    /// The pauses between the tries of a push that fails for the moment.
+    /// The pauses between attempts after a transient failure.
     pub pauses: &'a [Duration],
-    /// What ends the way there. A deadline does not: what is done by then is to arrive.
+    /// Cancels the push. A deadline does not, so that finished work is delivered.
     pub cancel: Cancel,
 }
 
-/// A push as far as it has come.
+/// The state of a push in progress.
 struct PushState {
     head: RevId,
     expected: Option<RevId>,
@@ -47,7 +47,7 @@ struct PushState {
     moves: u32,
 }
 
-/// What a push uses.
+/// The parts of a run that a push uses.
 struct Push<'a, 'e> {
     setup: &'a Setup,
     tree: &'a mut WorkTree,
@@ -56,7 +56,7 @@ struct Push<'a, 'e> {
     request: &'a PushRequest<'a>,
 }
 
-/// Pushes what the run has committed; `None` when that is nothing.
+/// Pushes the run's commits; `None` if there are none.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -100,7 +100,7 @@ pub async fn push_work(
     }))
 }
 
-/// Keeps the run's commits for another job that may push them.
+/// Saves the run's commits in a bundle for a publishing job.
 pub fn keep_for_publish(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>, start: &RevId) {
     let Some(head) = tree.repo.base().filter(|head| head != start) else {
         return;
@@ -115,8 +115,7 @@ pub fn keep_for_publish(setup: &Setup, tree: &WorkTree, emit: &mut Emitter<'_>, 
     }
 }
 
-/// Brings the branch here to where the remote's is, whose trees are the same: the commits there
-/// are GitHub's own making.
+/// Moves the local branch to the remote's commits, which GitHub has recreated with the same trees.
 pub fn follow_remote(
     tree: &mut WorkTree,
     emit: &mut Emitter<'_>,
@@ -178,7 +177,7 @@ impl Push<'_, '_> {
         }
     }
 
-    /// Pushes, and does so again after what passes.
+    /// Pushes, and retries after transient failures.
     async fn pushed(&self, spec: &PushSpec) -> Result<PushOutcome, RemoteError> {
         let mut pauses = self.request.pauses.iter();
         loop {
@@ -201,7 +200,7 @@ impl Push<'_, '_> {
         }
     }
 
-    /// Puts the work on top of where the branch is now, and has it verified there.
+    /// Rebases the work onto the branch's new commits and verifies it there.
     async fn follow(
         &mut self,
         state: &mut PushState,
@@ -216,7 +215,7 @@ impl Push<'_, '_> {
                 "the branch has moved, and its new commits cannot be fetched: {error}"
             ))));
         }
-        // What somebody took back from the branch must not come back with the work.
+        // If the branch was moved back, the removed commits must not return with the work.
         let is_forward = |was: &RevId| self.tree.repo.contains_commit(&now, was);
         let was_taken_back = !state.expected.as_ref().is_none_or(is_forward);
         if !was_taken_back && self.tree.repo.contains_commit(&state.head, &now) {
@@ -271,8 +270,8 @@ impl Push<'_, '_> {
         }
     }
 
-    /// Work that the branch does not take is never lost: another branch of the remote has it, or a
-    /// file of the run directory.
+    /// Keeps work that the branch does not accept: on another branch of the remote, or in a file of the
+    /// run directory.
     async fn keep(&mut self, state: &PushState, failure: &PushFailure) -> PushLine {
         let mut line = PushLine {
             branch: self.request.branch.short().to_owned(),
@@ -325,7 +324,7 @@ impl Push<'_, '_> {
 }
 
 impl PushState {
-    /// Notes what became of each commit, through several rewritings.
+    /// Records the new id of each commit, across several rebases.
     fn note(&mut self, commits: &[Rewritten]) {
         for commit in commits {
             let new = commit.new.as_ref().map(|id| id.0.clone());
@@ -343,7 +342,7 @@ impl PushState {
         }
     }
 
-    /// The run's commits of a history that may begin with somebody else's.
+    /// The run's own commits in a history that may start with other people's commits.
     fn current(&self, commits: &[RevId]) -> Vec<RevId> {
         let own: Vec<&String> = self
             .rebased

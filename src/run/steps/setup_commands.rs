@@ -1,4 +1,4 @@
-//! What runs once before the first turn.
+//! The setup commands, which run once before the first turn.
 
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
@@ -12,23 +12,22 @@ use crate::run::setup::{Setup, interruption};
 use crate::run::work_tree::WorkTree;
 use std::time::Duration;
 
-/// The longest that a setup command may run.
+/// The timeout of a setup command.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// The time that what setup commands left running gets between SIGTERM and SIGKILL, and what is left
-/// of it when the run has to end.
+/// The time between SIGTERM and SIGKILL for services of setup commands, normally and when the run has to
+/// end.
 const SERVICE_GRACE: Duration = Duration::from_secs(5);
 const SERVICE_GRACE_CANCELLED: Duration = Duration::from_millis(500);
 
-/// How much of the end of a setup command's output an error shows.
+/// How many bytes at the end of a setup command's output an error shows.
 const SHOWN: usize = 4 << 10;
 
-/// Runs the setup commands, unless an earlier process of the run did.
-/// Files that they create are no work of the agent's. What they leave running lives until
-/// [`Services::end`].
+/// Runs the setup commands, unless an earlier process of the run did. Files that they create do not
+/// count as the agent's work. Processes that they leave running live until [`Services::end`].
 ///
 /// # Errors
-/// When a command fails: nothing was begun then.
+/// When a command fails. No task is started then.
 pub async fn run_setup(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -88,19 +87,19 @@ pub async fn run_setup(
         }
     }
     tree.settle(before.as_deref(), emit);
-    // Services end with this process: whoever takes the run up has to start them again.
+    // Services end with this process, so a resumed run has to start them again.
     if services.0.is_empty() {
         setup.run_dir.write(RunFile::SetupDone, b"")?;
     }
     Ok(None)
 }
 
-/// What the setup commands left running for the run.
+/// The processes that the setup commands left running for the run.
 #[derive(Default)]
 pub struct Services(Vec<Service>);
 
 impl Services {
-    /// Ends them.
+    /// Ends all services.
     pub async fn end(self, setup: &Setup) {
         let grace = match setup.cancel.reason() {
             Some(_) => SERVICE_GRACE_CANCELLED,

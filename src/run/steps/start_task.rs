@@ -1,4 +1,4 @@
-//! The beginning of a task, new or taken up again.
+//! The start of a task, new or resumed.
 
 use crate::domain::attempt::{Observation, Role};
 use crate::domain::event::EventKind;
@@ -14,7 +14,7 @@ use crate::run::steps::undo;
 use crate::run::task::{TaskRun, TaskStart};
 use crate::run::work_tree::WorkTree;
 
-/// Begins a task, or takes it up where it stopped.
+/// Starts a task, or resumes it where it stopped.
 ///
 /// # Errors
 /// When the run's own state cannot be read or written.
@@ -66,7 +66,7 @@ pub fn start_task<'t>(
     Ok(run)
 }
 
-/// Finds out how far the dead process came with the task.
+/// Determines how far the dead process came with the task.
 fn take_up(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -76,7 +76,7 @@ fn take_up(
 ) -> anyhow::Result<()> {
     recover_commit(setup, tree, accounts, emit, run)?;
     if run.journal.state.key.is_none() {
-        // It was only just begun, or it failed and is taken again with fresh counts.
+        // The task had only just started, or it failed and starts again with fresh counters.
         conversation::forget(&setup.run_dir)?;
         undo::forget(&setup.run_dir);
         emit.emit(EventKind::TaskStarted {

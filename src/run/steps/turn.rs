@@ -1,4 +1,4 @@
-//! One turn of the agent: take a snapshot, run, take another, assess.
+//! One turn of the agent: take a snapshot, run the agent, take another snapshot, assess.
 
 use crate::domain::agent::{Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
@@ -28,10 +28,10 @@ use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
 use crate::run::task::{StandIn, TaskRun};
 use crate::run::work_tree::changed_paths;
 
-/// How much of the end of a final message the history keeps.
+/// How many bytes at the end of a final message the history keeps.
 const MESSAGE_BYTES: usize = 32 * 1024;
 
-/// Lets the agent work once and says what came of it.
+/// Runs the agent once and returns the observation.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -49,7 +49,7 @@ pub async fn turn(
     run.journal.observe(Observation::TurnStarted {
         before: now.clone(),
     })?;
-    // A turn that a crash cut short goes on from where it began, not from where it stopped.
+    // A turn that a crash interrupted is judged from its start, not from where it stopped.
     let before = run.journal.state.turn_start.clone().unwrap_or(now);
     let mark = turn_mark(parts, run, key);
     keep_phase_start(parts, run, key);
@@ -116,7 +116,7 @@ pub async fn turn(
     })))
 }
 
-/// Says who works from now on, where that is another agent than before.
+/// Warns if another agent works from now on.
 fn tell_stand_in(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<StandIn>) {
     let why = match run.stand_in {
         now if now == before => return,
@@ -135,8 +135,8 @@ fn tell_stand_in(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<StandI
         .warn(format!("task {}: {why}: {agent}{model}", run.task.id));
 }
 
-/// Whether another agent does the turn again, because this one is unavailable: it says so, or the waits for it
-/// have run out.
+/// Whether the fallback repeats the turn because this agent is unavailable: it reports so, or no more
+/// waits for it are left.
 fn falls_back(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
@@ -163,7 +163,7 @@ fn falls_back(
     true
 }
 
-/// The same turn once more, by the fallback. What the first agent cost counts.
+/// Repeats the turn with the fallback. The cost of the first agent is included.
 async fn turn_of_fallback(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
@@ -184,8 +184,8 @@ async fn turn_of_fallback(
     Ok(ended)
 }
 
-/// What the final message gives for the run's output schema; `None` where the task owes nothing, and where a turn
-/// that need not give a value gives none: then what was given before holds.
+/// The structured output in the final message. `None` if the task needs none, or if this turn need not
+/// return one and has no valid one: then an earlier output stays.
 fn output(
     parts: &Parts<'_>,
     run: &TaskRun<'_>,
@@ -211,7 +211,7 @@ fn end_of_message(run: &TaskRun<'_>) -> Option<String> {
     text.get(from..).map(str::to_owned)
 }
 
-/// What a reviewer says, which is told; `None` where its turn has no such answer.
+/// Parses and emits a reviewer's answer; `None` if the turn has none.
 fn review(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -245,8 +245,8 @@ fn review(
     Some(review)
 }
 
-/// Calls the agent, and once more without its session where it seems to have lost that. Returns
-/// the number under which the call's files are kept and what the turn cost, too.
+/// Runs the agent, and once more without its session if that seems to be lost. Returns the number of the
+/// turn's files, the end of the turn and its usage.
 async fn call_agent(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
@@ -285,7 +285,7 @@ async fn call_agent(
     Ok((number, end, usage))
 }
 
-/// What the turn did to the repository itself; without a mark only what was left behind is told.
+/// What the turn did to the repository itself. Without a mark, only the current state is inspected.
 fn inspect(
     parts: &mut Parts<'_>,
     mark: Result<TurnMark, GitError>,
@@ -302,8 +302,7 @@ fn inspect(
     parts.tree.repo.change().inspect_turn(&mark)
 }
 
-/// HEAD and refs at the start of the turn. A turn that a crash cut short is judged from where it
-/// began.
+/// HEAD and refs at the start of the turn. A turn that a crash interrupted is judged from its start.
 fn turn_mark(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Result<TurnMark, GitError> {
     let of_turn = (run.task.id.to_string(), key.turn);
     if matches!(run.journal.state.last, Last::Resumed(_))
@@ -361,7 +360,7 @@ fn tell(
     }
 }
 
-/// What the turn did that no task may do. What was undone already is said as a warning.
+/// Violations in the turn. Those that were undone already are only warnings.
 fn violations(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
@@ -418,8 +417,8 @@ fn violations(
     violations
 }
 
-/// What the agent changed in files that were only lent to it is gone. Where changes of protected paths block a
-/// task, these do, too.
+/// Warns that the agent's changes to its own configuration files are discarded. If changes of protected
+/// paths block a task, these do, too.
 fn tell_changed_configuration(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -451,7 +450,7 @@ fn tell_changed_configuration(
     }
 }
 
-/// What the task has changed of tests and check definitions, named where the policy asks for that.
+/// The task's changes to tests and check definitions. Warns of them if the policy says so.
 fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> TestChanges {
     let tests = parts.tree.check_changes(raw, &run.config.checks).tests;
     let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
@@ -470,7 +469,7 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
     tests
 }
 
-/// The turn's own usage: what the gateway has counted, else what the agent says.
+/// The usage of the turn: as the gateway counted, else as the agent reports.
 pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     let told = told_usage(accounts, end);
     end.by_gateway.usage.map_or(told, |counted| Usage {
@@ -480,7 +479,7 @@ pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     })
 }
 
-/// What the agent says of its usage: some report the total of their session.
+/// The usage that the agent reports, converted from session totals to this turn if necessary.
 fn told_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     let usage = end.report.usage;
     let Some(session) = &end.report.session_id else {

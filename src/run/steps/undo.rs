@@ -1,5 +1,5 @@
-//! What a phase may not change, or what the checks do not pass in a phase that may be left out, is brought
-//! back to where the phase began.
+//! Undoes changes that a phase may not make, and the work of an optional phase whose checks fail: both
+//! go back to the start of the phase.
 
 use crate::domain::attempt::{Observation, TurnKey, Writes};
 use crate::domain::snapshot::RevId;
@@ -14,7 +14,7 @@ use crate::run::work_tree::{WorkTree, changed_paths, head_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Where a phase began.
+/// The state at the start of a phase.
 #[derive(Debug, Serialize, Deserialize)]
 struct PhaseStart {
     task: String,
@@ -23,13 +23,13 @@ struct PhaseStart {
     head: Option<RevId>,
 }
 
-/// Forgets where phases of an earlier task began.
+/// Removes the recorded phase start of an earlier task.
 pub(crate) fn forget(run_dir: &RunDir) {
     run_dir.remove(RunFile::PhaseStart);
 }
 
-/// Keeps where a phase begins of which something may have to be undone. A phase that goes on began where
-/// its first turn did.
+/// Records the start of a phase whose changes may have to be undone. Further turns of a phase keep the
+/// start of its first turn.
 pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) {
     let row = run.row(key);
     let may_be_undone = row.writes != Writes::Anything || row.optional;
@@ -58,7 +58,7 @@ fn phase_start(setup: &Setup, run: &TaskRun<'_>, key: TurnKey) -> Option<PhaseSt
     (start.task == run.task.id.as_str() && start.phase == key.phase).then_some(start)
 }
 
-/// Undoes what a turn changed and its phase may not, and names the files. Commits go with it.
+/// Undoes changes that the phase does not allow, including commits. Returns the paths of the files.
 pub(crate) fn undo_what_may_not_change(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
@@ -117,7 +117,7 @@ pub(crate) fn undo_what_may_not_change(
     undone.iter().map(|path| display_path(path)).collect()
 }
 
-/// Brings the work back to where the phase began.
+/// Restores the state at the start of the phase.
 pub fn undo(
     setup: &Setup,
     tree: &mut WorkTree,
@@ -146,7 +146,7 @@ pub fn undo(
     }
 }
 
-/// The plan is left to those who read what changes in it.
+/// Restores files except the plan, which other code validates and corrects.
 fn bring_back(
     tree: &mut WorkTree,
     raw: &RawSnapshot,
@@ -159,7 +159,7 @@ fn bring_back(
     let repo = tree.repo.change();
     let undone = repo.bring_back(raw, &start.tree, goes_back)?;
     repo.put_head_back(start.head.as_ref())?;
-    // Where the phase began on a clean tree, nothing was staged either.
+    // If the phase started on a clean tree, the index was clean, too.
     if start.head == repo.base() && start.tree == repo.base_tree() {
         repo.put_index_back()?;
     }

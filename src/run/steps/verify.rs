@@ -1,4 +1,4 @@
-//! One verification: run the checks, or recall what they said of this tree.
+//! One verification: runs the checks, or reuses their result for the same tree.
 
 use crate::checks::{self, Progress, Surroundings, Verification};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
@@ -18,8 +18,7 @@ use crate::run::task::TaskRun;
 use crate::run::work_tree::WorkTree;
 use crate::settings::TaskConfig;
 
-/// Verifies the tree as it stands by the checks of the task, and mints the permit to commit it where
-/// they pass.
+/// Verifies the current tree with the checks of the task. If they pass, issues the permit to commit it.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -35,7 +34,7 @@ pub async fn verify(
         .tree()
         .and_then(|now| memory.recall(now, &run.config))
         .cloned();
-    // What is recalled holds for the very tree that it was looked up by.
+    // A recalled result applies to exactly the tree that it was looked up by.
     let (verification, raw_after, after) = match recalled {
         Some(verification) => {
             emit.emit(EventKind::VerificationSkipped {
@@ -78,8 +77,8 @@ pub async fn verify(
     })))
 }
 
-/// Removes what no commit has and what the checks make themselves, where it is not as they left it: no check
-/// passes by what the agent wrote there.
+/// Removes untracked files that the checks create themselves if they were changed since, so that no
+/// check passes because of what the agent wrote there.
 fn as_checks_leave_it(
     tree: &mut WorkTree,
     raw: Option<&RawSnapshot>,
@@ -94,8 +93,8 @@ fn as_checks_leave_it(
     Ok(())
 }
 
-/// What a run of the checks permits and what is remembered of it: both are about one tree, so there
-/// is nothing of either where the checks changed what they judged.
+/// Sets the permit and remembers the result of the checks. Both apply to one tree, so neither exists if
+/// the checks changed what they judged.
 pub(crate) fn judge(
     memory: &mut CheckMemory,
     run: &mut TaskRun<'_>,
@@ -112,14 +111,14 @@ pub(crate) fn judge(
     }
 }
 
-/// Files that are not as they were.
+/// Files that differ between two snapshots.
 fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
     let paths = after.changed_since(before);
     paths.iter().map(|path| display_path(path)).collect()
 }
 
-/// Runs the checks on the work as it stands. Where that is the result of a merge, no check runs before it keeps to what a
-/// merge may change.
+/// Runs the checks on the current work. If that is the result of a merge, the rules for merges are
+/// checked first, and no check runs until they are met.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -145,8 +144,8 @@ pub(crate) async fn check_work(
     Ok(failed)
 }
 
-/// Runs the checks of these settings on the tree as it stands, of which `before` is the snapshot.
-/// The caller settles the tree afterwards.
+/// Runs these checks on the current tree, of which `before` is the snapshot. The caller settles the tree
+/// afterwards.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
@@ -199,8 +198,8 @@ pub async fn run_checks(
     Ok(ran)
 }
 
-/// The problem matchers that the task's checks name, as they stood when the run first read them: a
-/// copy is kept, so that neither the agent's commits nor a resume change them.
+/// Loads the problem matchers that the checks name, as they were when the run first read them. A copy is
+/// saved, so that neither the agent's commits nor a resume change them.
 fn load_matchers(
     setup: &Setup,
     tree: &WorkTree,

@@ -1,10 +1,10 @@
-//! Waits for a transient error to pass.
+//! Waits before a transient error is retried.
 
 use crate::domain::attempt::Observation;
 use crate::http::jittered;
 use crate::run::setup::{Setup, interruption};
 
-/// Waits so long and up to a quarter more, or until the run is to stop.
+/// Waits for `ms` milliseconds plus up to a quarter, or until the run is cancelled.
 pub(crate) async fn wait(setup: &Setup, ms: u64) -> Observation {
     let pause = tokio::time::sleep(jittered(ms, setup.longest_wait()));
     tokio::select! {

@@ -3,7 +3,7 @@ use crate::agents::{ExitFacts, command};
 use crate::domain::event::Event;
 use proptest::prelude::*;
 
-/// The events of a turn and its final message, with so many raw lines told.
+/// The events and the final message of a turn in which up to `raw` raw lines become events.
 fn heard(chunks: &[&[u8]], raw: u32) -> (Vec<AgentEvent>, Option<String>) {
     let mut told = Vec::new();
     let mut sink = |event: Event| {
