@@ -1,19 +1,19 @@
-//! What is written to the log of GitHub Actions. The runner takes commands out of every line of a
-//! step's output, so everything but Sprag's own commands goes out between `::stop-commands::` and
-//! its token, and is neutralised on top of that.
+//! The log of GitHub Actions. The runner reads commands from every line of a step's output, so everything
+//! except Sprag's own commands is written between `::stop-commands::` and its token, and is neutralised as
+//! well.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Longest line written in one piece, in bytes. A longer one goes on in the next line, so that a
-/// line of any length needs bounded memory.
+/// Longest line in bytes that is written as one. A longer one is continued on the next line, so that a line
+/// of any length needs bounded memory.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// Makes the token of one stretch. It must not be guessable by an agent.
+/// Generates the token of one protected section. An agent must not be able to guess it.
 pub type Token = Box<dyn FnMut() -> String + Send>;
 
-/// The log of a step. Everything written to it as [`Write`] is text in which no command survives;
-/// [`ActionsLog::command`] is the only way to say one. Clones write to the same log.
+/// The log of a step. Everything written to it through [`Write`] is text in which no command has an effect;
+/// only [`ActionsLog::command`] issues commands. Clones write to the same log.
 #[derive(Clone)]
 pub struct ActionsLog(Arc<Mutex<Log>>);
 
@@ -26,7 +26,7 @@ struct Log {
 }
 
 impl ActionsLog {
-    /// Shields `out`; `token` gives a fresh random token for each stretch of text.
+    /// Protects `out`. `token` generates a new random token for each section of text.
     pub fn new(out: Box<dyn Write + Send>, token: Token) -> Self {
         let log = Log {
             out,
@@ -38,11 +38,11 @@ impl ActionsLog {
         Self(Arc::new(Mutex::new(log)))
     }
 
-    /// Writes workflow commands, one a line, that the runner obeys. They must be made by
-    /// [`super::workflow_command`], which escapes what is in them.
+    /// Writes workflow commands for the runner, one per line. They must be made by
+    /// [`super::workflow_command`], which escapes their content.
     ///
     /// # Errors
-    /// Those of the writer below.
+    /// Those of the underlying writer.
     pub fn command(&self, commands: &[String]) -> io::Result<()> {
         match commands {
             [] => Ok(()),
@@ -50,11 +50,11 @@ impl ActionsLog {
         }
     }
 
-    /// Ends the open line and lets the runner take commands again, so that what other programs of
-    /// the step write afterwards is not affected. Text may still follow: it opens a new stretch.
+    /// Ends the open line and lets the runner accept commands again, so that later output of the step's other
+    /// programs is not affected. Text may still follow: it starts a new section.
     ///
     /// # Errors
-    /// Those of the writer below.
+    /// Those of the underlying writer.
     pub fn finish(&self) -> io::Result<()> {
         let mut log = self.log();
         log.end_line()?;
@@ -73,8 +73,8 @@ impl Write for ActionsLog {
         Ok(text.len())
     }
 
-    /// Flushes whole lines. An open line waits for its end, because only then it is known what the
-    /// runner will take it for.
+    /// Flushes complete lines. An incomplete line waits for its end, because only then it is known how the
+    /// runner interprets it.
     fn flush(&mut self) -> io::Result<()> {
         self.log().out.flush()
     }
@@ -101,7 +101,7 @@ impl Log {
         Ok(())
     }
 
-    /// Writes as much of an overlong line as ends on a character.
+    /// Writes as much of an overlong line as ends on a character boundary.
     fn piece(&mut self) -> io::Result<()> {
         let whole = match std::str::from_utf8(&self.pending) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -155,16 +155,16 @@ impl Log {
 }
 
 impl Drop for Log {
-    /// Whatever ends the log, what other programs of the step write afterwards is taken as before.
+    /// However the log ends, the runner then accepts the commands of the step's other programs again.
     fn drop(&mut self) {
-        // There is nobody left to tell of an error.
+        // Nobody is left to report an error to.
         let _ = self.end_line().and_then(|()| self.resume());
         let _ = self.out.flush();
     }
 }
 
-/// JSON in which the runner finds no command, with the same meaning: a `#` can only stand in a
-/// string, where it may be written in another way. Line ends in strings are escaped already.
+/// Makes JSON in which the runner finds no command, with the same meaning: a `#` can only occur in a string,
+/// where it may be escaped. Line ends in strings are already escaped.
 pub fn neutral_json(json: String) -> String {
     let seen: String = json.chars().filter(|&c| !is_passed_over(c)).collect();
     match seen.contains("##[") {
@@ -173,9 +173,9 @@ pub fn neutral_json(json: String) -> String {
     }
 }
 
-/// One line in which the runner finds no command: `##[` nowhere, `::` not at its beginning. What a
-/// comparison by culture passes over (control, zero-width and other invisible characters) is gone
-/// beforehand, so that nothing can hide a command from here and show it there. Colours stay.
+/// Makes a line in which the runner finds no command: no `##[`, and no `::` at the start. Characters that a
+/// culture-sensitive comparison ignores (control, zero-width and other invisible characters) are removed
+/// first, so that they cannot hide a command here and reveal it there. Colours are kept.
 pub fn neutral(line: &str) -> String {
     let mut safe = String::with_capacity(line.len());
     let mut hashes = 0;
@@ -206,7 +206,7 @@ pub fn neutral(line: &str) -> String {
     }
 }
 
-/// The length of the colour sequence with which `text` begins: `ESC [ digits and ; m`.
+/// The length of the colour sequence at the start of `text`: `ESC [ digits and ; m`.
 fn colour(text: &str) -> Option<usize> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;

@@ -1,4 +1,4 @@
-//! What is worth a note on a line of a file, the most important first.
+//! Annotations on lines of files, the most important first.
 
 use super::{sentence, text};
 use crate::domain::assess::AssessmentKind;
@@ -8,50 +8,49 @@ use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
-/// How loud an annotation is.
+/// The severity of an annotation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// Something failed.
     Error,
-    /// Something that a person should look at.
+    /// A person should look at it.
     Warning,
     /// For information.
     #[default]
     Notice,
 }
 
-/// One note, all texts clean but not yet escaped for any format.
+/// An annotation. All texts are clean but not yet escaped for any format.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Annotation {
-    /// How loud.
+    /// The severity.
     pub level: Level,
-    /// The file, relative to the work tree; `.github` where no file is meant.
+    /// The file, relative to the work tree, or `.github` for no file.
     pub path: String,
-    /// The line, from 1; `None` for the file as a whole.
+    /// The line, from 1, or `None` for the whole file.
     pub line: Option<u32>,
-    /// The last line, where it is another.
+    /// The last line of a range.
     pub end_line: Option<u32>,
-    /// The first column, from 1. It counts only where the note is on one line: see
-    /// [`Annotation::columns`].
+    /// The first column, from 1. It counts only if the range is within one line: see [`Annotation::columns`].
     pub column: Option<u32>,
     /// The last column.
     pub end_column: Option<u32>,
-    /// A few words.
+    /// A short title.
     pub title: String,
-    /// The text, of one or several lines.
+    /// The text, of one or more lines.
     pub message: String,
-    /// What the tool or the check printed about it.
+    /// The related output of the tool or the check.
     pub details: Option<String>,
 }
 
 const TITLE_CHARS: usize = 200;
 const MESSAGE_BYTES: usize = 4_000;
-/// Longest details, in bytes: what GitHub takes of an annotation's raw details.
+/// Maximum size of the details in bytes: GitHub's limit for an annotation's raw details.
 pub const DETAILS_BYTES: usize = 64 * 1024;
 
 impl Annotation {
-    /// The first and the last column. `None` where the note is on several lines, since GitHub takes
-    /// columns on one line only.
+    /// The first and the last column. `None` for several lines, because GitHub accepts columns only for one
+    /// line.
     pub fn columns(&self) -> Option<(u32, u32)> {
         let one_line =
             self.line.is_some() && self.end_line.is_none_or(|end| Some(end) == self.line);
@@ -60,8 +59,8 @@ impl Annotation {
     }
 }
 
-/// Everything worth a note, the most important first: what the last failing checks said about lines
-/// of files, how tasks failed, nudges, what was left undone, other warnings.
+/// All annotations of a run, the most important first: errors of the last failing checks on lines of files,
+/// failed tasks, nudges, unfinished work, other warnings.
 pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     let mut notes = Vec::new();
     for task in summary
@@ -90,14 +89,14 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     for task in &summary.tasks {
         notes.extend(not_reached(summary, task));
     }
-    // The sort is stable: within a level the order above stands.
+    // The sort is stable: within a level the order above is kept.
     notes.sort_by_key(|note| note.level);
     let mut seen = HashSet::new();
     notes.retain(|note| seen.insert(note.clone()));
     notes
 }
 
-/// The checks that failed in the last attempt in which any did.
+/// The failed checks of the last attempt that had any.
 pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
     let failing = |check: &&CheckLine| !check.passed;
     let last = task
@@ -131,7 +130,7 @@ fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {
     })
 }
 
-/// How loud a failing test is: one that the work is not to be blamed for is no error of the work.
+/// The severity of a failing test. A failure that the work did not cause is not an error.
 fn level_of(blame: Blame) -> Level {
     match blame {
         Blame::New | Blame::Unknown => Level::Error,
@@ -143,7 +142,7 @@ fn is_at(note: &Annotation, test: &BlamedTest) -> bool {
     test.line.is_some() && test.line == note.line && test.path.as_ref() == Some(&note.path)
 }
 
-/// A note on a failing test's line says whom the failure is to be blamed on.
+/// Adds to an annotation on a failing test's line what caused the failure.
 fn with_blame(note: Annotation, tests: &[BlamedTest]) -> Annotation {
     let known = tests.iter().filter(|test| test.blame != Blame::Unknown);
     match known.clone().find(|test| is_at(&note, test)) {
@@ -159,7 +158,7 @@ fn with_blame(note: Annotation, tests: &[BlamedTest]) -> Annotation {
     }
 }
 
-/// Notes on the lines of failing tests of which there is none yet.
+/// Annotations on the lines of failing tests that have none yet.
 fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
     let tests = sentence::blamed(&task.failing_tests).iter();
     let tests = tests.filter(|test| !notes.iter().any(|note| is_at(note, test)));
@@ -179,7 +178,7 @@ fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
     made.collect()
 }
 
-/// What a review has found and nobody has resolved, on its lines.
+/// Annotations for the unresolved findings of a review, on their lines.
 fn found(task: &TaskSummary) -> impl Iterator<Item = Annotation> + '_ {
     review::open(&task.findings).map(|finding| Annotation {
         level: Level::Error,
@@ -207,7 +206,7 @@ fn ended(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
     })
 }
 
-/// The end of what the task's last failing check printed.
+/// The end of the output of the task's last failing check.
 fn excerpt(task: &TaskSummary) -> Option<String> {
     let excerpt = last_failing(task).find_map(|check| check.excerpt.as_deref())?;
     Some(text::tail_bytes(&text::block(excerpt), DETAILS_BYTES).to_owned())

@@ -1,4 +1,4 @@
-//! Files that a report is appended to, the runner's among them.
+//! Files that a report is appended to, such as those of the runner.
 
 use anyhow::Context as _;
 use std::fs::{File, OpenOptions};
@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// Opens a file that is only ever appended to. A symbolic link in its place is an error, so that nobody who
-/// can write there chooses which file Sprag writes to, and so is a pipe that nobody reads.
+/// can write there can redirect the output. A pipe without a reader is an error too.
 ///
 /// # Errors
 /// When it cannot be opened.
@@ -25,7 +25,7 @@ pub fn no_follow() -> i32 {
     i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0)
 }
 
-/// The flag of `open` that makes it wait for nobody.
+/// The flag of `open` that prevents blocking.
 pub fn no_wait() -> i32 {
     i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! A stream that nobody may be reading. What is written waits in bounded memory for a thread that
-//! hands it on, so that a reader that has stopped reading holds up neither limits nor signals.
+//! An output stream that may have no reader. Written data waits in bounded memory for a thread that forwards
+//! it, so that a stalled reader does not delay limits or signals.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,16 +11,16 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// Most bytes that wait for the reader.
+/// Maximum number of bytes that wait for the reader.
 const ROOM: usize = 4 << 20;
-/// How many bytes are handed on at once.
+/// Number of bytes that are forwarded at once.
 const PIECE: usize = 8 << 10;
-/// How long a writer waits for room while the reader takes nothing at all.
+/// How long a writer waits for space while the reader accepts nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The stream. Clones write to the same one. Writing takes what it is given whole and fails with
-/// the error of an earlier piece, or once the room is full and the reader has taken nothing for a
-/// second: then nothing more is taken. Flushing does not wait; [`BufferedOutput::drain`] does.
+/// The stream. Clones write to the same one. A write accepts its data completely. It fails with the error of
+/// an earlier write, or if the buffer is full and the reader has accepted nothing for a second; then nothing
+/// more is accepted. Flushing does not wait; [`BufferedOutput::drain`] does.
 #[derive(Clone)]
 pub struct BufferedOutput(Arc<Handle>);
 
@@ -37,17 +37,17 @@ struct Shared {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<u8>,
-    /// Whether the thread holds a piece that it has not handed on.
+    /// Whether the thread holds data that it has not forwarded yet.
     is_writing: bool,
-    /// Number of pieces handed on.
+    /// Number of forwarded chunks.
     written: u64,
     failure: Option<io::Error>,
     is_over: bool,
 }
 
 impl BufferedOutput {
-    /// A buffered output to `out`, whose copy of the file descriptor it uses. Nothing else should write to
-    /// the same stream before it is drained.
+    /// Creates a buffered output to a copy of `out`'s file descriptor. Nothing else should write to the same
+    /// stream before it is drained.
     ///
     /// # Errors
     /// If there are no more file descriptors or threads.
@@ -61,12 +61,12 @@ impl BufferedOutput {
         Ok(Self(Arc::new(Handle { shared })))
     }
 
-    /// Waits until everything is handed on, as long as the reader takes something within every
-    /// stretch of `patience`.
+    /// Waits until everything is forwarded, provided that the reader accepts something within every interval
+    /// of `patience`.
     ///
     /// # Errors
-    /// An error that no writer was told of yet; [`ErrorKind::TimedOut`] when the reader has stopped
-    /// reading and no writer was told so.
+    /// An error that no writer has received yet; [`ErrorKind::TimedOut`] if the reader has stalled and no
+    /// writer has received that error.
     pub fn drain(&self, patience: Duration) -> io::Result<()> {
         let shared = &self.0.shared;
         let mut state = shared.lock();
@@ -126,7 +126,7 @@ impl Drop for Handle {
 }
 
 impl Shared {
-    /// Hands on until there is an error, or nobody can write any more.
+    /// Forwards data until an error occurs or no writer is left.
     fn serve(&self, mut out: File) {
         let mut piece = Vec::with_capacity(PIECE);
         while self.take(&mut piece) {
@@ -143,7 +143,7 @@ impl Shared {
         }
     }
 
-    /// Waits for something to write. Returns whether there is any.
+    /// Waits for data. Returns whether there is any.
     fn take(&self, piece: &mut Vec<u8>) -> bool {
         let state = self.lock();
         let mut state = self
@@ -157,7 +157,7 @@ impl Shared {
         length > 0
     }
 
-    /// Waits for the reader to take something. Returns whether it has.
+    /// Waits for the reader to accept data. Returns whether it has.
     fn wait<'s>(
         &self,
         state: MutexGuard<'s, State>,
@@ -176,7 +176,7 @@ impl Shared {
     }
 }
 
-/// Writes all of a piece, also where somebody has made the stream non-blocking.
+/// Writes a complete chunk, even if the stream was made non-blocking.
 fn hand_on(out: &mut File, mut piece: &[u8]) -> io::Result<()> {
     while !piece.is_empty() {
         match out.write(piece) {
@@ -236,7 +236,7 @@ mod tests {
         let again = output.write_all(b"x").unwrap_err();
         assert_eq!(again.kind(), ErrorKind::BrokenPipe);
         output.drain(Duration::ZERO).unwrap();
-        // What was taken still arrives when the reader goes on.
+        // The accepted data still arrives when the reader continues.
         drop(output);
         let mut text = Vec::new();
         reader.read_to_end(&mut text).unwrap();

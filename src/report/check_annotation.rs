@@ -4,14 +4,14 @@ use super::annotation::{self, Annotation, DETAILS_BYTES};
 use super::text;
 use crate::domain::summary::RunSummary;
 
-/// Most annotations of one check run; hundreds of them freeze the page.
+/// Maximum number of annotations of one check run. Hundreds of them freeze the page.
 pub const MOST: usize = 200;
 
 const TITLE_BYTES: usize = 255;
 const TEXT_BYTES: usize = 64 * 1024;
 
-/// At most [`MOST`] annotations, the most important first, each with a first and a last line, and how
-/// many more there would be.
+/// The most important annotations, at most [`MOST`], each with a first and a last line, and the number of
+/// those left out.
 pub fn check_annotations(summary: &RunSummary) -> (Vec<Annotation>, usize) {
     let all = annotation::annotations(summary);
     let rest = all.len().saturating_sub(MOST);
@@ -44,7 +44,7 @@ fn within_limits(note: Annotation) -> Annotation {
     }
 }
 
-/// A relative path that stays in the tree.
+/// A relative path that does not leave the tree.
 fn inside(path: &str) -> Option<String> {
     let path = path.strip_prefix("./").unwrap_or(path);
     let parts_fit = path

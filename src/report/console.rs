@@ -1,4 +1,4 @@
-//! The log for people: plain lines, with colours and a live display where there is a terminal.
+//! The log for people: plain lines, with colours and a live display on a terminal.
 
 mod end;
 mod line;
@@ -15,12 +15,12 @@ use crate::domain::summary::RunSummary;
 use live::Live;
 use std::io::{self, Write};
 
-/// Most rows of a terminal that a line of the log takes. What is written there stays, so it is not
-/// cut to one row; what a program prints in one line can be as long as it likes.
+/// Maximum number of terminal rows for a line of the log. Such lines stay, so they are not cut to one row,
+/// but a program can print a line of any length.
 const MOST_ROWS: usize = 3;
 
-/// Whether to use colours. `no_color` is the variable `NO_COLOR`, which counts where nothing is asked
-/// for, unless it is empty; a terminal of type `dumb` counts as none.
+/// Whether to use colours. `no_color` is the variable `NO_COLOR`, which counts if it is not empty and the
+/// setting is automatic. A terminal of type `dumb` does not count as one.
 pub fn is_colored(color: Color, terminal: bool, no_color: Option<&str>) -> bool {
     match color {
         Color::Always => true,
@@ -29,22 +29,22 @@ pub fn is_colored(color: Color, terminal: bool, no_color: Option<&str>) -> bool 
     }
 }
 
-/// How much is told.
+/// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Verbosity {
     /// `-q`: warnings and the end.
     Quiet,
-    /// What Sprag does.
+    /// The steps of the run.
     #[default]
     Normal,
-    /// `-v`: also what the agent says, its tool calls and commands.
+    /// `-v`: also the agent's messages, tool calls and commands.
     Verbose,
     /// `-vv`: also raw lines and everything else.
     Trace,
 }
 
 impl Verbosity {
-    /// From the number of `-v` and whether there is a `-q`, which wins.
+    /// The level for the number of `-v` flags and the `-q` flag, which takes precedence.
     pub fn from_flags(verbose: u8, quiet: bool) -> Self {
         match (quiet, verbose) {
             (true, _) => Self::Quiet,
@@ -55,15 +55,15 @@ impl Verbosity {
     }
 }
 
-/// How lines look.
+/// The format of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
-    /// Whether with colours.
+    /// Whether to use colours.
     pub color: bool,
-    /// How much.
+    /// How much is logged.
     pub verbosity: Verbosity,
-    /// Columns to which lines are cut; `None` leaves them whole. The end is never cut: it holds
-    /// commands to copy.
+    /// The number of columns to which lines are cut, or `None` for complete lines. The end is never cut,
+    /// because it contains commands to copy.
     pub width: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ enum To {
 }
 
 impl Console {
-    /// Plain lines to `out`.
+    /// Writes plain lines to `out`.
     pub fn new(out: Box<dyn Write + Send>, style: Style) -> Self {
         Self {
             style,
@@ -91,8 +91,8 @@ impl Console {
         }
     }
 
-    /// Lines with a live display below them on the terminal behind `out`; `size` asks for its
-    /// size each time.
+    /// Writes lines with a live display below them on the terminal behind `out`. `size` is called for each
+    /// drawing.
     pub fn live(
         out: Box<dyn Write + Send>,
         style: Style,

@@ -1,11 +1,11 @@
-//! What `sprag doctor` prints.
+//! The output of `sprag doctor`.
 
 use super::actions_log;
 use super::text;
 use crate::doctor::{Finding, State, could_work};
 use anstyle::AnsiColor;
 
-/// One line for each finding, its remedies below it, and in the last line what follows.
+/// One line for each finding with its remedies below it, and the conclusion in the last line.
 pub fn text(findings: &[Finding], color: bool) -> String {
     let lines = findings.iter().map(|finding| finding.check.len());
     let width = lines.max().unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn text(findings: &[Finding], color: bool) -> String {
 pub fn json(findings: &[Finding]) -> String {
     match serde_json::to_string_pretty(findings) {
         Ok(json) => actions_log::neutral_json(json) + "\n",
-        // Texts always have a form in JSON.
+        // Texts can always be converted to JSON.
         Err(_) => "[]\n".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! What failed, as every report says it first: the place and the message of each failure.
+//! The failures that every report shows first: the place and the message of each.
 
 use super::{annotation, text};
 use crate::domain::outcome::TaskEnd;
@@ -6,35 +6,35 @@ use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
 use std::collections::BTreeSet;
 
-/// Most failures of one check that are told.
+/// Maximum number of shown failures of one check.
 const MOST_OF_A_CHECK: usize = 5;
-/// Most characters of a line.
+/// Maximum length of a line in characters.
 const LINE_CHARS: usize = 300;
-/// Most lines of what else a tool printed.
+/// Maximum number of lines of a tool's further output.
 const MORE_LINES: usize = 8;
 
-/// One failure of a check, or what a review has found and nobody has fixed.
+/// A failure of a check, or an unresolved finding of a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The task.
     pub task: String,
-    /// The check; none where a review says so.
+    /// The check, or `None` for a finding of a review.
     pub check: Option<String>,
-    /// File, line and column, where the tool names them.
+    /// File, line and column, if the tool names them.
     pub place: Option<String>,
     /// The first line of the message.
     pub message: String,
-    /// The following lines of it, and what the tool prints about it.
+    /// The remaining lines of the message, and the tool's further output about it.
     pub more: String,
 }
 
-/// The failures for which tasks are not done, in the order of the tasks.
+/// The failures that keep tasks from being done, in the order of the tasks.
 pub fn failures(summary: &RunSummary) -> Vec<Failure> {
     let undone = summary
         .tasks
         .iter()
         .filter(|task| task.status != TaskEnd::Done);
-    // A check that ran again in the same attempt says the same once more.
+    // A check that runs again in the same attempt repeats its failures.
     let mut seen = BTreeSet::new();
     let is_new = |it: &Failure| {
         seen.insert((
@@ -95,7 +95,7 @@ fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
     if !told.is_empty() {
         return told;
     }
-    // Without anything that is known of its lines, what the history keeps of it.
+    // If nothing is known about its lines, the record in the history is used.
     let last = task
         .history
         .iter()

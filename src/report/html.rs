@@ -1,4 +1,4 @@
-//! The report as one HTML file: no script, nothing loaded from anywhere, light and dark.
+//! The report as one HTML file for light and dark mode, without scripts or external resources.
 
 mod changes;
 mod files;
@@ -13,30 +13,30 @@ use files::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeSet;
 
-/// Most bytes of everything that is taken over from files.
+/// Maximum total size in bytes of the included files.
 pub const SOURCES_BYTES: usize = 5 << 20;
-/// Most bytes of one file.
+/// Maximum size in bytes of one included file.
 pub const SOURCE_BYTES: usize = 512 << 10;
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// What kind of file a source is.
+/// The kind of an included file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
-    /// What the agent was told.
+    /// The prompt of a turn.
     Prompt,
-    /// What the agent said and did.
+    /// The messages and actions of the agent.
     Transcript,
-    /// What each commit changed.
+    /// The changes of each commit.
     Commits,
-    /// Unfinished work.
+    /// The patch of unfinished work.
     Diff,
-    /// What a check printed.
+    /// The output of a check.
     Log,
 }
 
 impl SourceKind {
-    /// What the report calls it.
+    /// The name of this kind in the report.
     fn what(self) -> &'static str {
         match self {
             Self::Prompt => "Prompt",
@@ -48,23 +48,23 @@ impl SourceKind {
     }
 }
 
-/// A file of the run, as far as it is to be shown.
+/// A file of the run with the part of its content to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What it is.
+    /// Its kind.
     pub kind: SourceKind,
     /// Its path, relative to the run directory.
     pub name: String,
-    /// Its text; of a long file a part.
+    /// Its text, or a part of a long one.
     pub text: String,
-    /// Whether something is left out.
+    /// Whether something was left out.
     pub cut: bool,
 }
 
-/// The files of the run in the order in which they are shown.
+/// The files of the run in display order.
 pub type Sources = Vec<Source>;
 
-/// The whole report. Of the sources the first ones are shown that fit in [`SOURCES_BYTES`].
+/// The whole report. It includes the first sources that fit in [`SOURCES_BYTES`].
 pub fn report(summary: &RunSummary, sources: &Sources) -> String {
     let title = super::markdown::title(summary);
     let files = Files::new(sources);
@@ -127,10 +127,10 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
     }
 }
 
-/// Most failures that are shown at the top.
+/// Maximum number of failures shown at the top.
 const MOST_FAILURES: usize = 20;
 
-/// Each failure with its place and the first lines of what was said about it.
+/// Each failure with its place and the first lines of its message.
 fn failed(summary: &RunSummary) -> Markup {
     let all = failure::failures(summary);
     html! {
@@ -155,7 +155,7 @@ fn fact(name: &str, value: &str) -> Markup {
     html! { @if !value.is_empty() { div { dt { (name) } dd { (text::short_line(value, 200)) } } } }
 }
 
-/// One bar for each turn and each check, as wide as it took long; all tasks are on one scale.
+/// One bar for each turn and each check with its duration as its width. All tasks have the same scale.
 fn timeline(summary: &RunSummary) -> Markup {
     let with_turns = summary.tasks.iter().filter(|task| !task.turns.is_empty());
     let lanes: Vec<(&TaskSummary, Vec<Bar>)> = with_turns
@@ -305,7 +305,7 @@ fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
     }
 }
 
-/// What each review came to, and what they have found: what is still open first.
+/// The verdict of each review, and the findings with open ones first.
 fn reviews(task: &TaskSummary) -> Markup {
     html! {
         @if !task.reviews.is_empty() {
@@ -322,7 +322,7 @@ fn reviews(task: &TaskSummary) -> Markup {
     }
 }
 
-/// What further runs of the checks said, and whom each failing test is to be blamed on.
+/// The results of further runs of the checks, and the cause of each failing test.
 fn proofs(task: &TaskSummary) -> Markup {
     let tests = sentence::blamed(&task.failing_tests);
     html! {
@@ -342,7 +342,7 @@ fn proofs(task: &TaskSummary) -> Markup {
     }
 }
 
-/// What was tried: the turns and the checks of each attempt with their files, and what came of it.
+/// The attempts: the turns and checks of each with their files, and the result.
 fn attempts(task: &TaskSummary, files: &Files<'_>) -> Markup {
     let numbers: BTreeSet<u32> = task.turns.iter().map(|turn| turn.attempt).collect();
     html! {
@@ -364,7 +364,7 @@ fn attempts(task: &TaskSummary, files: &Files<'_>) -> Markup {
     }
 }
 
-/// Time and tokens of each attempt, as bars on one scale.
+/// Time and tokens of each attempt, as bars with the same scale.
 fn costs(task: &TaskSummary) -> Markup {
     let tokens = |turn: &TurnSummary| {
         turn.usage

@@ -1,4 +1,4 @@
-//! Events as JSON, one a line.
+//! Events as JSON, one per line.
 
 use super::Reporter;
 use super::actions_log::neutral_json;
@@ -7,8 +7,8 @@ use crate::domain::event::Event;
 use crate::domain::summary::RunSummary;
 use std::io::{self, Write};
 
-/// Writes each event as one line of JSON, flushed at once, so that a reader sees it as it happens
-/// and a killed run leaves whole lines.
+/// Writes each event as one line of JSON and flushes it, so that a reader sees it at once and a killed run
+/// leaves complete lines.
 pub struct Jsonl {
     out: Box<dyn Write + Send>,
     failure: Option<String>,

@@ -1,4 +1,4 @@
-//! The report as GitHub's Markdown: step summary, and with other budgets check run and comment.
+//! The report as GitHub Markdown: the step summary, and with other limits the check run and the comment.
 
 mod check_run;
 mod comment;
@@ -21,15 +21,15 @@ use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use escape::{code, fence, inline};
 
-/// What a step may write to its summary, in bytes; GitHub drops a larger one whole. A little is left
-/// for what other parts of the step write.
+/// Maximum size in bytes of the step summary. GitHub drops a larger one completely, so some space is left for
+/// the other parts of the step.
 pub const STEP_SUMMARY_BYTES: usize = 1024 * 1024 - 16 * 1024;
-/// What the summary and the text of a check run may have, in bytes.
+/// Maximum size in bytes of the summary and of the text of a check run.
 pub const CHECK_RUN_BYTES: usize = 65_535;
-/// What a comment may have: 65,536 characters, here taken as bytes.
+/// Maximum size of a comment: 65,536 characters, counted here as bytes.
 pub const COMMENT_BYTES: usize = 65_535;
 
-/// How much of everything is shown; smaller ones are tried until the report fits.
+/// Limits for the parts of a report. Smaller limits are tried until the report fits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     rows: usize,
@@ -70,15 +70,16 @@ const LADDER: [Limits; 4] = [
     },
 ];
 
-/// The whole report within `budget_bytes`: how the run ended, what to do next, the table of tasks,
-/// each task's course, warnings. Excerpts and details become shorter before anything is cut.
+/// The whole report within `budget_bytes`: how the run ended, what to do next, the table of tasks, the
+/// details of each task, warnings. Excerpts and details are shortened before anything is cut.
 pub fn step_summary(summary: &RunSummary, budget_bytes: usize) -> String {
     smallest(&LADDER, budget_bytes, fit::NOTICE, |limits| {
         whole(summary, limits)
     })
 }
 
-/// The first of the limits with which the text fits; cut, with `notice`, where none is small enough.
+/// Renders with the first limits whose text fits. If none is small enough, the text is cut and ends with
+/// `notice`.
 fn smallest(
     ladder: &[Limits],
     budget_bytes: usize,
@@ -109,12 +110,12 @@ fn whole(summary: &RunSummary, limits: &Limits) -> String {
     ])
 }
 
-/// The blocks that say something as one text that ends with a line end.
+/// Joins the non-empty blocks and ends with a line end.
 fn blocks(blocks: &[String]) -> String {
     joined(blocks) + "\n"
 }
 
-/// The blocks that say something, a blank line between them.
+/// Joins the non-empty blocks with a blank line between them.
 fn joined(blocks: &[String]) -> String {
     let blocks: Vec<&str> = blocks
         .iter()
@@ -124,7 +125,7 @@ fn joined(blocks: &[String]) -> String {
     blocks.join("\n\n")
 }
 
-/// The first line of the report, without its mark of a heading: also the title of a check run.
+/// The first line of the report without its heading mark. It is also the title of a check run.
 pub fn title(summary: &RunSummary) -> String {
     let done = {
         let (done, all) = (summary.totals.done, u64::from(summary.totals.tasks));
@@ -144,7 +145,7 @@ fn headline(summary: &RunSummary) -> String {
     }
 }
 
-/// How the run ended, in a sentence and in codes; empty while it is going on.
+/// The end of the run as a sentence and as codes, or empty while the run is in progress.
 fn happened_block(summary: &RunSummary) -> String {
     let (Some(status), Some(reason)) = (summary.status, summary.reason) else {
         return String::new();
@@ -154,7 +155,7 @@ fn happened_block(summary: &RunSummary) -> String {
     blocks(&[end, failed(summary)]).trim_end().to_owned()
 }
 
-/// Most failures that are named before anything else.
+/// Maximum number of failures that are shown first.
 const MOST_FAILURES: usize = 3;
 
 /// The first failures, each with its place and the first line of its message.
@@ -179,7 +180,7 @@ fn failed(summary: &RunSummary) -> String {
     lines.join("\n")
 }
 
-/// One sentence on the end of the run: that of the task that decided it, where there is one.
+/// One sentence about the end of the run: that of the task that decided it, if there is one.
 fn happened(summary: &RunSummary, reason: Reason) -> String {
     let decisive = summary
         .tasks
@@ -272,7 +273,7 @@ fn table(summary: &RunSummary, limits: &Limits) -> String {
         .iter()
         .any(|task| task.usage.cost_usd.is_some());
     let usage = if costs { "Tokens, cost" } else { "Tokens" };
-    // More columns than six are cut where GitHub shows them.
+    // GitHub cuts tables with more than six columns.
     let mut rows = vec![
         format!("| Task | Status | Attempts | Commit | Time | {usage} |"),
         "|---|---|---:|---|---:|---:|".to_owned(),
@@ -333,7 +334,7 @@ fn row(task: &TaskSummary) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// What the agents of tasks left for later ones, newest first.
+/// The run's structured output, cut to the limits.
 fn structured_output(summary: &RunSummary, limits: &Limits) -> String {
     let Some(value) = &summary.structured_output else {
         return String::new();
@@ -384,7 +385,7 @@ fn warnings(summary: &RunSummary, limits: &Limits) -> String {
     format!("### Warnings\n\n{}", lines.join("\n"))
 }
 
-/// How foreign text stands in all these reports, whatever its length.
+/// Escapes foreign text as in all these reports, without a length limit.
 pub(crate) fn escaped(text: &str) -> String {
     inline(text, usize::MAX)
 }
@@ -412,12 +413,12 @@ fn task_icon(status: TaskEnd) -> &'static str {
     }
 }
 
-/// A cell that is not to be broken into two lines.
+/// A table cell without line breaks.
 fn unbroken(cell: &str) -> String {
     cell.replace(' ', "&nbsp;")
 }
 
-/// A fragment as the beginning of a sentence. What begins with a path stays as it is.
+/// Capitalises a fragment that starts a sentence, unless it starts with a path.
 fn upper_first(text: &str) -> String {
     let word = text.split_whitespace().next().unwrap_or_default();
     if word.contains('/') {

@@ -1,7 +1,7 @@
-//! Renderings of a run: of its events one by one, or of their fold.
+//! Renders a run: its events individually, or their fold.
 //!
-//! Whatever renders events one by one is a [`Reporter`]; whatever renders the fold is a pure
-//! function of [`RunSummary`]. Nothing here can fail a run.
+//! A renderer of events is a [`Reporter`]; a renderer of the fold is a pure function of [`RunSummary`]. No
+//! failure here fails a run.
 
 pub mod actions_log;
 pub mod annotation;
@@ -30,39 +30,40 @@ use crate::domain::summary::RunSummary;
 use clap::ValueEnum;
 use html::Sources;
 
-/// Something that is told of every event of a run as it happens.
+/// Receives every event of a run as it happens.
 pub trait Reporter {
-    /// Takes in one event. `summary` is the fold of all events up to and including this one.
+    /// Processes one event. `summary` is the fold of all events up to and including this one.
     fn report(&mut self, event: &Event, summary: &RunSummary);
 
-    /// What has kept this reporter from its work, if anything has. A reporter that names a failure
-    /// is asked no more.
+    /// The failure that keeps this reporter from working, if there is one. A reporter with a failure is not
+    /// called again.
     fn failure(&mut self) -> Option<String> {
         None
     }
 }
 
-/// Several reporters as one. One that fails is left out from then on.
+/// Several reporters as one. A failed one is left out from then on.
 #[derive(Default)]
 pub struct Reporters {
     members: Vec<(&'static str, Box<dyn Reporter>)>,
 }
 
 impl Reporters {
-    /// Adds a reporter; `name` is what the warning calls it should it fail.
+    /// Adds a reporter. The warning about its failure calls it `name`.
     pub fn add(&mut self, name: &'static str, reporter: Box<dyn Reporter>) {
         self.members.push((name, reporter));
     }
 
-    /// Puts another reporter in the place of the one of that name, if there is one.
+    /// Replaces the reporter of that name, if there is one.
     pub fn replace(&mut self, name: &str, reporter: Box<dyn Reporter>) {
         if let Some((_, member)) = self.members.iter_mut().find(|(known, _)| *known == name) {
             *member = reporter;
         }
     }
 
-    /// Tells every reporter, in the order in which they were added. Returns one warning for each that
-    /// failed on this event, to be emitted as a warning of the run: never more than one a reporter.
+    /// Passes the event to every reporter in the order in which they were added. Returns a warning for each
+    /// that failed on this event, to be emitted as a warning of the run. There is never more than one warning
+    /// per reporter.
     #[must_use = "each is a warning that a person should read"]
     pub fn report(&mut self, event: &Event, summary: &RunSummary) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -100,7 +101,7 @@ impl Format {
         }
     }
 
-    /// What a warning calls it.
+    /// Its name in a warning.
     pub const fn what(self) -> &'static str {
         match self {
             Self::Md => "report",
@@ -109,14 +110,13 @@ impl Format {
         }
     }
 
-    /// Whether it shows files of the run beside the summary.
+    /// Whether it shows files of the run besides the summary.
     pub const fn shows_sources(self) -> bool {
         matches!(self, Self::Html)
     }
 }
 
-/// Renders a finished run, with a line end at the end. `sources` may be empty where the format
-/// shows none.
+/// Renders a finished run, ending with a line end. `sources` may be empty if the format shows none.
 pub fn render(summary: &RunSummary, sources: &Sources, format: Format) -> String {
     match format {
         Format::Md => markdown::step_summary(summary, markdown::STEP_SUMMARY_BYTES),

@@ -1,12 +1,14 @@
-//! A run as OpenTelemetry traces and metrics, in the JSON encoding of OTLP/HTTP: public events in, two documents out.
+//! A run as OpenTelemetry traces and metrics in the JSON encoding of OTLP/HTTP: public events in, two
+//! documents out.
 //!
-//! The encoding is a stable, published one, and all of it that a run needs is below. The crates `opentelemetry`,
-//! `opentelemetry_sdk` and `opentelemetry-otlp` (0.31, `http-json` alone) were measured instead: 78 more packages and
-//! 0.83 MB in a program of `opt-level = "s"`, for batches and threads of their own beside the one stream of events.
+//! The encoding is stable and published, and everything that a run needs of it is below. The crates
+//! `opentelemetry`, `opentelemetry_sdk` and `opentelemetry-otlp` (0.31, only `http-json`) were measured as an
+//! alternative: 78 more packages and 0.83 MB in a program of `opt-level = "s"`, for their own batches and
+//! threads besides the one stream of events.
 //!
-//! Names are those of the semantic conventions for generative AI (`gen_ai.*`) and for CI (`cicd.*`, `vcs.*`) where
-//! they have one, and begin with `sprag.` elsewhere. Nothing that an agent, a check or a person wrote is sent but the
-//! names of plan, tasks, checks and branch.
+//! Names follow the semantic conventions for generative AI (`gen_ai.*`) and for CI (`cicd.*`, `vcs.*`) if
+//! these have one, and start with `sprag.` otherwise. Of what an agent, a check or a person wrote, only the
+//! names of plan, tasks, checks and branch are sent.
 
 mod metrics;
 mod parent;
@@ -16,27 +18,26 @@ use metrics::Measured;
 pub use parent::Parent;
 use serde_json::{Map, Value, json};
 
-/// Who sends, beside the run itself.
+/// The sender, besides the run itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {
     /// Attributes of the resource, `service.name` among them.
     pub resource: Vec<(String, String)>,
-    /// The trace that the run belongs to, where it has one from outside.
+    /// The trace that the run belongs to, if the environment names one.
     pub parent: Option<Parent>,
-    /// Whether metrics tell what this process adds, not what it has come to.
+    /// Whether metrics report the increase by this process and not the total.
     pub is_delta: bool,
 }
 
-/// Tells who makes the models that an agent asks, by the names of agent and model.
+/// Returns the maker of an agent's model, given the names of agent and model.
 pub type MakerOf = fn(&str, Option<&str>) -> Option<&'static str>;
 
-/// The fold of a run's events; those of an earlier process of the same run are not among them.
+/// The fold of a run's events, without those of an earlier process of the same run.
 #[derive(Debug)]
 pub struct Telemetry {
-    /// Tells who makes the models of an agent, by its name and the model's.
     maker_of: MakerOf,
     run_id: String,
-    /// What holds for every turn of the run's own agent.
+    /// The name of the run's own agent, which holds for every turn.
     agent: String,
     model: Option<String>,
     spans: Vec<Span>,
@@ -49,13 +50,13 @@ pub struct Telemetry {
 struct Span {
     what: What,
     name: String,
-    /// Number of the event that opened it, which no other process of the run counts again.
+    /// Number of the event that opened it. No other process of the run uses this number.
     seq: u64,
     parent: Option<usize>,
     start: u64,
     end: Option<u64>,
     attributes: Vec<(&'static str, Value)>,
-    /// Why it did not end well.
+    /// Why it ended with an error.
     error: Option<String>,
     commits: Vec<(u64, String)>,
 }
@@ -69,11 +70,12 @@ enum What {
     Check,
 }
 
-/// Tool calls of one turn that become spans: collectors refuse documents of more than some megabytes.
+/// Maximum number of tool calls of one turn that become spans: collectors refuse documents of several
+/// megabytes.
 const TOOLS_OF_A_TURN: usize = 1_000;
 
 impl Telemetry {
-    /// Before the first event.
+    /// The state before the first event.
     pub fn new(maker_of: MakerOf) -> Self {
         Self {
             maker_of,
@@ -87,9 +89,9 @@ impl Telemetry {
         }
     }
 
-    /// Takes an event in.
+    /// Processes an event.
     pub fn apply(&mut self, event: &WireEvent) {
-        // What cannot be serialized is in no report.
+        // An event that cannot be serialized is in no report.
         if let Ok(event) = serde_json::to_value(event) {
             self.apply_value(&event);
         }
@@ -99,7 +101,7 @@ impl Telemetry {
         let Some(at) = nanos(&event["ts"]) else {
             return;
         };
-        // A clock that is set back makes no span that ends before it begins.
+        // If the clock is set back, no span may end before it starts.
         self.last = self.last.max(at);
         match text(event, "event") {
             "run.started" => self.run_started(event),
@@ -184,7 +186,7 @@ impl Telemetry {
         }
     }
 
-    /// The attributes that every span and every measurement of a turn has.
+    /// The attributes of every span and every measurement of a turn.
     fn about_agent(&self, agent: &str) -> Vec<(&'static str, Value)> {
         let mut about = vec![
             ("gen_ai.operation.name", json!("invoke_agent")),
@@ -200,7 +202,8 @@ impl Telemetry {
         about
     }
 
-    /// Words of the call are not told, which may hold anything: only the tool's name and the agent's id of it.
+    /// The call's arguments are not sent, because they may contain anything: only the tool's name and the
+    /// agent's id of the call.
     fn tool_called(&mut self, event: &Value) {
         let Some(turn) = self.spans.iter().rposition(Span::is_open_turn) else {
             return;
@@ -219,7 +222,7 @@ impl Telemetry {
         span.set("gen_ai.tool.call.id", id);
     }
 
-    /// Ends the call with this id, or the one that was made last where the agent gives none.
+    /// Ends the call with this id, or the latest call if the agent gives no id.
     fn tool_answered(&mut self, event: &Value) {
         let last = self.last;
         let id = ("gen_ai.tool.call.id", event["id"].clone());
@@ -236,7 +239,7 @@ impl Telemetry {
 
     fn turn_ended(&mut self, event: &Value) {
         self.close(What::Turn);
-        // Of a turn that was cut short nothing else tells what it used.
+        // For a turn that was cut short, nothing else reports its usage.
         if event.get("usage").is_some() {
             self.used(&event["usage"]);
             let exit = text(event, "exit").to_owned();
@@ -315,7 +318,7 @@ impl Telemetry {
             "skipped" => "skip",
             _ => "error",
         };
-        // A check that is skipped was not begun.
+        // A skipped check has no start event.
         if let Some(check) = self.innermost(What::Check) {
             check.set("cicd.pipeline.task.run.result", result);
             check.error = (!["success", "skip"].contains(&result)).then_some(outcome);
@@ -341,7 +344,7 @@ impl Telemetry {
             let name = ("cicd.pipeline.task.name", json!(id));
             task.attributes.contains(&name)
         };
-        // A task that was skipped was not begun.
+        // A skipped task has no start event.
         let Some(task) = self.innermost(What::Task).filter(is_its_own) else {
             return;
         };
@@ -391,7 +394,7 @@ impl Telemetry {
         self.measure("cicd.pipeline.run.duration", seconds, about);
     }
 
-    /// Begins a span below the innermost one that can hold it.
+    /// Starts a span inside the innermost open one that can contain it.
     fn open(&mut self, what: What, name: String, event: &Value) -> &mut Span {
         let holds =
             |span: &Span| span.end.is_none() && [What::Run, What::Task].contains(&span.what);
@@ -411,18 +414,18 @@ impl Telemetry {
         &mut self.spans[index]
     }
 
-    /// The open span of this kind that was begun last.
+    /// The innermost open span of this kind.
     fn innermost(&mut self, what: What) -> Option<&mut Span> {
         let is_it = |span: &&mut Span| span.what == what && span.end.is_none();
         self.spans.iter_mut().rev().find(is_it)
     }
 
-    /// The span of this kind that was begun last, whether it has ended or not.
+    /// The latest span of this kind, open or ended.
     fn latest(&mut self, what: What) -> Option<&mut Span> {
         self.spans.iter_mut().rev().find(|span| span.what == what)
     }
 
-    /// Ends a span with all that is open in it.
+    /// Ends a span and all open spans in it.
     fn close(&mut self, what: What) {
         let open = |span: &Span| span.what == what && span.end.is_none();
         let Some(from) = self.spans.iter().rposition(open) else {
@@ -441,14 +444,14 @@ impl Telemetry {
         });
     }
 
-    /// The spans as an `ExportTraceServiceRequest`; `None` where there are none, or who started the trace does not
-    /// record it.
+    /// The spans as an `ExportTraceServiceRequest`, or `None` if there are none or the outer trace is not
+    /// recorded.
     pub fn traces(&self, origin: &Origin) -> Option<Value> {
         let parent = origin.parent.as_ref();
         if self.spans.is_empty() || parent.is_some_and(|parent| !parent.is_sampled) {
             return None;
         }
-        // Every process of a run that is taken up adds to one trace.
+        // All processes of a resumed run add to one trace.
         let own = || self.id(None)[..32].to_owned();
         let trace = parent.map_or_else(own, |parent| parent.trace.clone());
         let spans = self
@@ -462,7 +465,7 @@ impl Telemetry {
         )
     }
 
-    /// What was measured as an `ExportMetricsServiceRequest`; `None` where nothing was.
+    /// The measurements as an `ExportMetricsServiceRequest`, or `None` if there are none.
     pub fn metrics(&self, origin: &Origin) -> Option<Value> {
         let all = metrics::metrics(&self.measured, self.began, self.last, origin.is_delta);
         (!all.is_empty()).then(|| {
@@ -476,7 +479,7 @@ impl Telemetry {
         let own = [
             ("service.name", "sprag"),
             ("service.version", env!("CARGO_PKG_VERSION")),
-            // Without it the series of two runs at once would be one.
+            // Without it, two simultaneous runs would share one series.
             ("service.instance.id", &self.run_id),
             ("telemetry.sdk.language", "rust"),
             ("telemetry.sdk.name", "sprag"),
@@ -493,7 +496,7 @@ impl Telemetry {
         json!({ "attributes": all.collect::<Vec<_>>() })
     }
 
-    /// A number for the trace, or for the span that this event opened, as hexadecimal digits.
+    /// The id of the trace, or of the span that this event opened, in hexadecimal digits.
     fn id(&self, seq: Option<u64>) -> String {
         let seed = format!("{}/{}", self.run_id, seq.unwrap_or_default());
         blake3::hash(seed.as_bytes()).to_hex().to_string()
@@ -512,7 +515,7 @@ impl Telemetry {
             all.insert("parentSpanId".into(), json!(above));
         }
         all.insert("name".into(), json!(span.name));
-        // Client: an agent is another program. Internal: the rest.
+        // A turn is a client span, because the agent is another program. All others are internal.
         let kind = if span.what == What::Turn { 3 } else { 1 };
         all.insert("kind".into(), json!(kind));
         all.insert("startTimeUnixNano".into(), json!(span.start.to_string()));
@@ -541,7 +544,7 @@ impl Span {
         self.what == What::Turn && self.end.is_none()
     }
 
-    /// Sets an attribute, unless nothing is known of it.
+    /// Sets an attribute, unless its value is unknown.
     fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         let value = value.into();
         if !value.is_null() {
@@ -558,13 +561,13 @@ fn text<'v>(event: &'v Value, key: &str) -> &'v str {
     event[key].as_str().unwrap_or_default()
 }
 
-/// A time of an event in nanoseconds since 1970.
+/// The time of an event in nanoseconds since 1970.
 fn nanos(ts: &Value) -> Option<u64> {
     let ts: jiff::Timestamp = ts.as_str()?.parse().ok()?;
     u64::try_from(ts.as_nanosecond()).ok()
 }
 
-/// A name and its value: 64-bit integers are strings in JSON.
+/// An attribute with its value. 64-bit integers are strings in JSON.
 fn attribute(key: &str, value: &Value) -> Value {
     let value = match value {
         Value::Bool(truth) => json!({ "boolValue": truth }),

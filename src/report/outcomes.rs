@@ -1,9 +1,9 @@
-//! What Sprag's work of a period came to, for people.
+//! The outcomes of Sprag's work in a period, for people.
 
 use super::text;
 use crate::domain::outcomes::Outcomes;
 
-/// It as lines of a terminal.
+/// The outcomes as lines of a terminal.
 pub fn terminal(outcomes: &Outcomes, missing: &[String]) -> String {
     let rows = rows(outcomes);
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
@@ -19,7 +19,7 @@ pub fn terminal(outcomes: &Outcomes, missing: &[String]) -> String {
     )
 }
 
-/// It as Markdown.
+/// The outcomes as Markdown.
 pub fn markdown(outcomes: &Outcomes, missing: &[String]) -> String {
     let rows = rows(outcomes);
     let rows = rows

@@ -7,20 +7,20 @@ use crate::domain::summary::RunSummary;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Whether the reports came through.
+/// Whether the reports were delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReportStatus {
     /// All of them.
     #[default]
     Ok,
-    /// In a lesser form: cut, or in another place.
+    /// Some in a reduced form: cut, or in another place.
     Degraded,
-    /// Not.
+    /// None.
     Failed,
 }
 
 impl ReportStatus {
-    /// The word in the output `report-status`.
+    /// The value of the output `report-status`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -30,23 +30,23 @@ impl ReportStatus {
     }
 }
 
-/// What the outputs need beyond the summary.
+/// The values of outputs that are not in the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Beyond {
-    /// Whether the reports came through.
+    /// Whether the reports were delivered.
     pub report_status: ReportStatus,
-    /// Path of the HTML report, when there is one.
+    /// Path of the HTML report, if there is one.
     pub report_path: Option<String>,
     /// The agent's last session.
     pub session_id: Option<String>,
-    /// What the agent said last, without secrets.
+    /// The agent's last message, redacted.
     pub final_message: Option<String>,
 }
 
-/// Most bytes of a list in one output, so that all outputs of a job stay far below 1 MB.
+/// Maximum size in bytes of a list in one output, so that all outputs of a job stay far below 1 MB.
 const LIST_BYTES: usize = 100_000;
 
-/// Every output and what it means, in their order.
+/// Every output and its description, in order.
 pub const OUTPUTS: &[(&str, &str)] = &[
     (
         "status",
@@ -118,7 +118,7 @@ pub const OUTPUTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The outputs in their order, unknown values empty: an unknown cost is never `0`.
+/// The outputs in order. Unknown values are empty: an unknown cost is never `0`.
 pub fn outputs(summary: &RunSummary, beyond: &Beyond) -> Vec<(&'static str, String)> {
     let totals = &summary.totals;
     let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
@@ -195,7 +195,7 @@ fn message(text: Option<&str>) -> String {
     text[..end].trim_end().to_owned()
 }
 
-/// The outputs of a job in which no run begins, in the form of `GITHUB_OUTPUT`.
+/// The outputs of a job in which no run starts, in the format of `GITHUB_OUTPUT`.
 pub fn of_no_run(
     status: RunStatus,
     reason: Reason,
@@ -221,9 +221,9 @@ pub fn of_no_run(
     github_output(&values, delimiter)
 }
 
-/// The outputs in the form of `GITHUB_OUTPUT`. Each value ends with `delimiter`, which the caller
-/// draws at random; should a value contain it all the same, a longer one is used for that value, so
-/// that none can end early and begin another output.
+/// The outputs in the format of `GITHUB_OUTPUT`. Each value ends with `delimiter`, which must be random. If a
+/// value contains it nevertheless, a longer one is used for that value, so that no value can end early and
+/// start another output.
 pub fn github_output(outputs: &[(&'static str, String)], delimiter: &str) -> String {
     let mut text = String::new();
     for (name, value) in outputs {
@@ -234,7 +234,7 @@ pub fn github_output(outputs: &[(&'static str, String)], delimiter: &str) -> Str
     text
 }
 
-/// One line for a person: what the run came to.
+/// The result of the run in one line for a person.
 pub fn one_line(summary: &RunSummary) -> String {
     let totals = &summary.totals;
     let done = format!(
@@ -250,7 +250,7 @@ pub fn one_line(summary: &RunSummary) -> String {
     }
 }
 
-/// Failing tests of all tasks that are not to be blamed on them, each once.
+/// The failing tests of all tasks that also failed before the work, each once.
 fn known_failures(summary: &RunSummary) -> Vec<String> {
     let tests = summary.tasks.iter().flat_map(|task| &task.failing_tests);
     let known = tests.filter(|test| test.blame == Blame::WasRedBefore);
@@ -258,13 +258,13 @@ fn known_failures(summary: &RunSummary) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Dollars as a plain number. Sums of floating-point numbers have a tail that nobody wants to see.
+/// Dollars as a plain number, rounded because sums of floating-point numbers have long fractions.
 fn plain_dollars(usd: f64) -> String {
     let text = format!("{usd:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// One name a line; names with line ends in them would be several, so they are cleaned.
+/// One name per line. Line ends within names are removed, because they would make several names.
 fn list(names: &[String]) -> String {
     let mut text = String::new();
     for name in names.iter().map(|name| text::line(name)) {
@@ -293,7 +293,7 @@ mod tests {
     use crate::report::samples;
     use proptest::prelude::*;
 
-    /// As `FileCommandManager` of the runner reads the file.
+    /// Parses the file as `FileCommandManager` of the runner does.
     fn read(file: &str) -> Vec<(String, String)> {
         let mut lines = file.lines();
         let mut outputs = Vec::new();

@@ -1,4 +1,4 @@
-//! Invented runs for the tests of the reports.
+//! Sample runs for the tests of the reports.
 
 mod events;
 mod github;
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 
 pub const BASE: &str = "5f0c1d2e3a4b5968778695a4b3c2d1e0f9a8b7c6";
 
-/// Bytes that a reporter wrote.
+/// The bytes that a reporter wrote.
 #[derive(Clone, Default)]
 pub struct Sink(Arc<Mutex<Vec<u8>>>);
 
@@ -51,7 +51,7 @@ impl Write for Sink {
     }
 }
 
-/// An event of no task.
+/// An event without a task.
 pub fn event(seq: u64, kind: EventKind) -> Event {
     Event {
         seq,
@@ -72,7 +72,7 @@ pub fn warning(message: &str) -> EventKind {
     }
 }
 
-/// A run being recorded.
+/// A recorder of a run's events.
 pub struct Tape {
     pub events: Vec<Event>,
     at: (Option<String>, Option<u32>, Option<u32>),
@@ -240,7 +240,7 @@ impl Tape {
         })
     }
 
-    /// The fold, with the words that other modules of the domain choose put in.
+    /// The fold, with the messages that other modules of the domain produce.
     pub fn summary(&self) -> RunSummary {
         let mut summary = RunSummary::of(&self.events);
         for task in &mut summary.tasks {
@@ -519,7 +519,7 @@ pub fn unverified() -> RunSummary {
     tape.summary()
 }
 
-/// Every run above by name.
+/// All sample runs by name.
 pub fn all() -> Vec<(&'static str, RunSummary)> {
     vec![
         ("success", success()),

@@ -1,4 +1,4 @@
-//! The sentences that log, events and reports share, so that they never say different things.
+//! The sentences that log, events and reports share, so that they never contradict each other.
 
 use super::text;
 use crate::domain::assess::AssessmentKind;
@@ -8,12 +8,12 @@ use crate::domain::outcome::{NOT_COMMITTED, Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary};
 
-/// Most indicators shown with one turn.
+/// Maximum number of indicators shown for one turn.
 pub const MOST_INDICATORS: usize = 5;
-/// Most characters of one indicator.
+/// Maximum length of an indicator in characters.
 pub const INDICATOR_CHARS: usize = 120;
 
-/// Indicators within the limits of the contract, each one clean line.
+/// The indicators within these limits, each as one clean line.
 pub fn indicators(all: &[String]) -> Vec<String> {
     let shown = all
         .iter()
@@ -24,10 +24,10 @@ pub fn indicators(all: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// What the task's last turn did, and the phase that it was in, where the task has several.
+/// The assessment of the task's last turn, and its phase if the task has several.
 pub type LastTurn = (Option<AssessmentKind>, Option<PhaseName>);
 
-/// A scheduled nudge, retry or wait in one way of counting.
+/// A scheduled nudge, retry or wait with its number.
 pub fn counted(
     how: RetryKind,
     (n, of): (u32, u32),
@@ -46,7 +46,7 @@ pub fn counted(
     }
 }
 
-/// A scheduled nudge, retry or wait as events and the detailed log say it.
+/// A scheduled nudge, retry or wait, in the words of events and the detailed log.
 pub fn scheduled(
     how: RetryKind,
     (n, of): (u32, u32),
@@ -71,7 +71,7 @@ pub fn scheduled(
     }
 }
 
-/// Why the agent is asked for the value that the output schema wants.
+/// Why the agent is asked for the value of the output schema.
 fn no_value(reason: &str) -> String {
     format!(
         "the final message does not fit the output schema: {}",
@@ -79,7 +79,8 @@ fn no_value(reason: &str) -> String {
     )
 }
 
-/// Nudges that helped, as the log says it. `unchanged` is what the last turn without a change did.
+/// Successful nudges, in the words of the log. `unchanged` is the assessment of the last turn without a
+/// change.
 pub fn resolved((k, of): (u32, u32), unchanged: Option<AssessmentKind>) -> String {
     let what = match unchanged {
         None | Some(AssessmentKind::PlanningOnly) => "Planning without changes",
@@ -91,7 +92,7 @@ pub fn resolved((k, of): (u32, u32), unchanged: Option<AssessmentKind>) -> Strin
     format!("{what} resolved on attempt {k}/{of}")
 }
 
-/// How a task ended, in one line, with the checks that fail where nothing was done.
+/// The outcome of a task in one line, with the failing checks if it is not done.
 pub fn task_message(task: &TaskSummary) -> String {
     let failing = match task.reason {
         Some(Reason::NoProgress | Reason::PlanningOnly) => task.failing_checks(),
@@ -105,13 +106,13 @@ pub fn task_message(task: &TaskSummary) -> String {
     }
 }
 
-/// What the task's last turn did.
+/// The assessment of the task's last turn.
 pub fn last_assessment(summary: &RunSummary, task: Option<&str>) -> Option<AssessmentKind> {
     let task = summary.task(task?)?;
     task.turns.last().map(|turn| turn.assessment)
 }
 
-/// What the last turn did that left no change.
+/// The assessment of the last turn that left no change.
 pub fn last_unchanged(summary: &RunSummary, task: Option<&str>) -> Option<AssessmentKind> {
     let task = summary.task(task?)?;
     let mut turns = task.turns.iter().rev().map(|turn| turn.assessment);
@@ -125,7 +126,7 @@ fn instead_of_work((last, place): LastTurn, reason: &str) -> String {
         Some(Role::Reviewer) => "Reviewer",
         Some(Role::Fixer) => "Fixer",
     };
-    // There the reason says what was wanted.
+    // In these phases, the reason names the goal.
     let is_asked_for = place.is_some_and(|it| matches!(it.phase, Phase::Red | Phase::Fix));
     let known = match last.filter(|_| !is_asked_for) {
         Some(AssessmentKind::PlanningOnly) => "appears to have planned but not executed",
@@ -173,7 +174,7 @@ pub fn review(review: &ReviewSummary) -> String {
     )
 }
 
-/// What a turn did, in words.
+/// An assessment in words.
 pub fn assessment(kind: AssessmentKind) -> &'static str {
     use AssessmentKind as K;
     match kind {
@@ -195,7 +196,7 @@ pub fn assessment(kind: AssessmentKind) -> &'static str {
     }
 }
 
-/// A status as a person says it.
+/// A status in words for people.
 pub fn status(status: RunStatus) -> &'static str {
     match status {
         RunStatus::Success => "success",
@@ -212,7 +213,7 @@ pub fn status(status: RunStatus) -> &'static str {
     }
 }
 
-/// A reason in words, for where the code alone would be too little.
+/// A reason in words, for places where the code alone is not enough.
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Verified => "the checks passed",
@@ -250,7 +251,7 @@ pub fn reason(reason: Reason) -> &'static str {
     }
 }
 
-/// What to do about something that is missing: the remedies of the error that ended the run.
+/// The remedies of the error that ended the run.
 pub fn remedies(summary: &RunSummary) -> Vec<String> {
     let last = summary.warnings.last().map(String::as_str);
     let lines = last.unwrap_or_default().lines().skip(1);
@@ -263,7 +264,7 @@ pub fn remedies(summary: &RunSummary) -> Vec<String> {
     }
 }
 
-/// How far a turn has come, in one line.
+/// The progress of a turn in one line.
 pub fn turn_progress(progress: &TurnProgress) -> String {
     let used = RunUsage::from(progress.usage);
     let last = progress.last_tool.as_deref();
@@ -281,7 +282,7 @@ pub fn turn_progress(progress: &TurnProgress) -> String {
     }
 }
 
-/// Tokens and cost in one phrase, where any of it is known.
+/// Tokens and cost in one phrase, if any of them is known.
 pub fn usage(usage: &RunUsage) -> Option<String> {
     let tokens = match (usage.tokens_in, usage.tokens_out) {
         (None, None) => None,
@@ -298,7 +299,7 @@ pub fn usage(usage: &RunUsage) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What remains of a run that is not wholly done, one sentence each.
+/// What is kept of a run that is not completely done, one sentence each.
 pub fn kept(summary: &RunSummary) -> Vec<String> {
     let mut kept = Vec::new();
     if !summary.commits.is_empty() {
@@ -327,16 +328,16 @@ pub fn kept(summary: &RunSummary) -> Vec<String> {
     kept
 }
 
-/// What a person can do next.
+/// A next step for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextStep {
-    /// What it is for, a fragment that a command or nothing follows.
+    /// Its purpose, as a fragment that the command, if any, follows.
     pub what: String,
     /// The command to type.
     pub command: Option<String>,
 }
 
-/// What a person can do next, the most useful first; nothing when all is done and verified.
+/// The next steps for a person, the most useful first. Empty if everything is done and verified.
 pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     let step = |what: &str, command: String| NextStep {
         what: what.into(),
@@ -394,7 +395,7 @@ pub fn next_steps(summary: &RunSummary) -> Vec<NextStep> {
     steps
 }
 
-/// The way to keep commits that are on no branch.
+/// How to keep commits that are on no branch.
 fn name_commits(summary: &RunSummary) -> Option<NextStep> {
     let is_detached = summary.branch.is_none() && summary.push.is_none();
     let last = summary.commits.last().filter(|_| is_detached)?;
@@ -404,12 +405,12 @@ fn name_commits(summary: &RunSummary) -> Option<NextStep> {
     })
 }
 
-/// Whether checks were run to find out what a verdict is worth, so that there are some.
+/// Whether a task has proofs: checks that were run to find out what a verdict is worth.
 pub fn has_proofs(task: &TaskSummary) -> bool {
     !task.proofs.is_empty()
 }
 
-/// The failing tests, where anything is known of whom they are to be blamed on.
+/// The failing tests, if the cause of any is known.
 pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
     match tests.iter().all(|test| test.blame == Blame::Unknown) {
         true => &[],
@@ -417,14 +418,14 @@ pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
     }
 }
 
-/// Whether the message of a task that is done says more than that its checks passed: they did not, or
-/// not as they were before.
+/// Whether the message of a finished task says more than that its checks passed: they did not, or not as
+/// before.
 pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
     let fails = task.reason == Some(Reason::Unverified) && !task.failing_tests.is_empty();
     task.status == TaskEnd::Done && (fails || task.reason == Some(Reason::ChangedExpectations))
 }
 
-/// What would help against the reason for which the run ended.
+/// The remedy for the reason of the run's end.
 pub fn advice(summary: &RunSummary) -> Option<&'static str> {
     match summary.reason? {
         Reason::PlanningOnly | Reason::NoProgress => Some(
@@ -453,7 +454,7 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::RepeatingFailure | Reason::VerificationFailed => {
             Some("look at the failing check: its log is in the run directory")
         }
-        // Where git could not commit, the message of the task says what is in the way.
+        // If git could not commit, the message of the task names the cause.
         Reason::CommitRejected => summary
             .tasks
             .iter()
@@ -483,7 +484,7 @@ fn resume(summary: &RunSummary) -> String {
     }
 }
 
-/// The first twelve characters of a commit's id, as one clean word.
+/// The first twelve characters of a commit's id, cleaned.
 pub fn short_id(id: &str) -> String {
     let id = text::line(id);
     id.chars().take(12).collect()
@@ -504,13 +505,13 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// Whether a task was worked on and is not done.
+/// Whether a task was worked on but is not done.
 pub fn is_undone(task: &TaskSummary) -> bool {
     task.reason.is_some() && task.status != TaskEnd::Done
 }
 
-/// The last task whose failed work the run left in the tree. A run that went on after a failed task
-/// (`keep_going`) restores the tree, so nothing is said of it there.
+/// The last task whose failed work the run left in the tree. A run that continued after a failed task
+/// (`keep_going`) restores the tree, so it has none.
 fn left_in_tree(summary: &RunSummary) -> Option<&TaskSummary> {
     let worked = |task: &&TaskSummary| task.attempts > 0;
     let last = summary.tasks.iter().rfind(worked)?;
@@ -570,7 +571,7 @@ mod tests {
                 "the changes of t2 are still in the work tree, not committed",
             ]
         );
-        // The run went on after a failed task, so it put the tree back.
+        // The run continued after a failed task, so it restored the tree.
         summary.tasks[0].status = TaskEnd::Failed;
         assert!(
             kept(&summary)

@@ -1,23 +1,23 @@
-//! Foreign text made fit for one line, and the few words that every report uses alike.
+//! Cleans foreign text for display, and formats values that every report shows in the same way.
 
 pub use crate::domain::text::count;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthChar;
 
-/// One line of plain text: ANSI sequences, control, bidirectional, zero-width and tag characters
-/// are gone, line ends and tabs are spaces, the ends are trimmed. Everything that an agent, a plan or
-/// a check wrote passes through here, or through [`block`], before a person sees it.
+/// Makes one line of plain text: removes ANSI sequences and control, bidirectional, zero-width and tag
+/// characters, replaces line ends and tabs by spaces, and trims. Everything that an agent, a plan or a check
+/// wrote passes through here, or through [`block`], before a person sees it.
 pub fn line(text: &str) -> String {
     beginning(text, usize::MAX)
 }
 
-/// As [`line`], at most `max` characters with an ellipsis where something was cut.
+/// Like [`line`], with at most `max` characters, including an ellipsis if something was cut.
 pub fn short_line(text: &str, max: usize) -> String {
     clip_chars(&beginning(text, max), max).into_owned()
 }
 
-/// As [`line`], but of a long text only its first lines, which make more than `most` characters.
+/// Like [`line`], but of a long text only the first lines, with more than `most` characters.
 fn beginning(text: &str, most: usize) -> String {
     let unified = text.replace("\r\n", "\n");
     let mut flat = String::new();
@@ -41,8 +41,8 @@ fn beginning(text: &str, most: usize) -> String {
     flat.trim().to_owned()
 }
 
-/// Several lines of plain text, each cleaned as by [`line`] but with its indentation, tabs being
-/// four spaces. A carriage return ends a line, as it does for the runner of GitHub Actions.
+/// Several lines of plain text, each cleaned as by [`line`] but with its indentation. A tab becomes four
+/// spaces. A carriage return ends a line, as for the runner of GitHub Actions.
 pub fn block(text: &str) -> String {
     let unified = text.replace("\r\n", "\n");
     let lines: Vec<String> = unified
@@ -52,7 +52,7 @@ pub fn block(text: &str) -> String {
     lines.join("\n").trim_matches('\n').to_owned()
 }
 
-/// At most `max` characters; the last is an ellipsis where something was cut.
+/// At most `max` characters. The last one is an ellipsis if something was cut.
 pub fn clip_chars(text: &str, max: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max) {
         None => Cow::Borrowed(text),
@@ -63,8 +63,8 @@ pub fn clip_chars(text: &str, max: usize) -> Cow<'_, str> {
     }
 }
 
-/// At most `columns` terminal columns; the last is an ellipsis where something was cut. `text` must
-/// be plain.
+/// At most `columns` terminal columns. The last character is an ellipsis if something was cut. `text` must be
+/// plain.
 pub fn clip_columns(text: &str, columns: usize) -> Cow<'_, str> {
     let width = |c: char| c.width().unwrap_or(0);
     if text.chars().map(width).sum::<usize>() <= columns {
@@ -85,12 +85,12 @@ pub fn clip_columns(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// The longest beginning of at most `max` bytes that ends on a character.
+/// The longest prefix with at most `max` bytes that ends at a character boundary.
 pub fn head_bytes(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or("")
 }
 
-/// The longest end of at most `max` bytes that begins on a character.
+/// The longest suffix with at most `max` bytes that starts at a character boundary.
 pub fn tail_bytes(text: &str, max: usize) -> &str {
     let from = text.len().saturating_sub(max);
     text.get(text.ceil_char_boundary(from)..).unwrap_or("")
@@ -108,7 +108,7 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// A number with a thin unit: `950`, `12.3k`, `4.1M`.
+/// A number with a short unit: `950`, `12.3k`, `4.1M`.
 pub fn tokens(n: u64) -> String {
     let scaled = |unit: u64| (n / unit, n % unit * 10 / unit);
     match n {
@@ -124,7 +124,7 @@ pub fn tokens(n: u64) -> String {
     }
 }
 
-/// Dollars: cents, or four places below one cent.
+/// Dollars with cents, or with four decimal places below one cent.
 pub fn dollars(usd: f64) -> String {
     let mut text = String::new();
     let written = match usd > 0.0 && usd < 0.01 {
@@ -137,7 +137,7 @@ pub fn dollars(usd: f64) -> String {
     }
 }
 
-/// The first names of a list, and how many more there are.
+/// The first names of a list, and the number of the others.
 pub fn some_of(names: &[String], most: usize) -> String {
     let mut shown: Vec<String> = names.iter().take(most).map(|name| line(name)).collect();
     if names.len() > most {
@@ -146,8 +146,8 @@ pub fn some_of(names: &[String], most: usize) -> String {
     shown.join(", ")
 }
 
-/// Whether a character shows nothing and can mislead: bidirectional controls, zero-width and
-/// filler characters, variation selectors, tags, interlinear and format marks.
+/// Whether a character is invisible and can mislead: bidirectional controls, zero-width and filler
+/// characters, variation selectors, tags, interlinear and format marks.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -164,8 +164,8 @@ fn is_line_end(c: char) -> bool {
     )
 }
 
-/// One line without its ANSI sequences and invisible characters. Escape sequences never reach over
-/// the end of a line, so that one that is not closed hides no more than its own line.
+/// A line without its ANSI sequences and invisible characters. An escape sequence never extends beyond the
+/// end of its line, so an unterminated one hides only its own line.
 fn visible(line: &str) -> String {
     let spaced = line.replace('\t', "    ");
     let plain = match spaced.contains(['\u{1b}', '\u{9b}']) {
@@ -178,12 +178,12 @@ fn visible(line: &str) -> String {
         .collect()
 }
 
-/// The minute in UTC at which a run began, as the beginning of its id says it.
+/// The start of a run in UTC to the minute, from the start of its id.
 pub fn time_of_id(id: &str) -> Option<String> {
     moment_of_id(id).map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// When a run began, by its id.
+/// The start of a run, from its id.
 pub fn moment_of_id(id: &str) -> Option<jiff::Timestamp> {
     let digits: String = id.chars().filter(|c| *c != '-').take(12).collect();
     let millis = i64::from_str_radix(&digits, 16).ok()?;

@@ -1,5 +1,5 @@
-//! The public form of events (`--events`, `sprag schema event`). It is a type of its own so that
-//! the internal one can change without anyone noticing.
+//! The public form of events (`--events`, `sprag schema event`). It is a separate type, so that a change of
+//! the internal one does not change the public one.
 
 mod convert;
 
@@ -537,8 +537,8 @@ pub enum WireNote {
 }
 
 impl WireEvent {
-    /// The public form of an event. `summary` is the fold up to and including it: the sentences of
-    /// nudges depend on what the task's last turn did.
+    /// Converts an event to its public form. `summary` is the fold up to and including it: the sentences of
+    /// nudges depend on the assessment of the task's last turn.
     pub fn new(event: &Event, summary: &RunSummary) -> Self {
         Self {
             v: 1,

@@ -1,4 +1,4 @@
-//! Workflow commands of GitHub Actions: groups and annotations in the log of the step.
+//! Workflow commands of GitHub Actions: groups and annotations in the log of a step.
 
 use super::actions_log::{ActionsLog, neutral};
 use super::annotation::{Annotation, Level, annotations};
@@ -7,11 +7,12 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
 use std::io;
 
-/// Annotations of one level that GitHub shows for a step; it drops the rest silently.
+/// Maximum number of annotations of one level that GitHub shows for a step. It drops the others without
+/// notice.
 pub const MOST_PER_LEVEL: usize = 10;
 
-/// Writes groups as tasks come and go, and annotations at the end. It is to be added before the
-/// console, so that a task's end is told outside of its group.
+/// Writes groups when tasks start and end, and annotations at the end of the run. Add it before the console,
+/// so that the end of a task is logged outside of its group.
 pub struct WorkflowCommands {
     log: ActionsLog,
     annotates: bool,
@@ -20,7 +21,7 @@ pub struct WorkflowCommands {
 }
 
 impl WorkflowCommands {
-    /// Writes to `log`, to which the console writes its text.
+    /// Writes to `log`, which the console also writes to.
     pub fn new(log: ActionsLog) -> Self {
         Self {
             log,
@@ -30,7 +31,7 @@ impl WorkflowCommands {
         }
     }
 
-    /// Writes groups alone, where the annotations are shown elsewhere.
+    /// Writes only groups, for runs whose annotations are shown elsewhere.
     pub fn groups_only(log: ActionsLog) -> Self {
         Self {
             annotates: false,
@@ -80,13 +81,13 @@ impl Reporter for WorkflowCommands {
     }
 }
 
-/// Opens a group that the log folds.
+/// Opens a foldable group.
 pub fn group(title: &str) -> String {
     format!("::group::{}", data(&text::short_line(title, 200)))
 }
 
-/// Annotations as commands, within what GitHub shows of a step. What goes beyond is counted in the
-/// last one of its level.
+/// Annotations as commands, within the number that GitHub shows for a step. The last one of each level counts
+/// those left out.
 pub fn annotation_commands(notes: &[Annotation]) -> Vec<String> {
     [Level::Error, Level::Warning, Level::Notice]
         .into_iter()
@@ -147,7 +148,7 @@ fn name(level: Level) -> &'static str {
     }
 }
 
-/// Escapes a command's text. What the runner prints of it afterwards holds no command either.
+/// Escapes a command's text. The text that the runner prints contains no command either.
 pub fn data(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(neutral).collect();
     lines

@@ -1,19 +1,18 @@
-//! The log against a port of the parser of GitHub's runner (`ActionCommand.TryParseV2` and
-//! `TryParse`, `ActionCommandManager.TryProcessCommand`).
+//! Tests the log against a port of the parser of GitHub's runner (`ActionCommand.TryParseV2` and `TryParse`,
+//! `ActionCommandManager.TryProcessCommand`).
 
 use super::*;
 use crate::report::samples::Sink;
 use proptest::prelude::*;
 
-/// How the runner's string comparisons see a line: as it is, or (culture-sensitive, with ICU) with
-/// what has no weight passed over.
+/// How the runner compares strings: exactly, or (culture-sensitive, with ICU) ignoring weightless characters.
 #[derive(Clone, Copy, Debug)]
 enum Comparison {
     Ordinal,
     Culture,
 }
 
-/// A runner that is fed a step's output.
+/// A runner that reads a step's output.
 struct Runner {
     registered: Vec<String>,
     comparison: Comparison,
@@ -106,7 +105,7 @@ impl Runner {
     }
 }
 
-/// What the runner obeys when nothing stops commands: the second defence alone.
+/// The commands that the runner executes if nothing stops commands: this tests the second defence alone.
 fn obeyed_unstopped(output: &[u8], comparison: Comparison) -> Vec<String> {
     let kept: Vec<u8> = output
         .split_inclusive(|&byte| byte == b'\n')
@@ -281,8 +280,7 @@ proptest! {
         let output = written(&pieces);
         prop_assert_eq!(&output, &written(&[text]));
         for comparison in [Comparison::Ordinal, Comparison::Culture] {
-            // The token is not for an agent to know, so the second line of defence is tested with
-            // the first one taken away.
+            // The token is unknown to an agent, so the second defence is tested without the first.
             prop_assert_eq!(obeyed_unstopped(&output, comparison), Vec::<String>::new());
             let mut runner = Runner::new(comparison);
             runner.feed(&output);

@@ -1,4 +1,4 @@
-//! The end of a run: what happened, what was kept, what to type next.
+//! The end of a run: what happened, what was kept, and the next command to type.
 
 use super::line::{Line, Tone, mark};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
@@ -6,9 +6,9 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
 use crate::report::{annotation, outputs, sentence, text};
 
-/// Most tasks that are listed one by one.
+/// Maximum number of listed tasks.
 const MOST_TASKS: usize = 30;
-/// Most failures of a task that are told.
+/// Maximum number of shown failures of a task.
 const MOST_FAILURES: usize = 3;
 
 pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
@@ -84,7 +84,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
     lines
 }
 
-/// What failed for which a task is not done, and where the whole of it stands.
+/// The failures that keep a task from being done, and the path of the full output.
 fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> {
     let of_task: Vec<&Failure> = failures.iter().filter(|it| it.task == task.id).collect();
     if of_task.is_empty() {
@@ -146,7 +146,7 @@ fn task(task: &TaskSummary) -> Line {
     );
     let reason = task
         .reason
-        // The message of a task that passed says why it is done.
+        // The message of a passed task already says why it is done.
         .filter(|reason| *reason != Reason::Verified)
         .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
     let message = text::short_line(&sentence::task_message(task), 400);

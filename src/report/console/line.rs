@@ -1,4 +1,4 @@
-//! One line of the log, and what every part of it names alike.
+//! One line of the log, and the formats that all its parts share.
 
 use super::Style;
 use crate::domain::outcome::TaskEnd;
@@ -6,7 +6,7 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
 use anstyle::AnsiColor;
 
-/// What a line is about, as its colour shows.
+/// The meaning of a line, which its colour shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tone {
     Plain,
@@ -17,7 +17,7 @@ pub(super) enum Tone {
     Dim,
 }
 
-/// One line before it is cut and painted.
+/// One line before it is cut and coloured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     tone: Tone,
@@ -34,7 +34,7 @@ impl Line {
         }
     }
 
-    /// A line that is never cut, because it holds a command or path to copy.
+    /// A line that is never cut, because it contains a command or path to copy.
     pub(super) fn whole(tone: Tone, text: impl Into<String>) -> Self {
         Self {
             whole: true,
@@ -62,7 +62,7 @@ impl Line {
     }
 }
 
-/// The sign of a task that ended so.
+/// The symbol for the end of a task.
 pub(super) fn mark(status: TaskEnd) -> &'static str {
     match status {
         TaskEnd::Done => "✓",
@@ -72,7 +72,7 @@ pub(super) fn mark(status: TaskEnd) -> &'static str {
     }
 }
 
-/// Which of the run's tasks this is, and of how many.
+/// The number of the task in the run, and the number of all tasks.
 pub(super) fn place(summary: &RunSummary, id: &str) -> (usize, usize) {
     let at = worked_on(summary).position(|task| task.id == id);
     (at.map_or(0, |at| at + 1), worked_on(summary).count())

@@ -1,4 +1,4 @@
-//! An event as lines of the log.
+//! Formats an event as lines of the log.
 
 use super::end;
 use super::line::{Line, Tone, mark, place};
@@ -16,16 +16,16 @@ use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
 
-/// Longest line of foreign text in the log, in characters.
+/// Maximum length in characters of foreign text in a line.
 const LINE_CHARS: usize = 2_000;
-/// Most failing tests that are named at the end of a task.
+/// Maximum number of failing tests that are named at the end of a task.
 const MOST_TESTS: usize = 20;
-/// Most findings of a review that are named.
+/// Maximum number of review findings that are named.
 const MOST_FINDINGS: usize = 20;
-/// Most lines of one message of the agent.
+/// Maximum number of lines of one message of the agent.
 const MESSAGE_LINES: usize = 40;
 
-/// An event as lines of the log, without line ends. Pure: the same for every writer.
+/// Formats an event as lines of the log, without line ends. A pure function.
 pub fn lines(event: &Event, summary: &RunSummary, style: &Style) -> Vec<String> {
     let lines = match style.verbosity {
         Verbosity::Quiet => quiet(event, summary),
@@ -170,7 +170,7 @@ fn run_started(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
         .iter()
         .filter(|task| task.selected && !task.done)
         .count();
-    // The end says that nothing was left to do, and that is all there is to say.
+    // The end of the run says that nothing was left to do, which is enough.
     if selected == 0 {
         return Vec::new();
     }
@@ -230,7 +230,7 @@ fn task_heading(id: &str, title: &str, summary: &RunSummary) -> [Line; 2] {
     ]
 }
 
-/// The task in the middle of which a run is taken up: it does not begin once more.
+/// The task at which a run is resumed. It has no second start event.
 fn taken_up(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
     let current = summary.current.as_deref().filter(|_| started.resumed);
     let task = current.and_then(|id| summary.task(id));
@@ -239,7 +239,7 @@ fn taken_up(started: &RunStarted, summary: &RunSummary) -> Vec<Line> {
     })
 }
 
-/// A review, and what is open after it.
+/// A review and its open findings.
 fn reviewed(line: &ReviewLine, summary: &RunSummary, task: Option<&str>) -> Vec<Line> {
     let known = task.and_then(|id| summary.task(id)?.reviews.last());
     let says = known.map_or_else(String::new, sentence::review);
@@ -290,8 +290,8 @@ fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
     lines
 }
 
-/// Whether an assessment's detail says more than its name: of what was told from the repository and
-/// the final message alone it does not.
+/// Whether an assessment's detail says more than its name. This is not so if only the repository and the
+/// final message decided.
 fn tells_more(kind: AssessmentKind, verbosity: Verbosity) -> bool {
     use AssessmentKind as K;
     let named = matches!(
@@ -465,7 +465,7 @@ fn agent_commits(commits: &[String]) -> Vec<Line> {
         .collect()
 }
 
-/// The tests that failed last, each with whom it is to be blamed on, where anything is known of that.
+/// The tests that failed last, each with the cause of its failure if known.
 fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
     let tests = sentence::blamed(&ended.failing_tests);
     let shown = tests.iter().take(MOST_TESTS);
@@ -504,7 +504,7 @@ fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
         ms(ended.elapsed_ms),
     ];
     let (mark, word) = (mark(status), status.as_str());
-    // The message of a task that passed says why it is done.
+    // The message of a passed task already says why it is done.
     let reason = match reason {
         Reason::Verified => String::new(),
         reason => format!(" ({})", reason.as_str()),
@@ -537,7 +537,7 @@ fn indicator(text: &str) -> Line {
     Line::new(Tone::Dim, format!("    \"{text}\""))
 }
 
-/// Foreign text of several lines, each behind `prefix`.
+/// Foreign text of several lines, each with `prefix`.
 fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Line> {
     let clean = text::block(text);
     let all = clean.lines().count();

@@ -1,4 +1,4 @@
-//! The display at the foot of a terminal while a run goes on.
+//! The live display at the bottom of a terminal during a run.
 
 use super::Style;
 use super::line::{Line, Tone, mark, place, worked_on};
@@ -13,12 +13,12 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most tasks of the checklist; the current one is always among them.
+/// Maximum number of tasks in the checklist. The current one is always shown.
 const MOST_TASKS: usize = 8;
-/// Columns of spinner and clock before the first line.
+/// Number of columns for the spinner and the clock before the first line.
 const CLOCK_COLUMNS: usize = 12;
 
-/// Where the run is within its task.
+/// The position of the run within its task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
     attempt: Option<u32>,
@@ -27,7 +27,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Takes one event in.
+    /// Updates the progress with one event.
     pub fn apply(&mut self, event: &Event) {
         self.attempt = event.attempt.or(self.attempt);
         self.turn = event.turn.or(self.turn);
@@ -63,7 +63,7 @@ fn action(event: &AgentEvent) -> Option<String> {
     }
 }
 
-/// The display's lines: where the run is, the checklist, what the agent did last. Pure.
+/// The display's lines: the position of the run, the checklist, the agent's last action. A pure function.
 pub fn frame(summary: &RunSummary, progress: &Progress, style: &Style) -> Vec<String> {
     let mut first = Vec::new();
     if let Some(task) = summary.current.as_deref().and_then(|id| summary.task(id)) {
@@ -137,7 +137,7 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
     lines
 }
 
-/// A display on a terminal.
+/// The display on a terminal.
 pub(super) struct Live {
     bar: ProgressBar,
     screen: Screen,
@@ -208,7 +208,7 @@ impl Drop for Live {
     }
 }
 
-/// How large a terminal is.
+/// The size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Its width.
@@ -217,15 +217,15 @@ pub struct Size {
     pub rows: u16,
 }
 
-/// What is behind the display. A drawing is kept until it is whole and then goes out in one piece:
-/// half of one would be seen as flicker.
+/// The output behind the display. A drawing is buffered and written at once, because partial drawings
+/// flicker.
 struct Out {
     to: Box<dyn Write + Send>,
     pending: String,
     error: Option<io::Error>,
 }
 
-/// The terminal as the display's library needs it, with all writing to the one injected writer.
+/// The terminal as the display's library needs it. All output goes to the one injected writer.
 #[derive(Clone)]
 struct Screen {
     out: Arc<Mutex<Out>>,
@@ -241,8 +241,7 @@ impl Screen {
         self.lock().pending.push_str(text);
     }
 
-    /// Writes what is pending, and keeps the first error for the reporter: the library swallows
-    /// errors.
+    /// Writes pending output, and keeps the first error for the reporter, because the library ignores errors.
     fn pass_on(&self) {
         let mut out = self.lock();
         let text = std::mem::take(&mut out.pending);
@@ -309,8 +308,8 @@ impl TermLike for Screen {
         Ok(())
     }
 
-    /// The library leaves the cursor at the right edge, where the `^C` that a terminal echoes would
-    /// break the line and shift everything that is drawn after it. At the left edge it does no harm.
+    /// The library leaves the cursor at the right edge, where the `^C` that a terminal echoes would break the
+    /// line and shift later drawings. At the left edge it does no harm.
     fn flush(&self) -> io::Result<()> {
         self.write("\r");
         self.pass_on();

@@ -378,7 +378,7 @@ fn the_frame_shows_where_the_run_is() {
       · t3 Document
       › shell: cargo test ::error::x
     ");
-    // A process that takes the run up begins with what is known of it.
+    // A process that resumes the run starts with the known state.
     let taken_up = frame(&tape.summary(), &Progress::default(), &Style::default());
     assert_eq!(taken_up[0], "task 2 of 3 · to do 1/3");
     let preparing = frame(
@@ -477,7 +477,7 @@ fn the_display_leaves_nothing_on_the_terminal_whatever_is_typed() {
     }
 }
 
-/// A line as a terminal wraps it.
+/// Wraps a line as a terminal does.
 fn rows_of(line: &str, width: usize) -> Vec<String> {
     let chars: Vec<char> = line.chars().collect();
     let rows = chars.chunks(width).map(|row| {

@@ -1,4 +1,4 @@
-//! What people read, whole.
+//! Compares the complete text for people.
 
 use super::*;
 use crate::doctor::{Agent, AgentKind, Trouble, examine, samples};

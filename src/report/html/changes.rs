@@ -1,11 +1,11 @@
-//! What the run changed: the diff of each commit and of unfinished work, folded by file.
+//! The changes of the run: the diff of each commit and of unfinished work, folded by file.
 
 use super::{Source, SourceKind};
 use crate::domain::patch_lines::{Numbers, numbered};
 use crate::report::{sentence, text};
 use maud::{Markup, html};
 
-/// Every diff among the sources.
+/// All diffs among the sources.
 pub fn changes(sources: &[Source]) -> Markup {
     let shown = |kind: SourceKind| {
         let sources = sources.iter();
@@ -29,7 +29,7 @@ pub fn changes(sources: &[Source]) -> Markup {
     }
 }
 
-/// Says of a file that was cut where the rest is.
+/// For a file that was cut, says where the rest is.
 pub fn cut(is_cut: bool) -> &'static str {
     match is_cut {
         true => " (cut; the whole is in the run directory)",
@@ -37,14 +37,14 @@ pub fn cut(is_cut: bool) -> &'static str {
     }
 }
 
-/// A commit in the text that `git::snapshot::patch` writes.
+/// A commit in the text format of `git::snapshot::patch`.
 struct Commit<'a> {
     id: &'a str,
     subject: &'a str,
     diff: &'a str,
 }
 
-/// No line of a diff begins with this word: its lines begin with a sign or belong to git's own headers.
+/// No line of a diff starts with this word: diff lines start with a sign or are git's own headers.
 const COMMIT: &str = "commit ";
 
 fn by_commit(text: &str) -> impl Iterator<Item = Commit<'_>> {
@@ -62,7 +62,8 @@ fn by_commit(text: &str) -> impl Iterator<Item = Commit<'_>> {
     })
 }
 
-/// The parts of a text that begin with lines of that beginning; what stands before the first is one too.
+/// Splits a text before each line that starts with `beginning`. Text before the first such line is a part
+/// too.
 fn parts<'a>(text: &'a str, beginning: &str) -> impl Iterator<Item = &'a str> {
     let marker = format!("\n{beginning}");
     let mut starts: Vec<usize> = text.match_indices(&marker).map(|(at, _)| at + 1).collect();

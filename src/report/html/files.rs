@@ -1,4 +1,4 @@
-//! The files of a run, each with the turn or the check that it is of.
+//! The files of a run, assigned to their turn or check.
 
 use super::changes::cut;
 use super::{SOURCE_BYTES, SOURCES_BYTES, Source, SourceKind, pre};
@@ -7,7 +7,7 @@ use crate::report::text;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// The files that a report shows, in the order in which they were given, as many as fit.
+/// The files that a report shows, in the given order, as many as fit.
 pub struct Files<'a> {
     shown: Vec<Shown<'a>>,
     missing: usize,
@@ -19,7 +19,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Of the sources those that fit in [`SOURCES_BYTES`], but for diffs.
+    /// Selects the sources that fit in [`SOURCES_BYTES`], without diffs.
     pub fn new(sources: &'a [Source]) -> Self {
         let mut left = SOURCES_BYTES;
         let mut files = Self {
@@ -41,18 +41,18 @@ impl<'a> Files<'a> {
         files
     }
 
-    /// What a turn was told and what it said.
+    /// The prompt and the transcript of a turn.
     pub fn of_turn(&self, turn: &TurnSummary) -> Markup {
         html! { @for shown in self.shown.iter().filter(|shown| is_of_turn(shown.source, turn)) { (shown.details()) } }
     }
 
-    /// What a check printed.
+    /// The output of a check.
     pub fn of_check(&self, check: &CheckLine) -> Markup {
         let is_its = |shown: &&Shown<'_>| check.log.as_ref() == Some(&shown.source.name);
         html! { @if let Some(shown) = self.shown.iter().find(is_its) { (shown.details()) } }
     }
 
-    /// The files of no turn and no check that the summary tells of, such as those of proofs.
+    /// The files that belong to no turn or check in the summary, such as those of proofs.
     pub fn others(&self, summary: &RunSummary) -> Markup {
         let tasks = || summary.tasks.iter();
         let logs: BTreeSet<&String> = tasks()
@@ -75,7 +75,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// All files of a turn have its number over the whole run in their names.
+/// All files of a turn have its number within the run in their names.
 fn is_of_turn(source: &Source, turn: &TurnSummary) -> bool {
     let Some(prompt) = &turn.prompt else {
         return false;

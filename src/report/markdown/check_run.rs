@@ -1,4 +1,4 @@
-//! The texts of the check run: live while the run is going on, the full report at its end.
+//! The texts of the check run: the progress during the run, and the full report at its end.
 
 use super::context::{ReportContext, link};
 use super::{
@@ -10,10 +10,10 @@ use crate::domain::outcome::{Conclusion, Reason};
 use crate::domain::summary::RunSummary;
 use crate::report::text as words;
 
-/// Most bytes of a title.
+/// Maximum size of a title in bytes.
 const TITLE_BYTES: usize = 255;
 
-/// What the check run says, within GitHub's limits.
+/// The content of the check run, within GitHub's limits.
 pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
     let notice = comment::notice(around);
     let told = |part: fn(&RunSummary, &ReportContext, &Limits) -> String| {

@@ -1,4 +1,4 @@
-//! The one comment of a run, and the short ones that are answers.
+//! The one comment of a run, and short comments that answer requests.
 
 use super::context::{ReportContext, link};
 use super::escape::{code, inline};
@@ -8,9 +8,9 @@ use super::{
 use crate::domain::summary::RunSummary;
 use crate::report::{sentence, text};
 
-/// The comment of a run, live or ended: the hidden line, how it stands, the tasks as a checklist,
-/// the commits, what to do next, what failed, and where to read on. GitHub takes 65,536 characters;
-/// whatever it counts as one, there are never more of them than bytes, so bytes are counted here.
+/// The comment of a run in progress or ended: the hidden line, the state, the tasks as a checklist, the
+/// commits, what to do next, failures, and links. GitHub's limit is 65,536 characters. However it counts
+/// them, there are never more than bytes, so bytes are counted here.
 pub fn comment(summary: &RunSummary, around: &ReportContext) -> String {
     let marker = marker_line(around);
     let room = COMMENT_BYTES.saturating_sub(marker.len());
@@ -37,7 +37,7 @@ fn body(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String
     ])
 }
 
-/// A comment does not point to itself.
+/// The context without the comment's own URL, because a comment does not link to itself.
 fn own(around: &ReportContext) -> ReportContext {
     ReportContext {
         comment_url: None,
@@ -49,7 +49,7 @@ fn heading(summary: &RunSummary) -> String {
     format!("## {} Sprag: {}", run_icon(summary.status), title(summary))
 }
 
-/// What is being worked on, while the run is going on.
+/// The present activity of a run in progress.
 pub(super) fn progress(summary: &RunSummary) -> String {
     if summary.status.is_some() {
         return String::new();
@@ -69,8 +69,8 @@ pub(super) fn progress(summary: &RunSummary) -> String {
     )
 }
 
-/// The answer to somebody whom Sprag does not obey, or who asks for what cannot be done.
-/// `why` is one sentence; `fix` is what would help.
+/// The answer to a request that is not allowed or cannot be fulfilled. `why` is one sentence, `fix` is the
+/// remedy.
 pub fn refusal_comment(why: &str, fix: Option<&str>, around: &ReportContext) -> String {
     let asked = around
         .asked_by
@@ -92,8 +92,7 @@ pub fn refusal_comment(why: &str, fix: Option<&str>, around: &ReportContext) -> 
     format!("{}{body}", marker_line(around))
 }
 
-/// The answer to the question of how things stand. `summary` is that of the last run, where one is
-/// known.
+/// The answer to a question about the state. `summary` is that of the last run, if known.
 pub fn status_comment(summary: Option<&RunSummary>, around: &ReportContext) -> String {
     let Some(summary) = summary else {
         let body = super::blocks(&["### Sprag has not run here yet".into(), commands(around)]);
@@ -114,7 +113,7 @@ pub fn status_comment(summary: Option<&RunSummary>, around: &ReportContext) -> S
     format!("{marker}{body}")
 }
 
-/// What can be said to Sprag in a comment.
+/// The commands that Sprag understands in a comment.
 pub fn help_comment(around: &ReportContext) -> String {
     let body = super::blocks(&["### What Sprag can be told".into(), commands(around)]);
     format!("{}{body}", marker_line(around))
@@ -160,7 +159,7 @@ fn headed(heading: &str, block: String) -> String {
     }
 }
 
-/// What is said where a text had to be cut, with a link to the whole.
+/// The notice for a text that was cut, with a link to the complete text.
 pub(super) fn notice(around: &ReportContext) -> String {
     let run_url = around.place.run_url();
     let whole = [

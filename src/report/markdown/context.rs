@@ -1,57 +1,56 @@
-//! What the texts on GitHub need beyond the run itself: where things are, and who asked.
+//! The context of the texts on GitHub beyond the run itself: URLs, and who asked.
 
 use super::escape::code;
 use crate::domain::trigger::place::Place;
 use crate::report::{sentence, text};
 use serde::{Deserialize, Serialize};
 
-/// What the texts on GitHub say besides the run itself. Nothing is required: what is not there is not
-/// mentioned.
+/// The context of the texts on GitHub. All fields are optional: what is missing is not mentioned.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportContext {
     /// The repository and the workflow run.
     pub place: Place,
-    /// The address of the check run.
+    /// The URL of the check run.
     pub check_url: Option<String>,
-    /// The address of the comment.
+    /// The URL of the comment.
     pub comment_url: Option<String>,
-    /// The address of the artifact with the run directory.
+    /// The URL of the artifact with the run directory.
     pub artifact_url: Option<String>,
-    /// What a comment begins with that Sprag obeys, such as `/sprag`; `None` where no comment is listened to.
+    /// The start of a comment that Sprag obeys, such as `/sprag`, or `None` if Sprag obeys no comments.
     pub trigger_phrase: Option<String>,
-    /// The commit that the run was asked for on: the first check run is for it, and links to the plan lead to it.
+    /// The commit that the request was for: the first check run belongs to it, and links to the plan use it.
     pub head: Option<String>,
-    /// Nothing may be written to the repository, as in a run for a fork.
+    /// Whether nothing may be written to the repository, as in a run for a fork.
     pub report_only: bool,
-    /// The address of the check run that has the full report instead of this one.
+    /// The URL of the check run that has the full report instead of this one.
     pub superseded_by: Option<String>,
-    /// The hidden line with the state, an HTML comment.
+    /// The hidden line with the state, as an HTML comment.
     pub state_line: Option<String>,
-    /// The login of whoever asked for the run.
+    /// The login of the person who asked for the run.
     pub asked_by: Option<String>,
-    /// Workflows that were started for the pushed commits.
+    /// The workflows that were started for the pushed commits.
     pub dispatched: Vec<String>,
-    /// GitHub starts no workflow for the push, because it was made with the job's token.
+    /// Whether GitHub starts no workflow for the push, because the job's token made it.
     pub ci_will_not_start: bool,
-    /// The checks ran in a job that the agent could reach, and this one has only that job's word for
-    /// their result: a check run that says so is neutral.
+    /// Whether the checks ran in a job that the agent could access, so that their result is only that job's
+    /// claim. The check run is then neutral.
     pub verified_elsewhere: bool,
-    /// A review alone that finds something is no failure of its check run: a person decides.
+    /// Whether the check run is neutral if a review-only run has findings, because a person decides.
     #[serde(default)]
     pub neutral_findings: bool,
-    /// What else a person should know, one line each.
+    /// Further notes for the user, one line each.
     pub notes: Vec<String>,
 }
 
 impl ReportContext {
-    /// The hidden line, when it is one HTML comment and nothing else.
+    /// The hidden line, if it is exactly one HTML comment.
     pub(super) fn marker(&self) -> Option<String> {
         let line = text::line(self.state_line.as_deref()?);
         let inner = line.strip_prefix("<!--")?.strip_suffix("-->")?;
         (!inner.contains("--") && !inner.contains('>')).then_some(line)
     }
 
-    /// A commit as a link to it; as code where it has no address.
+    /// A commit as a link, or as code if it has no URL.
     pub(super) fn commit(&self, id: &str) -> String {
         let shown = code(&sentence::short_id(id), 12);
         let is_id = !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
@@ -61,7 +60,7 @@ impl ReportContext {
         }
     }
 
-    /// A branch as a link to it; as code where it has no address.
+    /// A branch as a link, or as code if it has no URL.
     pub(super) fn branch(&self, name: &str) -> String {
         let shown = code(name, 120);
         match self.repository_url() {
@@ -70,7 +69,7 @@ impl ReportContext {
         }
     }
 
-    /// `shown` as a link to a line of the plan, where it lies in the repository.
+    /// `shown` as a link to a line of the plan if the plan is in the repository.
     pub(super) fn plan_line(&self, shown: &str, path: Option<&str>, line: Option<u32>) -> String {
         let address = || {
             let path = path.filter(|path| !path.starts_with(['/', '.']))?;
@@ -93,7 +92,7 @@ impl ReportContext {
     }
 }
 
-/// `shown`, which is Markdown already, as a link; without one where `url` is not of the web.
+/// `shown`, which must be Markdown, as a link, or without one if `url` is not a web address.
 pub(super) fn link(shown: &str, url: &str) -> String {
     match web_address(url) {
         Some(url) => format!("[{shown}]({url})"),
@@ -101,7 +100,7 @@ pub(super) fn link(shown: &str, url: &str) -> String {
     }
 }
 
-/// An address in which nothing ends a link.
+/// A URL without characters that would end a link.
 pub(super) fn web_address(url: &str) -> Option<String> {
     let url = url.trim();
     let is_web = url.starts_with("https://") || url.starts_with("http://");

@@ -1,4 +1,4 @@
-//! What happened in each task: what was tried, why it was tried again, what failed.
+//! The details of each task: what was tried, why it was retried, what failed.
 
 use super::escape::{code, fence, inline, quotation};
 use super::{Limits, joined, upper_first};
@@ -9,8 +9,8 @@ use crate::domain::summary::{CheckLine, RunSummary, TaskSummary, TurnSummary};
 use crate::report::annotation::last_failing;
 use crate::report::{sentence, text};
 
-/// The details of all tasks that were worked on, those that are not done first and unfolded in
-/// their own sections; tasks that went through are folded.
+/// The details of all tasks that were worked on. Tasks that are not done come first in their own open
+/// sections; successful tasks are folded.
 pub(super) fn all(summary: &RunSummary, limits: &Limits) -> String {
     let worked = |task: &&TaskSummary| !task.turns.is_empty() || task.failed_report.is_some();
     let mut tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(worked).collect();
@@ -30,7 +30,7 @@ pub(super) fn all(summary: &RunSummary, limits: &Limits) -> String {
     blocks.join("\n\n")
 }
 
-/// What agents reported who cannot do their task: a person must act on it, so it is not folded.
+/// The reports of agents that cannot do their task. They are not folded, because a person must act on them.
 pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
     let blocked = summary
         .tasks
@@ -47,8 +47,7 @@ pub(super) fn reported(summary: &RunSummary, limits: &Limits) -> String {
     blocks.join("\n\n")
 }
 
-/// The course of every task that was worked on and is not done, and the proofs of those that are,
-/// folded.
+/// The history of every task that was worked on but is not done, and the proofs of the finished ones, folded.
 pub(super) fn folded(summary: &RunSummary, limits: &Limits) -> String {
     let undone = summary
         .tasks
@@ -122,7 +121,7 @@ fn course(task: &TaskSummary, limits: &Limits) -> String {
 }
 
 fn fold(task: &TaskSummary, parts: &[String]) -> String {
-    // Inside of HTML there is no Markdown: only entities count.
+    // Markdown has no effect inside HTML; only entities count.
     let (id, title) = (html(&task.id, 60), html(&task.title, 120));
     let message = html(&task.message, 300);
     format!(
@@ -169,7 +168,7 @@ fn failures(task: &TaskSummary, limits: &Limits) -> String {
     blocks.join("\n\n")
 }
 
-/// What each review came to, and what they have found: what is still open first.
+/// The verdict of each review, and the findings with open ones first.
 fn reviews(task: &TaskSummary, limits: &Limits) -> String {
     let reviews = task
         .reviews
@@ -192,7 +191,7 @@ fn reviews(task: &TaskSummary, limits: &Limits) -> String {
     ])
 }
 
-/// What further runs of the checks said, and whom each failing test is to be blamed on.
+/// The results of further runs of the checks, and the cause of each failing test.
 fn proofs(task: &TaskSummary, limits: &Limits) -> String {
     let tests = sentence::blamed(&task.failing_tests).iter().map(|test| {
         let name = match &test.test {
@@ -289,7 +288,7 @@ fn turn(turn: &TurnSummary) -> String {
 }
 
 fn history(task: &TaskSummary, limits: &Limits) -> String {
-    // The attempt that went through alone says nothing that the table does not.
+    // A single successful attempt adds nothing to the table.
     if task.history.len() < 2 && task.status == TaskEnd::Done || task.history.is_empty() {
         return String::new();
     }

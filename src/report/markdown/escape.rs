@@ -1,15 +1,14 @@
-//! Foreign text made harmless in GitHub's Markdown: it shows as what it says and does nothing else.
-//! It mentions nobody, closes nothing, loads no image, opens no HTML and ends no fence.
+//! Makes foreign text harmless in GitHub's Markdown: it is displayed literally and has no effect. It mentions
+//! nobody, closes nothing, loads no image, opens no HTML and ends no fence.
 
 use crate::domain::text::{fence_around, longest_run};
 use crate::report::actions_log::neutral;
 use crate::report::text;
 
-/// What GitHub's search for mentions, references and addresses does not see through, and a reader
-/// does not see.
+/// Invisible to a reader, but it stops GitHub's detection of mentions, references and URLs.
 const BREAK: &str = "&#8203;";
 
-/// One line of text of at most `max` characters, for paragraphs, list items and table cells.
+/// One line of text with at most `max` characters, for paragraphs, list items and table cells.
 pub(super) fn inline(text: &str, max: usize) -> String {
     let clean = text::short_line(text, max);
     let mut out = String::with_capacity(clean.len() + 16);
@@ -35,7 +34,7 @@ pub(super) fn inline(text: &str, max: usize) -> String {
                 out.push('-');
                 out.push_str(BREAK);
             }
-            // `https://…` and `mailto:…` become links by themselves.
+            // GitHub converts `https://…` and `mailto:…` to links.
             ':' if next == Some('/') || ends_with_mailto(&out) => {
                 out.push(':');
                 out.push_str(BREAK);
@@ -60,7 +59,7 @@ pub(super) fn inline(text: &str, max: usize) -> String {
     out
 }
 
-/// Text of several lines as a quotation, each line as [`inline`]; at most `max_bytes` of it.
+/// Text of several lines as a quotation of at most `max_bytes`, each line as for [`inline`].
 pub(super) fn quotation(text: &str, max_bytes: usize) -> String {
     let clean = text::block(text);
     let kept = text::head_bytes(&clean, max_bytes);
@@ -92,10 +91,10 @@ pub(super) fn code(text: &str, max: usize) -> String {
     format!("{ticks}{pad}{clean}{pad}{ticks}")
 }
 
-/// Text as a fenced block whose fence is longer than any run in it. Of a text longer than
-/// `max_bytes` the beginning and, of twice the length, the end is kept, with a line between them
-/// that says how much is missing: failures stand at the end more often. Nothing in it is a command,
-/// neither of a bot that reads comments nor of a runner in whose log the report is printed.
+/// Text as a fenced block whose fence is longer than any run of backticks in it. Of a text longer than
+/// `max_bytes`, the start and twice as much of the end are kept, because failures are more often at the end,
+/// with a line between them that says how much is missing. No text in it is a command, neither for a bot that
+/// reads comments nor for a runner that prints the report in its log.
 pub(super) fn fence(text: &str, max_bytes: usize) -> String {
     let body = shortened(&text::block(text), max_bytes);
     let body: Vec<String> = body
@@ -113,7 +112,7 @@ fn shortened(text: &str, max_bytes: usize) -> String {
     }
     let head = text::head_bytes(text, max_bytes / 3);
     let tail = text::tail_bytes(text, max_bytes - max_bytes / 3);
-    // Whole lines, unless there is but one.
+    // Complete lines, unless there is only one.
     let head = head
         .rfind('\n')
         .and_then(|end| head.get(..end))
@@ -129,7 +128,7 @@ fn shortened(text: &str, max_bytes: usize) -> String {
     )
 }
 
-/// Bots read `/merge` at the beginning of a line in the source, code or not. A path is left alone.
+/// Bots read `/merge` at the start of a line in the source, even in code. A path is left unchanged.
 fn command_free(line: &str) -> String {
     let content = line.trim_start();
     let command = content
@@ -144,7 +143,7 @@ fn command_free(line: &str) -> String {
     }
 }
 
-/// `1.` at the beginning of a line begins a list.
+/// `1.` at the start of a line starts a list.
 fn is_number(out: &str) -> bool {
     !out.is_empty() && out.chars().all(|c| c.is_ascii_digit())
 }

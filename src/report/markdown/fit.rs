@@ -1,14 +1,14 @@
-//! Markdown cut to a budget of bytes so that what remains is whole Markdown.
+//! Cuts Markdown to a size in bytes so that the rest is valid Markdown.
 
 use crate::report::text;
 
-/// The last line of what had to be cut.
+/// The last line of a text that was cut.
 pub(super) const NOTICE: &str =
     "*This report was cut to fit. The whole of it is in the run directory (`sprag report`).*";
 
-/// `markdown` within `budget` bytes: whole lines from its beginning, then whatever closes the fence
-/// and the details that are open there, then `notice`. A budget too small for any of it gives the
-/// beginning of the text, cut on a character.
+/// Cuts `markdown` to `budget` bytes: complete lines from the start, then the ends of the fence and the
+/// details that are open there, then `notice`. A budget too small for this gives the start of the text, cut
+/// at a character boundary.
 pub(super) fn fit(markdown: String, budget: usize, notice: &str) -> String {
     if markdown.len() <= budget {
         return markdown;
@@ -22,8 +22,8 @@ pub(super) fn fit(markdown: String, budget: usize, notice: &str) -> String {
         open.take(line);
         let end = open.closing();
         let newline = usize::from(!line.ends_with('\n'));
-        // The closing and the notice are longer or shorter from line to line, so a later line may
-        // fit where an earlier one did not.
+        // The length of the closing lines and the notice varies from line to line, so a later line may fit
+        // although an earlier one did not.
         if used + newline + end.len() + notice.len() < budget {
             (kept, closing) = (used, end);
         }
@@ -42,7 +42,7 @@ fn first_words(markdown: &str, budget: usize) -> String {
     text::head_bytes(line, budget).to_owned()
 }
 
-/// What is open at the end of a line.
+/// The open elements at the end of a line.
 #[derive(Default)]
 struct Open {
     fence: Option<usize>,
@@ -60,7 +60,7 @@ impl Open {
                 self.fence = Some(ticks);
             }
             None => {
-                // Foreign text never begins a line outside of a fence.
+                // Outside of a fence, foreign text never starts a line.
                 match line {
                     "<details>" => self.details += 1,
                     "</details>" => self.details = self.details.saturating_sub(1),

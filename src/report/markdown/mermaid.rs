@@ -1,19 +1,19 @@
-//! When each task was worked on, as a diagram that GitHub draws.
+//! A diagram for GitHub that shows when each task was worked on.
 
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
 
-/// More tasks than this make no readable diagram.
+/// Maximum number of tasks for a readable diagram.
 const MOST_TASKS: usize = 40;
-/// More bars than this make no readable diagram.
+/// Maximum number of bars for a readable diagram.
 const MOST_BARS: usize = 120;
-/// What fits to the left of the bars.
+/// Number of characters that fit to the left of the bars.
 const LABEL_CHARS: usize = 26;
 /// The diagram's clock has no second day.
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
-/// A Gantt chart of the attempts, agent and checks apart; empty when there is nothing to compare, or
-/// too much.
+/// A Gantt chart of the attempts with separate bars for agent and checks, or empty if there is nothing to
+/// compare or too much.
 pub(super) fn timeline(summary: &RunSummary) -> String {
     let worked = summary.tasks.iter().filter(|task| !task.turns.is_empty());
     let worked: Vec<&TaskSummary> = worked.collect();
@@ -45,7 +45,7 @@ pub(super) fn timeline(summary: &RunSummary) -> String {
     )
 }
 
-/// Name, tags and seconds of each bar, in the order of the work.
+/// Name, tags and seconds of each bar in chronological order.
 fn bars_of(task: &TaskSummary) -> Vec<(String, &'static str, u64)> {
     let last = task
         .turns
@@ -77,7 +77,7 @@ fn bars_of(task: &TaskSummary) -> Vec<(String, &'static str, u64)> {
     bars
 }
 
-/// A bar of no width cannot be seen.
+/// At least one second, because a bar without width is invisible, and at most one day.
 fn seconds(ms: u64) -> u64 {
     ms.div_ceil(1_000).clamp(1, DAY_SECONDS)
 }
@@ -91,8 +91,7 @@ fn clock(seconds: u64) -> String {
     )
 }
 
-/// Text in which Mermaid finds no syntax: whatever is neither letter, digit nor space is written as
-/// its number.
+/// Escapes a text for Mermaid: every character except letters, digits and spaces is written as its number.
 fn label(clean: &str) -> String {
     let mut out = String::with_capacity(clean.len());
     for c in clean.chars() {

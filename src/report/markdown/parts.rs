@@ -1,5 +1,4 @@
-//! What the texts on GitHub have in common: the checklist, the commits, what to do next, where
-//! things are.
+//! The common parts of the texts on GitHub: the checklist, the commits, what to do next, and links.
 
 use super::context::{ReportContext, link};
 use super::escape::{code, inline};
@@ -10,11 +9,10 @@ use crate::domain::outcome::{RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::{sentence, text};
 
-/// Most of the agent's own list that is shown.
+/// Maximum number of items of the agent's own list.
 const MOST_TODO: usize = 20;
 
-/// Every task with a box that is ticked when it is done, and under the current one what the agent
-/// itself has set out to do.
+/// Every task with a box that is ticked when it is done, and below the current one the agent's own list.
 pub(super) fn checklist(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let mut lines = Vec::new();
     for task in summary.tasks.iter().take(limits.rows) {
@@ -111,7 +109,7 @@ fn is_on_remote(summary: &RunSummary) -> bool {
     push.is_some_and(|push| push.head.is_some() && (push.pushed || push.rescue.is_some()))
 }
 
-/// Where the commits are: on the remote, as it was read back, or nowhere but in the job.
+/// The commits and where they are: on the remote, as read back, or only in the job.
 pub(super) fn commits(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let push = summary.push.as_ref();
     if summary.commits.is_empty() && push.is_none() {
@@ -153,7 +151,7 @@ fn arrived(push: &PushLine, around: &ReportContext) -> String {
                 "Pushed to {}, whose head on the remote is {head}.",
                 around.branch(&push.branch)
             );
-            // Commits that were made anew are not those that the log speaks of.
+            // Recreated commits are not those that the log mentions.
             match push.rebased.is_empty() {
                 true => pushed,
                 false => format!("{pushed} {detail}."),
@@ -175,7 +173,7 @@ fn task_of(summary: &RunSummary, commit: &str) -> String {
     })
 }
 
-/// What a person can do next, as a list.
+/// The next steps for a person, as a list.
 pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     let mut steps = Vec::new();
     if around.report_only {
@@ -205,7 +203,7 @@ pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
     }
 }
 
-/// How the run is taken up again.
+/// How to resume the run.
 fn again(summary: &RunSummary, around: &ReportContext) -> Vec<String> {
     let Some(status) = summary.status else {
         return Vec::new();
@@ -264,7 +262,7 @@ fn patch(summary: &RunSummary, around: &ReportContext) -> Option<String> {
     ))
 }
 
-/// What is said of CI on the pushed commits, and what else the integration has to say.
+/// Notes about CI on the pushed commits, and the other notes.
 pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
     let mut notes = Vec::new();
     let pushed = summary
@@ -303,7 +301,7 @@ pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limit
     }
 }
 
-/// Links to the other places where the run is told of, on one line.
+/// Links to the other places that report the run, on one line.
 pub(super) fn places(summary: &RunSummary, around: &ReportContext) -> String {
     let mut places: Vec<String> = Vec::new();
     let pull = summary

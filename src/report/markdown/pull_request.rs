@@ -1,4 +1,4 @@
-//! Title and body of the pull request that a run opens.
+//! The title and body of the pull request that a run opens.
 
 use super::context::ReportContext;
 use super::escape::{code, inline};
@@ -8,11 +8,11 @@ use crate::domain::outcome::{Reason, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
 
-/// Most characters of a title; GitHub takes 256.
+/// Maximum length of a title in characters. GitHub allows 256.
 const TITLE_CHARS: usize = 120;
 
-/// Title and body. The title may become the subject of a commit when the pull request is merged, so
-/// it neither closes nor mentions. The body ends with the hidden line, where there is one.
+/// The title and the body. The title may become the subject of a commit when the pull request is merged, so
+/// it contains no closing keyword or mention. The body ends with the hidden line, if there is one.
 pub fn pull_request(summary: &RunSummary, around: &ReportContext) -> (String, String) {
     let title = text::short_line(
         &without_references(&text::line(&summary.plan.title)),
@@ -59,7 +59,7 @@ fn goal(summary: &RunSummary, around: &ReportContext) -> String {
     format!("**{title}**\n\n{}", format!("{plan}{agent}").trim_start())
 }
 
-/// The checks that stand behind the tasks that are done.
+/// The checks that verified the finished tasks.
 fn verified(summary: &RunSummary, limits: &Limits) -> String {
     let done = || {
         summary

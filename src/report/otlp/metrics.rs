@@ -1,4 +1,4 @@
-//! What was measured in a run, as the metrics of OTLP.
+//! The measurements of a run as OTLP metrics.
 
 use super::attribute;
 use serde_json::{Value, json};
@@ -6,23 +6,23 @@ use serde_json::{Value, json};
 /// One measurement.
 #[derive(Debug)]
 pub(super) struct Measured {
-    /// The metric, a row of the table.
+    /// The name of the metric, a row of the table.
     pub name: &'static str,
-    /// In the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
-    /// What it is of.
+    /// The attributes of the measurement.
     pub attributes: Vec<(&'static str, Value)>,
 }
 
-/// How measurements become one number.
+/// How measurements are aggregated.
 enum Kind {
     /// They are added.
     Sum,
-    /// They are counted below each of these bounds.
+    /// They are counted in buckets with these upper bounds.
     Histogram(&'static [f64]),
 }
 
-/// Bounds that the conventions for generative AI give for tokens and for seconds.
+/// The bounds from the conventions for generative AI, for tokens and for seconds.
 const TOKENS: &[f64] = &[
     1.0,
     4.0,
@@ -42,12 +42,12 @@ const TOKENS: &[f64] = &[
 const SECONDS: &[f64] = &[
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 ];
-/// Checks and runs take minutes and hours.
+/// Bounds in seconds for checks and runs, which take minutes and hours.
 const LONG: &[f64] = &[
     0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0,
 ];
 
-/// Name, unit, meaning and kind of every metric.
+/// Name, unit, description and kind of every metric.
 const METRICS: &[(&str, &str, &str, Kind)] = &[
     (
         "gen_ai.client.token.usage",
@@ -88,7 +88,7 @@ const METRICS: &[(&str, &str, &str, Kind)] = &[
     ),
 ];
 
-/// Every metric that was measured, with a data point for each set of attributes.
+/// Every measured metric, with a data point for each set of attributes.
 pub(super) fn metrics(measured: &[Measured], began: u64, last: u64, is_delta: bool) -> Vec<Value> {
     let temporality = if is_delta { 1 } else { 2 };
     let mut all = Vec::new();
@@ -144,7 +144,7 @@ fn grouped<'m>(measured: &'m [Measured], name: &str) -> Vec<Series<'m>> {
 fn histogram(values: &[f64], bounds: &[f64]) -> Value {
     let mut buckets = vec![0_u64; bounds.len() + 1];
     for value in values {
-        // A bound is the last value of its bucket.
+        // A bound is included in its bucket.
         buckets[bounds.partition_point(|bound| bound < value)] += 1;
     }
     let buckets: Vec<String> = buckets.iter().map(u64::to_string).collect();

@@ -1,16 +1,16 @@
-//! The trace that a run hangs from.
+//! The outer trace of a run.
 
-/// The trace that a run is a part of: its id, and the span that it hangs from.
+/// The trace that a run is a part of: its id, and the id of the parent span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
     pub(super) trace: String,
     pub(super) span: String,
-    /// Whether who started the trace records it.
+    /// Whether the outer trace is recorded.
     pub is_sampled: bool,
 }
 
 impl Parent {
-    /// Reads a `traceparent` of W3C Trace Context; `None` where it is none.
+    /// Parses a `traceparent` of W3C Trace Context, or returns `None` if it is invalid.
     pub fn read(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.trim().split('-').collect();
         let is_hex = |part: &str, length: usize| {

@@ -2,7 +2,7 @@ use super::*;
 use crate::domain::summary::RunSummary;
 use crate::report::samples;
 
-/// A run of two tasks, of which the second fails, as its public events.
+/// The public events of a run with two tasks, of which the second fails.
 fn events() -> Vec<Value> {
     let at = |seq: u64, event: Value| {
         let mut all = json!({ "v": 1, "seq": seq, "ts": format!("2026-03-01T12:00:{seq:02}Z"), "elapsed_ms": seq * 1000 });
@@ -63,7 +63,7 @@ fn names(spans: &[Value]) -> Vec<&str> {
     names.map(Option::unwrap).collect()
 }
 
-/// An attribute as it is encoded.
+/// The encoded value of an attribute.
 fn of<'v>(span: &'v Value, key: &str) -> &'v Value {
     let mut all = span["attributes"].as_array().unwrap().iter();
     all.find(|it| it["key"] == key)
@@ -105,7 +105,7 @@ fn spans_hang_from_their_task_and_tasks_from_the_run() {
             .all(|span| span["traceId"] == spans[0]["traceId"])
     );
     assert_eq!(spans[0]["traceId"].as_str().unwrap().len(), 32);
-    // The second from the first to the last event of the turn.
+    // The second lasts from the first to the last event of the turn.
     assert_eq!(spans[2]["startTimeUnixNano"], "1772366403000000000");
     assert_eq!(spans[2]["endTimeUnixNano"], "1772366405000000000");
     assert_eq!(spans[0]["endTimeUnixNano"], "1772366419000000000");
@@ -135,7 +135,7 @@ fn a_turn_tells_agent_model_tokens_and_cost_by_the_conventions() {
         assert_eq!(of(turn, key), &value, "{key}");
     }
     assert!(turn.get("status").is_none());
-    // Another agent than the run's own has a model of its own, which nobody told.
+    // Another agent has its own model, which was not reported.
     assert_eq!(of(&spans[5], "gen_ai.request.model"), &Value::Null);
 }
 
@@ -187,7 +187,7 @@ fn metrics_are_added_up_by_their_attributes() {
     assert_eq!(tokens.len(), 4, "two agents, in and out");
     assert_eq!(tokens[0]["count"], "1");
     assert_eq!(tokens[0]["sum"], 100.0);
-    // 100 lies above 64 and up to 256, the fifth bound.
+    // 100 is above 64 and at most 256, the fifth bound.
     assert_eq!(tokens[0]["bucketCounts"][4], "1");
     let costs = &metric("sprag.cost")["sum"];
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Single events for the tests of the reports.
+//! Single sample events for the tests of the reports.
 
 use super::{FIRST, check, planning_tape, success_tape, warning};
 use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus, Usage};
@@ -11,7 +11,7 @@ use crate::domain::event::{
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::sandbox::DeniedHost;
 
-/// Two commits that arrived.
+/// A push of two commits.
 pub fn pushed() -> PushLine {
     PushLine {
         branch: "feature/csv".into(),
@@ -29,7 +29,7 @@ pub fn pushed() -> PushLine {
     }
 }
 
-/// The event of a nudge after a turn of planning.
+/// A nudge after a turn with planning only.
 pub fn nudge() -> Event {
     let events = planning_tape().events;
     let is_nudge = |event: &Event| matches!(event.kind, EventKind::RetryScheduled { .. });
@@ -87,7 +87,7 @@ pub fn agent_events() -> Vec<AgentEvent> {
     ]
 }
 
-/// What a review has found.
+/// A finding of a review.
 pub fn finding(resolved: bool) -> Finding {
     Finding {
         end_line: None,

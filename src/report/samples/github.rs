@@ -1,4 +1,4 @@
-//! Invented runs with all that the texts on GitHub need.
+//! Sample runs with the full context of the texts on GitHub.
 
 use super::{
     BASE, FIRST, LEFT, Tape, attempt, blocked, budget, cancelled, check, commit, no_progress,
@@ -14,7 +14,7 @@ use crate::report::markdown::ReportContext;
 
 const SECOND: &str = "c0ffee1234567890abcdef1234567890abcdef12";
 
-/// A run on a pull request of an invented repository.
+/// The context of a run on a pull request of a sample repository.
 pub fn context() -> ReportContext {
     ReportContext {
         place: Place {
@@ -87,7 +87,7 @@ fn begun() -> RunSummary {
     Tape::new(&["Serve /report.csv"], &["test"]).summary()
 }
 
-/// Every kind of run by name, with what is around it.
+/// Every kind of run by name, with its context.
 pub fn github_runs() -> Vec<(&'static str, RunSummary, ReportContext)> {
     let around = context;
     let with = |mut summary: RunSummary, push: Option<PushLine>| {
@@ -139,7 +139,7 @@ pub fn github_runs() -> Vec<(&'static str, RunSummary, ReportContext)> {
     ]
 }
 
-/// A run whose every text is `text`.
+/// A run in which every text is `text`.
 pub fn every_text(text: &str) -> RunSummary {
     let mut tape = Tape::new(&["a", "b", "c"], &["test"]);
     tape.task("t1", "a")
@@ -182,7 +182,7 @@ pub fn every_text(text: &str) -> RunSummary {
     for place in texts_in(&value, "") {
         let mut other = value.clone();
         *other.pointer_mut(&place).unwrap() = text.into();
-        // A word of the format stays: with another one there, it is no summary.
+        // Keywords of the format are kept: with another one, the value is no summary.
         if serde_json::from_value::<RunSummary>(other.clone()).is_ok() {
             value = other;
         }
@@ -193,7 +193,7 @@ pub fn every_text(text: &str) -> RunSummary {
     for item in &mut summary.todo {
         item.text = text.to_owned();
     }
-    // The address of the pull request is GitHub's own word.
+    // GitHub itself gives the URL of the pull request.
     if let Some(line) = &mut summary.push {
         line.pull_request = push(FIRST).pull_request;
     }
@@ -218,7 +218,7 @@ fn reviewed(text: &str) -> EventKind {
     }))
 }
 
-/// Where a JSON value has texts, as JSON pointers.
+/// The JSON pointers of all texts in a JSON value.
 fn texts_in(value: &serde_json::Value, at: &str) -> Vec<String> {
     use serde_json::Value;
     match value {

@@ -1,4 +1,4 @@
-//! From the internal events to the public ones, and back for those of an agent.
+//! Converts internal events to public ones, and an agent's public events back.
 
 use super::{
     Body, WireCheckOutcome, WireFailedReport, WireNote, WirePlan, WireRetry, WireTask, WireTodo,

@@ -5,7 +5,7 @@ use crate::domain::event::EventKind;
 use crate::report::samples;
 use std::collections::BTreeSet;
 
-/// The names of the contract, `agent.*` and `commit.*` written out.
+/// The event names of the contract, with `agent.*` and `commit.*` written out.
 const NAMES: [&str; 30] = [
     "run.started",
     "task.started",
@@ -125,7 +125,7 @@ fn the_documentation_names_every_event_output_and_exit_code() {
 
 #[test]
 fn the_samples_hold_every_kind_of_event() {
-    // Fails to compile or to hold when a kind is added and not sampled.
+    // Fails to compile or to hold if a kind is added without a sample.
     let kinds: BTreeSet<usize> = samples::every_event()
         .iter()
         .map(|event| match event.kind {
@@ -196,7 +196,7 @@ fn an_event_has_the_fields_of_the_contract_in_their_order() {
     "#);
 }
 
-/// What an agent that is a command is understood to say with this line.
+/// The events that Sprag reads from this line of a command agent.
 fn understood(line: &str) -> Vec<AgentEvent> {
     crate::agents::command::Reader::default().line(line.as_bytes())
 }
@@ -209,7 +209,7 @@ fn the_events_of_an_agent_are_understood_when_a_command_prints_them() {
         match event.kind {
             EventKind::Agent(mut agent) => {
                 seen += 1;
-                // What is said to be one line is made one.
+                // Fields that must be one line are made one.
                 if let AgentEvent::ToolCall { summary, .. } = &mut agent {
                     *summary = summary.replace('\n', " ");
                 }

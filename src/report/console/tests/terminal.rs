@@ -1,10 +1,10 @@
-//! A terminal: as much of one as the display needs.
+//! A minimal terminal emulator for testing the display.
 
 use super::Size;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-/// Written to like a terminal, and read like its screen with everything that scrolled off.
+/// Accepts output like a terminal, and returns the rows of its screen including those that scrolled off.
 #[derive(Clone)]
 pub struct Terminal(Arc<Mutex<(vte::Parser, Screen)>>);
 
@@ -26,13 +26,13 @@ impl Terminal {
         Self(Arc::new(Mutex::new((vte::Parser::new(), screen))))
     }
 
-    /// What the terminal shows of a key that is pressed while nobody reads.
+    /// Echoes a key press while no program reads.
     pub fn echo(&self, text: &str) {
         let mut terminal = self.clone();
         terminal.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Every row without the blanks at its end, empty rows at the end left out.
+    /// Every row without trailing spaces. Empty rows at the end are left out.
     pub fn rows(&self) -> Vec<String> {
         let inner = self.0.lock().unwrap();
         let rows = inner.1.rows.iter();
@@ -68,7 +68,7 @@ impl Screen {
 }
 
 impl vte::Perform for Screen {
-    /// The cursor waits beyond the last column until a character needs the next row.
+    /// The cursor stays beyond the last column until a character needs the next row.
     fn print(&mut self, c: char) {
         if self.column == usize::from(self.size.columns) {
             self.line_feed();

@@ -45,7 +45,7 @@ pub(super) fn hostile() -> impl Strategy<Value = String> {
     proptest::collection::vec(fragments, 0..30).prop_map(|parts| parts.concat())
 }
 
-/// What a parser of Markdown finds in a report that is neither text nor Sprag's own HTML.
+/// The parts of a report that a Markdown parser finds to be neither text nor Sprag's own HTML.
 pub(super) fn alive(report: &str) -> Vec<String> {
     let mut found = Vec::new();
     for event in Parser::new_ext(
@@ -87,7 +87,7 @@ proptest! {
             prop_assert!(!inline.contains(live), "{inline}");
         }
         prop_assert!(!inline.starts_with('/'));
-        // Every character that has a meaning is escaped.
+        // Every character with a special meaning is escaped.
         let bare = inline.replace("\\\\", "").replace("\\`", "").replace("\\|", "");
         let bare = bare.replace("\\[", "").replace("\\]", "").replace("\\$", "").replace("\\~", "");
         prop_assert!(!bare.contains(['`', '|', '[', ']', '$', '~']), "{inline}");
@@ -141,7 +141,7 @@ fn no_text_of_a_summary_and_no_report_of_it_keeps_a_secret() {
     ] {
         assert!(text.contains(MASK) && !text.contains("c4nary"), "{text}");
     }
-    // What is rendered before it is redacted hides nothing but what was cut.
+    // Redaction after rendering hides nothing except what was cut.
     let late = comment(&summary, &around);
     let late = redactor.redact(&late).into_owned();
     for form in [CANARY, &inline(CANARY, 1_000)] {

@@ -1,4 +1,4 @@
-//! The texts for GitHub: as they read, within their limits, and without anything foreign alive.
+//! The texts for GitHub: their wording, their limits, and that foreign content in them has no effect.
 
 use super::foreign_text::{alive, hostile};
 use crate::domain::agent::Usage;
@@ -201,7 +201,7 @@ fn a_timeline_is_left_out_where_it_would_not_be_readable() {
     assert_eq!(mermaid::timeline(&summary), "");
 }
 
-/// References and mentions that GitHub would find in the text that a parser finds, code left out.
+/// The references and mentions that GitHub would find in the text according to a parser, without code.
 fn references(markdown: &str) -> Vec<String> {
     let pattern = Regex::new(
         r"(?i)(?:^|[^\w`])@[a-z0-9]|#[0-9]|\bgh-[0-9]|(?:https?|ftp)://|\bwww\.|[\w.+-]@[\w-]+\.",
@@ -214,7 +214,7 @@ fn references(markdown: &str) -> Vec<String> {
             Event::End(TagEnd::CodeBlock) => in_code = false,
             Event::Text(words) if !in_code => text.push_str(&words),
             Event::Html(html) if !html.starts_with("<!--") => {
-                // The parser leaves entities in HTML as they are.
+                // The parser leaves entities in HTML unchanged.
                 text.push_str(&html.replace("&#", "\u{200b}"));
             }
             Event::Code(_) | Event::SoftBreak | Event::HardBreak => text.push('\n'),
@@ -226,7 +226,7 @@ fn references(markdown: &str) -> Vec<String> {
     found.map(|found| found.as_str().to_owned()).collect()
 }
 
-/// Links to elsewhere than the context names, images, and HTML that is not Sprag's own.
+/// Links to places that the context does not name, images, and HTML that is not Sprag's own.
 fn foreign(markdown: &str) -> Vec<String> {
     let own = |found: &String| {
         let is_marker = Some(found.trim()) == samples::context().state_line.as_deref();
@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// Writes every text to the directory that `SPRAG_SAMPLES` names, for `scripts/render-samples`.
+/// Writes every text to the directory in `SPRAG_SAMPLES`, for `scripts/render-samples`.
 #[test]
 #[ignore = "writes files for a person to look at"]
 #[expect(
